@@ -19,12 +19,15 @@ from mesa_llm import ConfigError
 from mesa_llm.text import counted, one_line
 from mesa_llm.worlds import Rules
 from mesa_llm.worlds.room.text import display_name
-from models.discussion.plans import HOSTS, LIMITS, MANNERS, MAX_LINE, DiscussionPlan, SurveyPlan
+from models.discussion.plans import HOSTS, LIMITS, MANNERS, MAX_LINE, DiscussionPlan, PersonPlan, SurveyPlan
 
 logger = logging.getLogger(__name__)
 
 STUDIES = ("debate", "trolley")
 """Discussions that come with the model."""
+
+PROMPT_TYPES = ("mistral_instruct", "llama_instruct")
+"""Chat formats of SAUCE's `batchPersonHuggingFace`."""
 
 
 def read_plan(config: str, rules: Rules = "corrected") -> DiscussionPlan:
@@ -63,12 +66,11 @@ def plan_of(raw: Any, name: str = "config", rules: Rules = "corrected") -> Discu
     if not isinstance(raw, dict):
         raise ConfigError(f"{name}: wanted an object with persons, host, endType and experiment, got {raw!r:.60}")
     if rules == "original":
-        raw = _without_unknown(raw, name)
+        raw = _with_numbers_alone(_without_unknown(raw, name), name)
     try:
         plan = DiscussionPlan.model_validate(raw)
-        batched = [person.person_kwargs for person in plan.persons]
-        if any(batched):
-            raw = {**raw, "persons": [p | p.get("person_kwargs", {}) for p in raw["persons"]]}
+        if any(person.names and person.person_kwargs for person in plan.persons):
+            raw = {**raw, "persons": [p | (p.get("person_kwargs") or {}) for p in raw["persons"]]}
             plan = DiscussionPlan.model_validate(raw)
     except ValidationError as error:
         raise ConfigError(f"{name}: {'; '.join(_faults(error))}") from None
@@ -88,6 +90,26 @@ def _without_unknown(raw: dict[str, Any], name: str) -> dict[str, Any]:
     if len(known) < len(persons):
         logger.warning("%s: %s of unknown classes left out", name, counted(len(persons) - len(known), "person"))
     return {**raw, "persons": known}
+
+
+def _with_numbers_alone(raw: dict[str, Any], name: str) -> dict[str, Any]:
+    """Leave out what is no number in lists of moments: SAUCE looks up the number of messages there."""
+    experiment = raw.get("experiment")
+    questions = experiment.get("survey_questions") if isinstance(experiment, dict) else None
+    if not isinstance(experiment, dict) or not isinstance(questions, list):
+        return raw
+    kept = [_with_numbers(question, name) for question in questions]
+    return {**raw, "experiment": {**experiment, "survey_questions": kept}}
+
+
+def _with_numbers(question: Any, name: str) -> Any:
+    moments = question.get("iterations") if isinstance(question, dict) else None
+    if not isinstance(moments, list):
+        return question
+    numbers = [int(one) for one in moments if isinstance(one, int | float) and float(one).is_integer()]
+    if len(numbers) < len(moments):
+        logger.warning("%s: of the moments %s of %r, SAUCE asks at numbers alone", name, moments, question.get("id"))
+    return {**question, "iterations": numbers}
 
 
 WANTED = {
@@ -179,7 +201,8 @@ def _person_faults(plan: DiscussionPlan, rules: Rules) -> Iterator[str]:
         is_nameless = not one_line(person.name) and (rules == "corrected" or "name" not in person.model_fields_set)
         if is_nameless and not person.names:
             yield f"{place}.name: missing; what the others call it"
-        if person.class_ == "fake_person" and not person.things_to_say:
+        is_mute = not person.things_to_say and (rules == "corrected" or "things_to_say" not in person.model_fields_set)
+        if person.class_ == "fake_person" and is_mute:
             yield f"{place}.things_to_say: missing; a fake_person says what stands there"
         if rules == "corrected" and (bad := [one for one in person.things_to_say if not 0 < len(one) <= MAX_LINE]):
             yield f"{place}.things_to_say: {bad[0]!r:.60}; lines of 1 to {MAX_LINE} characters"
@@ -226,10 +249,7 @@ def _room_name(plan: DiscussionPlan) -> str:
 
 def _stopped(plan: DiscussionPlan) -> list[str]:
     """Return what stops SAUCE's own code."""
-    faults: list[str] = []
-    for index, person in enumerate(plan.persons):
-        if person.class_ == "async_group_discussant" and (plan.n_rooms or not person.share_start_time):
-            faults.append(f"persons[{index}].share_start_time: SAUCE's discussant has to know the start")
+    faults = [fault for index, person in enumerate(plan.persons) for fault in _stopping(person, f"persons[{index}]")]
     for question in plan.experiment.survey_questions:
         if isinstance(question.iterations, str) or "iterations" not in question.model_fields_set:
             faults.append(
@@ -240,6 +260,27 @@ def _stopped(plan: DiscussionPlan) -> list[str]:
         faults.append("endType.max_num_msgs: missing; SAUCE knows no other end")
     if "class_" not in plan.end.model_fields_set:
         faults.append("endType.class: missing; 'iteration' or 'limits'")
+    if plan.host.class_ not in HOSTS[:2]:
+        faults.append(f"host.class: {plan.host.class_!r}; SAUCE's hosts are {' and '.join(map(repr, HOSTS[:2]))}")
     if plan.n_rooms and isinstance(plan.session_room, dict):
         faults.append("sessionRoom: an object stops SAUCE's batches; write a text")
+    if not plan.n_rooms and plan.session_room is not None and _room_name(plan) == "batch":
+        faults.append("sessionRoom: 'batch', where nobody has names and background_stories, one for each room")
     return faults
+
+
+def _stopping(person: PersonPlan, place: str) -> Iterator[str]:
+    """Find what of a single person stops SAUCE's own code."""
+    if person.class_ == "async_group_discussant" and (person.names or not person.share_start_time):
+        yield f"{place}.share_start_time: SAUCE's discussant has to know the start"
+    if person.class_ == "batchPersonHuggingFace":
+        if not person.names:
+            yield f"{place}.names: missing; SAUCE's {person.class_} has one in each of several rooms"
+        if not person.model_path:
+            yield f"{place}.model_path: missing; SAUCE's {person.class_} names its model"
+        if person.prompt_type not in PROMPT_TYPES:
+            yield f"{place}.prompt_type: {person.prompt_type!r}; one of {', '.join(PROMPT_TYPES)}"
+    if person.names and "tag" not in person.model_fields_set:
+        yield f"{place}.tag: missing; SAUCE's batches label each seat"
+    if person.names and (own := {"name", "background_story"} & set(person.person_kwargs or {})):
+        yield f"{place}.person_kwargs.{min(own)}: stands in names and background_stories"

@@ -85,7 +85,7 @@ class PersonPlan(BaseModel):
     """Who it is in each room."""
     tag: str = ""
     """Label of the seat, for several rooms."""
-    person_kwargs: dict[str, Any] = {}
+    person_kwargs: dict[str, Any] | None = None
     """More of these keys, for several rooms."""
     opinion: str = ""
     """What it thinks, in words."""

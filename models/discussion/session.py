@@ -245,15 +245,21 @@ def original_batch(sessions: list[Session], batch: list[list[Line]]) -> Stages:
     host, first = sessions[0].host, sessions[0].room
     if not any(session.room.end for session in sessions):
         yield from _batch_surveys(sessions, batch, is_end=False)
-        seats = [list(first.members).index(agent_id) for agent_id in host.call(first)]
-        yield from merged([session.turn(seats) for session in sessions])
+        if not _are_out_of_lines(sessions):
+            seats = [list(first.members).index(agent_id) for agent_id in host.call(first)]
+            yield from merged([session.turn(seats) for session in sessions])
     if any(session.room.end for session in sessions):
         yield from _batch_surveys(sessions, batch, is_end=True)
         for session in sessions:
             session.end = session.end or "the shortest room is full"
-    if any(person.is_mute for session in sessions for person in session.persons):
+    if _are_out_of_lines(sessions):
         for session in sessions:
             session.end = "a fake person ran out of lines"
+
+
+def _are_out_of_lines(sessions: list[Session]) -> bool:
+    """Check whether a fake person was called on and had no line left, which breaks the original's batches off."""
+    return any(person.is_mute for session in sessions for person in session.persons)
 
 
 def _batch_surveys(sessions: list[Session], batch: list[list[Line]], *, is_end: bool) -> Stages:
@@ -270,6 +276,8 @@ def _batch_surveys(sessions: list[Session], batch: list[list[Line]], *, is_end: 
                     agent_id = session.persons[seat].unique_id
                     session.room.call([agent_id], (question.id, question.question), is_kept=False)
                 yield from merged([session.phases() for session in sessions])
+                if _are_out_of_lines(sessions):
+                    return
                 batch.append([line for s, n in zip(sessions, before, strict=True) for line in s.room.aside[n:]])
 
 

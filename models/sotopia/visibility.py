@@ -65,7 +65,8 @@ def visible_text(text: str, viewer: str, *, tags: Collection[str] = TAGS, rules:
         text: The text.
         viewer: `agent_0`, `agent_1`, … or `environment`.
         tags: Tags that agents read.
-        rules: Under `original`, a text that is one single tag is shown to everybody or to nobody.
+        rules: Under `original`, a text that is one single tag is shown to everybody or to nobody, and of a text that is
+            not well formed, faults have the effects that they have there.
     """
     before, end, after = text.rpartition("-->")  # where nothing ends it, no comment is looked for
     text = COMMENT.sub("", before + end) + after
@@ -76,7 +77,9 @@ def visible_text(text: str, viewer: str, *, tags: Collection[str] = TAGS, rules:
         if whole is not None:
             return _shown(whole, viewer, tags) if whole.tag in ("root", "p", *tags) else ""
     root = _parsed(f"<root>{text}</root>")
-    return _shown(_Forgiving(text).root if root is None else root, viewer, tags)
+    if root is None:
+        root = (_Faulty(text) if rules == "original" else _Forgiving(text)).root
+    return _shown(root, viewer, tags)
 
 
 def _parsed(text: str) -> ElementTree.Element | None:
@@ -109,12 +112,15 @@ def _shown(element: ElementTree.Element, viewer: str, tags: Collection[str]) -> 
 class _Forgiving(HTMLParser):
     """Reads a text whose tags are not well formed: tags left open end with the text, stray signs are no tags."""
 
+    stray_sign = ""
+    """What stands for a stray sign while the text is read."""
+
     def __init__(self, text: str) -> None:
         super().__init__(convert_charrefs=True)
         self.root = ElementTree.Element("root")
         self._open = [self.root]
         self._n_open = Counter[str]()
-        self.feed(STRAY.sub("", text.replace("&", AMPERSAND)))
+        self.feed(STRAY.sub(self.stray_sign, text.replace("&", AMPERSAND)))
         self.close()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -136,6 +142,33 @@ class _Forgiving(HTMLParser):
             inner[-1].tail = (inner[-1].tail or "") + data
         else:
             inner.text = (inner.text or "") + data
+
+
+class _Faulty(_Forgiving):
+    """Reads such a text as the original's parser does: an end tag closes the innermost tag, whatever its name, or else
+    ends the text, and ampersands after the first fault are lost.
+    """
+
+    stray_sign = "\ue001"
+
+    def __init__(self, text: str) -> None:
+        self._has_fault = False
+        super().__init__(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if self._open:
+            super().handle_starttag(tag, [(name, value) for name, value in attrs if value is not None])
+            self._has_fault |= any(value is None for _, value in attrs)
+
+    def handle_endtag(self, tag: str) -> None:
+        if self._open:
+            self._has_fault |= self._open.pop().tag != tag
+
+    def handle_data(self, data: str) -> None:
+        for index, part in enumerate(data.split(self.stray_sign)):
+            self._has_fault |= index > 0
+            if self._open:
+                super().handle_data(part.replace(AMPERSAND, "") if self._has_fault else part)
 
 
 AMPERSAND = "\ue000"

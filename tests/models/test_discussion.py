@@ -30,6 +30,13 @@ def person(name: str, kind: str = "person", **fields: Any) -> dict[str, Any]:
     return {"class": kind, "name": name, "background_story": f"{name} is here.", **fields}
 
 
+def seat(name: str, kind: str = "batchPersonHuggingFace", **fields: Any) -> dict[str, Any]:
+    """Return a person who sits in two rooms; without a tag, if it is None."""
+    own = {"class": kind, "tag": name, "names": [f"{name}1", f"{name}2"], "background_stories": [".", "."]}
+    model = {"model_path": "m", "prompt_type": "llama_instruct"}
+    return {key: value for key, value in (own | model | fields).items() if key != "tag" or value is not None}
+
+
 def config_of(*persons: dict[str, Any], **parts: Any) -> dict[str, Any]:
     experiment = {"scenario": "The park", "survey_questions": parts.pop("questions", [])}
     end = {"class": "iteration", "max_num_msgs": 4, **parts.pop("end", {})}
@@ -146,6 +153,51 @@ def test_a_key_that_is_there_twice_or_means_nothing_in_a_batch_is_named_in_a_war
 def test_the_original_takes_no_file_without_its_only_end() -> None:
     with pytest.raises(ConfigError, match=r"endType\.max_num_msgs: missing; SAUCE knows no other end"):
         plan_of(config_of() | {"endType": {"class": "limits", "max_turns": 3}}, rules="original")
+
+
+@pytest.mark.parametrize(
+    ("changes", "fault"),
+    [
+        ({"host": HOST | {"class": "moderator"}}, r"host\.class: 'moderator'; SAUCE's hosts are 'Round Robin Host'"),
+        ({"sessionRoom": "batch"}, r"sessionRoom: 'batch', where nobody has names"),
+        ({"sessionRoom": {"name": "batch"}}, r"sessionRoom: 'batch', where nobody has names"),
+        ({"persons": [person("A", "batchPersonHuggingFace", model_path="m")]}, r"persons\[0\]\.names: missing"),
+        ({"persons": [seat("A", tag=None)]}, r"persons\[0\]\.tag: missing; SAUCE's batches label each seat"),
+        ({"persons": [seat("A", person_kwargs={"name": "B"})]}, r"persons\[0\]\.person_kwargs\.name: stands in names"),
+        ({"persons": [seat("A", prompt_type="chatml")]}, r"persons\[0\]\.prompt_type: 'chatml'; one of mistral_instr"),
+    ],
+)
+def test_the_original_takes_no_file_that_stops_it(changes, fault) -> None:
+    with pytest.raises(ConfigError, match=f"^config: {fault}"):
+        plan_of(config_of() | changes, rules="original")
+
+
+def test_the_original_takes_a_whole_file_of_several_rooms() -> None:
+    plan = plan_of(
+        config_of(seat("A", person_kwargs={"opinion": "for"}), seat("B", person_kwargs=None)), "x", "original"
+    )
+    assert [(one.name, one.opinion) for one in plan.persons_in(1)] == [("A2", "for"), ("B2", "")]
+
+
+def test_the_original_asks_at_numbers_alone_and_says_so(caplog) -> None:
+    asked = {"id": "q", "question": "?", "iterations": [2, "never", None, 3.0, 1.5, -1]}
+    plan = plan_of(config_of(questions=[asked]), rules="original")
+    assert plan.experiment.survey_questions[0].iterations == (2, 3, -1)
+    assert "of 'q', SAUCE asks at numbers alone" in caplog.text
+
+
+def test_who_is_never_called_on_needs_no_lines_under_the_original_rules(discussion) -> None:
+    persons = [person("A", "fake_person", things_to_say=["1", "2"]), person("B", "fake_person", things_to_say=[])]
+    config = config_of(*persons, end={"max_num_msgs": 2}) | {"host": HOST | {"skip": 0}}
+    assert [line.text for line in finished(discussion(config, rules="original")).sessions[0].lines()] == ["1", "2"]
+
+
+def test_the_original_asks_nobody_more_in_its_batches_when_a_line_is_missing(discussion) -> None:
+    seats = [seat(name, "fake_person", things_to_say=["1"]) for name in "AB"]
+    question = {"id": "q", "question": "?", "iterations": [-1, 0]}
+    model = finished(discussion(config_of(*seats, questions=[question, question | {"id": "r"}]), rules="original"))
+    assert [[line.speaker for line in lines] for lines in model.batch] == [["A1", "A2"], ["B1", "B2"]]
+    assert {session.end for session in model.sessions} == {"a fake person ran out of lines"}
 
 
 def test_the_same_file_in_toml_and_in_json_is_the_same_discussion(tmp_path) -> None:

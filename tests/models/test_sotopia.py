@@ -133,6 +133,21 @@ def test_a_long_text_of_tags_that_do_not_match_is_read_at_once(text) -> None:
     assert time.process_time() - begun < 2  # in proportion to the square of its length, it was 8 s
 
 
+@pytest.mark.parametrize(
+    ("text", "original", "corrected"),
+    [
+        ("1 < 2 & 3", "1  2  3", "1  2 & 3"),
+        ("2 & 1 < 3", "2 & 1  3", "2 & 1  3"),
+        ("<p viewer='environment'>a</b>c & d</p>e", "c  d", "e"),
+        ("a</p>b & c", "a", "ab & c"),
+        ("<p viewer>a</p>b < c & d", "ab  c  d", "b  c & d"),
+    ],
+)
+def test_faults_of_a_text_hide_the_same_as_in_the_original_under_its_rules_alone(text, original, corrected) -> None:
+    assert visible_text(text, "agent_0", rules="original") == original
+    assert visible_text(text, "agent_0") == corrected
+
+
 def test_everybody_reads_the_own_secret_and_goal_and_nobody_that_of_another() -> None:
     model = SotopiaModel(rng=1, n_dyads=52)
     for episode in model.episodes:
