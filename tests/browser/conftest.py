@@ -31,7 +31,7 @@ LOCAL = re.compile(r"(127\.0\.0\.1|localhost):\d+$")
 STARTING_S = 120
 """The first server imports Mesa, pandas and matplotlib; on a loaded machine that takes a while."""
 
-STARTING_MS = 60_000
+STARTING_MS = 90_000
 """A page that is opened gets the parts of the front end first."""
 
 WINDOW: ViewportSize = {"width": 1500, "height": 950}
@@ -48,7 +48,7 @@ new MutationObserver((_, watching) => {
 SHARED = ExitStack()
 """Ends what all modules of this folder share."""
 
-expect.set_options(timeout=30_000)
+expect.set_options(timeout=60_000)
 
 FLAGS = [
     "--no-sandbox",
@@ -191,7 +191,7 @@ def browser(chromium: str) -> Browser:
 def opened(browser: Browser, server: Served) -> Generator[Page]:
     """Open a fresh page; fail at the end if anything went wrong on it, or if it asked an outside host."""
     context = browser.new_context(viewport=WINDOW, base_url=server.address)
-    context.set_default_timeout(30_000)
+    context.set_default_timeout(60_000)
     context.add_init_script(STILL)
     if server.token:
         assert context.request.get("/", params={"token": server.token}).ok
