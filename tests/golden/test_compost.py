@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Sequence
 from typing import Any
@@ -40,7 +41,9 @@ POOLS: list[list[str]] = [
 
 def count_embedding(texts: Sequence[str]) -> Any:
     """Count the words of each pool, as the golden file's `embedding_rule` says; the last coordinate is 1."""
-    return np.array([[*(sum(word in pool for word in tokens(text)) for pool in POOLS), 1.0] for text in texts])
+    return np.array(
+        [[*(sum(word in pool for word in tokens(text, "original")) for pool in POOLS), 1.0] for text in texts]
+    )
 
 
 def corpus_of(case: Any) -> Caricature:
@@ -58,11 +61,11 @@ def test_a_corpus_is_scored_as_the_original_scores_it(case: Any) -> None:
         for side in ("persona", "topic"):
             given = dict(getattr(found, side))
             assert given == pytest.approx(dict(map(tuple, words[f"{side}_words"])), abs=1e-5), cell
-    scores = corpus.exaggerations()
-    assert_close(scores, {name: dict(row.items()) for name, row in wanted["exaggeration"].items()}, 1e-6)
-    means = {name: statistics.fmean(row.values()) for name, row in scores.items()}
-    assert_close(means, dict(wanted["persona_mean"].items()), 1e-6)
-    assert_close(topic_means(scores), dict(wanted["topic_mean_nan_ignored"].items()), 1e-6)
+    scores, recorded = corpus.exaggerations(), {name: finite(row) for name, row in wanted["exaggeration"].items()}
+    assert_close(scores, {name: row for name, row in recorded.items() if row}, 1e-6)
+    persona_means = finite(wanted["persona_mean"])
+    assert_close({name: statistics.fmean(scores[name].values()) for name in persona_means}, persona_means, 1e-6)
+    assert_close(topic_means(scores), finite(wanted["topic_mean_nan_ignored"]), 1e-6)
     told_apart = corpus.individuations()
     for name, row in wanted["individuation"].items():
         found = [told_apart[name][topic] for topic in row["topics_in_order"]]
@@ -71,6 +74,11 @@ def test_a_corpus_is_scored_as_the_original_scores_it(case: Any) -> None:
         assert_close([one.macro_f1 for one in found], [float(value) for value in row["macro_f1"]], 1e-7)
         assert statistics.fmean(one.accuracy for one in found) == pytest.approx(row["mean_accuracy"], abs=1e-7)
     assert set(told_apart) == set(wanted["individuation"])
+
+
+def finite(scores: Any) -> dict[str, float]:
+    """Leave out what the original could not compute: it keeps NaN where nothing is said of a cell here."""
+    return {name: float(score) for name, score in scores.items() if score is not None and math.isfinite(score)}
 
 
 @pytest.mark.parametrize("case", section(CASES, "exaggeration_micro_cases"))
