@@ -26,8 +26,8 @@ NOT_COMPARED = {
 
 MODES: dict[str, Mode] = {"SUM": "sum", "AVG": "mean"}
 
-DIGITS = {"f": 4, "f_p": 4, "t": 4, "t_df": 4, "t_p": 4}
-"""Digits to which the expected numbers of the tests are rounded."""
+DIGITS = {"f": 4, "f_p": 4, "t": 4, "t_df": 1, "t_p": 4}
+"""Digits to which the expected numbers of the tests are rounded, at least."""
 
 
 def instrument_of(name: str) -> Instrument:
@@ -140,10 +140,9 @@ def test_a_whole_experiment_has_the_changes_of_the_original(case: Any) -> None:
 
 
 def numbers(expected: Any) -> Any:
-    """Turn means that happen to be whole into floats."""
-    if isinstance(expected, dict):
-        return {
-            key: float(inner) if key in ("mean", "sd", "change", *DIGITS) else numbers(inner)
-            for key, inner in expected.items()
-        }
-    return expected
+    """Turn means that happen to be whole into floats, and round the numbers of the tests as ours are."""
+    if not isinstance(expected, dict):
+        return expected
+    found = {key: numbers(inner) for key, inner in expected.items()}
+    found |= {key: float(found[key]) for key in ("mean", "sd", "change") if key in found}
+    return found | {key: round(float(found[key]), digits) for key, digits in DIGITS.items() if key in found}
