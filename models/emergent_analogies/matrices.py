@@ -77,7 +77,7 @@ def read_cell(text: str) -> list[int] | None:
     """Read what continues a matrix as the original does: digits up to the first `]`.
 
     Args:
-        text: The continuation. Spaces are passed over, and each digit counts by itself.
+        text: The continuation. Spaces are passed over, and each digit counts by itself, in any script.
 
     Returns:
         The digits; None if anything else stands among them.
@@ -88,7 +88,7 @@ def read_cell(text: str) -> list[int] | None:
             break
         if character == " ":
             continue
-        if not (character.isascii() and character.isdigit()):
+        if not character.isdecimal():
             return None
         digits.append(int(character))
     return digits

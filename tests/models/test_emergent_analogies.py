@@ -88,6 +88,13 @@ def test_words_are_wrong_and_no_reply_is_missing() -> None:
     assert (results["mean"], results["unreadable"], results["missing"]) == (0, 32, 0)
 
 
+@pytest.mark.parametrize(
+    ("reply", "digits"), [("\uff15 6]", [5, 6]), ("\u0665]", [5]), ("\u00b2]", None), ("5\u00a06]", None)]
+)
+def test_digits_of_all_scripts_count_and_nothing_that_looks_like_them(reply, digits) -> None:
+    assert matrices.read_cell(reply) == digits
+
+
 def test_a_file_that_is_not_the_published_one_is_not_opened(tmp_path) -> None:
     path = tmp_path / "all_problems.npz"
     np.savez(path, all_problems=np.array({"row_constant": 1}, dtype=object))
