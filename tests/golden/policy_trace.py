@@ -7,7 +7,9 @@ rules have for that household in that month; the draw must explain who worked.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -26,6 +28,9 @@ Quantities = Mapping[str, Array]
 SPENDING = {"LEN": lengnick_share, "CATS": buffer_stock_share}
 
 REL = 1e-9
+
+MIN_DIGITS = 4
+"""Minimum number of digits, or of decimal places, of a field whose numbers are taken to be rounded to as many."""
 
 EDGE = 1e-6
 """Levels by which a share may lie beside the edge of a level and count as on either side: its last bits decide."""
@@ -170,9 +175,10 @@ def quantity_in(values: list[Any], here: Quantities, time: Time) -> str | None:
     labels = [str(value) for value in values]
     if all(isinstance(value, (int, float)) for value in values if value is not None):
         numbers = np.array([value for value in values if value is not None], dtype=float)
+        rel, absolute = rounding_of(numbers.tolist())
         matches: dict[str, Array] = {}
         for name, ours in {**here, "month": time.months + 1, "household": time.households}.items():
-            either, is_close = name.partition(" by ")[0], np.isclose(numbers, ours[has], rtol=REL, atol=1e-12)
+            either, is_close = name.partition(" by ")[0], np.isclose(numbers, ours[has], rel, absolute)
             matches[either] = matches.get(either, False) | is_close
         for name, match in matches.items():
             if match.all():
@@ -184,6 +190,17 @@ def quantity_in(values: list[Any], here: Quantities, time: Time) -> str | None:
         return "constant"
     groups = [np.array([one == label for one in labels]) for label in dict.fromkeys(labels)]
     return "rule" if len(groups) <= MAX_LABELS and all(_are_of_one_rule(here, group) for group in groups) else None
+
+
+def rounding_of(numbers: list[float]) -> tuple[float, float]:
+    """Return the relative and the absolute tolerance of numbers that may have been rounded to few digits."""
+    parts = [Decimal(repr(number)).normalize().as_tuple() for number in numbers if math.isfinite(number)]
+    digits = max((len(part.digits) for part in parts), default=0)
+    places = max((-int(part.exponent) for part in parts), default=0)
+    if places < 1 or max(digits, places) < MIN_DIGITS:
+        return REL, 1e-12
+    rel = max(REL, 0.5 * 10.0 ** (1 - digits)) if digits >= MIN_DIGITS else REL
+    return rel, max(1e-12, 0.5 * 10.0**-places)
 
 
 def _are_of_one_rule(here: Quantities, entries: Array) -> bool:
