@@ -141,20 +141,21 @@ class Replay:
         assert scenario["n_agents"] == len(scenario["init"])
         self.days: dict[int, dict[str, Any]] = {}
         self.decisions: dict[tuple[int, int, int], dict[str, Any]] = {}
-        self.checks: list[tuple[int, dict[str, Any]]] = []
-        mornings: list[dict[str, Any]] = []
+        self.checks: list[tuple[range, dict[str, Any]]] = []
+        """Days on which a forced sale can have been → the sale; of events of other kinds the fixture warns."""
+        day, mornings = 0, list[dict[str, Any]]()
         for event in scenario["events"]:
-            match event["ev"]:
-                case "day":
-                    self.days[event["date"]] = event
-                    self.checks += [(event["date"], check) for check in mornings]
-                    mornings = []
-                case "decision":
-                    self.decisions[event["date"], event["session"], event["agent"]] = event
-                case kind:
-                    assert kind == "bankrupt_check"
-                    mornings.append(event)  # it stands before its day's own event
-        self.checks += [(max(self.days, default=0) + 1, check) for check in mornings]
+            if event["ev"] == "bankrupt_check":
+                mornings.append(event)  # it has no date, and stands before the other events of its day
+            if event["ev"] not in ("day", "decision"):
+                continue
+            self.checks += [(range(day + 1, event["date"] + 1), check) for check in mornings]
+            day, mornings = event["date"], []
+            if event["ev"] == "day":
+                self.days[day] = event
+            else:
+                self.decisions[day, event["session"], event["agent"]] = event
+        self.checks += [(range(day + 1, scenario["days"] + 1), check) for check in mornings]
 
     def run(self) -> None:
         """Play every day, comparing each state and decision with the recording."""
@@ -169,8 +170,6 @@ class Replay:
             self.world.end_step()
 
     def play_loans(self, event: dict[str, Any]) -> None:
-        prices = [event["prices"] for day, event in self.checks if day == self.world.now.day]
-        assert prices == [list(self.world.market.prices.values())] * len(prices)
         rows = {account.trader: row_of(account) for account in self.world.market.active_accounts}
         assert [rows[state[0]] for state in event["state"]] == event["state"]
         assert all(self.accounts[trader].has_left for trader in self.accounts.keys() - rows.keys())
@@ -272,9 +271,11 @@ def check_history(replay: Replay) -> None:
         prices.setdefault((close.day, close.session), []).append(close.price)
     assert [list(trade) for trade in history.trades] == replay.scenario["trades"]
     assert [[*when, *both] for when, both in prices.items()] == replay.scenario["prices"]
-    found = [(one.day, one.trader, list(one[2:5]), list(one[5:8]), one.has_left) for one in history.liquidations]
-    checks = [(day, check["agent"], check["pre"], check["post"], check["quit"]) for day, check in replay.checks]
-    assert found == checks
+    for one, (days, check) in zip(history.liquidations, replay.checks, strict=True):
+        opening = [list(FIRST_PRICES.values()), *(both for (day, _), both in prices.items() if day < one.day)][-1]
+        found = [one.trader, opening, list(one[2:5]), list(one[5:8]), one.has_left]
+        assert found == [check[key] for key in ("agent", "prices", "pre", "post", "quit")]
+        assert one.day in days
 
 
 def varied(scenario: dict[str, Any]) -> dict[str, Any]:
