@@ -248,9 +248,10 @@ def _can_be_drawn(start: Endowment) -> bool:
 def test_a_loan_in_other_letters_is_accepted_and_not_made(number: int, said: str) -> None:
     scenario = deepcopy(SCENARIOS[number])
     replay = Replay(scenario)
-    account = next((one for one in replay.world.market.active_accounts if one.loan_limit > 10), None)
+    account = next(iter(replay.world.market.active_accounts), None)
     if account is None:
-        pytest.skip("nobody may borrow in this scenario")
+        pytest.skip("nobody is left on the first day of this scenario")
+    account.property_at_start = account.debt + 100
     states, loans = [row_of(one) for one in replay.world.market.active_accounts], [*account.loans]
     asked = {"agent": account.trader, "replies": [said], "max_loan": account.loan_limit, "cash_after": account.cash}
     for result in map(decoded, (read_loan(said, account.loan_limit), {"loan": "no"})):
