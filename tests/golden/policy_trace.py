@@ -2,12 +2,14 @@
 
 A trace holds what a household knew in a month, the uniform number that it drew, and what it did. Names, order and
 nesting of its fields are not relied on: each field must hold, in every entry, one quantity that our economy and our
-rules have for that household in that month; the draw must explain who worked.
+rules have for that household in that month; the draw, where it is recorded, must explain who worked.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -26,6 +28,9 @@ Quantities = Mapping[str, Array]
 SPENDING = {"LEN": lengnick_share, "CATS": buffer_stock_share}
 
 REL = 1e-9
+
+MIN_DIGITS = 4
+"""Minimum number of digits, or of decimal places, of a field whose numbers are taken to be rounded to as many."""
 
 EDGE = 1e-6
 """Levels by which a share may lie beside the edge of a level and count as on either side: its last bits decide."""
@@ -79,12 +84,11 @@ def check_trace(trace: Any, months: Sequence[Quantities]) -> int:
     known = {name: np.stack([month[name] for month in months]) for name in months[0]}
     entries = list(entries_of(trace))
     names = list(dict.fromkeys(name for entry in entries for name in entry))
-    columns = {name: [entry.get(name) for entry in entries] for name in names}
+    columns = {name: [_numbered(entry.get(name)) for entry in entries] for name in names}
     readings = [reading_of(columns, known, when) for when in times_of(columns, known["work"].shape)]
     assert readings, f"no month and household can be made out in {len(entries)} entries with the fields {names}"
     best = min(readings, key=lambda reading: len(reading.unknown))
     assert not best.unknown, f"fields of the trace that hold nothing we know: {best.unknown}; the others: {best.known}"
-    assert "draw" in best.known.values(), f"the trace does not hold the draws; its fields: {best.known}"
     return len(entries)
 
 
@@ -116,6 +120,11 @@ def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
             yield from _leaves(inner, f"{path}{place}.")
         else:
             yield f"{path}{place}", inner
+
+
+def _numbered(value: Any) -> Any:
+    """Return the number that a text of digits writes, such as the id of a household; anything else as it is."""
+    return int(value) if isinstance(value, str) and value.isdecimal() else value
 
 
 # -- what the fields hold
@@ -170,9 +179,10 @@ def quantity_in(values: list[Any], here: Quantities, time: Time) -> str | None:
     labels = [str(value) for value in values]
     if all(isinstance(value, (int, float)) for value in values if value is not None):
         numbers = np.array([value for value in values if value is not None], dtype=float)
+        rel, absolute = rounding_of(numbers.tolist())
         matches: dict[str, Array] = {}
         for name, ours in {**here, "month": time.months + 1, "household": time.households}.items():
-            either, is_close = name.partition(" by ")[0], np.isclose(numbers, ours[has], rtol=REL, atol=1e-12)
+            either, is_close = name.partition(" by ")[0], np.isclose(numbers, ours[has], rel, absolute)
             matches[either] = matches.get(either, False) | is_close
         for name, match in matches.items():
             if match.all():
@@ -184,6 +194,17 @@ def quantity_in(values: list[Any], here: Quantities, time: Time) -> str | None:
         return "constant"
     groups = [np.array([one == label for one in labels]) for label in dict.fromkeys(labels)]
     return "rule" if len(groups) <= MAX_LABELS and all(_are_of_one_rule(here, group) for group in groups) else None
+
+
+def rounding_of(numbers: list[float]) -> tuple[float, float]:
+    """Return the relative and the absolute tolerance of numbers that may have been rounded to few digits."""
+    parts = [Decimal(repr(number)).normalize().as_tuple() for number in numbers if math.isfinite(number)]
+    digits = max((len(part.digits) for part in parts), default=0)
+    places = max((-int(part.exponent) for part in parts), default=0)
+    if places < 1 or max(digits, places) < MIN_DIGITS:
+        return REL, 1e-12
+    rel = max(REL, 0.5 * 10.0 ** (1 - digits)) if digits >= MIN_DIGITS else REL
+    return rel, max(1e-12, 0.5 * 10.0**-places)
 
 
 def _are_of_one_rule(here: Quantities, entries: Array) -> bool:

@@ -159,18 +159,18 @@ def is_same(found: Any, wanted: Any) -> bool:
     return found == wanted or (found != found and wanted != wanted)
 
 
-def assert_close(found: Any, wanted: Any, rel: float = 1e-9, place: str = "") -> None:
-    """Compare floats to a relative tolerance and all else exactly; say where the first difference lies."""
+def assert_close(found: Any, wanted: Any, rel: float = 1e-9, place: str = "", absolute: float = 1e-12) -> None:
+    """Compare floats to a relative or absolute tolerance, all else exactly; say where the first difference lies."""
     if isinstance(wanted, dict):
         assert found.keys() == wanted.keys(), f"{place}: {sorted(found)}, wanted {sorted(wanted)}"
         for key, inner in wanted.items():
-            assert_close(found[key], inner, rel, f"{place}.{key}")
+            assert_close(found[key], inner, rel, f"{place}.{key}", absolute)
     elif isinstance(wanted, list):
         assert len(found) == len(wanted), f"{place}: {len(found)} items, wanted {len(wanted)}"
         for number, (one, other) in enumerate(zip(found, wanted, strict=True)):
-            assert_close(one, other, rel, f"{place}[{number}]")
+            assert_close(one, other, rel, f"{place}[{number}]", absolute)
     elif isinstance(wanted, float):
-        same = math.isclose(found, wanted, rel_tol=rel, abs_tol=1e-12) or (found != found and wanted != wanted)
+        same = math.isclose(found, wanted, rel_tol=rel, abs_tol=absolute) or (found != found and wanted != wanted)
         assert same, f"{place}: {found!r}, wanted {wanted!r}"
     else:
         assert found == wanted, f"{place}: {found!r}, wanted {wanted!r}"
