@@ -156,10 +156,13 @@ class Access:
         if isinstance(llm, str) and llm.strip() == "rule":
             return
         self.open(llm)
-        if isinstance(llm, str) and open_simple(llm) is None and self._find(llm.strip(), False).api_base is None:
+        if not isinstance(llm, str) or open_simple(llm) is not None:
+            return
+        endpoint = self._find(llm.strip(), False)
+        if endpoint.api_base is None:
             from mesa_llm.llm.litellm import LiteLLM
 
-            LiteLLM(self._find(llm.strip(), False).model).demand_provider()
+            LiteLLM(endpoint.model).demand_provider()
 
     def forget(self, llm: LLM) -> None:
         """Drop a transport of the user's own, with the key it may hold, once no model uses it any more.

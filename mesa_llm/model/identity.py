@@ -91,18 +91,25 @@ def with_recorded_addresses(run: dict[str, Any], recorded: Mapping[str, Any]) ->
     return {**run, "parameters": {**run["parameters"], **models}}
 
 
-def _files(parameters: Any, name: str = "") -> Iterator[tuple[str, str]]:
+def _files(parameters: Any) -> Iterator[tuple[str, str]]:
     """Find the files that parameters name, and compute digests of their contents."""
+    for name, text in _texts(parameters):
+        if _is_file(text):
+            yield f"{name}={text}", _digest(text)
+
+
+def _texts(parameters: Any, name: str = "") -> Iterator[tuple[str, str]]:
+    """Find the texts in parameters, each with the name of its parameter; those about tool servers do not count."""
     if isinstance(parameters, Mapping):
         for key, value in cast("Mapping[str, Any]", parameters).items():
             path = f"{name}.{key}" if name else str(key)
             if path != _SERVERS:
-                yield from _files(value, path)
+                yield from _texts(value, path)
     elif isinstance(parameters, list | tuple):
         for index, value in enumerate(cast("Sequence[Any]", parameters)):
-            yield from _files(value, f"{name}.{index}")
-    elif isinstance(parameters, str) and _is_file(parameters):
-        yield f"{name}={parameters}", _digest(parameters)
+            yield from _texts(value, f"{name}.{index}")
+    elif isinstance(parameters, str):
+        yield name, parameters
 
 
 def _digest(path: str | Path) -> str:
@@ -125,9 +132,11 @@ def _is_file(text: str) -> bool:
 def with_recorded_paths(run: dict[str, Any], recorded: Mapping[str, Any]) -> dict[str, Any]:
     """Return the identity of a run, with files of the recorded contents under the paths of the recording."""
     before = {name: (text, digest) for name, text, digest in _split(recorded.get("files", {}))}
+    if not before:
+        return run
 
     def back(name: str, text: str) -> str:
-        path, digest = before.get(name, ("", ""))
+        path, digest = before.get(name, (text, ""))
         return path if run["files"].get(f"{name}={text}") == digest else text
 
     files = {f"{name}={back(name, text)}": digest for name, text, digest in _split(run["files"])}
@@ -159,15 +168,8 @@ def missing_file(parameters: Mapping[str, Any], files: Mapping[str, str]) -> tup
         parameters: The parameters, with files where they are now.
         files: Digests of the files that the recorded ones named.
     """
-    lost: list[str] = []
-
-    def note(name: str, text: str) -> str:
-        if f"{name}={text}" in files and not os.path.isfile(text):
-            lost.append(f"{name}={text}")
-        return text
-
-    _with_texts(parameters, note)
-    return (lost[0], files[lost[0]]) if lost else None
+    named = (f"{name}={text}" for name, text in _texts(parameters) if not os.path.isfile(text))
+    return next(((file, files[file]) for file in named if file in files), None)
 
 
 def _split(files: Any) -> Iterator[tuple[str, str, str]]:

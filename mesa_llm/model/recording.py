@@ -130,10 +130,11 @@ class Recording:
             ConfigError: If it cannot be made from the log alone.
         """
         kind = kind or class_named(self.model, LLMModel)
-        recorded = {**located(self.parameters, self.files, self.file), **(changes or {})}
+        changes = changes or {}
+        kept = {name: value for name, value in self.parameters.items() if name not in changes}
+        recorded = located(kept, self.files, self.file)
         try:
-            arguments = {name: parameter_from_json(value) for name, value in recorded.items()}
-            arguments |= changes or {}
+            arguments = {name: parameter_from_json(value) for name, value in recorded.items()} | dict(changes)
             positional: list[Any] = []
             parameters = list(constructor(kind).parameters.values())
             for index, parameter in enumerate(parameters):

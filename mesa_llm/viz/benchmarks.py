@@ -25,7 +25,7 @@ from mesa_llm.text import counted
 from mesa_llm.viz.download import Download, Picture, file_name
 from mesa_llm.viz.exhibit import exhibit
 from mesa_llm.viz.guard import foreign_origin
-from mesa_llm.viz.markup import ClickableHTML, StyleSheet
+from mesa_llm.viz.markup import ClickableHTML, bring_style
 from mesa_llm.viz.runs import runs_folder
 
 KINDS: dict[str, type[Report] | type[Cross]] = {"report.json": Report, "cross.json": Cross}
@@ -120,7 +120,7 @@ def Benchmarks() -> None:
     files = use_memo(written_files, [n_looks])
     chosen, choose = use_state("")
     recording, replay = use_state(cast("Recording | None", None))
-    StyleSheet()
+    bring_style()
     if foreign:
         solara.Error(f"This page was opened by a page of {foreign}, and shows nothing there.")
         return

@@ -13,7 +13,7 @@ from reacton import use_state
 from solara.core import component
 
 from mesa_llm.errors import MesaLLMError
-from mesa_llm.viz.markup import StyleSheet
+from mesa_llm.viz.markup import styled
 
 KINDS = {
     "csv": "text/csv",
@@ -120,8 +120,7 @@ def Picture(
         if on_pick is not None and type(agent_id) is int:
             on_pick(agent_id)
 
-    with solara.Div():
-        StyleSheet()
+    with styled():
         _Picture(
             title=title,
             src=f"data:image/png;base64,{base64.b64encode(png).decode()}" if png else "",

@@ -15,7 +15,7 @@ from solara.routing import use_router
 from mesa_llm.model.registry import ModelEntry, find_models
 from mesa_llm.viz.benchmarks import Benchmarks
 from mesa_llm.viz.exhibit import Exhibit, exhibit
-from mesa_llm.viz.markup import Markup, StyleSheet
+from mesa_llm.viz.markup import Markup, bring_style
 
 LADDER = (
     "social",
@@ -80,7 +80,7 @@ def Layout(children: list[Any] = []) -> None:  # noqa: B006 - Solara's signature
 @component
 def Gallery() -> None:
     """List all models; a broken one with its error."""
-    StyleSheet()
+    bring_style()
     with solara.AppBar():
         solara.AppBarTitle("Models whose agents think")
         with solara.Link(f"/{BENCHMARKS}"):

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import logging
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import jinja2
 import solara
+from reacton import create_context, use_context
 from solara.core import component
 
 from mesa_llm.errors import MesaLLMError
@@ -47,8 +49,29 @@ def markup(template: str | Path, **values: Any) -> str:
 
 
 @solara.component_vue("style.vue")
-def StyleSheet() -> None:
+def _StyleSheet() -> None:
     """Bring the style sheet of all pages; a page has it once, however many components bring it."""
+
+
+_has_style = create_context(False)
+"""Whether a page of ours has brought the style sheet."""
+
+
+def bring_style() -> None:
+    """Bring the style sheet of all pages, for all that the component that calls this shows."""
+    _StyleSheet()
+    _has_style.provide(True)
+
+
+@contextmanager
+def styled() -> Generator[None]:
+    """Bring the style sheet with what is placed in the block, unless the page has brought it."""
+    if use_context(_has_style):
+        yield
+        return
+    with solara.Div():
+        _StyleSheet()
+        yield
 
 
 @component
@@ -59,8 +82,7 @@ def Markup(template: str | Path, **values: Any) -> None:
         template: File of the template; a bare name is one of this package's own.
         **values: What the template names.
     """
-    with solara.Div():
-        StyleSheet()
+    with styled():
         solara.HTML(tag="div", unsafe_innerHTML=markup(template, **values), classes=["mesa-llm"])
 
 
@@ -95,8 +117,7 @@ def ClickableHTML(html: str, on_pick: Callable[[str, int], None]) -> None:
         if kind.isidentifier() and number.isascii() and number.isdecimal() and len(number) < 16:
             on_pick(kind, int(number))
 
-    with solara.Div():
-        StyleSheet()
+    with styled():
         _Clickable(html=html, event_pick=pick)
 
 

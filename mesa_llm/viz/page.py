@@ -28,7 +28,7 @@ from mesa_llm.viz.guard import foreign_origin
 from mesa_llm.viz.human import HumanPanel
 from mesa_llm.viz.inspector import AGENTS_TAB, AgentInspector, inspected, open_tab
 from mesa_llm.viz.interview import InterviewForm
-from mesa_llm.viz.markup import StyleSheet
+from mesa_llm.viz.markup import bring_style
 from mesa_llm.viz.newsdesk import NewsDeskForm
 from mesa_llm.viz.parameters import Choice, Factory, Parameters, defaults
 from mesa_llm.viz.player import Player
@@ -184,7 +184,7 @@ def _Page(
         recording.set(session.recording)
         words.set(object())
 
-    StyleSheet()
+    bring_style()
     with solara.AppBar():
         solara.AppBarTitle(name)
     with solara.Sidebar(), solara.Column(gap="10px", style={"padding": "4px 8px 24px"}):

@@ -46,7 +46,7 @@ def llm_models_only(show: Callable[[LLMModel], Any], name: str = "") -> Callable
     """
 
     @wraps(show)
-    def shown(model: Any) -> Any:
+    def show_or_warn(model: Any) -> Any:
         if isinstance(model, LLMModel):
             return show(model)
         return solara.Warning(
@@ -55,20 +55,20 @@ def llm_models_only(show: Callable[[LLMModel], Any], name: str = "") -> Callable
             dense=True,
         )
 
-    return shown
+    return show_or_warn
 
 
-def demand_llm_model(shown: object, name: str) -> None:
+def demand_llm_model(model: object, name: str) -> None:
     """Check that a page of ours can show a model, or what a class makes.
 
     Args:
-        shown: A model, or a class of models.
+        model: A model, or a class of models.
         name: What to call it.
 
     Raises:
         ConfigError: If it is a plain Mesa model.
     """
-    kind = shown if isinstance(shown, type) else type(shown)
+    kind = model if isinstance(model, type) else type(model)
     if not issubclass(kind, LLMModel):
         raise ConfigError(
             f"LLMPage shows models that are LLMModels, and {name} makes a plain Mesa model: show it with Mesa's "

@@ -11,7 +11,7 @@ from solara.core import component
 from mesa_llm.model.recording import advance_to
 from mesa_llm.viz import Markup
 from mesa_llm.viz.download import Picture
-from mesa_llm.viz.markup import StyleSheet
+from mesa_llm.viz.markup import bring_style
 from mesa_llm.viz.style import picture_of
 from mesa_llm.viz.tables import Row
 from models.classics.charts import twins_figure
@@ -72,7 +72,7 @@ def Page() -> None:
     """Choose a classic, and what stands beside its rule twin."""
     name, choose = use_state(next(iter(CLASSICS)))
     beside, put = use_state(next(iter(OPPONENTS)))
-    StyleSheet()
+    bring_style()
     with solara.AppBar():
         solara.AppBarTitle("Classics: rule and language model")
     with solara.Sidebar(), solara.Column(style={"padding": "24px 8px"}):

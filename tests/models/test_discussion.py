@@ -180,8 +180,8 @@ def test_the_original_takes_a_whole_file_of_several_rooms() -> None:
 
 
 def test_the_original_asks_at_numbers_alone_and_says_so(caplog) -> None:
-    asked = {"id": "q", "question": "?", "iterations": [2, "never", None, 3.0, 1.5, -1]}
-    plan = plan_of(config_of(questions=[asked]), rules="original")
+    question = {"id": "q", "question": "?", "iterations": [2, "never", None, 3.0, 1.5, -1]}
+    plan = plan_of(config_of(questions=[question]), rules="original")
     assert plan.experiment.survey_questions[0].iterations == (2, 3, -1)
     assert "of 'q', SAUCE asks at numbers alone" in caplog.text
 
