@@ -384,6 +384,4 @@ class MaxCalls:
     def reason(self, room: Any) -> str:
         """Return why the conversation is over; empty: it is not."""
         used = self.model.usage.calls + self.model.usage.replayed + self.model.n_free_replies
-        if used < self.maximum:
-            return ""
-        return f"{used} replies are spent" if used > 1 else "1 reply is spent"
+        return f"{counted(used, 'reply is', 'replies are')} spent" if used >= self.maximum else ""
