@@ -24,9 +24,6 @@ from mesa_llm.llm.openai.transfers import Transfers, libcurl
 MAX_IDLE_S = 30
 """Seconds after which an idle connection is not used again: something between may have forgotten it by then."""
 
-MAX_IDLE = 4096
-"""Maximum number of idle connections that are kept."""
-
 CONNECT_TIMEOUT_S = 10.0
 """Seconds until an address that does not answer is given up, with name look-up and TLS."""
 
@@ -64,7 +61,7 @@ class Connections:
         self._is_retired = False
         self._options = _options(url, headers, timeout_s)
         self._max_reply_bytes = max_reply_bytes
-        self._transfers = Transfers(MAX_IDLE)
+        self._transfers = Transfers()
         _CONNECTIONS.add(self)
 
     async def post(self, body: bytes) -> Response:

@@ -24,7 +24,7 @@ def request(url: str, parts: list[bytes], body: bytes = b"{}") -> pycurl.Curl:
 
 def run(has_epoll: bool, work: Callable[[Transfers], Awaitable[None]]) -> None:
     async def with_transfers() -> None:
-        transfers = Transfers(100, has_epoll=has_epoll)
+        transfers = Transfers(has_epoll=has_epoll)
         try:
             await work(transfers)
         finally:
@@ -48,6 +48,20 @@ def test_many_transfers_at_once_each_get_their_own_response(has_epoll: bool) -> 
         run(has_epoll, twice)
         assert len({one.peer for one in server.requests}) == 20
     assert all(b"".join(parts).count(b"This is %d." % n) == 2 for n, parts in enumerate(received))
+
+
+@pytest.mark.parametrize("has_epoll", WAYS)
+def test_no_more_connections_are_made_than_there_are_transfers_at_once(has_epoll: bool) -> None:
+    async def three_times(transfers: Transfers) -> None:
+        for n in (150, 100, 1):
+            made = [transfers.perform(request(server.url, [])) for _ in range(n)]
+            assert await asyncio.gather(*made) == [None] * n
+
+    with FaultyServer(lambda body, number: "Yes.") as server:
+        run(has_epoll, three_times)
+        peers = [one.peer for one in server.requests]
+    assert len(peers) == 251
+    assert len(set(peers)) == 150
 
 
 @pytest.mark.parametrize("has_epoll", WAYS)
