@@ -126,7 +126,7 @@ class Transfers:
     def _watch(self, pool: _Pool, wanted: int, socket: int, *_: Any) -> None:
         """Watch a socket for what libcurl waits for: `POLL_IN`, `POLL_OUT`, both, or nothing any more."""
         wanted &= pycurl.POLL_INOUT
-        _, watched = self._watched.pop(socket, (pool, 0))
+        watched = self._watched.pop(socket, (pool, 0))[1]
         if wanted:
             self._watched[socket] = pool, wanted
         if self._epoll is None:
