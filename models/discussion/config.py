@@ -237,7 +237,7 @@ def _course_faults(plan: DiscussionPlan) -> Iterator[str]:
     if not end.has_limit:
         yield f"endType: nothing ends the conversation; one of {', '.join(LIMITS)}"
     if end.max_minutes is not None and plan.clock.stands_still:
-        yield "endType.max_minutes: the clock stands still; one of clock.pause_s, line_s and word_s above 0"
+        yield "endType.max_minutes: the clock stands still; one of clock.pause_s, message_s and word_s above 0"
     if end.agreement and end.agreement not in [question.id for question in plan.experiment.survey_questions]:
         yield f"endType.agreement: no survey question is called {end.agreement!r}"
 
