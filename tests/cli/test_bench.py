@@ -53,8 +53,9 @@ def test_a_folder_that_cannot_be_made_is_said_before_anything_is_run(tmp_path) -
     assert done.stderr == f"mesa-llm: '{tmp_path / 'file'}' cannot be made as a folder for runs: File exists\n"
 
 
-def test_a_provider_that_nobody_knows_is_said_before_anything_is_run(tmp_path) -> None:
-    done = typed(POT, "--llm", "nobody/knows", "--out", tmp_path / "runs")
+@pytest.mark.parametrize("words", [(), ("--dry-run",), ("--dry-run", "--cross", "--design", "react")], ids=" ".join)
+def test_a_provider_that_nobody_knows_is_said_before_anything_is_run(words, tmp_path) -> None:
+    done = typed(POT, "--llm", "nobody/knows", "--out", tmp_path / "runs", *words)
     assert done.exit_code == 2
     assert done.stderr.startswith("mesa-llm: no provider is known for llm='nobody/knows'.")
     assert not (tmp_path / "runs").exists()
