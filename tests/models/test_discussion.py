@@ -335,6 +335,26 @@ def test_a_question_is_asked_by_the_clock(discussion) -> None:
     assert [answer.after for answer in model.sessions[0].room.answers] == [2, 2, 3, 3]
 
 
+def test_answers_of_those_who_say_nothing_stand_one_after_the_other(discussion) -> None:
+    quiet = [person(name, "first_decides_then_generates") for name in "AB"]
+    question = {"id": "q", "question": "?", "every_minutes": 0.25, "scale": [0, 99]}
+    silent = {"speak": False, "reason": "."}
+    turns = ScriptedLLM(lambda asked: {"answer": asked.salt.time} if asked.salt.purpose == "survey" else silent)
+    model = finished(discussion(config_of(*quiet, questions=[question], end={"max_silent_turns": 60}), llm=turns))
+    assert set(drift([model])["moved"]) == {57}
+    records = sauce_output(model)["survey_question"]
+    assert [[entry["answer"] for entry in one["chat_entry"]] for one in records[:2]] == [[3, 3], [6, 6]]
+
+
+def test_curves_go_from_left_to_right_however_long_each_room_talks(discussion) -> None:
+    talkers = [person(name, "choosing_person", attitude=5) for name in "AB"]
+    question = {**QUESTION, "choices": [], "scale": [0, 10], "iterations": [0, -1]}
+    end = {"max_num_msgs": 99, "max_turns": 9}
+    points = curve([finished(discussion(config_of(*talkers, questions=[question], end=end), n_rooms=8))])
+    assert points["after"].nunique() > 3
+    assert points["after"].is_monotonic_increasing
+
+
 def test_a_missing_answer_is_counted_and_never_a_zero(discussion) -> None:
     question = {**QUESTION, "choices": [], "scale": [0, 10], "iterations": [0]}
 
