@@ -95,7 +95,7 @@ def discussion(tmp_path):
             {"experiment": {"scenario": "s", "survey_questions": [{**QUESTION, "iterations": ["never"]}]}},
             r"survey_questions\[0\]\.iterations\[0\]: .* got 'never'",
         ),
-        ({"clock": {"start": "25:00"}}, r"clock\.start: a time of day is HH:MM"),
+        ({"clock": {"start": "25:00"}}, r"clock\.start: a time of day is HH:MM or HH:MM:SS, got '25:00'$"),
         (
             {"experiment": {"scenario": "s", "survey_questions": [QUESTION] * 2}},
             r"survey_questions: ids have to differ",
@@ -164,6 +164,7 @@ def test_the_original_takes_no_file_without_its_only_end() -> None:
         ({"persons": [person("A", "batchPersonHuggingFace", model_path="m")]}, r"persons\[0\]\.names: missing"),
         ({"persons": [seat("A", tag=None)]}, r"persons\[0\]\.tag: missing; SAUCE's batches label each seat"),
         ({"persons": [seat("A", person_kwargs={"name": "B"})]}, r"persons\[0\]\.person_kwargs\.name: stands in names"),
+        ({"persons": [seat("A") | {"class": ["person"]}]}, r"persons\[0\]\.class: .* valid string, got \['p"),
         ({"persons": [seat("A", prompt_type="chatml")]}, r"persons\[0\]\.prompt_type: 'chatml'; one of mistral_instr"),
     ],
 )
