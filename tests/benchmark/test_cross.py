@@ -113,6 +113,15 @@ def test_a_run_that_failed_leaves_its_pair_out() -> None:
     assert failure.startswith("FAILED pot, sotopia: 1 of 3 runs: none of the 12 decisions succeeded")
 
 
+def test_decisions_that_failed_are_counted_where_the_scores_of_the_others_stand() -> None:
+    half = ScriptedLLM(lambda request: pay(request) if request.salt.agent % 2 else BadReply("down"))
+    found = cross([POT], {"own": None}, llm=half, seeds=2, attempts=1)
+    (line,) = found.failures()
+    assert line.startswith("IN PART pot, own: 12 of 24 decisions failed, and the scores are of what came; ")
+    assert line in found.text()
+    assert line in page(found)
+
+
 def test_rule_twins_ignore_designs_so_that_all_rows_are_equal() -> None:
     tasks = [find_task(name).as_quick() for name in ORIGINAL_DESIGNS]
     found = cross(tasks, seeds=1)

@@ -1,6 +1,7 @@
 """The benchmark, as its user types it."""
 
 import json
+import re
 import shlex
 import signal
 import time
@@ -140,6 +141,14 @@ def test_a_benchmark_in_which_nothing_succeeds_exits_with_4(tmp_path) -> None:
         dead = typed(*words)
     assert dead.exit_code == 4
     assert "1 of 3 runs produced nothing. pot, stub, seed 1: none of the 2 decisions succeeded" in dead.stderr
+
+
+def test_decisions_that_failed_are_counted_in_the_table_and_on_the_page(tmp_path) -> None:
+    with FaultyServer(lambda body, number: refused(422, "no") if number > 6 else None) as server:
+        words = ["--llm", "stub", "--api-base", server.url, "--repeats", 1, "--concurrency", 1, "--out", tmp_path]
+        gap = re.compile(r"IN PART pot, stub: \d of 12 decisions failed, and the scores are of what came")
+        assert gap.search(typed(POT, *words).stdout)
+        assert gap.search((tmp_path / "report.html").read_text(encoding="utf-8"))
 
 
 def test_a_dry_run_says_what_it_would_cost_and_asks_nobody(tmp_path) -> None:
