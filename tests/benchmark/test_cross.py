@@ -3,12 +3,13 @@
 import json
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from mesa_llm import AgentDesign, ConfigError, ScriptedLLM, Task
 from mesa_llm.benchmark.cross import Cross, cross
 from mesa_llm.benchmark.designs import ORIGINAL_DESIGNS, ablations
-from mesa_llm.benchmark.heatmap import page
+from mesa_llm.benchmark.heatmap import heat_map, page
 from mesa_llm.benchmark.task import find_task
 from mesa_llm.errors import BadReply
 from mesa_llm.llm.replies import call
@@ -147,6 +148,12 @@ def test_everything_is_json_and_a_page_with_a_heat_map(taken_apart) -> None:
     html = page(taken_apart)
     assert "data:image/svg+xml" in html
     assert "own without tools" in html
+
+
+def test_a_difference_of_one_pair_has_no_colour() -> None:
+    found = cross([POT], ablations("own", None), llm=PAYER, seeds=1)
+    image = heat_map(found).axes[1].get_images()[0].get_array()
+    assert np.ma.getmaskarray(image).ravel().tolist() == [False, True, True, True]
 
 
 def test_what_cannot_be_is_said_before_anybody_is_asked() -> None:
