@@ -33,7 +33,8 @@ def attitude_figure(models: Any, question: str | None = None) -> Figure:
     figure = Figure(figsize=(7, 3.6))
     axes = figure.subplots()
     for colour, (party, group) in zip(cycle(COLOURS), points.groupby("party", sort=False), strict=False):
-        axes.plot(group["after"], group["mean"], color=colour, marker="o", label=literal(str(party or "everyone")))
+        named = literal(str(party or "everyone"))
+        axes.plot(group["after"], group["mean"], color=colour, marker="o", label=named, clip_on=False)
         axes.fill_between(group["after"], group["low"], group["high"], color=colour, alpha=0.15, linewidth=0)
     _finish(axes, "Attitudes, by party", "messages so far")
     axes.legend(frameon=False)

@@ -19,13 +19,13 @@ Z = 1.96
 
 def accuracy_figure(model: EmergentAnalogiesModel) -> Figure:
     """Draw the accuracy of each category with a 95 % (Wilson) interval, and what random answers would have."""
-    return _bars(model, model.categories, "Right answers by category (│: random answers)")
+    return _bars(model, model.categories, "Right answers by category, 95 % intervals (│: at random)")
 
 
 def kind_figure(model: EmergentAnalogiesModel) -> Figure:
     """Draw the accuracy of each type."""
     kinds = list(dict.fromkeys(problem.kind for problem in model.problems.values()))
-    return _bars(model, kinds, "Right answers by type (│: random answers)")
+    return _bars(model, kinds, "Right answers by type, 95 % intervals (│: at random)")
 
 
 def wilson(n_right: int, n: int) -> tuple[float, float]:

@@ -317,7 +317,9 @@ def test_a_goal_of_ones_own_counts_as_reached_by_its_own_range(tmp_path) -> None
     file = tmp_path / "own.json"
     file.write_text(json.dumps([{"name": "goal", "description": "How far did it get?", "low": 0, "high": 100}]))
     llm = {"judge": judging({"agent_1": 70, "agent_2": 69}), "*": saying()}
-    assert finished(n_dyads=1, max_turns=1, llm=llm, dimensions=str(file)).results()["success"] == 0.5
+    model = finished(n_dyads=1, max_turns=1, llm=llm, dimensions=str(file))
+    assert model.results()["success"] == 0.5
+    assert goal_figure(model).axes[0].get_xlim()[1] > 100
 
 
 # -- who plays
