@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -152,7 +153,7 @@ def test_everything_is_json_and_a_page_with_a_heat_map(taken_apart) -> None:
 
 def test_a_difference_of_one_pair_has_no_colour() -> None:
     found = cross([POT], ablations("own", None), llm=PAYER, seeds=1)
-    image = heat_map(found).axes[1].get_images()[0].get_array()
+    image: Any = heat_map(found).axes[1].get_images()[0].get_array()
     assert np.ma.getmaskarray(image).ravel().tolist() == [False, True, True, True]
 
 

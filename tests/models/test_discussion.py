@@ -351,7 +351,7 @@ def test_curves_go_from_left_to_right_however_long_each_room_talks(discussion) -
     talkers = [person(name, "choosing_person", attitude=5) for name in "AB"]
     question = {**QUESTION, "choices": [], "scale": [0, 10], "iterations": [0, -1]}
     end = {"max_num_msgs": 99, "max_turns": 9}
-    points = curve([finished(discussion(config_of(*talkers, questions=[question], end=end), n_rooms=8))])
+    points: Any = curve([finished(discussion(config_of(*talkers, questions=[question], end=end), n_rooms=8))])
     assert points["after"].nunique() > 3
     assert points["after"].is_monotonic_increasing
 
