@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from mesa_llm.agents.design import OWN_DESIGN, AgentDesign
 from mesa_llm.benchmark.designs import ORIGINAL_DESIGNS, PUBLISHED_RATIOS, Installation, installations
-from mesa_llm.benchmark.report import Results, RunRow, setting_of, totals
+from mesa_llm.benchmark.report import Results, RunRow, gaps, setting_of, totals
 from mesa_llm.benchmark.runs import Candidate, Plan, Run, Runs
 from mesa_llm.benchmark.task import Task, find_task
 from mesa_llm.engine.access import Access
@@ -198,7 +198,9 @@ class Cross(Results):
         return "\n\n".join(["\n".join(block) for block in blocks] + self.failures())
 
     def failures(self) -> list[str]:
-        """Describe the runs of a design in a task that produced nothing in a line, with the reason of the first."""
+        """Describe in a line the runs of a design in a task that produced nothing, and in one how many decisions of the
+        others failed.
+        """
         lines: list[str] = []
         for task in self.tasks:
             for design in self.designs:
@@ -206,6 +208,7 @@ class Cross(Results):
                 failed = [run for run in runs if run.error is not None]
                 if failed:
                     lines.append(f"FAILED {task.name}, {design}: {len(failed)} of {len(runs)} runs: {failed[0].error}")
+                lines += gaps(f"{task.name}, {design}", runs)
         return lines
 
 

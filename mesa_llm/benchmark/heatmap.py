@@ -94,6 +94,7 @@ def _effect(cross: Cross, task: Column, design: str) -> Shade:
     difference, effect = comparison.difference.value, comparison.effect
     if difference == 0:
         return 0.0, "0"
-    if effect is None:  # neither varies, or there is one pair
-        return math.copysign(1, difference), f"{figure_text(difference)}\n(no SD)"
+    if effect is None:  # one pair tells nothing of how large a difference is; of several, none varies
+        size = math.nan if comparison.difference.n < 2 else math.copysign(1, difference)
+        return size, f"{figure_text(difference)}\n(no SD)"
     return float(np.clip(effect / FULL_EFFECT, -1, 1)), f"{effect:+.2f}{star_of(comparison)}"

@@ -17,7 +17,7 @@ from mesa_llm.errors import ConfigError
 from mesa_llm.records import Usage
 from mesa_llm.runlog.versions import versions
 from mesa_llm.statistics import Estimate, with_interval
-from mesa_llm.text import figure_text, table
+from mesa_llm.text import counted, figure_text, table
 from mesa_llm.tools.tool import describe
 
 MAX_SCORES = 12
@@ -293,14 +293,32 @@ class Report(Results):
         return "\n\n".join([*blocks, *self.failures()])
 
     def failures(self) -> list[str]:
-        """Describe each run that produced nothing in a line."""
-        return [
+        """Describe each run that produced nothing in a line, and then how many decisions of the others failed."""
+        pairs = [(task, name) for name in self.candidates for task in self.tasks]
+        failed = [
             f"FAILED {task.task}, {name}, seed {run.seed}: {run.error}"
-            for name in self.candidates
-            for task in self.tasks
+            for task, name in pairs
             for run in task.results[name].runs
             if run.error is not None
         ]
+        return failed + [line for task, name in pairs for line in gaps(f"{task.task}, {name}", task.results[name].runs)]
+
+
+def gaps(name: str, runs: Iterable[RunRow]) -> list[str]:
+    """Describe in a line how many decisions failed in the runs that have scores; nothing where none did.
+
+    Args:
+        name: Name of the runs.
+        runs: The runs.
+    """
+    scored = [run for run in runs if run.error is None]
+    n_failed, n = sum(run.failures for run in scored), sum(run.decisions for run in scored)
+    if not n_failed:
+        return []
+    return [
+        f"IN PART {name}: {n_failed} of {counted(n, 'decision')} failed, and the scores are of what came; the same "
+        "command with --retry-failures asks again"
+    ]
 
 
 def report_of(

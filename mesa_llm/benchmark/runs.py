@@ -307,7 +307,7 @@ def rehearse_plans(plans: Sequence[Plan], access: Access, **options: Any) -> tup
         Name of the task → cost of its runs together, and names of the language models without a known price.
 
     Raises:
-        ConfigError: If a task's parameters cannot be, or a model string names nothing.
+        ConfigError: If a task's parameters cannot be, a model string names nothing, or nobody knows a provider.
     """
     each: dict[tuple[str, str], Rehearsal] = {}
     costs: dict[str, Cost] = {}

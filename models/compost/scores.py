@@ -225,7 +225,7 @@ class Caricature:
             rules: `original`: seed words consist of a to z, are looked for as a part of any word, in lower case alone,
                 and may be empty; the default persona is scored, unless it is called `person`; the default topic, too,
                 though it is 1 by construction. `corrected`: seed words are whole words in any case, and neither default
-                is scored.
+                is scored. Under `original`, a topic on which one of the two wrote nothing is told apart, too: always.
         """
         self.corpus, self.embed, self.controls = list(corpus), embed, controls
         self.rules: Rules = rules
@@ -303,12 +303,15 @@ class Caricature:
         return found
 
     def individuation(self, persona: str, topic: str) -> Individuation | None:
-        """Test whether a persona's texts on a topic can be told from the default persona's; None without both."""
+        """Test whether a persona's texts on a topic can be told from the default persona's; None where there are fewer
+        than two of either: the original tests any two texts, and one persona's alone are always told apart there.
+        """
         chosen = [one for one in self.corpus if one.topic == topic and one.persona in (persona, self.controls.persona)]
         labels = [one.persona for one in chosen]
-        if len(set(labels)) < 2 or min(Counter(labels).values()) < 2:
+        counts = Counter(labels)
+        if len(labels) < 2 or (self.rules == "corrected" and (len(counts) < 2 or min(counts.values()) < 2)):
             return None
-        left = {name: iter(self.vectors(Cell(name, topic))) for name in (persona, self.controls.persona)}
+        left = {name: iter(self.vectors(Cell(name, topic))) for name in counts}
         return individuation(np.array([next(left[label]) for label in labels]), labels)
 
     def individuations(self) -> dict[str, dict[str, Individuation]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -31,8 +32,9 @@ def attitude_figure(models: Any, question: str | None = None) -> Figure:
         return _choice_figure(choice_shares(several, question))
     figure = Figure(figsize=(7, 3.6))
     axes = figure.subplots()
-    for colour, (party, group) in zip(COLOURS, points.groupby("party", sort=False), strict=False):
-        axes.plot(group["after"], group["mean"], color=colour, marker="o", label=literal(str(party or "everyone")))
+    for colour, (party, group) in zip(cycle(COLOURS), points.groupby("party", sort=False), strict=False):
+        named = literal(str(party or "everyone"))
+        axes.plot(group["after"], group["mean"], color=colour, marker="o", label=named, clip_on=False)
         axes.fill_between(group["after"], group["low"], group["high"], color=colour, alpha=0.15, linewidth=0)
     _finish(axes, "Attitudes, by party", "messages so far")
     axes.legend(frameon=False)
@@ -47,7 +49,7 @@ def _choice_figure(points: Any) -> Figure:
     named = "" if points.empty else f": {points['question'].iloc[0]} (shares of those who answered)"
     _finish(axes, literal(f"Answers aside{named}"), "messages so far")
     below = np.zeros(points["after"].nunique())
-    for colour, (answer, group) in zip(COLOURS, points.groupby("answer", sort=False), strict=False):
+    for colour, (answer, group) in zip(cycle(COLOURS), points.groupby("answer", sort=False), strict=False):
         places = [str(after) for after in group["after"]]
         axes.bar(places, group["share"], bottom=below, color=colour, width=0.6, label=literal(str(answer)))
         below = below + group["share"].to_numpy()

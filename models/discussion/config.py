@@ -86,7 +86,10 @@ def _without_unknown(raw: dict[str, Any], name: str) -> dict[str, Any]:
     persons = raw.get("persons")
     if not isinstance(persons, list) or not any(isinstance(one, dict) and "names" in one for one in persons):
         return raw
-    known = [one for one in persons if not isinstance(one, dict) or one.get("class") in MANNERS]
+    classes = [one.get("class") if isinstance(one, dict) else [] for one in persons]
+    known = [
+        one for one, kind in zip(persons, classes, strict=True) if isinstance(kind, list | dict) or kind in MANNERS
+    ]
     if len(known) < len(persons):
         logger.warning("%s: %s of unknown classes left out", name, counted(len(persons) - len(known), "person"))
     return {**raw, "persons": known}
@@ -146,7 +149,7 @@ def _fault(fault: Any) -> str:
         return f"{place}: missing; {wanted}" if wanted else f"{place}: missing"
     text = re.sub(r"^Value error, | or instance of \w+", "", fault["msg"])
     text = f"{text[:1].lower()}{text[1:]}".replace("tuple", "list").replace("dictionary", "object")
-    return f"{place}: {text}, got {fault['input']!r:.60}"
+    return f"{place}: {text}" if ", got " in text else f"{place}: {text}, got {fault['input']!r:.60}"
 
 
 def _place(location: tuple[Any, ...]) -> str:
@@ -237,7 +240,7 @@ def _course_faults(plan: DiscussionPlan) -> Iterator[str]:
     if not end.has_limit:
         yield f"endType: nothing ends the conversation; one of {', '.join(LIMITS)}"
     if end.max_minutes is not None and plan.clock.stands_still:
-        yield "endType.max_minutes: the clock stands still; one of clock.pause_s, line_s and word_s above 0"
+        yield "endType.max_minutes: the clock stands still; one of clock.pause_s, message_s and word_s above 0"
     if end.agreement and end.agreement not in [question.id for question in plan.experiment.survey_questions]:
         yield f"endType.agreement: no survey question is called {end.agreement!r}"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -45,10 +46,13 @@ def _of_room(session: Session, plans: Plans) -> dict[str, Any]:
         everything = [_entry(plans, line) for line in session.room.lines]
         asked = [(record.question.id, record.n_lines, everything) for record in session.records]
     else:
-        given: dict[tuple[str, int], list[dict[str, Any]]] = {}
+        given: dict[tuple[str, int, int], list[dict[str, Any]]] = {}
+        times = Counter[tuple[str, int, int]]()  # by the clock, a question is asked again where nobody has spoken
         for answer in session.room.answers:
-            given.setdefault((answer.question, answer.after), []).append(_answer(plans, answer))
-        asked = [(question, after, entries) for (question, after), entries in given.items()]
+            person = (answer.question, answer.after, answer.agent_id)
+            times[person] += 1
+            given.setdefault((*person[:2], times[person]), []).append(_answer(plans, answer))
+        asked = [(question, after, entries) for (question, after, _), entries in given.items()]
     texts = {question.id: question.question for question in session.plan.experiment.survey_questions}
     records = [
         {"question_id": question, "question_content": texts[question], "iteration": after, "chat_entry": entries}

@@ -272,15 +272,15 @@ class ClockPlan(BaseModel):
     """Time of day at which the room is opened."""
     pause_s: Annotated[float, Field(ge=0, le=_LONGEST)] = 5.0
     """Seconds that thinking takes whenever somebody is asked."""
-    line_s: Annotated[float, Field(ge=0, le=_LONGEST)] = 0.0
-    """Seconds that a line takes, whatever its length."""
+    message_s: Annotated[float, Field(ge=0, le=_LONGEST)] = 0.0
+    """Seconds that a message takes, whatever its length."""
     word_s: Annotated[float, Field(ge=0, le=_LONGEST)] = 0.5
     """Seconds that each word takes."""
 
     @property
     def stands_still(self) -> bool:
         """Whether no time passes, whatever happens."""
-        return self.pause_s == self.line_s == self.word_s == 0
+        return self.pause_s == self.message_s == self.word_s == 0
 
     @field_validator("start")
     @classmethod

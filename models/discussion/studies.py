@@ -44,7 +44,7 @@ def curve(models: Sequence[Any], question: str | None = None, n_resamples: int =
         n_resamples: Number of bootstrap samples of rooms.
 
     Returns:
-        One row a party and number of messages: party, after, mean, low, high (95 %), rooms.
+        One row a party and number of messages, in their order: party, after, mean, low, high (95 %), rooms.
     """
     parts = [attitudes(model.sessions, question).assign(run=index) for index, model in enumerate(models)]
     table: Any = pd.concat(parts, ignore_index=True)
@@ -59,6 +59,7 @@ def curve(models: Sequence[Any], question: str | None = None, n_resamples: int =
         rows.append(
             {"party": party, "after": after, "mean": means.mean(), "low": low, "high": high, "rooms": len(means)}
         )
+    rows.sort(key=lambda row: row["after"])
     return pd.DataFrame(rows, columns=["party", "after", "mean", "low", "high", "rooms"])
 
 
@@ -109,7 +110,7 @@ def drift(models: Sequence[Any], question: str | None = None) -> pd.DataFrame:
         raise ConfigError("nobody answered by number; give a survey question a scale")
     if question is None:
         table = table[table["question"] == table["question"].iloc[0]]
-    grouped = table.sort_values("after").groupby(["run", "room", "name", "party"], sort=False)["answer"]
+    grouped = table.groupby(["run", "room", "name", "party"], sort=False)["answer"]
     found = grouped.agg(first="first", last="last").reset_index()
     return found.assign(moved=found["last"] - found["first"])
 

@@ -19,13 +19,13 @@ Z = 1.96
 
 def accuracy_figure(model: EmergentAnalogiesModel) -> Figure:
     """Draw the accuracy of each category with a 95 % (Wilson) interval, and what random answers would have."""
-    return _bars(model, model.categories, "Right answers by category (│: random answers)")
+    return _bars(model, model.categories, "Right answers by category")
 
 
 def kind_figure(model: EmergentAnalogiesModel) -> Figure:
     """Draw the accuracy of each type."""
     kinds = list(dict.fromkeys(problem.kind for problem in model.problems.values()))
-    return _bars(model, kinds, "Right answers by type (│: random answers)")
+    return _bars(model, kinds, "Right answers by type")
 
 
 def wilson(n_right: int, n: int) -> tuple[float, float]:
@@ -52,6 +52,7 @@ def _bars(model: EmergentAnalogiesModel, names: list[str], title: str) -> Figure
     axes.set_yticks(range(len(names)), [name.replace("_", " ") for name in names])
     axes.invert_yaxis()
     axes.set_xlim(0, 1.02)
+    axes.set_xlabel("grey: 95 % interval, red: random answers", color=GREY)
     axes.grid(axis="x", color=LIGHT)
     axes.set_axisbelow(True)
     axes.spines[["top", "right", "left"]].set_visible(False)

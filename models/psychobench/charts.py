@@ -108,7 +108,8 @@ def _intervals(rows: list[ScoreRow], title: str) -> Figure:
     axes.set_axisbelow(True)
     axes.spines[:].set_visible(False)
     axes.tick_params(length=0)
-    figure.supxlabel("● respondents, 95 % interval   | at random   ◆ people, SD", fontsize=9, color=GREY)
+    people = "   ◆ people, SD" if any(row.norms for row in rows) else ""
+    figure.supxlabel(f"● respondents, 95 % interval   | at random{people}", fontsize=9, color=GREY)
     return figure
 
 

@@ -322,10 +322,10 @@ _OWN: dict[str, type[_Entry]] = {"characters": Character, "situations": Situatio
 
 
 def _labelled(situation: Situation) -> Situation:
-    """Return the kind of an original situation, and whether it is hard."""
+    """Return the kind of an original situation, and whether it is hard; what others' files say of it stays."""
     kinds = {"mutual": "cooperative", "craigslist": "competitive"}
     kind = next((kind for part, kind in kinds.items() if part in situation.codename), situation.kind)
-    return situation.model_copy(update={"kind": kind, "is_hard": situation.situation_id in HARD})
+    return situation.model_copy(update={"kind": kind, "is_hard": situation.is_hard or situation.situation_id in HARD})
 
 
 def _fitted(characters: Sequence[Any], situations: Sequence[Any], ties: Sequence[Any], pairings: Sequence[Any]) -> Cast:

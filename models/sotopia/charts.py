@@ -50,9 +50,10 @@ def goal_figure(model: SotopiaModel) -> Figure:
     """Draw how far each person reached its goal, scene by scene, and the mean of each scene."""
     figure = Figure(figsize=(7.0, 4.2), layout="constrained")
     axes: Any = figure.subplots()
-    frame(axes, "Goals reached, by scene (0 to 10)")
     scores: Any = model.scores()
-    if GOAL not in scores or scores[GOAL].isna().all():
+    goal = next((one for one in model.dimensions if one.name == GOAL), None)
+    frame(axes, "Goals reached, by scene" + (f" ({goal.low} to {goal.high})" if goal else ""))
+    if goal is None or scores[GOAL].isna().all():
         return _empty(figure, axes)
     names = {key: one.codename or key for key, one in model.cast.situations.items()}
     means: Any = scores.dropna(subset=[GOAL]).groupby("situation", sort=False)[GOAL].mean().sort_values()
@@ -65,7 +66,8 @@ def goal_figure(model: SotopiaModel) -> Figure:
     hard = {one.situation.situation_id for one in model.episodes if one.situation.is_hard}
     labels = [literal(clip(names[key], 26)) + (" (hard)" if key in hard else "") for key in keys]
     axes.set_yticks(range(len(keys)), labels)
-    axes.set_xlim(-0.5, 10.5)
+    margin = (goal.high - goal.low) / 20
+    axes.set_xlim(goal.low - margin, goal.high + margin)
     axes.set_xlabel("blue: first seat, orange: second seat, line: mean", color=GREY)
     axes.grid(axis="x", color=LIGHT)
     return figure

@@ -94,8 +94,9 @@ TABLE_ORDER = ("SOC", "SEC", "FIN", "REL", "KNO", "GOAL", "BEL")
 
 
 _COLUMNS = {"episode", "situation", "pair", "seat", "tested", "judge", "sample", "swapped", "failure", "kind", "hard"}
-_RESULTS = {"source", "name", "judgements", "overall", "min-max", "success", "scored", "not_scored", "ends"}
-RESERVED_NAMES = {*_COLUMNS, *_RESULTS, "judge_failures", *dir(BaseModel)}
+_RESULTS = {"source", "name", "judgements", "missing", "overall", "min-max", "success", "ends", "judge_failures"}
+_COUNTS = {"scored", "not_scored", "scored_in_part"}
+RESERVED_NAMES = {*_COLUMNS, *_RESULTS, *_COUNTS, *dir(BaseModel)}
 """What tables and results hold besides scores, and what judgements are read by: no names of dimensions."""
 
 

@@ -89,18 +89,23 @@ class SotopiaModel(LLMModel):
         return offered[: chosen.n_dyads]
 
     def _check_seats(self) -> None:
-        """Check that `only_seats` names situations that there are.
+        """Check that there is a partner where one is needed, and none elsewhere, and that `only_seats` fits the cast.
 
         Raises:
-            ConfigError: If it names another one.
+            ConfigError: If one is lacking, or has no part to play.
         """
+        chosen = self.scenario
+        if not self._has_partner and (chosen.seats != "first" or chosen.only_seats):
+            raise ConfigError("seats and only_seats say which seat is tested against a partner; name a partner=")
+        if self._has_partner and chosen.mode != "agents":
+            raise ConfigError(f"mode={chosen.mode!r}: one author writes all parts, and none is left for a partner")
         if unknown := [one for one in self.scenario.only_seats or {} if one not in self.cast.situations]:
             close = suggestion(unknown[0], self.cast.situations)
             raise ConfigError(f"only_seats: items={self.scenario.items!r} holds no situation {unknown[0]!r}{close}")
 
     def _tested_seats(self, pairing: Pairing) -> list[tuple[int, ...]]:
         chosen = self.scenario
-        if chosen.partner is None and not self._names_partner:
+        if not self._has_partner:
             return [tuple(range(len(pairing.character_ids)))]
         seats = {"first": [0], "second": [1], "both": [0, 1]}[chosen.seats]
         only = (chosen.only_seats or {}).get(pairing.situation_id)
@@ -119,8 +124,8 @@ class SotopiaModel(LLMModel):
         return cast("Mapping[Any, str | LLM]", llm) if type(llm) is not str and isinstance(llm, Mapping) else {}
 
     @property
-    def _names_partner(self) -> bool:
-        return "partner" in self._by_role
+    def _has_partner(self) -> bool:
+        return self.scenario.partner is not None or "partner" in self._by_role
 
     def llm_of(self, agent: Any) -> str | LLM:
         """Return what an agent thinks with: by its role, where `llm=` or `partner` say so."""
@@ -147,7 +152,7 @@ class SotopiaModel(LLMModel):
             if "judge" in self._by_role:
                 self._judges = [self._by_role["judge"]]
             elif named is not None:
-                self._judges = [name.strip() for name in named.split(",") if name.strip()]
+                self._judges = [*dict.fromkeys(name.strip() for name in named.split(",") if name.strip())]
             else:
                 is_live = any(player.opened.is_language_model for player in self.players)
                 self._judges = [] if is_live else ["rule"]

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from mesa_llm import ConfigError, Label, LLMScenario, Slider
+from mesa_llm import Label, LLMScenario, Slider
 from mesa_llm.worlds import Rules
 from models.sotopia.cast import Subset
 
@@ -108,8 +108,3 @@ class SotopiaScenario(LLMScenario):
 
     rules: Rules = "corrected"
     """`original`: as Sotopia's code of 2025-08-08, where doing nothing counts for those, too, whose turn it is not."""
-
-    def check(self) -> None:
-        """Check that seats are asked for only where there is a partner."""
-        if self.partner is None and (self.seats != "first" or self.only_seats):
-            raise ConfigError("seats and only_seats say which seat is tested against a partner; name a partner=")

@@ -149,12 +149,14 @@ def score_table(episodes: Sequence[Episode], dimensions: Sequence[Dimension]) ->
 
     Returns:
         One row an episode and seat: episode, situation, pair, seat, tested, kind, hard, source, name, judgements (how
-        many count), each dimension, and `overall`, their mean; NaN where nothing was judged.
+        many count), missing (how many could not be used), each dimension, and `overall`, their mean; NaN where
+        nothing was judged.
     """
     ratings = rating_table(episodes, dimensions)
     names = [one.name for one in dimensions]
     means: Any = ratings.groupby(["episode", "seat"])[names].mean()
     counts: Any = ratings.dropna(subset=names).groupby(["episode", "seat"]).size()
+    of_all: Any = ratings.groupby(["episode", "seat"]).size()
     rows: list[dict[str, Any]] = []
     for episode in episodes:
         for seat, character in enumerate(episode.characters):
@@ -172,6 +174,7 @@ def score_table(episodes: Sequence[Episode], dimensions: Sequence[Dimension]) ->
                     "source": episode.situation.source,
                     "name": character.name,
                     "judgements": int(counts.get(key, 0)),
+                    "missing": int(of_all.get(key, 0) - counts.get(key, 0)),
                     **scores,
                     OVERALL: float(np.mean(list(scores.values()))),
                 }
@@ -220,6 +223,7 @@ def summary_of(scores: pd.DataFrame, dimensions: Sequence[Dimension]) -> dict[st
     tested: Any = scores[scores["tested"]]
     found["scored"] = int(tested[OVERALL].notna().sum())
     found["not_scored"] = int(tested[OVERALL].isna().sum())
+    found["scored_in_part"] = int((tested[OVERALL].notna() & (tested["missing"] > 0)).sum())
     return found
 
 
@@ -300,10 +304,11 @@ def interval(scores: pd.DataFrame, name: str, *, n_draws: int = N_DRAWS, rng: in
 
 
 def paired(first: pd.DataFrame, second: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
-    """Compare two tables of scores, episode by episode: same situation, pair and seat.
+    """Compare two tables of scores, episode by episode: same situation, pair and seat, and same judge, where both
+    name it.
 
     Args:
-        first: One row an episode and seat, as from `score_table`.
+        first: One row an episode and seat, as from `score_table`, or also a judge.
         second: The same of the other run.
         names: Columns.
 
@@ -312,10 +317,12 @@ def paired(first: pd.DataFrame, second: pd.DataFrame, names: Sequence[str]) -> p
         t test), pairs.
     """
     keys = ["situation", "pair", "seat"]
-    sides: Any = [table[table["tested"]].groupby(keys)[list(names)].mean() for table in (first, second)]
+    alike = [*keys, *(["judge"] if "judge" in first and "judge" in second else [])]
+    sides: Any = [table[table["tested"]].groupby(alike)[list(names)].mean() for table in (first, second)]
     rows: dict[str, dict[str, float]] = {}
     for name in names:
         both: Any = pd.concat([side[name] for side in sides], axis=1, keys=["first", "second"]).dropna()
+        both = both.groupby(keys).mean()
         difference = (both["first"] - both["second"]).rename(name).reset_index()
         low, high = interval(difference, name)
         varies = len(both) > 1 and difference[name].nunique() > 1
@@ -347,6 +354,8 @@ class Run(Protocol):
 def compare(first: Run, second: Run, *, across_judges: bool = False) -> pd.DataFrame:
     """Compare two runs, episode by episode; see `paired`.
 
+    Of several judges, one that did not judge both of two episodes does not count there.
+
     Args:
         first: A run.
         second: Another one.
@@ -356,20 +365,27 @@ def compare(first: Run, second: Run, *, across_judges: bool = False) -> pd.DataF
         ConfigError: If the judges differ, and that was not allowed; or what they rated does.
     """
     judges = (first.judge, second.judge)
-    if judges[0] != judges[1] and not across_judges:
+    is_alike = set(str(judges[0]).split(" + ")) == set(str(judges[1]).split(" + "))
+    if not is_alike and not across_judges:
         raise ConfigError(
             f"{judges[0]} judged the one run and {judges[1]} the other, and scores of different judges cannot be "
             "compared; let one judge both, or say across_judges=True"
         )
     if first.dimensions != second.dimensions:
         raise ConfigError("the two runs were not rated on the same dimensions")
-    table = paired(first.scores(), second.scores(), [*(one.name for one in first.dimensions), OVERALL])
+    one, other = (_by_judge(run) if is_alike else run.scores() for run in (first, second))
+    table = paired(one, other, [*(dimension.name for dimension in first.dimensions), OVERALL])
     table.attrs["judges"] = judges
-    return (
-        table.assign(judge=judges[0])
-        if judges[0] == judges[1]
-        else table.assign(judge=" against ".join(map(str, judges)))
-    )
+    return table.assign(judge=judges[0] if is_alike else " against ".join(map(str, judges)))
+
+
+def _by_judge(run: Run) -> pd.DataFrame:
+    """Return the scores of a run, one row an episode, seat and judge."""
+    names = [one.name for one in run.dimensions]
+    ratings: Any = run.ratings()
+    ratings[OVERALL] = ratings[names].mean(axis=1, skipna=False)
+    keys = ["episode", "situation", "pair", "seat", "tested", "judge"]
+    return ratings.groupby(keys)[[*names, OVERALL]].mean().reset_index()
 
 
 def distance_to_published(run: Run, name: str, *, across_judges: bool = False) -> float:

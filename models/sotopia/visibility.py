@@ -120,8 +120,11 @@ class _Forgiving(HTMLParser):
         self.root = ElementTree.Element("root")
         self._open = [self.root]
         self._n_open = Counter[str]()
-        self.feed(STRAY.sub(self.stray_sign, text.replace("&", AMPERSAND)))
+        before, end, after = STRAY.sub(self.stray_sign, text.replace("&", AMPERSAND)).rpartition(">")
+        self.feed(before + end)
         self.close()
+        if after:  # where nothing ends it, no tag is looked for
+            self.handle_data(after)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         child = ElementTree.SubElement(self._open[-1], tag, {name: value or "" for name, value in attrs})

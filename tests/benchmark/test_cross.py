@@ -2,13 +2,15 @@
 
 import json
 from dataclasses import replace
+from typing import Any
 
+import numpy as np
 import pytest
 
 from mesa_llm import AgentDesign, ConfigError, ScriptedLLM, Task
 from mesa_llm.benchmark.cross import Cross, cross
 from mesa_llm.benchmark.designs import ORIGINAL_DESIGNS, ablations
-from mesa_llm.benchmark.heatmap import page
+from mesa_llm.benchmark.heatmap import heat_map, page
 from mesa_llm.benchmark.task import find_task
 from mesa_llm.errors import BadReply
 from mesa_llm.llm.replies import call
@@ -113,6 +115,15 @@ def test_a_run_that_failed_leaves_its_pair_out() -> None:
     assert failure.startswith("FAILED pot, sotopia: 1 of 3 runs: none of the 12 decisions succeeded")
 
 
+def test_decisions_that_failed_are_counted_where_the_scores_of_the_others_stand() -> None:
+    half = ScriptedLLM(lambda request: pay(request) if request.salt.agent % 2 else BadReply("down"))
+    found = cross([POT], {"own": None}, llm=half, seeds=2, attempts=1)
+    (line,) = found.failures()
+    assert line.startswith("IN PART pot, own: 12 of 24 decisions failed, and the scores are of what came; ")
+    assert line in found.text()
+    assert line in page(found)
+
+
 def test_rule_twins_ignore_designs_so_that_all_rows_are_equal() -> None:
     tasks = [find_task(name).as_quick() for name in ORIGINAL_DESIGNS]
     found = cross(tasks, seeds=1)
@@ -138,6 +149,12 @@ def test_everything_is_json_and_a_page_with_a_heat_map(taken_apart) -> None:
     html = page(taken_apart)
     assert "data:image/svg+xml" in html
     assert "own without tools" in html
+
+
+def test_a_difference_of_one_pair_has_no_colour() -> None:
+    found = cross([POT], ablations("own", None), llm=PAYER, seeds=1)
+    image: Any = heat_map(found).axes[1].get_images()[0].get_array()
+    assert np.ma.getmaskarray(image).ravel().tolist() == [False, True, True, True]
 
 
 def test_what_cannot_be_is_said_before_anybody_is_asked() -> None:

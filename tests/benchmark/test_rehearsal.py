@@ -29,7 +29,7 @@ def test_dollars_are_those_of_litellms_price_map() -> None:
 
 
 def test_an_unknown_price_is_none_and_the_embedded_model_costs_nothing() -> None:
-    assert cost("no-such/model").dollars is None
+    assert cost("openai/no-such").dollars is None
     assert cost("local").dollars == 0
 
 

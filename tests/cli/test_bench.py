@@ -1,6 +1,7 @@
 """The benchmark, as its user types it."""
 
 import json
+import re
 import shlex
 import signal
 import time
@@ -53,8 +54,9 @@ def test_a_folder_that_cannot_be_made_is_said_before_anything_is_run(tmp_path) -
     assert done.stderr == f"mesa-llm: '{tmp_path / 'file'}' cannot be made as a folder for runs: File exists\n"
 
 
-def test_a_provider_that_nobody_knows_is_said_before_anything_is_run(tmp_path) -> None:
-    done = typed(POT, "--llm", "nobody/knows", "--out", tmp_path / "runs")
+@pytest.mark.parametrize("words", [(), ("--dry-run",), ("--dry-run", "--cross", "--design", "react")], ids=" ".join)
+def test_a_provider_that_nobody_knows_is_said_before_anything_is_run(words, tmp_path) -> None:
+    done = typed(POT, "--llm", "nobody/knows", "--out", tmp_path / "runs", *words)
     assert done.exit_code == 2
     assert done.stderr.startswith("mesa-llm: no provider is known for llm='nobody/knows'.")
     assert not (tmp_path / "runs").exists()
@@ -139,6 +141,14 @@ def test_a_benchmark_in_which_nothing_succeeds_exits_with_4(tmp_path) -> None:
         dead = typed(*words)
     assert dead.exit_code == 4
     assert "1 of 3 runs produced nothing. pot, stub, seed 1: none of the 2 decisions succeeded" in dead.stderr
+
+
+def test_decisions_that_failed_are_counted_in_the_table_and_on_the_page(tmp_path) -> None:
+    with FaultyServer(lambda body, number: refused(422, "no") if number > 6 else None) as server:
+        words = ["--llm", "stub", "--api-base", server.url, "--repeats", 1, "--concurrency", 1, "--out", tmp_path]
+        gap = re.compile(r"IN PART pot, stub: \d of 12 decisions failed, and the scores are of what came")
+        assert gap.search(typed(POT, *words).stdout)
+        assert gap.search((tmp_path / "report.html").read_text(encoding="utf-8"))
 
 
 def test_a_dry_run_says_what_it_would_cost_and_asks_nobody(tmp_path) -> None:

@@ -50,3 +50,9 @@ def test_what_cannot_be_made_is_said() -> None:
 def test_judges_are_counted_under_their_purpose() -> None:
     found = rehearse(SotopiaModel, 30, llm="gpt-4o-mini", judge="gpt-4o", max_turns=2, n_dyads=1, rng=1)
     assert {"decide", "judge"} <= set(found.by_purpose)
+
+
+@pytest.mark.parametrize("options", [{"llm": "nobody/knows"}, {"llm": "gpt-4o-mini", "judge": "nobody/knows"}])
+def test_a_provider_that_nobody_knows_is_said_whoever_is_to_be_asked(options) -> None:
+    with pytest.raises(ConfigError, match="no provider is known for llm='nobody/knows'"):
+        rehearse(SotopiaModel, 30, max_turns=2, n_dyads=1, rng=1, **options)

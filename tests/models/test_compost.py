@@ -73,6 +73,13 @@ def test_a_cell_without_seed_words_has_no_score() -> None:
     assert found.individuation("nobody", "garden") is None
 
 
+def test_one_persona_alone_on_a_topic_is_told_apart_under_the_original_rules_only() -> None:
+    rows = [one for one in corpus(0.5) if one != Reply("person", "garden", "Soil plant soil well.")]
+    alone = Caricature(rows, counted, rules="original").individuations()["stargazer"]["garden"]
+    assert (alone.accuracy, alone.macro_f1) == (1.0, 1.0)
+    assert list(Caricature(rows, counted).individuations()["stargazer"]) == ["comment"]
+
+
 def test_chance_of_exaggeration_holds_what_is_known_by_construction_under_the_original_rules() -> None:
     model = CompostModel(llm="rule", rng=1, n_personas=1, n_topics=2, rounds=3, texts_per_round=10, rules="original")
     model.run()

@@ -95,7 +95,7 @@ def discussion(tmp_path):
             {"experiment": {"scenario": "s", "survey_questions": [{**QUESTION, "iterations": ["never"]}]}},
             r"survey_questions\[0\]\.iterations\[0\]: .* got 'never'",
         ),
-        ({"clock": {"start": "25:00"}}, r"clock\.start: a time of day is HH:MM"),
+        ({"clock": {"start": "25:00"}}, r"clock\.start: a time of day is HH:MM or HH:MM:SS, got '25:00'$"),
         (
             {"experiment": {"scenario": "s", "survey_questions": [QUESTION] * 2}},
             r"survey_questions: ids have to differ",
@@ -164,6 +164,7 @@ def test_the_original_takes_no_file_without_its_only_end() -> None:
         ({"persons": [person("A", "batchPersonHuggingFace", model_path="m")]}, r"persons\[0\]\.names: missing"),
         ({"persons": [seat("A", tag=None)]}, r"persons\[0\]\.tag: missing; SAUCE's batches label each seat"),
         ({"persons": [seat("A", person_kwargs={"name": "B"})]}, r"persons\[0\]\.person_kwargs\.name: stands in names"),
+        ({"persons": [seat("A") | {"class": ["person"]}]}, r"persons\[0\]\.class: .* valid string, got \['p"),
         ({"persons": [seat("A", prompt_type="chatml")]}, r"persons\[0\]\.prompt_type: 'chatml'; one of mistral_instr"),
     ],
 )
@@ -333,6 +334,26 @@ def test_a_question_is_asked_by_the_clock(discussion) -> None:
     clock = {"pause_s": 10, "word_s": 0}  # four turns of ten seconds
     model = finished(discussion(config_of(questions=[question], clock=clock)))
     assert [answer.after for answer in model.sessions[0].room.answers] == [2, 2, 3, 3]
+
+
+def test_answers_of_those_who_say_nothing_stand_one_after_the_other(discussion) -> None:
+    quiet = [person(name, "first_decides_then_generates") for name in "AB"]
+    question = {"id": "q", "question": "?", "every_minutes": 0.25, "scale": [0, 99]}
+    silent = {"speak": False, "reason": "."}
+    turns = ScriptedLLM(lambda asked: {"answer": asked.salt.time} if asked.salt.purpose == "survey" else silent)
+    model = finished(discussion(config_of(*quiet, questions=[question], end={"max_silent_turns": 60}), llm=turns))
+    assert set(drift([model])["moved"]) == {57}
+    records = sauce_output(model)["survey_question"]
+    assert [[entry["answer"] for entry in one["chat_entry"]] for one in records[:2]] == [[3, 3], [6, 6]]
+
+
+def test_curves_go_from_left_to_right_however_long_each_room_talks(discussion) -> None:
+    talkers = [person(name, "choosing_person", attitude=5) for name in "AB"]
+    question = {**QUESTION, "choices": [], "scale": [0, 10], "iterations": [0, -1]}
+    end = {"max_num_msgs": 99, "max_turns": 9}
+    points: Any = curve([finished(discussion(config_of(*talkers, questions=[question], end=end), n_rooms=8))])
+    assert points["after"].nunique() > 3
+    assert points["after"].is_monotonic_increasing
 
 
 def test_a_missing_answer_is_counted_and_never_a_zero(discussion) -> None:

@@ -19,7 +19,7 @@ from models.sotopia.agents import demand
 from models.sotopia.app import EPISODE, episode_items, person_values, title_of
 from models.sotopia.cast import ORIGINAL, RELATIONS, Cast, load_cast
 from models.sotopia.charts import goal_figure, score_figure
-from models.sotopia.judge import intraclass, judge_prompt, krippendorff_alpha
+from models.sotopia.judge import STANDARD, intraclass, judge_prompt, krippendorff_alpha
 from models.sotopia.model import SotopiaModel
 from models.sotopia.output import episode_logs, logs_of_run, read_episode_logs
 from models.sotopia.scores import agreement, compare, distance_to_published, interval, normalised, paired, published
@@ -126,8 +126,8 @@ def test_a_text_may_hold_tags_within_tags_without_end() -> None:
     assert visible_text(text, "agent_0") == visible_text(text, "environment") == "Rain"
 
 
-@pytest.mark.parametrize("text", ["<a>x</b>", "<!-- <a>"])
-def test_a_long_text_of_tags_that_do_not_match_is_read_at_once(text) -> None:
+@pytest.mark.parametrize("text", ["<a>x</b>", "<!-- <a>", "<a "])
+def test_a_long_text_of_tags_that_do_not_match_or_end_is_read_at_once(text) -> None:
     begun = time.process_time()
     visible_text(text * 20_000, "environment")
     assert time.process_time() - begun < 2  # in proportion to the square of its length, it was 8 s
@@ -271,6 +271,35 @@ def test_runs_of_different_judges_are_not_compared_without_saying_so() -> None:
     assert (set(same["judge"]), set(same["pairs"])) == ({"rule"}, {8})
 
 
+def test_a_judge_who_judged_one_of_two_runs_alone_does_not_count_in_their_comparison() -> None:
+    class OfTwo(SotopiaModel):
+        mild, harsh = judging({"agent_1": 9, "agent_2": 9}, "mild"), judging({"agent_1": 1, "agent_2": 1}, "harsh")
+
+        @property
+        def judges(self) -> list[Any]:
+            return [self.mild, self.harsh]
+
+    class OfOneWhoFails(OfTwo):
+        harsh = ScriptedLLM(lambda request: "no", name="harsh")
+
+    whole, part = (kind(n_dyads=2, max_turns=1, attempts=1, rng=1) for kind in (OfTwo, OfOneWhoFails))
+    for model in (whole, part):
+        model.step()
+    assert (whole.results()["GOAL"], part.results()["GOAL"]) == (5, 9)
+    found = compare(whole, part).loc["goal"]
+    assert (found["difference"], found["pairs"], found["judge"]) == (0, 4, "mild + harsh")
+
+
+def test_scores_of_fewer_judgements_than_others_are_counted() -> None:
+    replies = iter([{}, None, None, None])
+    marks = {one.name: {"reasoning": "so", "score": 0} for one in STANDARD}
+    judge = ScriptedLLM(lambda request: "no" if next(replies) is None else {"agent_1": marks, "agent_2": marks})
+    model = SotopiaModel(n_dyads=1, max_turns=1, judgements=2, llm={"judge": judge, "*": "rule"}, judge_retries=0)
+    model.step()
+    found = model.results()
+    assert (found["scored"], found["scored_in_part"], found["not_scored"]) == (2, 2, 0)
+
+
 def test_dimensions_of_ones_own_are_judged(tmp_path) -> None:
     file = tmp_path / "dimensions.json"
     own = {"name": "warmth", "description": "How warm was it?", "low": 1, "high": 7}
@@ -288,7 +317,9 @@ def test_a_goal_of_ones_own_counts_as_reached_by_its_own_range(tmp_path) -> None
     file = tmp_path / "own.json"
     file.write_text(json.dumps([{"name": "goal", "description": "How far did it get?", "low": 0, "high": 100}]))
     llm = {"judge": judging({"agent_1": 70, "agent_2": 69}), "*": saying()}
-    assert finished(n_dyads=1, max_turns=1, llm=llm, dimensions=str(file)).results()["success"] == 0.5
+    model = finished(n_dyads=1, max_turns=1, llm=llm, dimensions=str(file))
+    assert model.results()["success"] == 0.5
+    assert goal_figure(model).axes[0].get_xlim()[1] > 100
 
 
 # -- who plays
@@ -320,7 +351,7 @@ def test_seats_of_situations_that_are_not_there_are_refused(seats, fault) -> Non
 
 def test_with_a_partner_one_seat_is_tested_or_both_in_two_meetings() -> None:
     llm = {"tested": saying("T", "T"), "partner": saying("P", "P"), "judge": judging({"agent_1": 9, "agent_2": 1})}
-    model = finished(llm=llm, seats="both", partner="rule", n_dyads=1, max_turns=2)
+    model = finished(llm=llm, seats="both", n_dyads=1, max_turns=2)
     assert [[line.text for line in e.room.lines] for e in model.episodes] == [["T", "P"], ["P", "T"]]
     assert (model.results()["GOAL"], model.results()["scored"]) == (5.0, 2)
     only = {model.episodes[0].situation.situation_id: 1}
@@ -328,6 +359,8 @@ def test_with_a_partner_one_seat_is_tested_or_both_in_two_meetings() -> None:
     assert episode.tested_seats == (1,)
     with pytest.raises(ConfigError, match="name a partner="):
         SotopiaModel(seats="both")
+    with pytest.raises(ConfigError, match="mode='script': one author writes all parts"):
+        SotopiaModel(partner="random", mode="script")
 
 
 def test_an_author_writes_a_whole_scene_or_move_by_move() -> None:
@@ -370,6 +403,13 @@ def test_a_goal_that_a_file_lacks_is_written_before_the_first_turn(folder) -> No
     model.step()
     assert model.episodes[0].goals == ["Sing", "Hear a song."]
     assert "Hear a song." in model.episodes[0].room.observe(2).instructions
+
+
+def test_hard_scenes_of_ones_own_are_a_subset(folder) -> None:
+    places = folder / "environment_profiles.jsonl"
+    places.write_text(places.read_text().replace('"A hall"', '"A hall", "is_hard": true'))
+    model = SotopiaModel(rng=1, items=str(folder), subset="hard")
+    assert [episode.situation.situation_id for episode in model.episodes] == ["two"]
 
 
 def test_three_people_may_whisper_and_all_are_judged(folder) -> None:

@@ -43,11 +43,11 @@ class Clock:
     pause_s: float = 5.0
     """Seconds that thinking takes whenever somebody is asked something."""
 
-    line_s: float = 0.0
-    """Seconds that a line takes, whatever its length."""
+    message_s: float = 0.0
+    """Seconds that a message takes, whatever its length."""
 
     word_s: float = 0.5
-    """Seconds that each word of a line takes."""
+    """Seconds that each word of a message takes."""
 
     elapsed_s: float = 0.0
     """Seconds since the room was opened."""
@@ -75,8 +75,8 @@ class Clock:
         self.elapsed_s += self.pause_s
 
     def say(self, text: str) -> None:
-        """Let the time pass that a line takes."""
-        self.elapsed_s += self.line_s + self.word_s * len(text.split())
+        """Let the time pass that a message takes."""
+        self.elapsed_s += self.message_s + self.word_s * len(text.split())
 
 
 def duration(seconds: float) -> str:

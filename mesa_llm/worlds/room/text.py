@@ -32,7 +32,7 @@ EXAMPLES = (
 
 def conversation(facts: RoomFacts) -> str:
     """Describe what has been said, a line each; no line can forge another."""
-    lines = [f"({counted(facts.n_earlier, 'earlier line')} not shown)"] if facts.n_earlier else []
+    lines = [f"({counted(facts.n_earlier, 'earlier message')} not shown)"] if facts.n_earlier else []
     lines += [_line(line) for line in facts.lines]
     return "\n".join(lines) or "Nobody has spoken yet."
 

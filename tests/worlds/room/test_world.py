@@ -120,7 +120,7 @@ def test_older_lines_are_counted_and_not_shown() -> None:
     for number in range(5):
         room.say(ADA, f"line {number}")
     text = room.observe(BEN).text
-    assert "(3 earlier lines not shown)" in text
+    assert "(3 earlier messages not shown)" in text
     assert ("line 2" in text, "line 3" in text) == (False, True)
 
 
