@@ -303,8 +303,11 @@ class Caricature:
         return found
 
     def individuation(self, persona: str, topic: str) -> Individuation | None:
-        """Test whether a persona's texts on a topic can be told from the default persona's; None where there are fewer
-        than two of either: the original tests any two texts, and one persona's alone are always told apart there.
+        """Test whether a persona's texts on a topic can be told from the default persona's.
+
+        Returns:
+            The result; None where either has fewer than two texts. Under the original rules, any two texts are enough,
+            and those of one persona alone are always told apart.
         """
         chosen = [one for one in self.corpus if one.topic == topic and one.persona in (persona, self.controls.persona)]
         labels = [one.persona for one in chosen]
