@@ -187,25 +187,6 @@ def spread(edges: Sequence[tuple[int, int]], looks: Sequence[int], steps: int) -
     return [(step, distance) for step, _, distance in list(shared.values())[1:]]
 
 
-def curves_of(joins: Sequence[tuple[int, int]], steps: int, step_minutes: float = 1.0) -> SpreadCurves:
-    """Return scale, depth and max breadth minute by minute.
-
-    Args:
-        joins: (Step, distance) of each who shared.
-        steps: Number of steps.
-        step_minutes: Minutes in a step.
-    """
-    depth = max((distance for _, distance in joins), default=0)
-    counts = np.zeros((steps + 1, depth + 1), dtype=np.int64)
-    counts[0, 0] = 1
-    for step, distance in joins:
-        counts[step, distance] += 1
-    at_distance = counts.cumsum(axis=0)
-    depths = np.where(at_distance > 0, np.arange(depth + 1), 0).max(axis=1)
-    scale, breadth = at_distance.sum(axis=1), at_distance.max(axis=1)
-    return SpreadCurves.of_steps(scale.tolist(), depths.tolist(), breadth.tolist(), step_minutes)
-
-
 def early_minutes(joins: Sequence[tuple[int, int]], minutes: int = MINUTES) -> tuple[float, float]:
     """Return the median and the last of the times of the first 50 who shared; who is missing counts as the last minute.
 
