@@ -118,11 +118,11 @@ def mean_estimate(values: Column) -> Estimate | None:
     Returns:
         The mean; None if no run has the value.
     """
-    known = _column(values)
-    known = known[np.isfinite(known)]
-    if not len(known):
+    finite = _column(values)
+    finite = finite[np.isfinite(finite)]
+    if not len(finite):
         return None
-    return Estimate(float(known.mean()), *_bootstrap_interval((known,), np.mean), len(known))
+    return Estimate(float(finite.mean()), *_bootstrap_interval((finite,), np.mean), len(finite))
 
 
 def compare(first: Column, second: Column) -> Comparison | None:
@@ -187,11 +187,11 @@ def correct(comparisons: Sequence[Comparison | None]) -> list[Comparison | None]
 
 def adjusted_p(p_values: Sequence[float | None]) -> list[float | None]:
     """Adjust p-values by Benjamini and Hochberg's procedure; None stays None and does not count."""
-    known = [index for index, p in enumerate(p_values) if p is not None]
+    indices = [index for index, p in enumerate(p_values) if p is not None]
     adjusted: list[float | None] = [None] * len(p_values)
-    if known:
-        found = stats.false_discovery_control([p_values[index] for index in known])
-        for index, p in zip(known, found, strict=True):
+    if indices:
+        adjustments = stats.false_discovery_control([p_values[index] for index in indices])
+        for index, p in zip(indices, adjustments, strict=True):
             adjusted[index] = float(p)
     return adjusted
 
@@ -213,10 +213,10 @@ def permutation_p(groups: Sequence[Column]) -> float | None:
         return None
     if np.ptp(np.concatenate(samples)) == 0:
         return 1.0
-    found = stats.permutation_test(
+    test = stats.permutation_test(
         samples, _variance_between, n_resamples=N_PERMUTATIONS, alternative="greater", rng=SEED
     )
-    return float(found.pvalue)
+    return float(test.pvalue)
 
 
 def line_through(x: Column, y: Column) -> Line | None:
@@ -280,7 +280,7 @@ def _bootstrap_interval(samples: tuple[FloatArray, ...], statistic: object) -> t
         return None, None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", stats.DegenerateDataWarning)  # it says what the missing ends say
-        found = stats.bootstrap(
+        result = stats.bootstrap(
             samples,
             statistic,
             paired=len(samples) > 1,
@@ -290,7 +290,7 @@ def _bootstrap_interval(samples: tuple[FloatArray, ...], statistic: object) -> t
             method="percentile",
             rng=SEED,
         )
-    low, high = map(float, found.confidence_interval)
+    low, high = map(float, result.confidence_interval)
     return (low, high) if math.isfinite(low) and math.isfinite(high) else (None, None)
 
 
@@ -305,7 +305,7 @@ def _paired_p(one: FloatArray, other: FloatArray) -> float:
     def mean_difference(first: FloatArray, second: FloatArray, axis: int = -1) -> FloatArray:
         return first.mean(axis=axis) - second.mean(axis=axis)
 
-    found = stats.permutation_test(
+    test = stats.permutation_test(
         (one, other), mean_difference, permutation_type="samples", n_resamples=N_PERMUTATIONS, rng=SEED
     )
-    return float(found.pvalue)
+    return float(test.pvalue)

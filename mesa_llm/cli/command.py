@@ -83,10 +83,10 @@ def exits(command: Callable[..., None]) -> Callable[..., None]:
             say(f"mesa-llm: {error}", err=True)
             raise typer.Exit(NOTHING_DECIDED) from None
         except KeyboardInterrupt:
-            kept = next((name for name in ("log", "out") if (path := kwargs.get(name)) and Path(path).exists()), None)
+            option = next((name for name in ("log", "out") if (path := kwargs.get(name)) and Path(path).exists()), None)
             if kwargs.get("as_json") and not _HAS_SPOKEN.get():
-                say(json.dumps({"interrupted": True, **({} if kept is None else {kept: str(kwargs[kept])})}))
-            goes_on = f"; the same command goes on from here, with the same --{kept}" if kept else ""
+                say(json.dumps({"interrupted": True, **({} if option is None else {option: str(kwargs[option])})}))
+            goes_on = f"; the same command goes on from here, with the same --{option}" if option else ""
             say(f"mesa-llm: interrupted{goes_on}", err=True)
             raise typer.Exit(INTERRUPTED) from None
         except MesaLLMError as error:

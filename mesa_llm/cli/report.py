@@ -33,15 +33,15 @@ def export_run(file: Path, folder: Path, *, trust: bool, as_json: bool, say: Say
         ConfigError: If the run cannot be replayed, or the folder not written.
     """
     with closing(recording_of(file, trust=trust).replayed()) as model:
-        written = export(model, folder)
+        counts = export(model, folder)
     if as_json:
-        say(json.dumps({"out": str(folder), "files": written}))
-        return written
-    width = max(map(len, written), default=0)
-    for name, count in written.items():
+        say(json.dumps({"out": str(folder), "files": counts}))
+        return counts
+    width = max(map(len, counts), default=0)
+    for name, count in counts.items():
         say(f"{name:<{width}}  {count} {'edges' if name.endswith('.graphml') else 'rows'}")
     say(f"in {folder}")
-    return written
+    return counts
 
 
 def report_run(

@@ -138,7 +138,7 @@ def find_parts[T](module: str, kind: type[T], wanted: str = "") -> tuple[dict[st
     Returns:
         Name of a model → its object; and name of a model → reason why its object cannot be used.
     """
-    found: dict[str, T] = {}
+    parts: dict[str, T] = {}
     broken: dict[str, str] = {}
     for entry in find_models():
         place = f"{entry.package}.{module}"
@@ -146,10 +146,10 @@ def find_parts[T](module: str, kind: type[T], wanted: str = "") -> tuple[dict[st
             if not entry.package or entry.error or find_spec(place) is None:
                 continue
             if not wanted or same_name(wanted, entry.name):
-                found[entry.name] = part_named(f"{place}:{module.upper()}", kind)
+                parts[entry.name] = part_named(f"{place}:{module.upper()}", kind)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - somebody else's module; it is listed with its error
             broken[entry.name] = _fault_text(error)
-    return found, broken
+    return parts, broken
 
 
 def part_named[T](name: str, kind: type[T]) -> T:

@@ -309,8 +309,8 @@ def _source(rng: random.Random | int) -> random.Random:
 def _codes(weights: Sequence[float], n: int, generator: np.random.Generator) -> CodeArray:
     """Draw indices of weights, which need not sum to 1."""
     bounds = np.cumsum(weights) / math.fsum(weights)
-    drawn = np.searchsorted(bounds, generator.random(n), side="right")
-    return np.minimum(drawn, len(bounds) - 1).astype(np.int16)
+    indices = np.searchsorted(bounds, generator.random(n), side="right")
+    return np.minimum(indices, len(bounds) - 1).astype(np.int16)
 
 
 def _x_topics(n: int, n_core: int, generator: np.random.Generator) -> CodeArray:

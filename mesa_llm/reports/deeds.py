@@ -212,8 +212,8 @@ class DeedTables:
     def profiles(self) -> pd.DataFrame:
         """Return how active each agent was: agent, name, posts, actions, steps (number of steps with any)."""
         table = self.trajectories().groupby(["agent", "name"], sort=False)
-        found = table.agg(posts=("posts", "sum"), actions=("actions", "sum"), steps=("step", "size"))
-        return found.reset_index()
+        activity = table.agg(posts=("posts", "sum"), actions=("actions", "sum"), steps=("step", "size"))
+        return activity.reset_index()
 
     def follows(self) -> pd.DataFrame:
         """Return who followed whom: follower, followee, is_mutual."""

@@ -143,19 +143,19 @@ def export(model: LLMModel, folder: str | Path) -> dict[str, int]:
     import networkx
 
     folder = Path(folder)
-    written: dict[str, int] = {}
+    counts: dict[str, int] = {}
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, table in tables_of(model).items():
             table.map(spreadsheet_cell).to_csv(folder / f"{name}.csv", index=False, lineterminator="\n")
-            written[f"{name}.csv"] = len(table)
+            counts[f"{name}.csv"] = len(table)
         graph = network_of(model)
         if graph.number_of_edges():
             networkx.write_graphml(graph, folder / "network.graphml")
-            written["network.graphml"] = graph.number_of_edges()
+            counts["network.graphml"] = graph.number_of_edges()
     except OSError as error:
         raise ConfigError(f"{str(folder)!r} cannot be written: {error.strerror}") from error
-    return written
+    return counts
 
 
 def rows_of(table: pd.DataFrame | None) -> list[dict[str, Any]]:

@@ -215,7 +215,7 @@ def coalitions(facts: RunFacts) -> list[Coalition]:
     stances, limit = facts.stances
     names = names_of(facts.model)
     ties = [row for row in rows_of(facts.tables.get("follows")) if row["is_mutual"]]
-    found: list[tuple[int, int, Coalition]] = []
+    groups: list[tuple[int, int, Coalition]] = []
     for stance, camp in (
         ("for", {agent for agent, value in stances.items() if value >= limit}),
         ("against", {agent for agent, value in stances.items() if value <= -limit}),
@@ -232,8 +232,8 @@ def coalitions(facts: RunFacts) -> list[Coalition]:
                     "words": frequent_words(_texts(facts, members)),
                 }
             )
-            found.append((-len(ordered), ordered[0], group))
-    return [group for _, _, group in sorted(found, key=lambda one: one[:2])]
+            groups.append((-len(ordered), ordered[0], group))
+    return [group for _, _, group in sorted(groups, key=lambda one: one[:2])]
 
 
 def _texts(facts: RunFacts, agents: Iterable[int]) -> list[str]:

@@ -56,8 +56,8 @@ def name_folders(folders: Iterable[Path]) -> None:
 
 def written_files() -> list[Path]:
     """Return the result files of all benchmarks on the page, the latest first."""
-    kept = runs_folder()
-    folders = [*_named, RUNS.absolute(), *([] if kept is None else [kept])]
+    temporary = runs_folder()
+    folders = [*_named, RUNS.absolute(), *([] if temporary is None else [temporary])]
     files = {path for folder in folders for name in KINDS for path in (folder / name, *folder.glob(f"*/{name}"))}
     return sorted((path for path in files if path.is_file()), key=lambda path: path.stat().st_mtime, reverse=True)
 

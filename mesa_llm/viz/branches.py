@@ -155,12 +155,12 @@ def parent_series(model: LLMModel, name: str, branches: Sequence[BranchRun]) -> 
         name: Name of the measure.
         branches: Its branches.
     """
-    found: Series = {}
+    series: Series = {}
     for run in branches:
-        found |= run.parent.get(name, {})
+        series |= run.parent.get(name, {})
     values = [] if model.datacollector is None else list(model.datacollector.model_vars.get(name, []))
     first = int(model.time) - len(values) + 1
-    return found | {first + index: float(value) for index, value in enumerate(values) if value is not None}
+    return series | {first + index: float(value) for index, value in enumerate(values) if value is not None}
 
 
 def _line(axes: Any, series: Series, colour: str, label: str = "", style: str = "-") -> None:

@@ -170,13 +170,13 @@ def interviews_with(model: LLMModel, agent_id: int) -> list[Interview]:
         model: The model.
         agent_id: Mesa `unique_id` of the agent.
     """
-    found: list[Interview] = []
+    interviews: list[Interview] = []
     for time, _, question, answer, failure, purpose in model.runlog.rows("answers", agent_id):
         if purpose == PURPOSE:
             value = json.loads(answer) if answer else None
             text = "" if value is None else value if isinstance(value, str) else legible_json(value)
-            found.append(Interview(int(time), shortened(question), shortened(text), shortened(failure or "")))
-    return found[::-1]
+            interviews.append(Interview(int(time), shortened(question), shortened(text), shortened(failure or "")))
+    return interviews[::-1]
 
 
 @component

@@ -77,7 +77,7 @@ def zipped(model: LLMModel) -> bytes:
     buffer = io.BytesIO()
     with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         with steady(model):
-            written = export(model, folder)
-        for name in written:
+            counts = export(model, folder)
+        for name in counts:
             archive.write(Path(folder) / name, name)
     return buffer.getvalue()

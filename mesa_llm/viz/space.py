@@ -130,14 +130,14 @@ def rendered(renderer: MakeRenderer, model: Any) -> SpaceRenderer:
         renderer: Sets up a renderer for a model.
         model: The model.
     """
-    made = renderer(model)
-    if made.backend == "matplotlib":
-        figure: Any = made.canvas.get_figure()  # pyright: ignore[reportOptionalMemberAccess]
+    drawing = renderer(model)
+    if drawing.backend == "matplotlib":
+        figure: Any = drawing.canvas.get_figure()  # pyright: ignore[reportOptionalMemberAccess]
         if tuple(figure.get_size_inches()) == (6.4, 4.8):  # Matplotlib's own size: nobody chose another
             figure.set_size_inches(1.1 * SIDE, SIDE)
             enlarge(figure)
-    made.render()
-    return made
+    drawing.render()
+    return drawing
 
 
 class Place(NamedTuple):

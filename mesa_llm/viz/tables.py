@@ -96,13 +96,13 @@ def _Table(
 ) -> None:
     update_counter.get()
     page, turn = use_state(0)
-    found: list[dict[str, Any]] = []
+    rows: list[dict[str, Any]] = []
     count = 0
     with suppress(ConfigError), steady(model):  # Reset may just have closed it: the next drawing shows the new model
         runlog = runlog_of(model)
         if runlog is not None:
-            found, count = runlog.latest(name, ROWS, page * ROWS)
-    Markup("table.html", columns=columns, rows=[row(fields) for fields in found], more=0, nothing=nothing)
+            rows, count = runlog.latest(name, ROWS, page * ROWS)
+    Markup("table.html", columns=columns, rows=[row(fields) for fields in rows], more=0, nothing=nothing)
     if count > ROWS:
         Pager(page, count, ROWS, turn)
 

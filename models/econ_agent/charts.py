@@ -72,13 +72,13 @@ def draw_output(axes: Any, measures: pd.DataFrame) -> None:
         axes: Matplotlib axes.
         measures: The collected measures of the model, a row a month.
     """
-    made = measures.iloc[1:]
-    if made.empty:
+    months = measures.iloc[1:]
+    if months.empty:
         axes.text(0.5, 0.5, "nothing is made before the first month", color=GREY, ha="center", transform=axes.transAxes)
-    x, unit = _time(made)
-    style = {"lw": 2.2, "ms": 4, "marker": marker(list(made.index))}
-    axes.plot(x, made["nominal_gdp"], color=BLUE, label="nominal, $ a month", **style)
-    axes.plot(x, made["real_gdp"], color=GREEN, label="real, at the first price", **style)
+    x, unit = _time(months)
+    style = {"lw": 2.2, "ms": 4, "marker": marker(list(months.index))}
+    axes.plot(x, months["nominal_gdp"], color=BLUE, label="nominal, $ a month", **style)
+    axes.plot(x, months["real_gdp"], color=GREEN, label="real, at the first price", **style)
     axes.yaxis.set_major_formatter(DOLLARS)
     axes.set_ylim(bottom=0)
     _time_frame(axes, "Output (GDP)", unit)

@@ -96,9 +96,9 @@ class AblationModel(SocialModel):
 
     def results(self) -> dict[str, Any]:
         """Return the last measures, the mean of the fit, and the ratio of the busiest step to the mean."""
-        found = self.datacollector.model_vars
-        fits = [fit for fit in found["fit"] if fit is not None]
-        active = [*found["active"][1:]]
+        measures = self.datacollector.model_vars
+        fits = [fit for fit in measures["fit"] if fit is not None]
+        active = [*measures["active"][1:]]
         peak = max(active) / fmean(active) if any(active) else None
         return super().results() | {"fit": fmean(fits) if fits else None, "busiest_over_mean": peak}
 

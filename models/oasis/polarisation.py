@@ -296,18 +296,18 @@ class PolarisationModel(SocialModel):
 
     def _changes_since(self, firsts: Mapping[int, str], answers: Mapping[int, str]) -> dict[int, Any]:
         """Have each later answer compared with the first, in random order in the prompt."""
-        asked = [agent_id for agent_id in answers if agent_id in firsts]
-        is_later_first = [self.random.random() < 0.5 for _ in asked]
+        agent_ids = [agent_id for agent_id in answers if agent_id in firsts]
+        is_later_first = [self.random.random() < 0.5 for _ in agent_ids]
         pairs = [
             (answers[one], firsts[one]) if swapped else (firsts[one], answers[one])
-            for one, swapped in zip(asked, is_later_first, strict=True)
+            for one, swapped in zip(agent_ids, is_later_first, strict=True)
         ]
         prompts = [self.prompt("extreme.md", question=DILEMMA, first=first, second=second) for first, second in pairs]
         if not prompts:
             return {}
         verdicts = self.consult(self.judge, prompts, answer=More, purpose="judge", rule=rule_more_extreme)
         changes: dict[int, Any] = {}
-        for agent_id, swapped, verdict in zip(asked, is_later_first, verdicts, strict=True):
+        for agent_id, swapped, verdict in zip(agent_ids, is_later_first, verdicts, strict=True):
             if isinstance(verdict, Decision):
                 later = "first" if swapped else "second"
                 changes[agent_id] = {"neither": "same", later: "more"}.get(str(verdict.answer), "less")

@@ -132,13 +132,13 @@ def curve_errors(runs: Mapping[str, Sequence[SpreadCurves]], real: SpreadCurves)
         runs: Predictor → its curves, one a seed.
         real: The real curves.
     """
-    found: dict[str, Estimate] = {}
+    errors: dict[str, Estimate] = {}
     for name in CURVES:
         for form in ("paper", "code"):
             for who, curves in runs.items():
                 key = f"NRMSE of {name} ({form}), {who}"
-                found |= estimates([{key: nrmse(getattr(one, name), getattr(real, name), form)} for one in curves])
-    return found
+                errors |= estimates([{key: nrmse(getattr(one, name), getattr(real, name), form)} for one in curves])
+    return errors
 
 
 def held_out_errors(training: Sequence[Topic], held_out: Sequence[Topic], seeds: Sequence[int]) -> dict[str, Estimate]:

@@ -98,8 +98,8 @@ def study_memory(
         tables = []
         for source, other in OTHER.items():
             files = {"lives": lives[source], "other_lives": lives[other]}
-            found = runs.sweep(f"biases {source}", CarriedModel, {"carried": ARMS}, fixed={**own, **files})
-            tables.append(scores_table(found).assign(source=source))
+            rows = runs.sweep(f"biases {source}", CarriedModel, {"carried": ARMS}, fixed={**own, **files})
+            tables.append(scores_table(rows).assign(source=source))
     finally:
         runs.close()
     scores = pd.concat(tables, ignore_index=True)
@@ -191,8 +191,8 @@ def values_of(scores: pd.DataFrame, source: str, bias: str, arm: str) -> list[fl
 
 def biases_of(scores: pd.DataFrame) -> list[str]:
     """Return the tested biases, in alphabetical order."""
-    found = set(scores["bias"])
-    return [name for name in BIASES if name in found]
+    biases = set(scores["bias"])
+    return [name for name in BIASES if name in biases]
 
 
 def shifts_of(scores: pd.DataFrame, arm: str, control: str) -> dict[tuple[str, str], Comparison | None]:
@@ -207,8 +207,8 @@ def shifts_of(scores: pd.DataFrame, arm: str, control: str) -> dict[tuple[str, s
         (source, bias) → the comparison, paired by decider.
     """
     keys = [(source, bias) for source in OTHER for bias in biases_of(scores)]
-    found = [compare(values_of(scores, *key, arm), values_of(scores, *key, control)) for key in keys]
-    return dict(zip(keys, correct(found), strict=True))
+    comparisons = [compare(values_of(scores, *key, arm), values_of(scores, *key, control)) for key in keys]
+    return dict(zip(keys, correct(comparisons), strict=True))
 
 
 def is_found(one: Comparison | None) -> bool:

@@ -272,10 +272,10 @@ def comparison_cells(one: Comparison | None) -> dict[str, Value]:
     Args:
         one: The comparison; None without a pair.
     """
-    found = estimate_cells(None if one is None else one.difference, "difference")
+    cells = estimate_cells(None if one is None else one.difference, "difference")
     if one is None:
-        return found | {"effect": None, "p": None, "adjusted p": None, "pairs": 0.0}
-    return found | {"effect": one.effect, "p": one.p, "adjusted p": one.adjusted_p, "pairs": float(one.difference.n)}
+        return cells | {"effect": None, "p": None, "adjusted p": None, "pairs": 0.0}
+    return cells | {"effect": one.effect, "p": one.p, "adjusted p": one.adjusted_p, "pairs": float(one.difference.n)}
 
 
 def runs_with(rows: pd.DataFrame, **chosen: Any) -> pd.DataFrame:
@@ -307,8 +307,8 @@ def column(rows: pd.DataFrame, name: str, **chosen: Any) -> list[float | None]:
     Raises:
         ConfigError: If there are no such runs.
     """
-    found = runs_with(rows, **chosen)
-    if found.empty:
+    runs = runs_with(rows, **chosen)
+    if runs.empty:
         raise ConfigError(f"there are no runs with {chosen}")
-    values = [None if value is None else float(value) for value in found[name]]
+    values = [None if value is None else float(value) for value in runs[name]]
     return [None if value is None or not math.isfinite(value) else value for value in values]

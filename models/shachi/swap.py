@@ -62,14 +62,14 @@ class SwapModel(EconAgentModel):
     def results(self) -> dict[str, Any]:
         """Return the published measures, mean yearly figures, and the points of each law as pairs (x, y)."""
         years = self.years
-        found: dict[str, Any] = dict(super().results())
-        found |= {f"mean {name}": _mean(years[name].to_numpy(dtype=np.float64)) for name in LEVELS}
-        return found | {"points": {law: points_of(years, law) for law in LAWS}}
+        results: dict[str, Any] = dict(super().results())
+        results |= {f"mean {name}": _mean(years[name].to_numpy(dtype=np.float64)) for name in LEVELS}
+        return results | {"points": {law: points_of(years, law) for law in LAWS}}
 
 
 def _mean(values: FloatArray) -> float:
-    known = values[np.isfinite(values)]
-    return float(known.mean()) if len(known) else math.nan
+    finite = values[np.isfinite(values)]
+    return float(finite.mean()) if len(finite) else math.nan
 
 
 def points_of(years: pd.DataFrame, law: str) -> list[list[float]]:
@@ -153,8 +153,8 @@ def intercepts_of(rows: pd.DataFrame, backend: str, law: str) -> Column:
 
 def standard_error(values: Column) -> float | None:
     """Compute the standard error of a mean; None with fewer than two values."""
-    known = [value for value in values if value is not None]
-    return float(stats.sem(known)) if len(known) > 1 else None
+    present = [value for value in values if value is not None]
+    return float(stats.sem(present)) if len(present) > 1 else None
 
 
 def slope_table(rows: pd.DataFrame) -> Table:

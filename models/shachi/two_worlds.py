@@ -382,13 +382,13 @@ class TwoWorldsModel(LLMModel):
 
     def story(self) -> str:
         """Describe prices, orders and posts."""
-        found = self.results()
+        results = self.results()
         lines = [
-            f"{stock}: {found[f'buys_{stock}']} orders to buy, {found[f'sells_{stock}']} to sell, "
-            f"{found[f'volume_{stock}']} matched; the price changed by {found[f'change_{stock}']:+.1f}%."
+            f"{stock}: {results[f'buys_{stock}']} orders to buy, {results[f'sells_{stock}']} to sell, "
+            f"{results[f'volume_{stock}']} matched; the price changed by {results[f'change_{stock}']:+.1f}%."
             for stock in STOCKS
         ]
-        lines.append(f"{found['posts']} posts and comments, {found['trade_posts']} of them about trading.")
+        lines.append(f"{results['posts']} posts and comments, {results['trade_posts']} of them about trading.")
         return "\n".join(["What happened:", *lines])
 
 

@@ -168,8 +168,8 @@ class RealSeries:
         names = {str(name).strip().lower(): name for name in rows.fieldnames or ()}
         price = next((names[name] for name in ("close", "price", "adj close") if name in names), None)
         if "date" not in names or price is None:
-            found = ", ".join(map(str, rows.fieldnames or ())) or "none"
-            raise ConfigError(f"{str(path)!r} needs the columns date, and close or price; it has: {found}")
+            columns = ", ".join(map(str, rows.fieldnames or ())) or "none"
+            raise ConfigError(f"{str(path)!r} needs the columns date, and close or price; it has: {columns}")
         found_rows: list[tuple[date, float]] = []
         for number, row in enumerate(rows, 2):
             try:

@@ -242,8 +242,8 @@ def lag_table(rows: pd.DataFrame) -> Table:
         courses = list(runs_with(rows, arm=arm)["course"])
         row: dict[str, Value] = {"arm": arm}
         for lag in LAGS:
-            found = mean_estimate([lagged_correlation(course, lag) for course in courses])
-            row[f"lag {lag:+d}" if lag else "lag 0"] = None if found is None else found.value
+            estimate = mean_estimate([lagged_correlation(course, lag) for course in courses])
+            row[f"lag {lag:+d}" if lag else "lag 0"] = None if estimate is None else estimate.value
         table.append(row)
     return Table(
         "Correlation of posts about trading with orders",

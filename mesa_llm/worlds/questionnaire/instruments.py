@@ -180,11 +180,11 @@ class Instrument:
         return {subscale.name: self._score(subscale, answers) for subscale in self.subscales}
 
     def _score(self, subscale: Subscale, answers: Answers) -> float | None:
-        given = {number: answers[number] for number in subscale.items if number in answers}
-        if len(given) < len(subscale.items):
+        scored = {number: answers[number] for number in subscale.items if number in answers}
+        if len(scored) < len(subscale.items):
             return None
-        total = self.scale.score(given)
-        return subscale.factor * (total / len(given) if subscale.mode == "mean" else total)
+        total = self.scale.score(scored)
+        return subscale.factor * (total / len(scored) if subscale.mode == "mean" else total)
 
     def score_range(self, subscale: Subscale) -> tuple[float, float]:
         """Return the lowest and highest possible score."""

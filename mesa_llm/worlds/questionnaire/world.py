@@ -155,9 +155,9 @@ class Questionnaire:
 
     def answers_to(self, instrument: Instrument, agent_id: int, administration: int) -> dict[int, int]:
         """Return an agent's answers to an instrument, by item number; those that are missing are left out."""
-        given = self.given(agent_id, administration)
+        by_label = self.given(agent_id, administration)
         labels = {number: instrument.item(number).label for number in instrument.items}
-        return {number: int(given[label]) for number, label in labels.items() if label in given}
+        return {number: int(by_label[label]) for number, label in labels.items() if label in by_label}
 
     def scores(self, instrument: Instrument, agent_id: int, administration: int) -> dict[str, float | None]:
         """Compute an agent's scores of one administration; None where an item has no answer."""
@@ -165,7 +165,7 @@ class Questionnaire:
 
     def lacking(self) -> dict[str, dict[Lack, int]]:
         """Count missing answers by item and reason; items without any are left out."""
-        found: dict[str, dict[Lack, int]] = {}
+        lacking: dict[str, dict[Lack, int]] = {}
         for label, count in self.counts.items():
             lacks: dict[Lack, int] = {
                 "out_of_range": count.out_of_range,
@@ -173,8 +173,8 @@ class Questionnaire:
                 "missing": count.missing,
             }
             if any(lacks.values()):
-                found[label] = {lack: number for lack, number in lacks.items() if number}
-        return found
+                lacking[label] = {lack: number for lack, number in lacks.items() if number}
+        return lacking
 
     def totals(self) -> ItemCount:
         """Add up the counts of all items."""

@@ -20,10 +20,10 @@ def seconds_of(time: str) -> int:
     Raises:
         ValueError: If it is neither.
     """
-    found = _TIME.fullmatch(time)
-    if found is None:
+    match = _TIME.fullmatch(time)
+    if match is None:
         raise ValueError(f"a time of day is HH:MM or HH:MM:SS, got {time!r}")
-    hours, minutes, seconds = (int(part or 0) for part in found.groups())
+    hours, minutes, seconds = (int(part or 0) for part in match.groups())
     return 3600 * hours + 60 * minutes + seconds
 
 

@@ -143,9 +143,9 @@ class Agreement:
     def reason(self, room: Conversation) -> str:
         """Return why the conversation is over; empty if it is not."""
         last = {answer.agent_id: answer.answer for answer in room.answers if answer.question == self.question}
-        given = [last.get(agent_id) for agent_id in room.members]
-        agreed = bool(given) and None not in given and all(one == given[0] for one in given)
-        return f"all answered {self.question!r} alike: {given[0]}" if agreed else ""
+        answers = [last.get(agent_id) for agent_id in room.members]
+        agreed = bool(answers) and None not in answers and all(one == answers[0] for one in answers)
+        return f"all answered {self.question!r} alike: {answers[0]}" if agreed else ""
 
 
 @dataclass(frozen=True)

@@ -479,8 +479,8 @@ class Room:
 
     def n_said(self, agent_id: int) -> int:
         """Return how often a member has spoken so far, asides included."""
-        said = sum(line.speaker_id == agent_id for line in (*self.lines, *self.aside))
-        return said + sum(answer.agent_id == agent_id for answer in self.answers)
+        n_lines = sum(line.speaker_id == agent_id for line in (*self.lines, *self.aside))
+        return n_lines + sum(answer.agent_id == agent_id for answer in self.answers)
 
     def end_step(self) -> list[Event]:
         """End a step without events: the conversation stays in the room."""

@@ -291,13 +291,13 @@ class SocialMeasures(SocialState):
         replies = np.flatnonzero((posts["root"] == root_id) & (posts["kind"] == REPLY))
         remarks = np.flatnonzero(np.isin(comments["post"], [root_id, *(replies + 1).tolist()]))
         count = len(replies) + len(remarks)
-        written = [("reply", row + 1, posts.get("parent", row), posts, row) for row in replies[:size].tolist()]
-        written += [("comment", row + 1, comments.get("post", row), comments, row) for row in remarks[:size].tolist()]
-        written = sorted(written, key=lambda line: line[3].get("created", line[4]))[:size]
-        texts = {kind: self._texts_of(kind, [line[1] for line in written if line[0] == kind]) for kind in TEXT_TABLES}
-        self.names.load(columns.get("author", row) for *_, columns, row in written)
+        lines = [("reply", row + 1, posts.get("parent", row), posts, row) for row in replies[:size].tolist()]
+        lines += [("comment", row + 1, comments.get("post", row), comments, row) for row in remarks[:size].tolist()]
+        lines = sorted(lines, key=lambda line: line[3].get("created", line[4]))[:size]
+        texts = {kind: self._texts_of(kind, [line[1] for line in lines if line[0] == kind]) for kind in TEXT_TABLES}
+        self.names.load(columns.get("author", row) for *_, columns, row in lines)
         under: dict[int, list[ThreadEntry]] = {}
-        for kind, number, parent_id, columns, row in written:
+        for kind, number, parent_id, columns, row in lines:
             author, *numbers = (columns.get(name, row) for name in ("author", "created", "likes", "dislikes"))
             entry = ThreadEntry(
                 kind, number, parent_id, 0, author, self.names[author], texts[kind].get(number, ""), *numbers

@@ -427,13 +427,13 @@ def info_text(info: Mapping[str, Any]) -> str:
 
 def _written_columns() -> dict[str, tuple[str, ...]]:
     """Find the columns of each table that are written, which are all but the generated ones."""
-    written: dict[str, tuple[str, ...]] = {}
+    names: dict[str, tuple[str, ...]] = {}
     connection = sqlite3.connect(":memory:")
     for table, columns in TABLES.items():
         connection.execute(f'CREATE TABLE "{table}" ({columns})')
-        written[table] = tuple(row[1] for row in connection.execute(f'PRAGMA table_info("{table}")'))
+        names[table] = tuple(row[1] for row in connection.execute(f'PRAGMA table_info("{table}")'))
     connection.close()
-    return written
+    return names
 
 
 WRITTEN = _written_columns()

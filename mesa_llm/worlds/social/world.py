@@ -169,13 +169,13 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, SocialMeasures, DoNothi
             if views.get(post.post_id) is not post:
                 texts.append(post_text(item, step, self.settings))
                 continue
-            known = self._texts.get(post.post_id)
-            if known is None:
-                known = self._texts[post.post_id] = {}
+            by_view = self._texts.get(post.post_id)
+            if by_view is None:
+                by_view = self._texts[post.post_id] = {}
             key = item.is_followed, item.is_own, item.vote
-            text = known.get(key)
+            text = by_view.get(key)
             if text is None:
-                text = known[key] = post_text(item, step, self.settings)
+                text = by_view[key] = post_text(item, step, self.settings)
             texts.append(text)
         return "\n".join(texts) or "There is nothing in your feed yet."
 

@@ -89,8 +89,8 @@ class Player:
     def make(self, move: Move, opponent_id: int) -> None:
         """Make a move; chance may turn it into the other one."""
         is_turned = self.random.random() < self.model.scenario.noise
-        made: Made = move if not is_turned else "defect" if move == "cooperate" else "cooperate"
-        self.model.pending[self.unique_id, opponent_id] = made
+        outcome: Made = move if not is_turned else "defect" if move == "cooperate" else "cooperate"
+        self.model.pending[self.unique_id, opponent_id] = outcome
 
     @property
     def mean_score(self) -> float:
@@ -101,8 +101,8 @@ class Player:
     @property
     def cooperation(self) -> float:
         """Share of its moves that were cooperation, so far."""
-        made = [move for moves in self.moves.values() for move in moves]
-        return fmean(move == "cooperate" for move in made) if made else 0.0
+        all_moves = [move for moves in self.moves.values() for move in moves]
+        return fmean(move == "cooperate" for move in all_moves) if all_moves else 0.0
 
 
 class Regular(Player, mesa.Agent):
