@@ -1,4 +1,4 @@
-"""Each world alone: no agents, no language model; whoever is due looks, and does one thing without much thought."""
+"""Each world alone, without agents or language model: every inhabitant due observes and does one simple thing."""
 
 from __future__ import annotations
 
@@ -19,39 +19,39 @@ SEED = 1
 QUESTIONS = ("Will it rain?", "Will the bridge open?", "Will the price fall?", "Will she run?")
 
 Act = Callable[[Any, int, Any, random.Random], object]
-"""Lets someone do one thing, given the world, its number, what it saw, and chance."""
+"""Function that acts once, given the world, the inhabitant's number, its observation and a random generator."""
 
 
 class Alone:
-    """A world, with as many inhabitants as are wanted.
+    """A world with a given number of inhabitants.
 
     Attributes:
         world: The world.
     """
 
     cycle = 1
-    """Steps after which the kinds of steps come again."""
+    """Number of steps after which the kinds of steps repeat."""
 
     def __init__(self, n: int) -> None:
-        """Make it.
+        """Build the world.
 
         Args:
-            n: Inhabitants.
+            n: Number of inhabitants.
         """
         self.rng = random.Random(SEED)
         self.actors = range(1, n + 1)
         self.world: Any = self.make(n)
 
     def make(self, n: int) -> Any:
-        """Make the world."""
+        """Return the world."""
         raise NotImplementedError
 
     def act(self, actor: int, seen: Any) -> object:
-        """Let someone do one thing."""
+        """Act once for one inhabitant."""
         raise NotImplementedError
 
     def step(self) -> None:
-        """Let everybody look, then everybody act, and end the step."""
+        """Let everybody observe, then everybody act, and end the step."""
         seen = [self.world.observe(actor) for actor in self.actors]
         for actor, sight in zip(self.actors, seen, strict=True):
             self.act(actor, sight)
@@ -62,7 +62,7 @@ class SocialAlone(Alone):
     """Some users post, and the others like something."""
 
     def make(self, n: int) -> SocialWorld:
-        """Sign users up, who follow three others each."""
+        """Sign up users who follow three others each."""
         world = SocialWorld("simswarm", rng=self.rng)
         world.sign_up_many(Account(actor, f"User {actor}") for actor in self.actors)
         drawn = [(actor, self.rng.randint(1, n)) for actor in self.actors for _ in range(3)]
@@ -73,7 +73,7 @@ class SocialAlone(Alone):
         return world
 
     def act(self, actor: int, seen: Any) -> object:
-        """Post, or like what can still be liked."""
+        """Post, or like a post that the user has not voted on."""
         fresh = [item.post.source_id for item in seen.facts.feed if item.vote == 0 and not item.is_own]
         if not fresh or self.rng.random() < 0.15:
             return self.world.create_post(actor, "Has anybody else been thinking about the weather?")
@@ -97,7 +97,7 @@ class EconomyAlone(Alone):
     """Every firm sets its price."""
 
     def make(self, n: int) -> Economy:
-        """Let firms enter, a few of which employ all there are."""
+        """Add firms, a few of which employ everybody."""
         world = Economy()
         for actor in self.actors:
             world.enter(actor)
@@ -120,7 +120,7 @@ class ExchangeAlone(Alone):
         return Exchange(draw_endowments(self.actors, self.rng), self.rng, calendar=Calendar(days=100_000))
 
     def act(self, actor: int, seen: Any) -> object:
-        """Do what the stage asks for; nobody borrows."""
+        """Act as the stage requires; nobody borrows."""
         facts, chance = seen.facts, self.rng
         match facts.now.stage:
             case "trade":
@@ -137,7 +137,7 @@ class ExchangeAlone(Alone):
                 return None
 
     def step(self) -> None:
-        """Let a stage of the day pass; in a session everyone sees what those before did."""
+        """Run a stage of the day; in a session everyone observes the actions of those before."""
         self.actors = self.world.turn_order
         if not self.world.takes_turns:
             super().step()
@@ -173,7 +173,7 @@ class AuctionAlone(Alone):
         return self.world.withdraw(actor) if amount is None else self.world.bid(actor, amount)
 
     def step(self) -> None:
-        """Let everyone who is asked bid; after the last lot all lots come up anew."""
+        """Let every bidder who is asked act; after the last lot, start again with all lots."""
         if self.world.is_over:
             kind, self.world = type(self.world), self.make(len(self.world.accounts))
             self.world.__class__ = kind
@@ -189,4 +189,4 @@ WORLDS: dict[str, type[Alone]] = {
     "market": MarketAlone,
     "social": SocialAlone,
 }
-"""Name of a world → how it is driven."""
+"""Name of a world → class that runs it."""

@@ -1,4 +1,4 @@
-"""What one process of the comparison is told to do, and what it measures. It runs in both environments."""
+"""Instructions and measurements of one process of the comparison. It runs in both environments."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from typing import Any
 
 PERSONA = "You are player {number} of a group that saves for a feast. You like round numbers and dislike waste."
-"""Who an agent is, in both systems."""
+"""Persona of an agent in both systems."""
 
 TASK = "Decide how many coins you pay into the pot in this step."
-"""What an agent is asked, in both systems."""
+"""Task of an agent in both systems."""
 
 
 PLAIN_CLASS = """
@@ -37,27 +37,27 @@ for number in range(20_000):
     point = Point(number, 1).moved(2)
     texts[point.x % 256] = f"{point.y} {number}"
 """
-"""What every Python program does all day: it makes objects, calls methods, writes texts, and keeps them."""
+"""Typical work of a Python program: create objects, call methods, format and store strings."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One thing to measure."""
+    """One measurement to take."""
 
     what: str
     """Name of the measurement."""
 
     name: str = ""
-    """Name of the task that is measured, if one is."""
+    """Name of the task to measure, if any."""
 
     base: str = ""
     """Base URL of the endpoint."""
 
     agents: int = 0
-    """Agents that decide in every step."""
+    """Number of agents that decide in every step."""
 
     steps: int = 1
-    """Steps that are measured, after some that are not."""
+    """Number of measured steps, after a warm-up."""
 
     concurrency: int = 512
     """Maximum number of requests in flight."""
@@ -65,18 +65,18 @@ class Cell:
 
 @dataclass
 class Stretch:
-    """What a stretch of work took."""
+    """Time of a stretch of work."""
 
     cpu_s: float = 0.0
-    """Processor time of this process, all threads together."""
+    """Processor time of this process, over all threads."""
 
     wall_s: float = 0.0
-    """Time on the clock."""
+    """Elapsed time."""
 
 
 @contextmanager
 def measured() -> Iterator[Stretch]:
-    """Measure what happens inside; garbage of what came before is collected first."""
+    """Measure the block, after collecting earlier garbage."""
     gc.collect()
     stretch = Stretch()
     cpu, wall = time.process_time(), time.perf_counter()
@@ -85,7 +85,7 @@ def measured() -> Iterator[Stretch]:
 
 
 def python_ms() -> float:
-    """Return what a plain loop takes this Python, in milliseconds.
+    """Return the time that this Python takes for a plain loop, in milliseconds.
 
     Builds of one version differ by almost a factor of two: 5.4 ms with profile-guided optimisation, as distributions
     and python.org build it, and 10 ms without, as pyenv does by default, on one machine.
@@ -94,17 +94,17 @@ def python_ms() -> float:
 
 
 def python_text() -> str:
-    """Name this Python, and say how fast it runs."""
+    """Describe this Python and its speed."""
     return f"Python {platform.python_version()}, plain loop {python_ms():.1f} ms"
 
 
 def open_files() -> int:
-    """Count what this process holds open: files, pipes and sockets."""
+    """Count the open files, pipes and sockets of this process."""
     return len(os.listdir("/dev/fd"))
 
 
 def kilobytes_each(make: Callable[[int], Any], number: int) -> float:
-    """Make some things, and give what each adds to the memory that Python holds, in kB of 1,000 bytes."""
+    """Create objects, and return the memory that Python allocates for each, in kB of 1,000 bytes."""
     gc.collect()
     tracemalloc.start()
     before = tracemalloc.get_traced_memory()[0]
@@ -117,7 +117,7 @@ def kilobytes_each(make: Callable[[int], Any], number: int) -> float:
 
 
 def run_cell(kinds: dict[str, Callable[[Cell], dict[str, Any]]]) -> None:
-    """Do what the command line says, and write what was measured as the last line of the output."""
+    """Measure as the command line says, and print the result as the last line of the output."""
     cell = Cell(**json.loads(sys.argv[1]))
     reading = kinds[cell.what](cell)
     sys.stdout.flush()

@@ -1,4 +1,4 @@
-"""One world or model with more and more inhabitants, as far as the time given lasts: a process of its own."""
+"""One world or model with more and more inhabitants until its time is up, in its own process."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from mesa_llm.model.registry import find_model
 Kind = Literal["world", "model"]
 
 STRETCH_S = 0.2
-"""Processor seconds that a repeat takes at least, unless that takes more than `MOST_STEPS`."""
+"""Minimum processor seconds of a repeat, unless that needs more than `MOST_STEPS`."""
 
 MOST_STEPS = 60
-"""Maximum number of steps of one repeat, apart from those that belong to one cycle."""
+"""Maximum number of steps of one repeat, unless one cycle is longer."""
 
 SLOW_S = 1.0
-"""Processor seconds of a cycle from which on the first one is not left out as a warm-up."""
+"""Processor seconds of a cycle above which the first one is not left out as a warm-up."""
 
 FEW = 10
-"""Inhabitants of what is made and stepped once before anything is measured."""
+"""Number of inhabitants of the warm-up before any measurement."""
 
 LONG = 1_000_000
-"""Steps, days or auctions that no run here comes to the end of."""
+"""Number of steps, days or auctions that no run here reaches."""
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "auction_arena": {"n_auctions": LONG},
@@ -40,38 +40,38 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "stock_agent": {"days": LONG},
     "three_worlds": {"horizon": LONG},
 }
-"""What makes models last; all else is as it is by default."""
+"""Model → parameters that keep it running; all others are the defaults."""
 
 CYCLES = {"stock_agent": 6, "three_worlds": 3}
-"""Steps after which the kinds of steps come again, where it is more than one."""
+"""Model → number of steps after which the kinds of steps repeat, if more than one."""
 
 PARTS = {"observe": "observe", "facts": "observe", "end_step": "end_step"}
-"""Method of a world → part, where worlds are alone; all others act."""
+"""Method of a world alone → part; all other methods count as actions."""
 
 
 @dataclass(frozen=True)
 class Ascent:
-    """What a process is told."""
+    """Instructions for a process."""
 
     kind: Kind
     """A world alone, or a model with its rule twin."""
 
     name: str
-    """Which one."""
+    """Name of the world or model."""
 
     sizes: Sequence[int]
     """Numbers of inhabitants, ascending."""
 
     seconds: float
-    """Processor seconds for all of it."""
+    """Processor seconds for all sizes together."""
 
     repeats: int
-    """Stretches that are measured, for each number."""
+    """Number of measured stretches for each size."""
 
 
 @dataclass
 class Rung:
-    """What was measured with one number of inhabitants."""
+    """Measurements with one number of inhabitants."""
 
     kind: Kind
     name: str
@@ -80,13 +80,13 @@ class Rung:
     """Steps a second of processor time, of each repeat."""
 
     build_s: float = 0.0
-    """Processor seconds to make it."""
+    """Processor seconds to build it."""
 
     shares: dict[str, float] = field(default_factory=dict[str, float])
     """Part → share of the processor time of a further stretch."""
 
     trouble: str = ""
-    """Why it was not run; empty if it was."""
+    """Reason why it was not run; empty if it was."""
 
 
 class TooLong(Exception):
@@ -95,20 +95,20 @@ class TooLong(Exception):
 
 @dataclass
 class Subject:
-    """Something that can make steps."""
+    """A world or model under measurement."""
 
     step: Callable[[], None]
-    """Makes a step."""
+    """Function that runs a step."""
 
     cycle: int
     """Steps after which the kinds of steps come again."""
 
     watch: Callable[[], Shares]
-    """Starts to watch its parts."""
+    """Function that starts to time its parts."""
 
 
 def world_alone(name: str, n: int) -> Subject:
-    """Make a world and those who drive it."""
+    """Build a world alone with its inhabitants."""
     alone: Alone = WORLDS[name](n)
 
     def watch() -> Shares:
@@ -120,13 +120,13 @@ def world_alone(name: str, n: int) -> Subject:
 
 
 def model_with_twin(name: str, n: int) -> Subject:
-    """Make a model whose agents decide by rule."""
+    """Build a model whose agents decide by rule."""
     model = find_model(name).load()(n_agents=n, llm="rule", rng=SEED, **SETTINGS.get(name, {}))
     watching: list[Shares] = []
 
     def step() -> None:
         if name == "auction_arena" and model.auction.is_over:
-            model.open_auction()  # the model would, in its next step: too late for its world to be watched
+            model.open_auction()  # otherwise the next step would do so, too late to time the world
         for shares in watching:
             for world in model.worlds:
                 shares.watch(world, lambda _: "world")
@@ -145,10 +145,10 @@ def model_with_twin(name: str, n: int) -> Subject:
 
 
 def measure(ascent: Ascent, n: int, ends: float) -> tuple[Rung, float]:
-    """Make one subject and let it step; give also the processor seconds of a cycle.
+    """Build and step one subject; return its measurements and the processor seconds of a cycle.
 
     Raises:
-        TooLong: If what is left until `ends` does not suffice.
+        TooLong: If the time left until `ends` is too short.
     """
     rung = Rung(ascent.kind, ascent.name, n)
     with measured() as stretch:
@@ -167,15 +167,15 @@ def measure(ascent: Ascent, n: int, ends: float) -> tuple[Rung, float]:
 
 
 def made(ascent: Ascent, n: int) -> Subject:
-    """Make what is measured, with so many inhabitants."""
+    """Build the subject with `n` inhabitants."""
     return (world_alone if ascent.kind == "world" else model_with_twin)(ascent.name, n)
 
 
 def shares_of(subject: Subject, steps: int) -> dict[str, float]:
-    """Make steps and watch where their time goes."""
+    """Run steps, and return the share of each part of their time."""
     shares = subject.watch()
     if steps > subject.cycle:
-        run(subject, subject.cycle)  # watched tools are described anew, which takes long beside short steps
+        run(subject, subject.cycle)  # timed tools get new descriptions, which take long compared with short steps
     gc.collect()
     shares.reset()
     for _ in range(steps):
@@ -184,7 +184,7 @@ def shares_of(subject: Subject, steps: int) -> dict[str, float]:
 
 
 def run(subject: Subject, steps: int) -> float:
-    """Make steps; give the processor seconds."""
+    """Run steps, and return the processor seconds."""
     with measured() as stretch:
         for _ in range(steps):
             subject.step()
@@ -192,8 +192,8 @@ def run(subject: Subject, steps: int) -> float:
 
 
 def climb(ascent: Ascent) -> Iterator[Rung]:
-    """Measure with more and more inhabitants; say of those that there was no time for that they were not run."""
-    run(made(ascent, FEW), 1)  # what a process does first, imports above all, is not measured
+    """Measure with more and more inhabitants, and mark sizes without enough time as not run."""
+    run(made(ascent, FEW), 1)  # warm-up, above all for imports
     ends = time.process_time() + ascent.seconds
     lasts: list[tuple[int, float, float]] = []
     is_over = False
@@ -212,12 +212,12 @@ def climb(ascent: Ascent) -> Iterator[Rung]:
 
 
 def foreseen(n: int, lasts: list[tuple[int, float, float]], repeats: int) -> float:
-    """Estimate how many processor seconds a number of inhabitants takes, if time grows on as it last did.
+    """Estimate the processor seconds of a number of inhabitants from the growth so far.
 
     Args:
         n: The number.
         lasts: Each number so far, with the seconds to make it and those of a cycle.
-        repeats: Stretches that will be measured.
+        repeats: Number of stretches to measure.
     """
     if not lasts:
         return 0.0
@@ -229,14 +229,14 @@ def foreseen(n: int, lasts: list[tuple[int, float, float]], repeats: int) -> flo
 
 
 def growth(times_as_many: float, last_s: float, before_s: float) -> float:
-    """Return the power of the number with which time grows: from 1 to 2."""
+    """Return the exponent with which time grows with the number, from 1 to 2."""
     if times_as_many <= 1 or before_s <= 0 or last_s <= before_s:
         return 1.0
     return min(2.0, max(1.0, math.log(last_s / before_s, times_as_many)))
 
 
 def main() -> None:
-    """Write what is measured as lines of JSON, each as soon as it is there."""
+    """Print each measurement as a line of JSON as soon as it is taken."""
     told: dict[str, Any] = json.loads(sys.argv[1])
     for rung in climb(Ascent(**told)):
         print(json.dumps(asdict(rung)), flush=True)

@@ -1,4 +1,4 @@
-"""What is measured, and in which order: the two sides take turns."""
+"""Measurements of the comparison and their order: the two sides take turns."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from sides import OURS, NotRun, Side, peer
 from stub import FREE, Terms
 
 CONCURRENCY = 512
-"""Maximum number of requests that this project keeps in flight; upstream knows no bound."""
+"""Maximum number of requests in flight of this project; upstream has no bound."""
 
 
 GROWTH_CONCURRENCY = 64
-"""The same, where growth is watched: fewer than there are agents."""
+"""The same for the measurement of growth: fewer than the number of agents."""
 
 
 class Setting(NamedTuple):
-    """A row of the table: how many agents, how slow an endpoint, and how many steps each side makes."""
+    """A row of the table: number of agents, latency of the endpoint, and number of steps of each side."""
 
     agents: int
     latency_ms: int
     our_steps: int
     peer_steps: int
     turn_steps: int
-    """Steps of upstream's agents one after another, in the first round; 0: not run, it would take too long."""
+    """Number of sequential steps of upstream in the first round; 0: not run, as too slow."""
 
     is_held: bool = False
-    """True if goals hold for it: it is measured first."""
+    """Whether goals refer to it; such rows are measured first."""
 
 
 SETTINGS = (
@@ -51,18 +51,18 @@ QUICK = tuple(setting._replace(turn_steps=0) for setting in SETTINGS if setting.
 """The rows of a short run."""
 
 REFERENCE = (100, 0)
-"""Agents and milliseconds at which the costs are compared, and read off."""
+"""Agents and milliseconds at which the costs are compared."""
 
 
 @dataclass
 class Row:
-    """What was measured of one side in one setting."""
+    """Measurements of one side in one setting."""
 
     readings: list[dict[str, Any]] = field(default_factory=list)
-    """One a round."""
+    """One reading a round."""
 
     trouble: str = ""
-    """Why there are none, or fewer."""
+    """Reason for missing readings."""
 
     def each(self, what: str) -> list[float]:
         """Return a figure of every round."""
@@ -74,7 +74,7 @@ class Row:
 
 
 def figure(reading: dict[str, Any]) -> dict[str, float]:
-    """Work out what the tables show."""
+    """Compute the figures of the tables from a reading."""
     decisions, requests = reading["decisions"], reading["requests"]
     return {
         "us": reading["cpu_s"] / decisions * 1e6,
@@ -90,12 +90,12 @@ class Comparison:
     """All measurements of one run of this program."""
 
     def __init__(self, rounds: int, settings: Sequence[Setting], minutes: float) -> None:
-        """Plan it.
+        """Plan the measurements.
 
         Args:
-            rounds: How often the sides take turns.
+            rounds: Number of turns of each side.
             settings: The rows of the table.
-            minutes: Time after which nothing more is begun.
+            minutes: Time after which no measurement starts.
         """
         self.rounds = rounds
         self.settings = settings
@@ -106,7 +106,7 @@ class Comparison:
         self.single: dict[str, Any] = {}
 
     def run(self) -> None:
-        """Measure everything, what goals hold for first; what does not come about is noted."""
+        """Take all measurements, those with goals first, and record the failed ones."""
         try:
             self.peer = peer()
         except NotRun as error:
@@ -126,7 +126,7 @@ class Comparison:
                     self._compare(setting, number)
 
     def _compare(self, setting: Setting, number: int) -> None:
-        """Let the sides take their turns in one setting."""
+        """Measure both sides in turn in one setting."""
         agents, latency_ms, our_steps, peer_steps, turn_steps, _ = setting
         jobs: list[tuple[str, Side | None, int, int]] = [("ours", OURS, our_steps, CONCURRENCY)]
         jobs.append(("at once", self.peer, peer_steps, CONCURRENCY))
@@ -152,7 +152,7 @@ class Comparison:
         return side.measure(cell, terms, limit_s)
 
     def _add(self, name: str, side: Side | None, cell: Cell, terms: Terms = FREE) -> None:
-        """Measure something besides the table."""
+        """Take a measurement outside the table."""
         try:
             if side is None:
                 raise NotRun(self.trouble or "not run")
@@ -161,7 +161,7 @@ class Comparison:
             self.single.setdefault(f"{name}: not run", str(error))
 
     def _look_closer(self) -> None:
-        """Measure once what hardly varies: memory, growth, behaviour under limits, imports."""
+        """Measure once the figures that hardly vary: memory, growth, behaviour under limits, imports."""
         for name, side in (("ours", OURS), ("upstream", self.peer)):
             self._add(f"memory, {name}", side, Cell("memory", agents=5_000 if side is OURS else 500))
             steps, agents = (30, 100) if side is OURS else (8, 20)

@@ -49,14 +49,14 @@ def vectors(n: int, seed: int) -> VectorArray:
 
 
 def product(users: VectorArray, posts: VectorArray, at_once: int = 200) -> None:
-    """Multiply users with posts, some at a time, and keep nothing."""
+    """Multiply users with posts in batches, and discard the products."""
     columns = np.ascontiguousarray(posts.T)
     for start in range(0, len(users), at_once):
         np.matmul(users[start : start + at_once], columns)
 
 
 def text_ms(name: str, n: int = 200) -> float | None:
-    """Return the milliseconds of a text of some twenty words, each text new; None: it is not installed."""
+    """Return the milliseconds for a new text of some twenty words; None if it is not installed."""
     people = from_distributions(n + 1, 1)
     texts = [person.persona for person in people]
     try:
@@ -70,7 +70,7 @@ def text_ms(name: str, n: int = 200) -> float | None:
 
 
 def feeds(users: int) -> dict[str, float]:
-    """Measure the feeds of all users: at first, when texts are embedded, and again."""
+    """Measure the feeds of all users twice: with the embedding of texts, and without."""
     people = from_distributions(users, 1)
     world = SocialWorld("x", rng=1, feed=PersonalFeed(embedder().embed))
     world.sign_up_many(Account(index, *profile) for index, profile in enumerate(people.profiles(), start=1))

@@ -63,7 +63,7 @@ def main() -> None:
 
 
 def measured(names: Iterable[str]) -> dict[str, dict[str, Reading]]:
-    """Measure the studies of some models, two at a time."""
+    """Measure the studies of several models, two at a time."""
     wanted = [study.name for study in STUDIES if study.name in set(names)]
     able = [name for name in wanted if is_measurable(study_of(name))]
     for name in sorted(set(wanted) - set(able)):
@@ -86,7 +86,7 @@ def study_of(name: str) -> Study:
 
 
 def is_measurable(study: Study) -> bool:
-    """Check whether the files that a study reads are at hand."""
+    """Check whether the files of a study are available."""
     return not study.data or Path(os.environ.get("MESA_LLM_DATA", os.devnull), study.data).is_dir()
 
 
@@ -94,7 +94,7 @@ def is_measurable(study: Study) -> bool:
 
 
 def load() -> dict[str, dict[str, Reading]]:
-    """Load the readings that were stored last; none where there are none."""
+    """Load the stored readings, if any."""
     if not READINGS.exists():
         return {}
     stored: Any = json.loads(READINGS.read_text(encoding="utf-8"))
@@ -102,7 +102,7 @@ def load() -> dict[str, dict[str, Reading]]:
 
 
 def store(readings: Mapping[str, Mapping[str, Reading]]) -> None:
-    """Write the readings down, with six digits that mean something."""
+    """Store the readings with six significant digits."""
     plain = {
         name: {
             quantity: {field: short(value) for field, value in asdict(one).items()} for quantity, one in rows.items()
@@ -113,7 +113,7 @@ def store(readings: Mapping[str, Mapping[str, Reading]]) -> None:
 
 
 def short(value: float | None) -> float | int | None:
-    """Round to six digits that mean something."""
+    """Round to six significant digits."""
     return value if value is None or isinstance(value, int) else float(f"{value:.6g}")
 
 
@@ -166,7 +166,7 @@ def replayed_table() -> str:
 
 
 def llm_section(name: str, rows: Iterable[LLMClaim]) -> str:
-    """Write the rows of one study that nobody has paid for here."""
+    """Write the rows of one study that needs a paid language model."""
     lines = [f"### {name}, not measured here\n", "| quantity | published | source | command |", "|---|---|---|---|"]
     lines += [f"| {one.quantity} | {one.published} | {one.source} | `{one.command}` |" for one in rows]
     return "\n".join(lines) + "\n"

@@ -1,6 +1,6 @@
 """Published values that only language models or people can reproduce, each with the command that measures the same.
 
-Nothing here was paid for: the values stand as they were published.
+We have not paid for these runs: the values are as published.
 """
 
 from __future__ import annotations

@@ -18,19 +18,19 @@ class Claim:
     """A published value that a rule or stored data can reproduce."""
 
     quantity: str
-    """What was measured, and of whom; unique within its model."""
+    """Measured quantity and its subject; unique within its model."""
 
     published: float
     """The value."""
 
     source: str
-    """Publication, file or program that it is from."""
+    """Source: a publication, file or program."""
 
     command: str
-    """Command that a user types to see ours."""
+    """Command that reproduces our value."""
 
     digits: int = 2
-    """Digits after the decimal point that are published."""
+    """Number of published digits after the decimal point."""
 
     n: int = 0
     """Number of runs behind the published value; 0: it is exact, or the number is not known."""
@@ -41,16 +41,16 @@ class LLMClaim:
     """A published value, or several, that only a language model or people can reproduce."""
 
     quantity: str
-    """What was measured, and of whom."""
+    """Measured quantity and its subject."""
 
     published: str
     """The values, as published."""
 
     source: str
-    """Publication or file that they are from."""
+    """Source: a publication or file."""
 
     command: str
-    """Command that measures the same; `MODEL` stands for a language model of the reader's."""
+    """Command that measures the same; `MODEL` stands for the reader's language model."""
 
 
 @dataclass(frozen=True)
@@ -64,20 +64,20 @@ class Reading:
     """Mean of the runs, or the value itself."""
 
     sd: float | None = None
-    """Sample standard deviation over runs; None: nothing was drawn, and the value is exact."""
+    """Sample standard deviation over runs; None: the value is exact, without random draws."""
 
     first: float | None = None
     """Value of the first run."""
 
     @classmethod
     def of(cls, values: Sequence[float]) -> Reading:
-        """Summarise the values of several runs, in their order; those that are not numbers are left out."""
+        """Summarise the values of several runs, in order, without NaN."""
         known = [value for value in values if not math.isnan(value)]
         return cls(len(known), fmean(known), stdev(known) if len(known) > 1 else math.nan, known[0])
 
     @property
     def half_width(self) -> float:
-        """Half of the width of the mean's interval, by Student's t; 0 if the value is exact."""
+        """Half-width of the mean's interval, by Student's t; 0 if the value is exact."""
         return self._t * self.sd / math.sqrt(self.n) if self.sd is not None else 0.0
 
     @property
@@ -87,9 +87,9 @@ class Reading:
     def verdict(self, claim: Claim) -> str:
         """Compare with a published value.
 
-        An exact value has to round to the published one. The mean of runs has to lie so near that chance alone, in
-        ours and in the published runs, leaves them so far apart more than once in twenty times; where the published
-        spread is not known, it is taken to be ours.
+        An exact value has to round to the published one. The mean of runs has to be so close that chance alone, in
+        our runs and in the published ones, gives a larger distance more often than once in twenty times; if the
+        published spread is not known, ours is used for it.
         """
         gap = self.mean - claim.published
         if self.sd is None:
@@ -111,16 +111,16 @@ class Study:
     """Name of the model."""
 
     claims: Sequence[Claim]
-    """Those that a rule or stored data can reproduce."""
+    """Claims that a rule or stored data can reproduce."""
 
     measure: Callable[[int], Readings]
-    """Measures ours, with so many runs of each setting."""
+    """Function from the number of runs of each setting to our values."""
 
     n_runs: int = 1
     """Number of runs of each setting on the page."""
 
     data: str = ""
-    """Folder of `MESA_LLM_DATA` that holds the stored data; empty: none is needed."""
+    """Folder of the stored data in `MESA_LLM_DATA`; empty: not needed."""
 
     note: str = ""
-    """What a reader has to know of them."""
+    """Note for the reader."""

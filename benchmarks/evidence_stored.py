@@ -1,4 +1,4 @@
-"""Published values that choices at random and stored data reproduce, by model, and how ours are measured."""
+"""Published values that random choices and stored data reproduce, by model, and the measurement of ours."""
 
 from __future__ import annotations
 
@@ -109,13 +109,16 @@ def analogies(n_runs: int) -> Readings:
 
 
 def is_verdict_on_matrix(case: Any) -> bool:
-    """Check whether a stored reply to a matrix is judged as its authors did."""
+    """Check whether our verdict on a stored reply to a matrix is that of its authors."""
     right = matrices.is_right(case["response"], case["correct_answer"], case["perm_invariant"])
     return right == case["expected"]
 
 
 def is_verdict_on_string(case: Any) -> bool:
-    """Check whether a stored reply to a letter string is judged as its authors did, whose program fails on some."""
+    """Check whether our verdict on a stored reply to a letter string is that of its authors.
+
+    Their program fails on some replies, which count as wrong.
+    """
     form: Any = "sentence" if case["format"] == "sentence" else "lead"
     expected = case["expected"] is True
     return letters.is_right(case["response"], case["correct_answer"], form) == expected

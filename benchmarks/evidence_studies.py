@@ -1,4 +1,4 @@
-"""Published values that rules reproduce, by model, how ours are measured, and the list of all studies."""
+"""Published values that rules reproduce, by model, the measurement of ours, and the list of all studies."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ def economies(n_runs: int) -> Readings:
 
 
 def published_years() -> dict[str, Reading]:
-    """Compute again what the yearly points of the published figures say."""
+    """Compute the statistics of the yearly points in the published figures."""
     table: Any = pd.read_csv(YEARS)
     gpt, llama = table[table["model"] == "GPT-3.5"], table[table["model"] == "Llama-2"]
     rate = gpt["unemployment"].dropna().iloc[:20]
@@ -291,4 +291,4 @@ STUDIES = [
         note="50 traders, 10 days of 3 sessions, seeds 0 to 9, changes from the price before the first session.",
     ),
 ]
-"""What the page shows, in order."""
+"""Studies on the page, in order."""

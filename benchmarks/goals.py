@@ -1,4 +1,4 @@
-"""What is wanted of the project's own cost, and whether it is reached."""
+"""Goals for the project's own cost, and whether they are met."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ Verdict = Literal["met", "missed", "FAILED", "not run"]
 
 @dataclass(frozen=True)
 class Goal:
-    """A figure that is wanted."""
+    """A goal for one figure."""
 
     name: str
-    """What is measured."""
+    """Name of the figure."""
 
     measured: float | None
-    """What was found; None: it was not run."""
+    """Measured value; None: not run."""
 
     wanted: float
     """The goal."""
@@ -26,14 +26,14 @@ class Goal:
     """Unit of both."""
 
     is_least: bool = False
-    """True if more is better: the goal is the least that is wanted. Else it is the most."""
+    """Whether the goal is a minimum, rather than a maximum."""
 
     failing_share: float = 0.5
-    """A smaller share of the goal than this fails the run."""
+    """Share of the goal below which the run fails."""
 
     @property
     def share(self) -> float | None:
-        """How much of the goal is reached; 1 or more: all of it."""
+        """Share of the goal that is reached; 1 or more: met."""
         if self.measured is None:
             return None
         better, other = (self.measured, self.wanted) if self.is_least else (self.wanted, self.measured)
@@ -41,7 +41,7 @@ class Goal:
 
     @property
     def verdict(self) -> Verdict:
-        """Check whether it is met, missed, or reached to so small a share that the run fails."""
+        """Return whether the goal is met, missed, or missed so far that the run fails."""
         if self.share is None:
             return "not run"
         if self.share >= 1:
@@ -50,14 +50,14 @@ class Goal:
 
     @property
     def row(self) -> tuple[str, str, str, str]:
-        """Name, goal, measured, verdict, as they are printed."""
+        """Name, goal, measured value and verdict as text."""
         sign = "≥" if self.is_least else "≤"
         measured = "–" if self.measured is None else f"{figure_text(self.measured)} {self.unit}".strip()
         return self.name, f"{sign} {figure_text(self.wanted)} {self.unit}".strip(), measured, self.verdict
 
 
 def figure_text(value: float) -> str:
-    """Write a figure with three or four digits that mean something."""
+    """Format a figure with three or four significant digits."""
     if abs(value) >= 100 or value == round(value):
         return f"{value:,.0f}"
     return f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"

@@ -1,4 +1,4 @@
-"""What it costs to import: this project, Mesa alone, and the other package."""
+"""Cost of importing this project, Mesa alone, and the other package."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from goals import Goal
 from sides import OURS, NotRun, Side
 
 HEAVY = ("litellm", "solara", "matplotlib", "xllamacpp")
-"""What an import must not load."""
+"""Packages that an import must not load."""
 
 START = "pass"
 MESA = "import mesa"
@@ -48,7 +48,7 @@ def measure_imports(peer: Side | None, rounds: int) -> dict[str, Any]:
 
 
 def import_goals(reading: dict[str, Any]) -> list[Goal]:
-    """Hold the readings to the goals."""
+    """Compare the readings with the goals."""
     seconds = {statement: figures["median"] for statement, figures in reading["seconds"].items()}
     wanted = [
         Goal("`import mesa_llm`, CPU relative to `import mesa`", seconds[OWN] / seconds[MESA], 1.1, "×"),

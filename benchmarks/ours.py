@@ -1,4 +1,4 @@
-"""The side of the comparison that is this project: agents who pay into a pot, each with one request a step."""
+"""This project's side of the comparison: agents who pay into a pot, with one request a step each."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mesa_llm.llm.openai.client import OpenAIHTTP
 from mesa_llm.records import ChatMessage, Request, Salt
 
 WARM_UP = 3
-"""Steps that are not measured: the connections are made, and how many requests the endpoint bears is found out."""
+"""Number of unmeasured steps, which open connections and find the endpoint's limit of requests."""
 
 
 class Pot:
@@ -29,7 +29,7 @@ class Pot:
         self.coins = 0
 
     def observe(self, agent: int) -> Observation:
-        """Show the pot."""
+        """Return the coins in the pot."""
         return Observation(text=f"The pot holds {self.coins} coins. {TASK}")
 
     @action
@@ -43,7 +43,7 @@ class Pot:
         return f"You paid {coins} coins."
 
     def end_step(self) -> list[Event]:
-        """Tell nothing."""
+        """End the step without events."""
         return []
 
 
@@ -51,14 +51,14 @@ class PotModel(LLMModel):
     """Agents around a pot."""
 
     def __init__(self, n_agents: int, **options: Any) -> None:
-        """Gather the agents."""
+        """Create the agents."""
         super().__init__(worlds=(Pot(),), **options)
         for number in range(n_agents):
             LLMAgent(self, config=PERSONA.format(number=number))
 
 
 def pot(cell: Cell, folder: str) -> PotModel:
-    """Make a model that asks the endpoint, and records as it does by default when a file is named."""
+    """Build a model that asks the endpoint, with the default recording to a file."""
     log = Path(folder, "run.sqlite")
     options = {"api_base": cell.base, "concurrency": cell.concurrency, "log": log, "rng": 1}
     return PotModel(cell.agents, llm="stub", **options)
@@ -83,7 +83,7 @@ def steps(cell: Cell) -> dict[str, Any]:
 
 
 def growth(cell: Cell) -> dict[str, Any]:
-    """Watch what could grow from step to step."""
+    """Measure figures that could grow from step to step."""
     rows: list[dict[str, float]] = []
     with tempfile.TemporaryDirectory() as folder:
         model = pot(cell, folder)
@@ -97,7 +97,7 @@ def growth(cell: Cell) -> dict[str, Any]:
 
 
 def limited(cell: Cell) -> dict[str, Any]:
-    """Count requests and answers where the endpoint refuses some."""
+    """Count requests and answers with an endpoint that refuses some."""
     with tempfile.TemporaryDirectory() as folder, measured() as stretch:
         model = pot(cell, folder)
         for _ in range(cell.steps):
@@ -108,7 +108,7 @@ def limited(cell: Cell) -> dict[str, Any]:
 
 
 def calls(cell: Cell) -> dict[str, Any]:
-    """Measure the transport alone: `agents` calls at once, `steps` times after each other."""
+    """Measure the transport alone: `agents` calls at once, `steps` times in sequence."""
     message = ChatMessage("user", f"{PERSONA.format(number=1)} The pot holds 10 coins. {TASK}")
     transport = OpenAIHTTP("stub", cell.base)
 
@@ -130,7 +130,7 @@ def calls(cell: Cell) -> dict[str, Any]:
 
 
 def memory(cell: Cell) -> dict[str, Any]:
-    """Weigh a new agent, with a persona of its own and the default memory."""
+    """Measure the memory of a new agent with its own persona and the default memory."""
     model = PotModel(1, rng=1)
 
     def make(number: int) -> list[LLMAgent]:

@@ -1,4 +1,4 @@
-"""What our own code costs, beside upstream `mesa-llm`: the same task, the same endpoint on this machine, in turn.
+"""Cost of our own code compared with upstream `mesa-llm`: the same task and the same local endpoint, in turn.
 
 Agents pay into a pot; one decision takes this project one request, and upstream two (it plans, then acts). The two
 sides take turns, each cell in a fresh process against a fresh endpoint, which is a process of its own; what a process
@@ -32,26 +32,26 @@ from imports import import_goals
 
 
 def ideal_share(comparison: Comparison, agents: int, latency_ms: int) -> float | None:
-    """Compute how near to the latency itself a step comes, in percent; None if it was not run."""
+    """Compute the latency as a share of the step's time, in percent; None if not run."""
     row = comparison.rows.get(("ours", (agents, latency_ms)))
     speed = row.middle("per_s") if row is not None else None
     return None if speed is None else 100 * speed / ideal_speed(agents, latency_ms)
 
 
 def ideal_speed(agents: int, latency_ms: int) -> float:
-    """Return the agents a second if nothing but the endpoint took time."""
+    """Return the agents a second if only the endpoint took time."""
     return agents / (math.ceil(agents / CONCURRENCY) * latency_ms / 1000)
 
 
 def ratio(comparison: Comparison, what: str, setting: tuple[int, int]) -> float | None:
-    """Divide upstream's figure (at once) by ours; None if one was not run."""
+    """Divide upstream's figure (parallel) by ours; None if one was not run."""
     sides = [comparison.rows.get((kind, setting)) for kind in ("at once", "ours")]
     theirs, ours = (row.middle(what) if row is not None else None for row in sides)
     return theirs / ours if theirs and ours else None
 
 
 def goals(comparison: Comparison) -> list[Goal]:
-    """Hold the measurements to the goals."""
+    """Compare the measurements with the goals."""
     ours = comparison.rows["ours", REFERENCE]
     cost, speed = ratio(comparison, "us", REFERENCE), ratio(comparison, "per_s", (100, 50))
     requests = [count for (kind, _), row in comparison.rows.items() if kind == "ours" for count in row.each("requests")]
@@ -78,13 +78,13 @@ def goals(comparison: Comparison) -> list[Goal]:
 
 
 def log_size(comparison: Comparison) -> float | None:
-    """Return the kilobytes that a decision takes in the run log; None if it was not run."""
+    """Return the kilobytes of a decision in the run log; None if not run."""
     reading = comparison.one("social")
     return reading["log_bytes"] / reading["decisions"] / 1000 if reading else None
 
 
 def growth_goals(reading: dict[str, Any] | None) -> Iterator[Goal]:
-    """Hold what could grow over 30 steps to its bound, or to what it was when the memories were full."""
+    """Compare figures that could grow over 30 steps with their bound, or with their value at full memories."""
     rows = reading["rows"] if reading else []
     most = max((row["in_flight"] for row in rows), default=None)
     yield Goal(f"requests in flight, {GROWTH_CONCURRENCY} allowed", most, GROWTH_CONCURRENCY)
@@ -94,7 +94,7 @@ def growth_goals(reading: dict[str, Any] | None) -> Iterator[Goal]:
 
 
 def limit_goals(comparison: Comparison) -> Iterator[Goal]:
-    """Hold the requests that a rate limit refuses to the goal."""
+    """Compare the number of requests that a rate limit refuses with the goal."""
     for name in ("50 in flight", "60 a second"):
         reading = comparison.one(f"{name}, ours")
         spent = reading["requests"] / reading["answers"] if reading else None
@@ -102,7 +102,7 @@ def limit_goals(comparison: Comparison) -> Iterator[Goal]:
 
 
 def figures(row: Row, what: str, best: Any) -> str:
-    """Write the median of a figure, and its best in parentheses; or why there is none."""
+    """Format the median of a figure and its best in parentheses, or the reason for a missing one."""
     values = row.each(what)
     return f"{figure_text(median(values))} ({figure_text(best(values))})" if values else row.trouble or "not run"
 
@@ -126,7 +126,7 @@ def compared(comparison: Comparison) -> str:
 
 
 def besides(comparison: Comparison) -> str:
-    """Write what is compared once."""
+    """Write the table of figures measured once."""
     rows: list[tuple[str, str, str]] = []
     for what, tell in TOLD.items():
         both = [comparison.one(f"{what}, {side}") for side in ("ours", "upstream")]
@@ -141,7 +141,7 @@ def besides(comparison: Comparison) -> str:
 
 
 def of_growth(reading: dict[str, Any]) -> str:
-    """Write the first and the last step of a run that was watched."""
+    """Format the first and the last step of a measured run."""
     first, last = reading["rows"][0], reading["rows"][-1]
     bytes_each = f"{figure_text(round(first['prompt']))} → {figure_text(round(last['prompt']))}"
     return f"{len(reading['rows'])} steps: files {first['files']} → {last['files']}, bytes a request {bytes_each}"
@@ -156,7 +156,7 @@ TOLD = {
 
 
 def as_json(comparison: Comparison, held: list[Goal]) -> str:
-    """Write everything for a program to read."""
+    """Return everything as JSON."""
     rows = [
         {"side": kind, "agents": place[0], "latency_ms": place[1], **asdict(row)}
         for (kind, place), row in comparison.rows.items()
@@ -166,13 +166,13 @@ def as_json(comparison: Comparison, held: list[Goal]) -> str:
 
 
 def load() -> str:
-    """Describe how busy the machine is, and how fast this Python."""
+    """Describe the load of the machine and the speed of this Python."""
     busy = f"load {os.getloadavg()[0]:.1f} on " if hasattr(os, "getloadavg") else ""  # Windows has none
     return f"{busy}{os.cpu_count()} cores, {python_text()}"
 
 
 def main() -> int:
-    """Measure, print, and say by the exit status whether a goal is missed by far."""
+    """Measure and print; the exit status is 1 if a goal is missed by far."""
     parser = argparse.ArgumentParser(description="Compare what our own code costs with upstream mesa-llm.")
     parser.add_argument("--rounds", type=int, default=3, help="how often the sides take turns (default 3)")
     parser.add_argument("--quick", action="store_true", help="one round of few settings, in two minutes")

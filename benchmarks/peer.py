@@ -1,4 +1,4 @@
-"""The other side of the comparison: upstream `mesa-llm`, as it is installed, on the same task.
+"""The other side of the comparison: upstream `mesa-llm` as installed, on the same task.
 
 Only the environment that `overhead.py` makes for it can run this file: there, `mesa_llm` is the other package.
 """
@@ -31,7 +31,7 @@ def pay(agent: LLMAgent, coins: int) -> str:
 
 
 class Payer(LLMAgent):
-    """Pays into the pot, as the package's own examples step their agents."""
+    """An agent that pays into the pot, stepped as in the package's own examples."""
 
     def step(self) -> None:
         """Observe, plan and act, waiting for each request."""
@@ -40,13 +40,13 @@ class Payer(LLMAgent):
         self.apply_plan(self.reasoning.plan(obs=seen, selected_tools=["pay"]))
 
     async def astep(self) -> None:
-        """Observe, plan and act, while others do so too."""
+        """Observe, plan and act, concurrently with others."""
         self.look()
         seen = await self.agenerate_obs()
         await self.aapply_plan(await self.reasoning.aplan(obs=seen, selected_tools=["pay"]))
 
     def look(self) -> None:
-        """See the pot."""
+        """Return the observation of the pot."""
         self.internal_state = [f"The pot holds {self.model.coins} coins."]
 
 
@@ -54,7 +54,7 @@ class PotModel(Model):
     """Agents around a pot."""
 
     def __init__(self, n_agents: int, base: str) -> None:
-        """Gather the agents."""
+        """Create the agents."""
         super().__init__(rng=1)
         self.coins = 0
         self.base = base
@@ -62,7 +62,7 @@ class PotModel(Model):
             self.enter(number)
 
     def enter(self, number: int) -> Payer:
-        """Let one more agent join, with the default memory; it prints nothing."""
+        """Add an agent with the default memory, without printing."""
         agent = Payer(
             self,
             reasoning=CoTReasoning,
@@ -75,12 +75,12 @@ class PotModel(Model):
         return agent
 
     def step(self) -> None:
-        """Step the agents one after another: what `shuffle_do` does on Mesa 3.5, whatever is set."""
+        """Step the agents in sequence, as `shuffle_do` does on Mesa 3.5 with any setting."""
         self.agents.shuffle_do("step")
 
 
 class ParallelPotModel(PotModel):
-    """Agents around a pot who step at once."""
+    """Agents around a pot who step in parallel."""
 
     def step(self) -> None:
         """Step the agents with the package's parallel stepper, called directly."""
@@ -88,7 +88,7 @@ class ParallelPotModel(PotModel):
 
 
 def model_of(cell: Cell) -> PotModel:
-    """Make the model; the first requests of the process, which load more code, are made by another one."""
+    """Build the model, after another one has made the first requests of the process, which load more code."""
     kind = ParallelPotModel if cell.concurrency > 1 else PotModel
     kind(2, cell.base).step()
     return kind(cell.agents, cell.base)
@@ -105,7 +105,7 @@ def steps(cell: Cell) -> dict[str, Any]:
 
 
 def growth(cell: Cell) -> dict[str, Any]:
-    """Watch what could grow from step to step."""
+    """Measure figures that could grow from step to step."""
     model = model_of(cell)
     rows: list[dict[str, float]] = []
     for _ in range(cell.steps):
@@ -118,7 +118,7 @@ def growth(cell: Cell) -> dict[str, Any]:
 
 
 def limited(cell: Cell) -> dict[str, Any]:
-    """Count requests and answers where the endpoint refuses some."""
+    """Count requests and answers with an endpoint that refuses some."""
     model = ParallelPotModel(cell.agents, cell.base)
     with measured() as stretch:
         for _ in range(cell.steps):
@@ -127,7 +127,7 @@ def limited(cell: Cell) -> dict[str, Any]:
 
 
 def memory(cell: Cell) -> dict[str, Any]:
-    """Weigh a new agent."""
+    """Measure the memory of a new agent."""
     model = PotModel(1, cell.base)
     return {"kilobytes": kilobytes_each(lambda number: [model.enter(n) for n in range(number)], cell.agents)}
 

@@ -1,7 +1,7 @@
-"""The cost of drawing the page of the social network anew: `python benchmarks/redraw.py --users 10000 --steps 5`.
+"""Cost of redrawing the page of the social network: `python benchmarks/redraw.py --users 10000 --steps 5`.
 
-Makes the page in a kernel of Solara's as its server does, with a browser that only counts what it is sent, and draws
-every tab anew after a step. The last line of the output is one JSON object: by tab, processor seconds and kilobytes.
+Builds the page in a Solara kernel as its server does, with a browser that only counts bytes, and redraws
+every tab after a step. The last line of the output is one JSON object: by tab, processor seconds and kilobytes.
 """
 
 from __future__ import annotations
@@ -47,22 +47,22 @@ class Counter(WebsocketWrapper):
         """Do nothing."""
 
     async def receive(self) -> str | bytes:
-        """Say nothing."""
+        """Return no message."""
         return b""
 
 
 def make(**parameters: Any) -> SocialModel:
-    """Make the model of the page, and keep it at hand."""
+    """Build the model of the page, and store it."""
     made.append(SocialModel(**parameters))
     return made[-1]
 
 
 def measure(users: int, steps: int) -> dict[str, Any]:
-    """Draw each tab anew after a step.
+    """Redraw each tab after a step.
 
     Args:
         users: Number of users.
-        steps: Steps that are over before.
+        steps: Number of steps before.
     """
     kernel, browser = Kernel(), Counter()
     context = VirtualKernelContext(id="measured", session_id="measured", kernel=kernel)

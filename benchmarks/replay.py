@@ -1,4 +1,4 @@
-"""How fast a recorded run is run again: the log alone, and a whole model; and how large the log is."""
+"""Speed of a replay, of the log alone and of a whole model, and size of the log."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from mesa_llm.records import ChatMessage, Reply, Request, Salt, ToolCall
 from mesa_llm.testing import honest
 
 SEEN = "Step {step}, you remember: you paid 2 coins into the pot, and the others paid 3 coins each.\n"
-"""A line of a prompt; ten of them make one of about 1,000 characters."""
+"""A line of a prompt; ten of them make about 1,000 characters."""
 
 
 def request(agent: int, time: int) -> Request:
-    """Make a request as an agent would."""
+    """Return a request like an agent's."""
     words = "".join(SEEN.format(step=step) for step in range(time, time + 10))
     messages = (ChatMessage("system", PERSONA.format(number=agent)), ChatMessage("user", words))
     return Request(
@@ -47,7 +47,7 @@ def log(cell: Cell) -> dict[str, Any]:
 
 
 def social(cell: Cell) -> dict[str, Any]:
-    """Run the model `social` again from its log, construction included."""
+    """Replay the model `social` from its log, construction included."""
     kind = find_model("social").load()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "run.sqlite")

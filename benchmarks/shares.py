@@ -1,4 +1,4 @@
-"""Which part of a run the processor's time goes to, by watching single objects: no class of the library is changed."""
+"""Shares of processor time by part of a run, timed on single objects without changing a class of the library."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from functools import wraps
 from typing import Any
 
 REST = "rest"
-"""Where time goes that no part claims."""
+"""Name of the part for all other time."""
 
 
 class Shares:
-    """A stopwatch with a hand for each part: processor time goes to the innermost part that runs.
+    """A stopwatch for several parts: processor time goes to the innermost part that runs.
 
-    Each change of hands reads the clock of the process once, which itself takes about a microsecond.
+    Each change of part reads the clock of the process once, which itself takes about a microsecond.
     """
 
     def __init__(self, closed: tuple[str, ...] = ()) -> None:
-        """Start with all hands at 0.
+        """Start with all times at 0.
 
         Args:
-            closed: Parts that keep the time of all that they call, whatever it belongs to.
+            closed: Parts that include the time of everything they call.
         """
         self.seconds: defaultdict[str, float] = defaultdict(float)
         self._closed = closed
@@ -32,7 +32,7 @@ class Shares:
         self._kinds: dict[type, type] = {}
 
     def reset(self) -> None:
-        """Set all hands to 0."""
+        """Set all times to 0."""
         self.seconds.clear()
         self._since = time.process_time()
 
@@ -43,7 +43,7 @@ class Shares:
         return {part: seconds / total for part, seconds in self.seconds.items()} if total else {}
 
     def wrapped(self, part: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a function, or bound method, whose time is a part's; the same one each time it is asked for."""
+        """Return a function or bound method that counts as a part; the same one for each call."""
         if function in self._wrapped:
             return self._wrapped[function]
 
@@ -71,7 +71,7 @@ class Shares:
 
         Args:
             owner: The object.
-            part_of: Returns the part that a method belongs to, by its name; None: that of whoever calls it.
+            part_of: Function from a method's name to its part; None: the part of the caller.
         """
         kind = type(owner)
         if kind in self._kinds.values():

@@ -1,4 +1,4 @@
-"""The two sides of the comparison: an environment each, and a fresh process for everything that is measured."""
+"""The two sides of the comparison: an environment for each, and a fresh process for every measurement."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 
 PEER_PACKAGES = ("mesa-llm==0.3.2", "mcp")
-"""The other package, and what it does not start without: its `litellm` imports `mcp` when a request has tools."""
+"""The other package and its undeclared requirement: its `litellm` imports `mcp` when a request has tools."""
 
 
 class NotRun(Exception):
-    """A measurement that did not come about; the text says why."""
+    """A failed measurement, with the reason as text."""
 
 
 def environment(python: str = sys.executable) -> dict[str, str]:
-    """Return the environment of a process that is measured: no network at import, compiled modules kept, no key.
+    """Return the environment of a measured process: no network at import, compiled modules kept, no key.
 
     Args:
-        python: Its Python; ours finds this folder's modules, the other side's must find its own.
+        python: Its Python; ours imports from this folder, the other side's must not.
     """
     kept = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE")}
     own = {"PYTHONPATH": str(ROOT)} if python == sys.executable else {}
@@ -38,24 +38,24 @@ def environment(python: str = sys.executable) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Side:
-    """One of the two."""
+    """One side of the comparison."""
 
     name: str
-    """Its name in the tables."""
+    """Name in the tables."""
 
     python: str
-    """The Python of its environment."""
+    """Python of its environment."""
 
     script: str
-    """The file that measures it."""
+    """File that measures it."""
 
     def measure(self, cell: Cell, terms: Terms = FREE, limit_s: float = 120.0) -> dict[str, Any]:
-        """Do one cell in a fresh process, against a fresh endpoint.
+        """Take one measurement in a fresh process, against a fresh endpoint.
 
         Args:
-            cell: What is measured.
-            terms: What the endpoint grants.
-            limit_s: Seconds after which it is given up.
+            cell: The measurement.
+            terms: Terms of the endpoint.
+            limit_s: Time limit in seconds.
 
         Raises:
             NotRun: If it takes too long, or ends in an error.
@@ -71,7 +71,7 @@ class Side:
 
 
 def last_line(command: list[str], limit_s: float) -> dict[str, Any]:
-    """Run a program, and read the JSON that is the last line of its output.
+    """Run a program, and parse the last line of its output as JSON.
 
     Raises:
         NotRun: If it takes too long, or ends in an error.
@@ -93,26 +93,26 @@ OURS = Side("this project", sys.executable, "ours.py")
 
 
 def peer() -> Side:
-    """Return the other side; its environment is made when it is first used.
+    """Return the other side, after creating its environment if needed.
 
     Raises:
-        NotRun: If it cannot be made.
+        NotRun: If the environment cannot be created.
     """
     python = environment_of(".venv-peer", PEER_PACKAGES, constraints=True)
     return Side("mesa-llm 0.3.2", python, "peer.py")
 
 
 def environment_of(name: str, packages: Sequence[str], *, constraints: bool, version: str | None = None) -> str:
-    """Return the Python of an environment with these packages, which is made unless it is there.
+    """Return the Python of an environment with some packages, after creating it if needed.
 
     Args:
         name: Its folder, in the root of the project.
-        packages: What is installed.
-        constraints: Whether the project's own versions hold in it.
+        packages: Packages to install.
+        constraints: Whether to install the project's own pinned versions.
         version: Version of Python; None: this one.
 
     Raises:
-        NotRun: If it cannot be made.
+        NotRun: If the environment cannot be created.
     """
     folder = ROOT / name
     python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
@@ -130,7 +130,7 @@ def environment_of(name: str, packages: Sequence[str], *, constraints: bool, ver
 
 
 def run(*module: str) -> None:
-    """Run a module of this Python, and say so.
+    """Run a module of this Python, and print the command.
 
     Raises:
         NotRun: If it fails.

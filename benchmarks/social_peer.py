@@ -1,7 +1,7 @@
-"""The other side of `social_scale.py`: `camel-oasis`, as it is installed, with a model in the process.
+"""The other side of `social_scale.py`: `camel-oasis` as installed, with a language model in the process.
 
 Only an environment that holds `camel-oasis==0.2.5` and `mcp<2` can run this file. Users follow ten others each, and
-every one of them is asked in each step; the model answers at once with one call of a tool, as the package's own agents
+all of them are asked in each step; the model answers at once with one call of a tool, as the package's own agents
 expect it: a third posts, a third likes, a third does nothing.
 """
 
@@ -51,7 +51,7 @@ def stub_model() -> Any:
 
 
 async def measured(users: int, steps: int) -> dict[str, Any]:
-    """Build a network and let everybody act."""
+    """Build a network, and let everybody act."""
     import oasis
     from oasis import ActionType, AgentGraph, LLMAction, SocialAgent, UserInfo
 

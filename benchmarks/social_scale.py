@@ -1,17 +1,17 @@
-"""How the social model grows: build, memory and steps from a thousand users to a million, with ten follows each.
+"""Scaling of the social model: build time, memory and steps from a thousand users to a million, with ten follows each.
 
-Each size has a process of its own. Users are invented, follow ten others by preferential attachment, and decide by
-their rule twins; up to 10,000 of them, drawn anew, act in a step. Times are processor seconds. `build_s` makes the
-model; `step_s` is the median of whole steps; `world_s` the median, over further steps, of the part of a step that the
-world takes: feeds and what is seen, actions, and SQLite. `growth` is the time of the last five steps, for each user who
-acted, over that of steps 8 to 12: medians of five each, as now and then a step pays for a round of Python's garbage
-collector through all that there is. `stub_ms` is the time of a decision of a language model in the process that answers
-at once, with prompts, records and all. `prompt_change` is how much longer, in percent, its prompts are in the last
-five steps of a hundred than in steps 8 to 12, and `log_bytes` what a decision takes of the run log. `look_ratio` is
-one action and the next look among 300,000 posts, over the same among 1,000.
+Each size runs in its own process. Users are invented, follow ten others by preferential attachment, and decide by
+their rule twins; up to 10,000 of them, drawn at random, act in a step. Times are processor seconds. `build_s` is the
+time to build the model; `step_s` the median of whole steps; `world_s` the median, over further steps, of the world's
+part of a step: feeds, observations, actions, and SQLite. `growth` is the time per active user in the last five steps
+over that in steps 8 to 12; both are medians of five, as an occasional step pays for a full garbage collection.
+`stub_ms` is the time of a decision of a language model that answers at once in the same process, prompts and records
+included. `prompt_change` is the growth of its prompts, in percent, from steps 8 to 12 to the last five of a hundred,
+and `log_bytes` the size of a decision in the run log. `look_ratio` is the time of one action and the next observation
+among 300,000 posts, over that among 1,000.
 
-How fast a Python runs depends on how it was built, so each side says what a plain loop takes it: compare what was
-measured with builds alike, by `--peer-python`.
+The speed of a Python depends on its build, so each side reports its time for a plain loop; with `--peer-python`,
+compare builds of the same kind.
 
     python benchmarks/social_scale.py                      1,000 to 1,000,000 users, and camel-oasis beside them
     python benchmarks/social_scale.py --users 1000000 --no-peer --json
@@ -52,7 +52,7 @@ MAX_ACTIVE = 10_000
 PRESETS = ("x", "reddit", "simswarm")
 
 PEER_PACKAGES = ("mcp<2", "camel-oasis==0.2.5")
-"""The other side, and what it does not start without: newer versions of `mcp` lack what it imports."""
+"""The other package and its undeclared requirement: it fails to import with newer versions of `mcp`."""
 
 PEER_SIZES = (100, 1_000)
 
@@ -60,11 +60,11 @@ ENTRIES = ("expect", "observe", "end_step", "totals", "largest_cascade")
 """Methods of the world that a step calls, besides tools and actions."""
 
 EARLY = slice(7, 12)
-"""Steps that later ones are compared with."""
+"""Steps to compare later ones with."""
 
 
 def peak_mb() -> float:
-    """Return the largest memory of this process so far, in megabytes."""
+    """Return the peak memory of this process so far, in megabytes."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / (1e6 if sys.platform == "darwin" else 1e3)
 
@@ -105,7 +105,7 @@ def scale(users: int, preset: str, steps: int) -> dict[str, Any]:
 
 
 def world_s(model: SocialModel, steps: int = 3) -> float:
-    """Measure what the world takes of a step: the stopwatch is pressed where a step enters it, not inside."""
+    """Measure the world's part of a step, timed at the calls into the world."""
     shares = Shares(closed=("world",))
     entries = {*ENTRIES, *marked_methods(type(model.world))}
     shares.watch(model.world, lambda name: "world" if name in entries else None)
@@ -143,7 +143,7 @@ def stub(users: int, preset: str, steps: int = 12) -> dict[str, Any]:
 
 
 def records(users: int, preset: str, steps: int = 100) -> dict[str, Any]:
-    """Measure prompts of a language model, how they grow, and what its decisions take of the run log."""
+    """Measure the prompts of a language model, their growth, and the size of its decisions in the run log."""
     lengths: list[list[int]] = []
 
     def reply(request: Request) -> Reply:
@@ -165,7 +165,7 @@ def records(users: int, preset: str, steps: int = 100) -> dict[str, Any]:
 
 
 def looker(feed: FeedName, posts: int, users: int = 1_000) -> Callable[[int], float]:
-    """Return what times, in seconds, one action and the next look among so many posts, given the number of the turn."""
+    """Return a function that times one action and the next observation among `posts`, by the number of the turn."""
     world = SocialWorld("x", feed=feed, rng=1)
     world.sign_up_many(Account(user) for user in range(1, users + 1))
     world.follow_many([(user, 1 + (user * 7 + 13 * k) % users) for user in range(1, users + 1) for k in range(1, 11)
@@ -187,9 +187,9 @@ def looker(feed: FeedName, posts: int, users: int = 1_000) -> Callable[[int], fl
 
 
 def looks(repeats: int = 300) -> dict[str, Any]:
-    """Compare one action and the next look among few and among many posts, for each feed.
+    """Compare one action and the next observation among few and among many posts, for each feed.
 
-    The two take turns, so that a busy moment of the machine falls on both.
+    The two take turns, so that other load on the machine affects both.
     """
     ratios = {}
     for feed in ("newest", "simswarm", "reddit_hot", "x"):
@@ -215,9 +215,9 @@ def peer(users: int, version: str, steps: int = 3) -> dict[str, Any]:
     """Measure `camel-oasis` in an environment of its own.
 
     Args:
-        users: How many there are.
+        users: Number of users.
         version: Version of Python, or path of one: it needs 3.10 or 3.11.
-        steps: Steps that are measured.
+        steps: Number of measured steps.
 
     Raises:
         NotRun: If it cannot be installed, or does not run.
@@ -229,7 +229,7 @@ def peer(users: int, version: str, steps: int = 3) -> dict[str, Any]:
 def goals(
     rows: list[dict[str, Any]], stub_ms: float, recorded: dict[str, Any], ratio: float, peers: list[Any]
 ) -> list[Goal]:
-    """Hold what was measured to what is wanted."""
+    """Compare the measurements with the goals."""
     million = [row for row in rows if row["users"] >= 1_000_000]
     wide = [row for row in rows if row["active"] > 0.9 * MAX_ACTIVE]
 
@@ -271,7 +271,7 @@ def parsed() -> argparse.Namespace:
 
 
 def main() -> None:
-    """Measure what the command line asks for, and print it."""
+    """Measure as the command line says, and print the results."""
     given = parsed()
     if given.cell:
         name, arguments = json.loads(given.cell)

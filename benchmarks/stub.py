@@ -1,7 +1,7 @@
 """An endpoint on this machine that speaks OpenAI's chat completions, answers after a fixed time, and counts.
 
-It runs in a process of its own, so that what it costs is not counted as the cost of who asks it. It reads no more of
-a request than it needs to choose between two fixed replies: the call of a tool, where one may be called, or a text.
+It runs in its own process, so that its cost is not counted as the client's. It reads no more of
+a request than it needs to choose between two fixed replies: a tool call if tools are offered, or a text.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ CHUNKED = re.compile(rb"\r\ntransfer-encoding:\s*chunked", re.IGNORECASE)
 
 
 class Terms(NamedTuple):
-    """What the endpoint grants."""
+    """Latency and limits of the endpoint."""
 
     latency_ms: float = 0.0
-    """Milliseconds from the arrival of a request to its reply, which is written meanwhile."""
+    """Milliseconds from the arrival of a request to its reply."""
 
     most_in_flight: int = 0
-    """Requests answered at once; what comes on top is refused with 429. 0: any number."""
+    """Maximum number of requests in flight; further ones are refused with 429. 0: any number."""
 
     per_second: float = 0.0
     """Requests granted a second, evenly, up to one second's worth saved up; others are told to retry. 0: any number."""
@@ -48,7 +48,7 @@ FREE = Terms()
 
 
 def completion(**message: Any) -> bytes:
-    """Write a whole HTTP reply that holds one chat completion."""
+    """Return an HTTP reply with one chat completion."""
     body = {
         "id": "chatcmpl-1",
         "object": "chat.completion",
@@ -67,7 +67,7 @@ def completion(**message: Any) -> bytes:
 
 
 def over_http(status: str, body: bytes, more: str = "") -> bytes:
-    """Write an HTTP reply whose body is JSON."""
+    """Return an HTTP reply with a JSON body."""
     head = f"HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n{more}\r\n"
     return head.encode() + body
 
@@ -79,9 +79,9 @@ SLOW_DOWN = b'{"error": {"message": "too many requests", "type": "rate_limit", "
 
 
 def fitting(body: bytes) -> bytes:
-    """Write a reply that fits a request: an answer drawn from its schema, a call of one of its actions, or a text.
+    """Return a reply that fits a request: an answer drawn from its schema, a call of one of its actions, or a text.
 
-    What only reads (`read_…`) is not called.
+    Tools that only read (`read_…`) are not called.
     """
     from mesa_llm.llm.schema.sampling import sample_value
 
@@ -100,15 +100,15 @@ def fitting(body: bytes) -> bytes:
 
 
 class Counts:
-    """What the endpoint has seen."""
+    """Counts of the endpoint's requests."""
 
     def __init__(self) -> None:
-        """Start from nothing."""
+        """Start at 0."""
         self.requests = self.answers = self.in_flight = self.most_in_flight = self.connections = 0
         self.body_bytes = 0
 
     def taken(self) -> dict[str, int]:
-        """Return the counts; those that describe a stretch of time start anew."""
+        """Return the counts, and reset those of a period."""
         counts = vars(self).copy()
         self.requests = self.answers = self.body_bytes = 0
         self.most_in_flight = self.in_flight
@@ -116,7 +116,7 @@ class Counts:
 
 
 class Gate:
-    """Says which requests are granted."""
+    """Limits on requests."""
 
     def __init__(self, terms: Terms, counts: Counts) -> None:
         """Open with one second's worth of requests saved up."""
@@ -125,7 +125,7 @@ class Gate:
         self._saved, self._at = terms.per_second, time.monotonic()
 
     def refusal(self) -> bytes | None:
-        """Return the reply that refuses a request that comes now; None if it is granted."""
+        """Return the refusal of a request that arrives now; None if it is granted."""
         terms = self.terms
         if terms.most_in_flight and self.counts.in_flight >= terms.most_in_flight:
             return over_http("429 Too Many Requests", SLOW_DOWN)
@@ -150,16 +150,16 @@ class Exchange(asyncio.Protocol):
         self._transport: Any = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Note who asks."""
+        """Store the transport."""
         self._transport = transport
         self._counts.connections += 1
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Note that they have gone."""
+        """Mark the connection as closed."""
         self._counts.connections -= 1
 
     def data_received(self, data: bytes) -> None:
-        """Take what has arrived whole."""
+        """Handle all complete requests."""
         self._received += data
         while (end := self._received.find(b"\r\n\r\n")) >= 0:
             head = self._received[:end]
@@ -209,7 +209,7 @@ class Exchange(asyncio.Protocol):
 
 
 async def serve(terms: Terms) -> None:
-    """Say the port on the standard output, and answer until the standard input closes."""
+    """Print the port, and serve until the standard input closes."""
     gate = Gate(terms, Counts())
     loop = asyncio.get_running_loop()
     server = await loop.create_server(lambda: Exchange(gate), "127.0.0.1", 0, backlog=4096)
@@ -219,7 +219,7 @@ async def serve(terms: Terms) -> None:
 
 @contextmanager
 def endpoint(terms: Terms) -> Iterator[str]:
-    """Run an endpoint in a process of its own; give its base URL."""
+    """Run an endpoint in its own process, and yield its base URL."""
     command = [sys.executable, str(Path(__file__)), json.dumps(terms._asdict())]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         try:
@@ -230,7 +230,7 @@ def endpoint(terms: Terms) -> Iterator[str]:
 
 
 def counted(base: str) -> dict[str, int]:
-    """Ask an endpoint what it has counted since it was last asked."""
+    """Fetch the counts of an endpoint since the last call."""
     with urllib.request.urlopen(f"{base}/counts", timeout=10) as answer:
         return json.load(answer)
 

@@ -1,4 +1,4 @@
-"""What a sweep reaches of its ideal: two workers beside one, and two inference servers beside one behind one name.
+"""Speed-up of sweeps: two workers against one, and two inference servers against one behind the same name.
 
 The runs are those of the social model by rule, long enough that the workers' start weighs little; the servers answer so
 many requests at once, each after 50 ms, in processes of their own.
@@ -32,7 +32,7 @@ LATENCY_MS, SLOTS = 50, 8
 
 
 def wall_s(**options: Any) -> float:
-    """Make a sweep in a new folder, and return how long it took."""
+    """Run a sweep in a new folder, and return its elapsed time."""
     with tempfile.TemporaryDirectory() as folder:
         begun = time.perf_counter()
         made = sweep(SocialModel, {"follows": [3]}, folder=folder, **options)
@@ -42,13 +42,13 @@ def wall_s(**options: Any) -> float:
 
 
 def efficiency_percent() -> float:
-    """Return how near two workers come to half the time of one, in percent."""
+    """Return the parallel efficiency of two workers, in percent."""
     options: dict[str, Any] = {"seeds": N_RUNS, "steps": STEPS, "fixed": {"n_agents": AGENTS}}
     return 100 * wall_s(workers=1, **options) / (2 * wall_s(workers=2, **options))
 
 
 def times_one_server() -> float:
-    """Return how many times faster a run is with two servers behind one name than with one."""
+    """Return the speed-up of a run by two servers behind one name."""
     seconds: list[float] = []
     for n_servers in (1, 2):
         with ExitStack() as stack:
@@ -60,7 +60,7 @@ def times_one_server() -> float:
 
 
 def main() -> int:
-    """Measure, print, and say by the exit status whether a goal is missed by more than half."""
+    """Measure and print; the exit status is 1 if a goal is missed by more than half."""
     parser = argparse.ArgumentParser(description="Measure what a sweep reaches of its ideal.")
     parser.add_argument("--rounds", type=int, default=1, help="times that each is measured; medians are printed")
     parser.add_argument("--json", action="store_true", help="print one JSON object as the last line")

@@ -1,4 +1,4 @@
-"""Measurements of benchmark tasks, in a process of their own, against an endpoint whose replies fit the requests."""
+"""Measurements of benchmark tasks, each in its own process, against an endpoint whose replies fit the requests."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ ITEM_BY_ITEM = {
     "history": False,
     "instruments": ["Five traits", "Temperament", "Dark traits", "Interests", "Emotional abilities"],
 }
-"""Parameters of PsychoBench that ask each respondent 132 items at once."""
+"""Parameters of PsychoBench that give each respondent 132 items at once."""
 
 ALONE: dict[str, dict[str, Any]] = {"sotopia": {"judge": "rule"}}
-"""Task → parameters with which it asks no second language model."""
+"""Task → parameters without a second language model."""
 
 WIDE: dict[str, tuple[str, dict[str, Any]]] = {
     "132 items": ("psychobench", ITEM_BY_ITEM),
@@ -37,7 +37,7 @@ WIDE: dict[str, tuple[str, dict[str, Any]]] = {
 
 @contextmanager
 def access_of(cell: Cell) -> Iterator[Access]:
-    """Open the way to the endpoint, which several models can share with all its connections."""
+    """Open access to the endpoint, which several models can share with its connections."""
     access = Access(api_base=cell.base, concurrency=cell.concurrency)
     try:
         yield access
@@ -47,7 +47,7 @@ def access_of(cell: Cell) -> Iterator[Access]:
 
 @contextmanager
 def model_of(task: Task, access: Access, **parameters: Any) -> Iterator[LLMModel]:
-    """Make the model of a task, which asks the endpoint and keeps its run log in a file."""
+    """Build the model of a task, which asks the endpoint and writes its run log to a file."""
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder, "run.sqlite")
         model = task.make(
@@ -60,7 +60,7 @@ def model_of(task: Task, access: Access, **parameters: Any) -> Iterator[LLMModel
 
 
 def task(cell: Cell) -> dict[str, Any]:
-    """Measure whole steps of a task in its published setting, until it has made so many decisions."""
+    """Measure whole steps of a task in its published setting, up to the given number of decisions."""
     published = find_task(cell.name)
     small = published.as_quick()
     with access_of(cell) as access, model_of(small, access) as model:  # loads the code, and is not measured
@@ -84,7 +84,7 @@ def task(cell: Cell) -> dict[str, Any]:
 
 
 def wide(cell: Cell) -> dict[str, Any]:
-    """Measure the second of two wide steps, over connections that an equal run has made; then libcurl alone."""
+    """Measure the second of two wide steps, over connections of an equal run; then libcurl alone."""
     name, parameters = WIDE[cell.name]
     published = find_task(name)
     with access_of(cell) as access:
@@ -103,7 +103,7 @@ def wide(cell: Cell) -> dict[str, Any]:
 
 @contextmanager
 def bodies_collected() -> Iterator[list[bytes]]:
-    """Collect the bodies of the requests that are sent in the block."""
+    """Collect the bodies of all requests sent in the block."""
     bodies: list[bytes] = []
     post = Connections.post
 

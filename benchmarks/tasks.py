@@ -1,12 +1,12 @@
-"""What a decision of each benchmark task costs our own code, beside the plain engine's; and how wide a step can be.
+"""Cost of our own code for a decision of each benchmark task, compared with the plain engine; and the width of steps.
 
-Every task that `mesa-llm bench` lists runs in its published setting against an endpoint on this machine, which is a
-process of its own and replies what fits the request; beside it, the agents of `benchmarks/overhead.py` (one world, one
-action), as many at once as decide at once in the task. Each in a fresh process, in turn, with a run log in a file;
-loading code and connecting are not measured. CPU is processor time of all threads of the asking process.
+Every task of `mesa-llm bench` runs in its published setting against a local endpoint in another process, whose replies
+fit the requests. The plain engine runs the agents of `benchmarks/overhead.py` (one world, one action), with as many
+simultaneous decisions as the task. All run in turn, each in a fresh process with a run log in a file; loading code and
+connecting are not measured. CPU is processor time of all threads of the measuring process.
 
-Then steps that ask as much as they can at once, at 200 ms: questionnaires item by item, and dyads, where there are
-such tasks. Beside them stands how near libcurl alone comes with the same requests to the same endpoint.
+Wide steps, at 200 ms latency, have as many requests at once as possible: questionnaires item by item, and dyads, if
+there are such tasks. Their floor is the time of libcurl alone for the same requests to the same endpoint.
 
 A goal that is missed by more than half fails the run.
 """
@@ -36,27 +36,27 @@ CONCURRENCY = 512
 """Maximum number of requests in flight."""
 
 DECISIONS = 1_000
-"""Number of decisions after which a task is measured no further."""
+"""Number of decisions to measure for each task."""
 
 WIDTHS = (1, 3, 10, 30, 100)
-"""Numbers of agents who decide at once, with which the plain engine is measured: a decision alone costs most."""
+"""Numbers of simultaneous decisions to measure the plain engine with: a single decision costs most."""
 
 LATENCY_MS = 200
-"""Milliseconds until a request of a wide step is answered."""
+"""Latency of the endpoint for wide steps, in milliseconds."""
 
 SIDE = Side("this project", sys.executable, "task_runs.py")
 
 Readings = dict[str, list[dict[str, Any]]]
-"""Name of a task, or of the plain engine → what was measured in each round."""
+"""Name of a task, or of the plain engine → measurements of each round."""
 
 
 def cost_us(readings: list[dict[str, Any]]) -> float | None:
-    """Return the median of the CPU of a decision, in microseconds; None if it was not run."""
+    """Return the median processor time of a decision, in microseconds; None if not run."""
     return median(1e6 * one["cpu_s"] / one["decisions"] for one in readings) if readings else None
 
 
 def measure(names: list[str], rounds: int) -> tuple[Readings, dict[str, str]]:
-    """Measure the plain engine and each task, in turn; return also why something was not run."""
+    """Measure the plain engine and each task in turn; return the readings, and the reasons for missing ones."""
     cells = {plain(width): Cell("steps", agents=width, steps=DECISIONS // width) for width in WIDTHS}
     cells |= {name: Cell("task", agents=DECISIONS, name=name) for name in names}
     readings: Readings = {name: [] for name in cells}
@@ -72,19 +72,19 @@ def measure(names: list[str], rounds: int) -> tuple[Readings, dict[str, str]]:
 
 
 def plain(width: int) -> str:
-    """Name the plain engine with so many agents who decide at once."""
+    """Return the name of the plain engine with a number of simultaneous decisions."""
     return f"plain, {width} at once"
 
 
 def width_of(readings: list[dict[str, Any]]) -> float:
-    """Return how many decide at once in a task, on average."""
+    """Return the mean number of simultaneous decisions of a task."""
     return sum(one["decisions"] for one in readings) / sum(one["stages"] for one in readings)
 
 
 def plain_cost_us(readings: Readings, width: float) -> float | None:
-    """Return what a decision of the plain engine costs where as many decide at once.
+    """Return the cost of a decision of the plain engine with a number of simultaneous decisions.
 
-    What a step costs besides its decisions is shared by them: between two widths that were measured, the cost is linear
+    The decisions share the other costs of a step: between two measured widths, the cost is linear
     in the share of one decision.
     """
     costs = {1 / one: cost for one in reversed(WIDTHS) if (cost := cost_us(readings[plain(one)])) is not None}
@@ -106,18 +106,18 @@ def widest(names: list[str], rounds: int) -> tuple[Readings, dict[str, str]]:
 
 
 def ideal_percent(reading: dict[str, Any], wall: str = "wall_s") -> float:
-    """Return how near a step comes to what latency alone would take, in percent.
+    """Return the latency as a share of the time of a step, in percent.
 
     Args:
-        reading: What was measured.
-        wall: Whose time: the step's, or `bare_wall_s`, that of libcurl with the same requests and without the step.
+        reading: The measurements.
+        wall: Name of the time: the step's, or `bare_wall_s`, that of libcurl alone with the same requests.
     """
     ideal_s = math.ceil(reading["decisions"] / CONCURRENCY) * LATENCY_MS / 1000
     return 100 * ideal_s / reading[wall]
 
 
 def times_plain(readings: Readings, name: str) -> float | None:
-    """Return how many times a decision of the plain engine, with as many at once, one of a task costs."""
+    """Return the cost of a task's decision as a multiple of the plain engine's with as many at once."""
     found = readings[name]
     cost = cost_us(found)
     plain_cost = plain_cost_us(readings, width_of(found)) if found else None
@@ -125,7 +125,7 @@ def times_plain(readings: Readings, name: str) -> float | None:
 
 
 def goals(names: list[str], readings: Readings, wide: Readings) -> list[Goal]:
-    """Hold the measurements to the goals."""
+    """Compare the measurements with the goals."""
     held = [
         Goal(f"{name}: CPU a decision beside the plain engine", times_plain(readings, name), 1.5, "×") for name in names
     ]
@@ -171,7 +171,7 @@ def widths(wide: Readings) -> str:
 
 
 def main() -> int:
-    """Measure, print, and say by the exit status whether a goal is missed by more than half."""
+    """Measure and print; the exit status is 1 if a goal is missed by more than half."""
     parser = argparse.ArgumentParser(description="Measure what decisions of the benchmark's tasks cost our own code.")
     parser.add_argument("--rounds", type=int, default=3, help="how often everything is measured (default 3)")
     parser.add_argument("--only", nargs="+", default=[], metavar="TASK", help="these tasks alone")

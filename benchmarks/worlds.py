@@ -1,4 +1,4 @@
-"""How fast worlds alone, and models with their rule twins, step as they grow, and where the time goes.
+"""Speed of worlds alone and of models with their rule twins as they grow, and the shares of their parts.
 
 Each world and each model has a process of its own, in which it is made with 10, 100, … inhabitants, for as long as
 its processor time lasts; what there is no time for is not run, and the table says so. A repeat is a stretch of steps
@@ -40,20 +40,20 @@ SIZES = (10, 100, 1_000, 10_000, 100_000)
 QUICK = (10, 100, 1_000)
 
 PATIENCE = 4.0
-"""Seconds on the clock, for each processor second granted, after which a process is stopped."""
+"""Elapsed seconds, for each processor second granted, after which a process is stopped."""
 
 STARTING_S = 100.0
-"""Seconds on the clock that are added for its start: on a machine that is busy, Mesa and pandas take long to import."""
+"""Additional elapsed seconds for the start, as imports of Mesa and pandas are slow on a busy machine."""
 
 PARTS = {
     "world": {"observe": "observe", "act": "act", "end_step": "end of step", "rest": "rest"},
     "model": {"engine": "engine", "twin": "twin", "world": "world", "collector": "collector", "rest": "rest"},
 }
-"""What is measured → part → its heading."""
+"""Kind of subject → part → heading."""
 
 
 def measure(ascent: Ascent) -> list[Rung]:
-    """Measure one world or model in a process of its own; give a rung for each size, run or not."""
+    """Measure one world or model in its own process; return a rung for each size, run or not."""
     command = [sys.executable, str(HERE / "climb.py"), json.dumps(asdict(ascent))]
     limit_s = STARTING_S + PATIENCE * ascent.seconds
     trouble = ""
@@ -74,7 +74,7 @@ def measure(ascent: Ascent) -> list[Rung]:
 
 
 def ascents(given: argparse.Namespace) -> list[Ascent]:
-    """Describe what is measured: all worlds, then all models, or those asked for."""
+    """Return the subjects to measure: all worlds, then all models, or the given ones."""
     sizes = tuple(given.sizes or (QUICK if given.quick else SIZES))
     seconds = given.seconds or (4.0 if given.quick else 40.0)
     worlds = [Ascent("world", name, sizes, seconds, given.repeats) for name in WORLDS]
@@ -117,7 +117,7 @@ def parsed() -> argparse.Namespace:
 
 
 def main() -> int:
-    """Measure and print; say by the exit status whether anything failed."""
+    """Measure and print; the exit status is 1 if anything failed."""
     given = parsed()
     planned = ascents(given)
     with ThreadPoolExecutor(max(1, given.jobs)) as pool:

@@ -213,14 +213,14 @@ def __dir__() -> list[str]:
 class _HiddenModels:
     """Explains why a model of this project cannot be imported where another package `models` is found first.
 
-    It finds nothing, and is only asked for what nobody else has found.
+    This finder finds nothing itself: it comes last on `sys.meta_path`, and so sees only what all others missed.
     """
 
     folder = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "models")
 
     @classmethod
     def find_spec(cls, name: str, path: Sequence[str] | None = None, target: Any = None) -> None:
-        """Raise an error that helps for a module of ours that is hidden."""
+        """Raise a helpful error for a module of ours that is hidden."""
         package, _, model = name.partition(".")
         if package == "models" and path and cls.folder not in path and os.path.isdir(os.path.join(cls.folder, model)):
             raise ModuleNotFoundError(

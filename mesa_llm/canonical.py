@@ -1,4 +1,4 @@
-"""Values as JSON that is equal for equal values: what digests, keys and the run log are made of."""
+"""Canonical JSON, equal for equal values, for digests, keys and the run log."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pydantic_core import PydanticSerializationError, to_json
 
 
 def canonical_json(value: object) -> str:
-    """Write a value as JSON that is equal for equal values: sorted keys, no spaces, no NaN trouble."""
+    """Write a value as JSON that is equal for equal values: sorted keys, no spaces."""
     if value is None:
         return "null"
     try:
@@ -27,12 +27,12 @@ def canonical_json(value: object) -> str:
 
 
 def legible_json(value: object) -> str:
-    """Write a value as `canonical_json` does, but for a reader: with 2 before 10 among the names of an object."""
+    """Write a value as `canonical_json` does, but sorted for a reader: among the names of an object, 2 before 10."""
     return json.dumps(in_natural_order(canonical_json(value)), separators=(",", ":"), ensure_ascii=False)
 
 
 def in_natural_order(text: str) -> Any:
-    """Read JSON, with the names of each object sorted as texts, but the numbers in them as numbers."""
+    """Read JSON, with the names of each object in natural order: numbers in them compare as numbers."""
     return json.loads(text, object_pairs_hook=lambda fields: dict(sorted(fields, key=_with_wide_numbers)))
 
 
@@ -41,19 +41,19 @@ def _with_wide_numbers(field: tuple[str, Any]) -> str:
 
 
 def options_json(options: Mapping[str, Sequence[Any]]) -> str:
-    """Write lists by name as `canonical_json` does, in less time where they hold whole numbers and texts alone."""
+    """Write lists by name as `canonical_json` does, but faster if they hold only whole numbers and texts."""
     if _WRITTEN_ALIKE.issuperset(map(type, chain(options, *filter(None, options.values())))):
         return _sorted_json(options)
     return canonical_json(options)
 
 
 _WRITTEN_ALIKE = frozenset({int, str})
-"""Types that `json` writes as pydantic does, which takes less time."""
+"""Types that pydantic, which is faster, writes as `json` does."""
 
 _NUMBERS_AND_TEXTS = frozenset({int, str, float})
 
 _NO_EXPONENT = 1e-4, 1e16
-"""Least magnitude of a float that both write without an exponent, and the first that they do not."""
+"""Smallest magnitude of a float that both write without an exponent, and the first above it that they do not."""
 
 
 def _are_written_alike(values: Collection[Any]) -> bool:
@@ -73,7 +73,7 @@ def _sorted_json(fields: Mapping[Any, Any]) -> str:
 
 
 def schema_json(schema: Mapping[str, Any]) -> str:
-    """Write a JSON schema as `canonical_json` does; what is written of one is kept, as the same object comes again."""
+    """Write a JSON schema as `canonical_json` does; the text is cached, as the same object comes again and again."""
     known = _SCHEMAS.get(id(schema))
     if known is None:
         if len(_SCHEMAS) >= 256:
@@ -83,7 +83,7 @@ def schema_json(schema: Mapping[str, Any]) -> str:
 
 
 def flat_json(fields: Mapping[str, Any]) -> str:
-    """Write an object as `canonical_json` does; what is written of a flat one is kept, as equal ones come again."""
+    """Write an object as `canonical_json` does; the text of a flat one is cached, as equal ones come again."""
     try:
         return _flat_json(*fields, *fields.values())
     except TypeError:  # it holds a list or another object
@@ -97,7 +97,7 @@ def _flat_json(*names_and_values: Any) -> str:
 
 
 def compact_json(value: object) -> bytes:
-    """Write a plain value as JSON, its keys in their order: several times faster than `json`."""
+    """Write a plain value as JSON with its keys in their own order, several times faster than `json`."""
     try:
         return to_json(value)
     except PydanticSerializationError:  # halves of surrogate pairs, which UTF-8 cannot hold
@@ -105,7 +105,7 @@ def compact_json(value: object) -> bytes:
 
 
 def plain(value: object) -> object:
-    """Turn what JSON does not know (numpy scalars, tuples in sets, records) into what it does."""
+    """Convert a value that JSON does not know (numpy scalars, sets, records) to one that it does."""
     if isinstance(value, (set, frozenset)):
         return sorted(value, key=repr)
     if isinstance(value, Mapping):
@@ -120,7 +120,7 @@ def plain(value: object) -> object:
 
 
 def with_text_names(value: object) -> Any:
-    """Return a value in which all names are texts: those of JSON for numbers, `[1,2]` for a tuple."""
+    """Return a value in which all names are texts: numbers as in JSON, a tuple as `[1,2]`."""
     match value:
         case dict():
             fields = cast("dict[object, object]", value)

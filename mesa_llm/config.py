@@ -10,14 +10,14 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 from mesa_llm.errors import ConfigError
 
 Reasoning = Literal["none", "inline", "first"]
-"""How a model reasons before it decides: not at all; in a first field of its reply; in a request of its own, first."""
+"""How a model reasons before it decides: not at all, in the first field of its reply, or in a request before it."""
 
 
 def demand_reasoning(value: Any) -> None:
-    """Demand one of the ways to reason.
+    """Check a way to reason.
 
     Raises:
-        ConfigError: If it is none of them.
+        ConfigError: If it is none of `Reasoning`.
     """
     if value not in get_args(Reasoning):
         raise ConfigError(f"reasoning is one of {', '.join(get_args(Reasoning))}, got {value!r}")
@@ -32,8 +32,8 @@ class Settings(BaseModel):
     """Randomness of the sampling; 0 takes the likeliest token."""
 
     max_tokens: int | None = Field(default=2_000, gt=0)
-    """Maximum number of tokens of one reply, with those that a model thinks in. A bound and no target: short replies
-    cost no more, and a model that reasons is not cut off before it says anything."""
+    """Maximum number of tokens of one reply, reasoning included. It is a bound, not a target: short replies cost no
+    more under a high one, and a model that reasons is not cut off before it answers."""
 
     top_p: float | None = Field(default=None, gt=0, le=1)
     """Share of probability that tokens are drawn from."""
@@ -45,11 +45,11 @@ class Settings(BaseModel):
     """Strings that end a reply."""
 
     extra: dict[str, JsonValue] = Field(default_factory=dict)
-    """Anything else the endpoint knows, sent as it is."""
+    """Any other setting of the endpoint, sent as it is."""
 
     @cached_property
     def sent(self) -> dict[str, Any]:
-        """The settings that are sent, without those left to the endpoint."""
+        """The settings as sent, without those left to the endpoint."""
         values: dict[str, Any] = {}
         for name in ("temperature", "max_tokens", "top_p", "reasoning_effort"):
             value = getattr(self, name)
@@ -81,7 +81,7 @@ class AgentConfig(BaseModel):
     """Names of the tools and actions it may use; None: all."""
 
     world_tools: bool = True
-    """Whether it may use the tools of its worlds, which read; their actions it always may."""
+    """Whether it may use the tools of its worlds, which read; it may always use their actions."""
 
     settings: Settings = Settings()
     """Sampling settings of its language model."""
@@ -93,14 +93,14 @@ class AgentConfig(BaseModel):
     """Name of a LoRA adapter at the endpoint; replaces the model name in requests."""
 
     def __copy__(self) -> Self:
-        """Return a copy, which `model_copy` changes; its text is written anew."""
+        """Return a copy without the cached text: `model_copy` changes the fields that it is made from."""
         copied = super().__copy__()
         vars(copied).pop("text", None)
         return copied
 
     @cached_property
     def text(self) -> str:
-        """The text of its prompt about who it is."""
+        """The part of its prompt that says who it is."""
         lines = [f"Your name is {self.name}."] if self.name else []
         if self.persona:
             lines.append(self.persona)
@@ -115,10 +115,10 @@ NOBODY = AgentConfig()
 
 
 def as_config(config: Any) -> AgentConfig:
-    """Return the config that is meant: itself, one with a text as its persona, or that of nobody for None.
+    """Return a config, made from a persona if it is a text, or `NOBODY` for None.
 
     Raises:
-        ConfigError: If it is none of these.
+        ConfigError: If it is anything else.
     """
     if isinstance(config, str):
         return AgentConfig(persona=config)
@@ -139,7 +139,7 @@ class ConfigMixin:
 
         Args:
             *args: Passed on.
-            config: A config, or just a persona; None: what its class says, by default nobody.
+            config: A config, or just a persona; None: that of its class, by default `NOBODY`.
             **kwargs: Passed on.
 
         Raises:
@@ -151,7 +151,7 @@ class ConfigMixin:
 
     @property
     def config(self) -> AgentConfig:
-        """Who the agent is; set to a text, its persona."""
+        """Who the agent is; it may be set to a text, the persona."""
         return self._config
 
     @config.setter

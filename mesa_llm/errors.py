@@ -6,9 +6,9 @@ Each is a kind of the one that it stands under:
       ConfigError            a person: something was set up wrongly; says what to change
         AccessRefused        a person: an endpoint refuses key, model or address, or the account is out of money
         ReplayError          a person: the recording does not hold what the run asks for
-      BudgetSpent            a person: the run stopped cleanly and can be resumed
+      BudgetSpent            a person: a budget ended the run cleanly; it can be resumed
       Stopped                a person: a step was stopped while agents decided; the next step() goes on with it
-      NothingDecided         a person: the run is over, and every single decision of it failed
+      NothingDecided         a person: the run is over, and every one of its decisions failed
       DecisionError          a person: only with `on_error="raise"`, at the end of the step
       ToolError              the language model: an action or tool was refused, and why
       ToolBroken             the engine: a tool raised something else while an agent decided
@@ -16,7 +16,7 @@ Each is a kind of the one that it stands under:
       TransportError         the engine: no reply came
         RateLimited          the engine: wait, then ask again
         ServerTrouble        the engine: ask again (5xx, cut or hung connection)
-        BadReply             the engine: something came that is no reply (too long, no JSON)
+        BadReply             the engine: the response holds no reply (too long, not JSON)
         Refused              the engine: the endpoint refuses this one request (4xx)
           Absent             the engine: a person did not decide in time, or nobody plays the agent
 """
@@ -25,11 +25,11 @@ from __future__ import annotations
 
 
 class MesaLLMError(Exception):
-    """Base of every exception this package raises on purpose."""
+    """Base of all exceptions that this package raises on purpose."""
 
 
 class ConfigError(MesaLLMError):
-    """Something was set up in a way that cannot work; the text says what to change."""
+    """Something was set up in a way that cannot work; the message says what to change."""
 
 
 class AccessRefused(ConfigError):
@@ -40,7 +40,7 @@ class AccessRefused(ConfigError):
 
         Args:
             text: The error of the endpoint, and what to do.
-            is_out_of_money: Whether it is for lack of money.
+            is_out_of_money: Whether the account is out of money.
         """
         super().__init__(text)
         self.is_out_of_money = is_out_of_money
@@ -51,7 +51,7 @@ class ReplayError(ConfigError):
 
 
 class BudgetSpent(MesaLLMError):
-    """A budget of calls, tokens or dollars is spent; the same run again goes on."""
+    """A budget of calls, tokens or dollars is spent; starting the same run again continues it."""
 
 
 class Stopped(MesaLLMError):
@@ -59,7 +59,7 @@ class Stopped(MesaLLMError):
 
 
 class NothingDecided(MesaLLMError):
-    """Every decision of a run failed; the text says why the first one did."""
+    """Every decision of a run failed; the message says why the first one did."""
 
 
 class DecisionError(MesaLLMError):
@@ -67,15 +67,15 @@ class DecisionError(MesaLLMError):
 
 
 class ToolError(MesaLLMError):
-    """An action or a tool was refused; the language model reads the text."""
+    """An action or a tool was refused; the language model reads the message."""
 
 
 class ToolBroken(MesaLLMError):
-    """A tool raised something that is no refusal; the decision of the agent that called it has failed."""
+    """A tool raised an error other than a refusal; the decision of the agent that called it has failed."""
 
 
 class ParseError(MesaLLMError):
-    """A reply could not be turned into a decision or an answer; the text says why, for the model to read."""
+    """A reply could not be turned into a decision or an answer; the message tells the model why."""
 
 
 class TransportError(MesaLLMError):
@@ -86,7 +86,7 @@ class RateLimited(TransportError):
     """The endpoint asks to be called less often (HTTP 429)."""
 
     def __init__(self, text: str, retry_after_s: float | None = None) -> None:
-        """Store how long the endpoint asked to be left alone.
+        """Store how long the endpoint asks to wait.
 
         Args:
             text: The error of the endpoint.
@@ -101,7 +101,7 @@ class ServerTrouble(TransportError):
 
 
 class BadReply(TransportError):
-    """Something came back that is no reply: too long, not JSON, or of the wrong shape."""
+    """The response holds no reply: it is too long, not JSON, or of the wrong shape."""
 
 
 class Refused(TransportError):

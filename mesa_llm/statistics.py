@@ -7,8 +7,8 @@
     permutation_p([first, second, …])    # are the means of several groups equal? labels are permuted
     line_through(x, y)                   # slope and intercept, with standard errors and intervals
 
-Values are one a run, in the order of the seeds; NaN or None marks a run without that value, and leaves its pair out.
-Samples and permutations are drawn with a fixed seed, so that the same runs have the same figures.
+Each sequence holds one value a run, in the order of the seeds; NaN or None marks a run without a value, and its pair is
+left out. Samples and permutations are drawn with a fixed seed, so that the same runs give the same figures.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from scipy import stats
 from mesa_llm.text import NOT_KNOWN, figure_text
 
 MIN_PAIRS = 6
-"""Number of pairs from which on a paired permutation test can find a p below 0.05."""
+"""Minimum number of pairs with which a paired permutation test can find a p below 0.05."""
 
 FloatArray = NDArray[np.float64]
 
@@ -37,7 +37,7 @@ N_RESAMPLES = 2_000
 """Number of bootstrap samples."""
 
 N_PERMUTATIONS = 9_999
-"""Maximum number of permutations; where there are no more, all are made, and the test is exact."""
+"""Maximum number of permutations; if there are no more than that, all are made, and the test is exact."""
 
 COVERAGE = 0.95
 """Share of the bootstrap samples that an interval holds."""
@@ -54,7 +54,7 @@ class Estimate:
     """Mean over runs, or a figure computed from means."""
 
     low: float | None
-    """Lower end of its interval; None of fewer than two runs."""
+    """Lower end of its interval; None with fewer than two runs."""
 
     high: float | None
     """Upper end."""
@@ -65,7 +65,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Difference of two treatments over pairs of runs."""
+    """Difference between two treatments over pairs of runs."""
 
     difference: Estimate
     """Mean of first minus second."""
@@ -74,7 +74,7 @@ class Comparison:
     """Difference in units of the pooled standard deviation of the two; None where neither varies."""
 
     p: float | None
-    """Two-sided p of the paired permutation test of the mean difference; None of fewer than two pairs."""
+    """Two-sided p of the paired permutation test of the mean difference; None with fewer than two pairs."""
 
     adjusted_p: float | None = None
     """p after Benjamini and Hochberg's correction; None before `correct`."""
@@ -118,27 +118,27 @@ def mean_estimate(values: Column) -> Estimate | None:
     Returns:
         The mean; None if no run has the value.
     """
-    known = _column(values)
-    known = known[np.isfinite(known)]
-    if not len(known):
+    finite = _column(values)
+    finite = finite[np.isfinite(finite)]
+    if not len(finite):
         return None
-    return Estimate(float(known.mean()), *_bootstrap_interval((known,), np.mean), len(known))
+    return Estimate(float(finite.mean()), *_bootstrap_interval((finite,), np.mean), len(finite))
 
 
 def compare(first: Column, second: Column) -> Comparison | None:
-    """Compare two treatments by the runs of equal seeds.
+    """Compare two treatments over runs with equal seeds.
 
-    With n pairs no p is below 2 / 2ⁿ: six pairs at least for one below 0.05.
+    With n pairs no p is below 2 / 2ⁿ, so it takes six pairs or more to find one below 0.05.
 
     Args:
-        first: Values of one treatment, a run each.
+        first: Values of one treatment, one a run.
         second: Values of the other, in the same order of seeds.
 
     Returns:
         The comparison; None if there is no pair.
 
     Raises:
-        ValueError: If there are not as many of one as of the other.
+        ValueError: If the two differ in length.
 
     Source:
         Fisher (1935), The Design of Experiments, for the test; Cohen (1988) for the effect size.
@@ -153,17 +153,17 @@ def compare(first: Column, second: Column) -> Comparison | None:
 
 
 def ratio_estimate(first: Column, second: Column) -> Estimate:
-    """Compute the ratio of two means over the runs of equal seeds, with the interval of bootstrap samples of the pairs.
+    """Compute the ratio of two means over runs with equal seeds, with a bootstrap interval over the pairs.
 
-    Where samples of the divisor reach 0, the interval has no ends.
+    If the divisor reaches 0 in a sample, the interval has no ends.
 
     Args:
-        first: Values of the dividend, a run each.
+        first: Values of the dividend, one a run.
         second: Values of the divisor, in the same order of seeds.
 
     Raises:
-        ValueError: If there are not as many of one as of the other, there is no pair, or the mean of the divisor is not
-            positive, so that a ratio says nothing.
+        ValueError: If the two differ in length, there is no pair, or the mean of the divisor is not positive, so that a
+            ratio would mean nothing.
     """
     one, other = _paired(first, second)
     if not len(one):
@@ -176,7 +176,7 @@ def ratio_estimate(first: Column, second: Column) -> Estimate:
 
 
 def correct(comparisons: Sequence[Comparison | None]) -> list[Comparison | None]:
-    """Adjust the p of all comparisons of a study for their number; those without a p are left out.
+    """Adjust the p of all comparisons of a study for their number; comparisons without a p do not count.
 
     Source:
         Benjamini and Hochberg (1995), Controlling the False Discovery Rate, JRSS B 57(1).
@@ -187,19 +187,19 @@ def correct(comparisons: Sequence[Comparison | None]) -> list[Comparison | None]
 
 def adjusted_p(p_values: Sequence[float | None]) -> list[float | None]:
     """Adjust p-values by Benjamini and Hochberg's procedure; None stays None and does not count."""
-    known = [index for index, p in enumerate(p_values) if p is not None]
+    indices = [index for index, p in enumerate(p_values) if p is not None]
     adjusted: list[float | None] = [None] * len(p_values)
-    if known:
-        found = stats.false_discovery_control([p_values[index] for index in known])
-        for index, p in zip(known, found, strict=True):
+    if indices:
+        adjustments = stats.false_discovery_control([p_values[index] for index in indices])
+        for index, p in zip(indices, adjustments, strict=True):
             adjusted[index] = float(p)
     return adjusted
 
 
 def permutation_p(groups: Sequence[Column]) -> float | None:
-    """Test whether the means of several independent groups are equal, by permuting who belongs to which.
+    """Test whether the means of several independent groups are equal, by permuting group membership.
 
-    The statistic is that of a one-way analysis of variance. For a slope that each run has, it tests whether slopes are
+    The statistic is that of a one-way analysis of variance. Given a slope for each run, it tests whether slopes are
     equal across groups.
 
     Args:
@@ -213,10 +213,10 @@ def permutation_p(groups: Sequence[Column]) -> float | None:
         return None
     if np.ptp(np.concatenate(samples)) == 0:
         return 1.0
-    found = stats.permutation_test(
+    test = stats.permutation_test(
         samples, _variance_between, n_resamples=N_PERMUTATIONS, alternative="greater", rng=SEED
     )
-    return float(found.pvalue)
+    return float(test.pvalue)
 
 
 def line_through(x: Column, y: Column) -> Line | None:
@@ -226,7 +226,7 @@ def line_through(x: Column, y: Column) -> Line | None:
         The line; None with fewer than three points, or if x does not vary.
 
     Raises:
-        ValueError: If there are not as many of x as of y.
+        ValueError: If x and y differ in length.
     """
     across, up = _paired(x, y)
     n = len(across)
@@ -253,7 +253,7 @@ def _column(values: Column) -> FloatArray:
 
 
 def _paired(first: Column, second: Column) -> tuple[FloatArray, FloatArray]:
-    """Return the values of the runs that both have."""
+    """Return the values of the runs in which both are known."""
     if len(first) != len(second):
         raise ValueError(f"pairs need as many values of one as of the other, got {len(first)} and {len(second)}")
     one, other = _column(first), _column(second)
@@ -275,12 +275,12 @@ def _variance_between(*samples: FloatArray, axis: int = -1) -> FloatArray:
 
 
 def _bootstrap_interval(samples: tuple[FloatArray, ...], statistic: object) -> tuple[float | None, float | None]:
-    """Return the ends of a percentile interval; None of fewer than two runs, or where samples have no such figure."""
+    """Return the ends of a percentile interval; None with fewer than two runs, or if a sample has no such figure."""
     if len(samples[0]) < 2:
         return None, None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", stats.DegenerateDataWarning)  # it says what the missing ends say
-        found = stats.bootstrap(
+        result = stats.bootstrap(
             samples,
             statistic,
             paired=len(samples) > 1,
@@ -290,7 +290,7 @@ def _bootstrap_interval(samples: tuple[FloatArray, ...], statistic: object) -> t
             method="percentile",
             rng=SEED,
         )
-    low, high = map(float, found.confidence_interval)
+    low, high = map(float, result.confidence_interval)
     return (low, high) if math.isfinite(low) and math.isfinite(high) else (None, None)
 
 
@@ -305,7 +305,7 @@ def _paired_p(one: FloatArray, other: FloatArray) -> float:
     def mean_difference(first: FloatArray, second: FloatArray, axis: int = -1) -> FloatArray:
         return first.mean(axis=axis) - second.mean(axis=axis)
 
-    found = stats.permutation_test(
+    test = stats.permutation_test(
         (one, other), mean_difference, permutation_type="samples", n_resamples=N_PERMUTATIONS, rng=SEED
     )
-    return float(found.pvalue)
+    return float(test.pvalue)

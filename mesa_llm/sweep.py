@@ -1,7 +1,7 @@
 """Sweeps: scenarios × designs × seeds as one tidy table, in processes or on Ray, with one purse for all.
 
-A run of a sweep is a run like any other, with a log of its own in the sweep's folder. A sweep that was killed and is
-started again makes only the runs that are missing; those that were under way go on from their logs.
+A run of a sweep is a run like any other, with its own log in the sweep's folder. A sweep that was killed and is started
+again makes only the missing runs; runs that were under way continue from their logs.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ LAST = ("ended", "decisions", "failures", *_COUNTS, "seconds", "digest", "log", 
 """Columns that come last in the table."""
 
 NOT_LISTED = ("max_steps", "tokens_now", "dollars_now", "error_kind")
-"""Fields of a row that are no columns."""
+"""Fields of a row that are not columns of the table."""
 
 
 @dataclass(frozen=True)
@@ -84,52 +84,52 @@ class Job:
 
     @cached_property
     def log(self) -> Path:
-        """Path of its run log: a file of its own for each setting; found once, as other machines may lack its files."""
+        """Path of its run log, one for each setting; cached, as other machines may lack the files that it names."""
         setting = [self.model, dict(self.parameters), self.llm, dict(self.design_json)]
         digest = setting_digest(setting, self.options, self.parameters)
         return self.folder / f"{digest[:12]}-{self.seed}.sqlite"
 
     def row(self) -> dict[str, Any] | None:
-        """Return its row, if it was run to its end before; None if it is missing."""
+        """Return its row, if it has been run to its end; None if not."""
         try:
-            found = json.loads(self.log.with_suffix(".json").read_text(encoding="utf-8"))
+            row = json.loads(self.log.with_suffix(".json").read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return None
-        if not isinstance(found, dict) or found.get("error"):
+        if not isinstance(row, dict) or row.get("error"):
             return None
-        is_over = found.get("ended") is True and (self.steps is None or found.get("steps", 0) <= self.steps)
-        return found if is_over or found.get("max_steps") == self.steps else None
+        is_over = row.get("ended") is True and (self.steps is None or row.get("steps", 0) <= self.steps)
+        return row if is_over or row.get("max_steps") == self.steps else None
 
 
-Ended = tuple[Job, dict[str, Any]]
-"""A run, and its row."""
+JobRow = tuple[Job, dict[str, Any]]
+"""A run and its row."""
 
 
 @dataclass(frozen=True)
 class Sweep:
-    """A sweep that was made."""
+    """The result of a sweep."""
 
     table: pd.DataFrame
     """One row a run: parameters, llm, design, seed; its results by name; decisions, failures, calls, tokens and dollars
     over all its calls; digest, log, error."""
 
     n_runs: int
-    """Number of runs that belong to it."""
+    """Number of runs of the whole sweep."""
 
     n_done: int
     """Number of runs made now; the others had been made before."""
 
     n_failed: int
-    """Number of runs that ended with an error, which stands in their row."""
+    """Number of runs that ended with an error, which is in their row."""
 
     tokens: int
-    """Tokens of live replies, of the runs made now."""
+    """Number of tokens of live replies in the runs made now."""
 
     dollars: float
-    """US dollars for them."""
+    """US dollars for live replies in the runs made now."""
 
     error: MesaLLMError | None
-    """Why it stopped early; None if every run was made."""
+    """Reason for stopping early; None if every run was made."""
 
 
 def sweep(
@@ -156,25 +156,24 @@ def sweep(
     Args:
         model: The model's class; workers import it by its name.
         vary: Parameter → its values.
-        folder: Folder of the table, and of a log a run; what it holds is not made again.
+        folder: Folder of the table and of one log a run; runs that it holds are not made again.
         steps: Number of steps of each run; None: until the model ends by itself.
-        seeds: The seeds, or how many, from 1 on.
+        seeds: The seeds, or their number, counting from 1.
         llm: Language model of the agents, or several.
-        designs: Designs of the agents by name, None for each model's own; none: `own` alone.
+        designs: Designs of the agents by name, None for each model's own; by default only `own`.
         fixed: Parameters that are the same in all runs.
         on: `processes`; `ray`, on the cluster of `RAY_ADDRESS` or on this machine; or an executor of your own, such as
-            Dask's `Client.get_executor()`, whose number of workers is then given as `workers`.
-        workers: Number of runs at once, of which each gets a share of the limits; None: as many as the machine has
-            cores, and the limits have shares. One: in this process.
+            Dask's `Client.get_executor()`, with its number of workers as `workers`.
+        workers: Number of runs at once, each of which gets a share of the limits; None: as many as the machine has
+            cores and the limits allow shares. With 1, runs are made in this process.
         options: Options of all models: `reasoning`, `reply_tokens`, `parser`, `on_error`, …
         on_run: Called with the row of each run that is made now, as it ends.
-        **access: Endpoints, limits and budget of all runs together, see `Access`; a `purse` is spent from by several
-            sweeps.
+        **access: Endpoints, limits and budget of all runs together, see `Access`; several sweeps may share a `purse`.
 
     Raises:
-        ConfigError: If a parameter is unknown, a combination cannot be or is named twice, the limits cannot be shared
-            out among so many workers, the workers cannot import the model, or the folder cannot be written.
-        KeyboardInterrupt: On Ctrl-C; the same sweep again goes on.
+        ConfigError: If a parameter is unknown, a combination is invalid or occurs twice, the limits cannot be divided
+            among so many workers, the workers cannot import the model, or the folder cannot be written.
+        KeyboardInterrupt: On Ctrl-C; starting the same sweep again continues it.
     """
     names = [*inspect.signature(sweep).parameters, *inspect.signature(Access).parameters]
     if unknown := [name for name in access if name not in names]:
@@ -183,7 +182,7 @@ def sweep(
     place = Path(folder).resolve()
     jobs = list(_jobs(model, vary or {}, fixed or {}, _names(llm), designs, _seeds(seeds), steps, place, options or {}))
     _demand_different(jobs)
-    Access(**access).close()  # says what cannot work
+    Access(**access).close()  # checks the options
     rows = {job.log: row for job in jobs if (row := job.row()) is not None}
     missing = [job for job in jobs if job.log not in rows]
     n_workers = n_workers_for(workers, len(missing), access)
@@ -192,16 +191,16 @@ def sweep(
         place.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ConfigError(_unwritten_text(place, error)) from error
-    made: list[dict[str, Any]] = []
+    new_rows: list[dict[str, Any]] = []
     stop: MesaLLMError | None = None
     with (
         limits_of_each(access, n_workers, _host_for(on)) as limits,
-        closing(_made(on, missing, limits, n_workers)) as ended,
+        closing(_run_jobs(on, missing, limits, n_workers)) as job_rows,
     ):
         try:
-            for job, row in ended:
+            for job, row in job_rows:
                 rows[job.log] = row
-                made.append(row)
+                new_rows.append(row)
                 on_run(row)
                 if row["error_kind"] == "BudgetSpent":
                     stop = BudgetSpent(row["error"])
@@ -209,12 +208,12 @@ def sweep(
         finally:
             table = _write_table([rows[job.log] for job in jobs if job.log in rows], place)
     n_failed = sum(bool(row["error"]) for row in rows.values())
-    tokens, dollars = (sum(row[name] for row in made) for name in ("tokens_now", "dollars_now"))
-    return Sweep(table, len(jobs), len(made), n_failed, tokens, dollars, stop)
+    tokens, dollars = (sum(row[name] for row in new_rows) for name in ("tokens_now", "dollars_now"))
+    return Sweep(table, len(jobs), len(new_rows), n_failed, tokens, dollars, stop)
 
 
 def _write_table(rows: Sequence[Mapping[str, Any]], folder: Path) -> pd.DataFrame:
-    """Write the table as CSV, and as Parquet where pyarrow is installed.
+    """Write the table as CSV, and as Parquet if pyarrow is installed.
 
     Raises:
         ConfigError: If it cannot be written, as on a full disk.
@@ -246,10 +245,10 @@ def _seeds(seeds: int | Iterable[int]) -> list[int]:
     Raises:
         ConfigError: If there is none.
     """
-    chosen = list(range(1, seeds + 1)) if isinstance(seeds, int) else list(seeds)
-    if not chosen:
+    all_seeds = list(range(1, seeds + 1)) if isinstance(seeds, int) else list(seeds)
+    if not all_seeds:
         raise ConfigError(f"seeds is a number of runs, 1 or more, or a list of seeds; got {seeds!r}")
-    return chosen
+    return all_seeds
 
 
 def _jobs(
@@ -284,19 +283,19 @@ def _jobs(
     for combination in itertools.product(*values.values()):
         parameters = {**fixed, **dict(zip(values, combination, strict=True))}
         for llm, (name, design), seed in itertools.product(llms, kinds.items(), seeds):
-            written = {} if design is None else design.to_json()
-            yield Job(name_of(model), parameters, llm, name, written, seed, steps, folder, options)
+            design_json = {} if design is None else design.to_json()
+            yield Job(name_of(model), parameters, llm, name, design_json, seed, steps, folder, options)
 
 
 def _demand_different(jobs: Sequence[Job]) -> None:
-    """Check that no run is named twice.
+    """Check that no run occurs twice.
 
     Raises:
-        ConfigError: If one is, as when a value or a seed is repeated, or two designs are equal.
+        ConfigError: If one does, as when a value or a seed is repeated, or two designs are equal.
     """
-    known: dict[Path, Job] = {}
+    by_log: dict[Path, Job] = {}
     for job in jobs:
-        first = known.setdefault(job.log, job)
+        first = by_log.setdefault(job.log, job)
         if first is not job:
             names = ", ".join(f"{name}={value!r}" for name, value in job.parameters.items())
             designs = " and ".join(dict.fromkeys((first.design, job.design)))
@@ -307,10 +306,10 @@ def _demand_different(jobs: Sequence[Job]) -> None:
 
 
 def _demand_importable(model: type[LLMModel], on: str | Executor, n_workers: int) -> None:
-    """Check that another process finds a class by its name.
+    """Check that other processes can import a model, if the sweep uses any.
 
     Raises:
-        ConfigError: If it does not.
+        ConfigError: If they cannot.
     """
     is_elsewhere = n_workers > 1 or on != "processes"
     if is_elsewhere and (model.__module__ == "__main__" or "<locals>" in model.__qualname__):
@@ -330,9 +329,9 @@ def run_job(job: Job, limits: Mapping[str, Any]) -> dict[str, Any]:
         job: The run.
         limits: Options of the access of this worker.
     """
-    begun = clock.perf_counter()
+    start_s = clock.perf_counter()
     access = _access(limits)
-    row, found = _begun_row(job), dict[str, Any]()
+    row, figures = _empty_row(job), dict[str, Any]()
     error: Exception | None = None
     is_new = not job.log.exists()
     try:
@@ -346,16 +345,16 @@ def run_job(job: Job, limits: Mapping[str, Any]) -> dict[str, Any]:
                 model.run(job.steps)
             except Exception as fault:  # noqa: BLE001 - a model is anybody's code; it ends one run, not the sweep
                 error = fault
-            found = _figures(model, row)
+            figures = _figures(model, row)
     except Exception as fault:  # noqa: BLE001 - as above
         error = error or fault
     if is_new:  # a model that could not be made has recorded nothing
         with suppress(OSError):
             job.log.unlink(missing_ok=True)
-    row |= {**found, "seconds": round(clock.perf_counter() - begun, 3)}
+    row |= {**figures, "seconds": round(clock.perf_counter() - start_s, 3)}
     row |= {"error": _text_of(error), "error_kind": "" if error is None else type(error).__name__}
     text = json.dumps(with_text_names(row), default=plain)
-    row = json.loads(text)  # as it is read when it was made before
+    row = json.loads(text)  # equal to the row of a run that was made before
     file = job.log.with_suffix(".json")
     try:
         _write(file, text)
@@ -364,20 +363,20 @@ def run_job(job: Job, limits: Mapping[str, Any]) -> dict[str, Any]:
     return row
 
 
-def _begun_row(job: Job) -> dict[str, Any]:
+def _empty_row(job: Job) -> dict[str, Any]:
     """Return the row of a run that has no results yet."""
-    chosen = {**job.parameters, "llm": job.llm, "design": job.design, "seed": job.seed, "steps": 0}
+    setting = {**job.parameters, "llm": job.llm, "design": job.design, "seed": job.seed, "steps": 0}
     nothing = {"ended": False, "decisions": 0, "failures": 0, **dict.fromkeys(_COUNTS, 0), "seconds": 0.0, "digest": ""}
-    return chosen | nothing | {"log": job.log.name, "max_steps": job.steps, "tokens_now": 0, "dollars_now": 0.0}
+    return setting | nothing | {"log": job.log.name, "max_steps": job.steps, "tokens_now": 0, "dollars_now": 0.0}
 
 
 def _figures(model: LLMModel, row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the results of a run, and its cost over all calls; a result named like a parameter is marked."""
+    """Return the results of a run and the cost of all its calls; a result with a parameter's name is marked."""
     figures: dict[str, Any] = {}
     for name, value in model.results().items():
         figures[f"{name} (result)" if name in row else name] = value
-    used = model.runlog.usage()
-    calls = dict(zip(_COUNTS, used[list(_COUNTS)].sum().tolist(), strict=True))
+    usage = model.runlog.usage()
+    calls = dict(zip(_COUNTS, usage[list(_COUNTS)].sum().tolist(), strict=True))
     return figures | {
         "steps": int(model.time),
         "ended": not model.running,
@@ -416,7 +415,7 @@ def _unwritten_text(path: Path, error: OSError) -> str:
 
 
 _ACCESSES: dict[str, Access] = {}
-"""Access of this process, by what it was made from; the runs of a worker share it."""
+"""Accesses of this process, by their options; the runs of a worker share one."""
 
 
 def _access(limits: Mapping[str, Any]) -> Access:
@@ -449,8 +448,8 @@ def _host_for(on: str | Executor) -> str:
     return _ray().util.get_node_ip_address()
 
 
-def _made(on: str | Executor, jobs: Sequence[Job], limits: Mapping[str, Any], n_workers: int) -> Generator[Ended]:
-    """Make the runs, and yield each with its row as it ends; closing the iterator begins no further one.
+def _run_jobs(on: str | Executor, jobs: Sequence[Job], limits: Mapping[str, Any], n_workers: int) -> Generator[JobRow]:
+    """Make the runs, and yield each with its row as it ends; no more are begun once the generator is closed.
 
     Raises:
         ConfigError: If `on` is unknown, or not installed.
@@ -474,13 +473,13 @@ def _made(on: str | Executor, jobs: Sequence[Job], limits: Mapping[str, Any], n_
 
 
 def _end_with_parent() -> None:
-    """End this worker when the process that started it is gone, so that no log stays locked."""
+    """End this worker when its parent process is gone, so that no log stays locked."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         threading.Thread(target=lambda: (wait([parent.sentinel]), os._exit(1)), daemon=True).start()
 
 
-def _on_executor(executor: Executor, jobs: Sequence[Job], limits: Mapping[str, Any]) -> Iterator[Ended]:
+def _on_executor(executor: Executor, jobs: Sequence[Job], limits: Mapping[str, Any]) -> Iterator[JobRow]:
     futures = {executor.submit(run_job, job, limits): job for job in jobs}
     try:
         for future in concurrent.futures.as_completed(futures):
@@ -507,7 +506,7 @@ def _ray() -> Any:
     return ray
 
 
-def _on_ray(jobs: Sequence[Job], limits: Mapping[str, Any], n_workers: int) -> Iterator[Ended]:
+def _on_ray(jobs: Sequence[Job], limits: Mapping[str, Any], n_workers: int) -> Iterator[JobRow]:
     ray = _ray()
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     is_ours = not ray.is_initialized()
@@ -523,10 +522,10 @@ def _on_ray(jobs: Sequence[Job], limits: Mapping[str, Any], n_workers: int) -> I
             while waiting and len(under_way) < n_workers:
                 job = waiting.pop()
                 under_way[run_there.remote(job, limits)] = job
-            (ended, *_), _ = ray.wait(list(under_way), num_returns=1)
-            job = under_way.pop(ended)
+            (future, *_), _ = ray.wait(list(under_way), num_returns=1)
+            job = under_way.pop(future)
             try:
-                row = ray.get(ended)
+                row = ray.get(future)
             except Exception as error:  # noqa: BLE001 - as above
                 row = _broken(job, error)
             yield job, row
@@ -538,4 +537,4 @@ def _on_ray(jobs: Sequence[Job], limits: Mapping[str, Any], n_workers: int) -> I
 def _broken(job: Job, error: Exception) -> dict[str, Any]:
     """Return the row of a run whose worker broke."""
     text = f"the worker broke: {type(error).__name__}: {error}"
-    return {**_begun_row(job), "error": text, "error_kind": type(error).__name__}
+    return {**_empty_row(job), "error": text, "error_kind": type(error).__name__}

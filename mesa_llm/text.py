@@ -1,6 +1,6 @@
-"""Texts that people and models read: on one line, cut, counted, quoted from somebody, and in tables.
+"""Texts for people and models to read: on one line, clipped, quoted, and in tables.
 
-What an agent wrote, or is called, reaches the prompts of others only through `one_line` or `quoted`: no text can look
+Texts and names of agents reach the prompts of others only through `one_line` or `quoted`, so that none of them can look
 like a line of the world, of a memory, or of somebody else.
 """
 
@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any
 
 MAX_NAME = 80
-"""Maximum number of characters of a name that others are shown."""
+"""Maximum number of characters of a name in the prompts of others."""
 
 MAX_QUOTE = 2_000
 """Default maximum number of characters of a quotation."""
 
 NOT_KNOWN = "–"
-"""Placeholder of a missing figure."""
+"""Placeholder for a missing figure."""
 
 TINY = 5e-5
 """Figures below it are shown as 0."""
@@ -33,13 +33,13 @@ COMMON = frozenset(
         "two under until was were what when where which while who whose why will with would yet yesterday you your",
     )
 )
-"""Common English words: they begin sentences and are no names, and say little of what a text is about."""
+"""Common English words, which are no names even at the start of a sentence, and say little about a text's topic."""
 
 _ESCAPE = r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)"
 """Sequences that colour, move or rename a terminal."""
 
 _EMOJI = r"[\u2190-\u2bff\ufe0f\U0001f000-\U0001faff]"
-"""Pictures, and what varies them: a joiner between two makes one of them, as of a person and a rocket an astronaut."""
+"""Pictures and their modifiers: a joiner between two makes them one, as a person and a rocket make an astronaut."""
 
 _UNSEEN = re.compile(
     rf"{_ESCAPE}|(?<!{_EMOJI})\u200d|\u200d(?!{_EMOJI})|"
@@ -50,7 +50,7 @@ _UNSEEN = re.compile(
 
 
 def counted(count: int, noun: str, plural: str = "") -> str:
-    """Return a number with its noun, in the plural unless it is one.
+    """Return a number with its noun, in the plural unless the number is one.
 
     Args:
         count: The number.
@@ -61,11 +61,11 @@ def counted(count: int, noun: str, plural: str = "") -> str:
 
 
 def none_succeeded(n_decisions: int, whose: str = "") -> str:
-    """Return that all decisions failed, as the beginning of a message.
+    """Return the beginning of a message that all decisions failed.
 
     Args:
         n_decisions: Number of decisions.
-        whose: What they were for; empty: it is not said.
+        whose: Whom or what they belong to; empty: left out.
     """
     of = f" of {whose}" if whose else ""
     return f"the only decision{of} failed" if n_decisions == 1 else f"none of the {n_decisions} decisions{of} succeeded"
@@ -85,15 +85,15 @@ def clip(text: str, max_characters: int) -> str:
 
 
 def one_line(text: str, max_characters: int | None = None) -> str:
-    """Put a text on one line, without anything that nobody would see.
+    """Put a text on one line, without invisible characters.
 
     Line breaks of every kind (`\\r`, U+0085, U+2028, …) and runs of blanks become one blank. Terminal escapes, control
-    characters, zero-width characters (but for those that join emoji) and marks that turn the direction of writing are
-    left out.
+    characters, zero-width characters (except those that join emoji) and marks that turn the direction of writing are
+    removed.
 
     Args:
         text: Any text.
-        max_characters: Length at which it is cut; None: it is not.
+        max_characters: Length to clip it to; None: unlimited.
     """
     if not text.isprintable():
         text = _UNSEEN.sub("", text)
@@ -106,27 +106,27 @@ def quoted(text: str, max_characters: int = MAX_QUOTE) -> str:
 
     Args:
         text: Any text.
-        max_characters: Length at which it is cut, quotation marks not counted.
+        max_characters: Length to clip it to, not counting the quotation marks.
     """
     line = one_line(text, max_characters)
     return f"“{line if line.isascii() else line.translate(_INNER)}”"
 
 
 _INNER = str.maketrans("“”„‟", "‘’‚‛")
-"""Quotation marks inside a quotation."""
+"""Double quotation marks → single ones, for use inside a quotation."""
 
 
 def numbered_lines(path: str | Path) -> list[tuple[int, str]]:
     """Read the lines of a UTF-8 file that are not blank, each with its number, from 1.
 
-    Only line breaks end a line; what else Unicode takes for its end, such as U+2028, stands within texts.
+    Only line feeds end a line: other line breaks of Unicode, such as U+2028, may occur within texts.
     """
     lines = Path(path).read_text(encoding="utf-8-sig").split("\n")
     return [(number, line) for number, line in enumerate(lines, start=1) if line.strip()]
 
 
 def printable(text: str) -> str:
-    """Return a text that changes nothing in a terminal but what it shows: control codes are written as escapes."""
+    """Return a text that is safe to print in a terminal: control characters are written as escapes."""
     if text.isprintable():
         return text
     return "".join([c if c.isprintable() or c in "\n\t\u200d" else c.encode("unicode_escape").decode() for c in text])
@@ -136,7 +136,7 @@ _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?")
 
 
 def spreadsheet_cell(value: Any) -> Any:
-    """Return a value as a cell that no spreadsheet takes for a formula."""
+    """Return a value as a cell that no spreadsheet takes for a formula; numbers stay as they are."""
     if not isinstance(value, str):
         return value
     text = printable(value)
@@ -144,7 +144,7 @@ def spreadsheet_cell(value: Any) -> Any:
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Write a table with columns of even width, a line each."""
+    """Write a table with aligned columns, as lines."""
     widths = [max(len(row[column]) for row in (head, *rows)) for column in range(len(head))]
     return [
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in (head, *rows)
@@ -152,7 +152,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def figure_text(value: float | None) -> str:
-    """Write a figure with three digits that mean something."""
+    """Write a figure with three significant digits."""
     if value is None:
         return NOT_KNOWN
     if abs(value) < TINY:

@@ -14,17 +14,17 @@ T = TypeVar("T")
 
 @runtime_checkable
 class World(Protocol):
-    """State and rules of a place that agents act in.
+    """State and rules of a situation that agents act in.
 
-    Its `@tool` and `@action` methods take the acting agent's id as their first argument. A world in which a step is a
-    month, a day, … may say so by an attribute `unit`; see `unit_of`.
+    Its `@tool` and `@action` methods take the acting agent's id as their first argument. A world whose step is a month,
+    a day, … may have an attribute `unit` that says so; see `unit_of`.
     """
 
     name: str
     """Name of the world, unique in a model."""
 
     def observe(self, agent_id: int, /) -> Observation:
-        """Show what an agent sees now; reads only."""
+        """Return what an agent sees now; reads only."""
         ...
 
     def end_step(self) -> list[Event]:
@@ -33,7 +33,7 @@ class World(Protocol):
 
 
 def unit_of(*worlds: Any) -> str:
-    """Return what a step is in some worlds, as their `unit` says: `step` where they say nothing, or differ."""
+    """Return the common `unit` of the time of some worlds: `step` if they have none, or differ."""
     if len(worlds) == 1:
         return str(getattr(worlds[0], "unit", "step"))
     units = {str(getattr(world, "unit", "step")) for world in worlds}
@@ -47,15 +47,15 @@ class Receiver(Protocol):
     name: str
 
     def receive(self, agent_id: int, answer: Any, label: str) -> str:
-        """Receive an agent's answer; one of the places where a world is written to.
+        """Receive an agent's answer; like an action, this writes to the world.
 
         Args:
-            agent_id: Mesa `unique_id` of who answers.
+            agent_id: Mesa `unique_id` of the agent.
             answer: The answer, of the type that the observation asked for.
             label: Label of that observation.
 
         Returns:
-            What came of it, for the agent to read.
+            The result, for the agent to read.
 
         Raises:
             ToolError: If the world refuses the answer; the agent reads why.
@@ -73,7 +73,7 @@ class Publisher(Protocol):
         """Publish a post.
 
         Args:
-            author: Name or number of an account; under any other name, a newsroom gets an account of its own.
+            author: Name or number of an account; for an unknown name, a new account is opened.
             text: Text of the post.
 
         Returns:
@@ -121,29 +121,29 @@ class Tabular(Protocol):
 
 @runtime_checkable
 class Crowded(Protocol):
-    """A world that shows many agents what they see faster if it knows beforehand who is about to look."""
+    """A world that prepares the observations of many agents faster if it knows in advance who is about to observe."""
 
     name: str
 
     def expect(self, agent_ids: Sequence[int]) -> None:
-        """Prepare what these agents are about to observe; reads only."""
+        """Prepare the observations of these agents; reads only."""
         ...
 
 
 @runtime_checkable
 class Finite(Protocol):
-    """A world that is over at some time."""
+    """A world that comes to an end."""
 
     name: str
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing happens in it any more."""
+        """Whether nothing can happen in it any more."""
         ...
 
 
 class DoNothing:
-    """The action of every world that lets an agent pass."""
+    """The action by which an agent passes, for any world."""
 
     @action
     def do_nothing(self, agent_id: int) -> str:
@@ -176,5 +176,5 @@ class RNG(Protocol):
 
 
 def make_rng(rng: RNG | int | None) -> RNG:
-    """Return the random number generator given, or a new one from a seed."""
+    """Return a generator as it is, or make a new one from a seed; None: from the system's entropy."""
     return random.Random(rng) if rng is None or isinstance(rng, int) else rng

@@ -1,4 +1,4 @@
-"""Recorded runs in the form of other programs: run again from their logs, and written to a file."""
+"""Recorded runs in the formats of other programs: replayed from their logs, and written to a file."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ M = TypeVar("M", bound=LLMModel)
 
 
 def rerun(kind: type[M], log: str | Path, lack: str) -> M:
-    """Run a recorded run again from its log; nobody is asked.
+    """Replay a recorded run from its log, without sending a request.
 
     Args:
         kind: Class of its model.
         log: The run log.
-        lack: What a log of another model lacks, and what to do: it ends in the option that takes the log.
+        lack: Message for a log of another model: what it lacks, and what to do; it ends with the option for the log.
 
     Raises:
         ConfigError: If it holds a run of another model.
@@ -34,15 +34,15 @@ def rerun(kind: type[M], log: str | Path, lack: str) -> M:
 
 
 def export(module: str, convert: Callable[[str], Any], arguments: Sequence[str]) -> int:
-    """Write a recorded run in another form, as the command of a module.
+    """Write a recorded run in another format, as the command of a module.
 
     Args:
         module: Name of the module.
-        convert: Returns what is written, from the path of a run log.
+        convert: Returns the converted run, from the path of a run log.
         arguments: The run log, and the file to write.
 
     Returns:
-        0; 2 if it cannot be done.
+        Exit code: 0, or 2 on bad input.
     """
     if len(arguments) != 2:
         sys.stderr.write(f"python -m {module} LOG FILE\n")

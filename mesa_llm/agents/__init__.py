@@ -1,4 +1,4 @@
-"""Agents whose mind is a language model: mixins, `LLMAgent`, designs; and those who answer questionnaires."""
+"""Agents that think with a language model: mixins, `LLMAgent`, designs, and respondents to questionnaires."""
 
 from mesa_llm.agents.agent import LLMAgent, LLMMixin, Mind
 from mesa_llm.agents.design import AgentDesign

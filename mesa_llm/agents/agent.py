@@ -34,7 +34,7 @@ from mesa_llm.world import Receiver, unit_of
 A = TypeVar("A", bound="LLMMixin")
 
 _FREE = frozenset({"consult", "query_for", "step", "unit_in"})
-"""Methods of agents that think which nothing but their own code calls where a model lets all decide together."""
+"""Methods whose names actions may take: in an `LLMModel`, only the agents' own code calls them."""
 
 
 class LLMMixin(DeliberationMixin):
@@ -43,11 +43,11 @@ class LLMMixin(DeliberationMixin):
     __slots__ = ()
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Make the mixin's `step` that of the class, on whichever side of the Mesa class the mixin stands.
+        """Use the mixin's `step`, whether the mixin comes before or after the Mesa class.
 
         Raises:
-            ConfigError: If the class overrides a method that the engine calls, has an action in the place of what the
-                engine asks for, lacks one of the mixins, or its `rule` is async.
+            ConfigError: If the class overrides a method that the engine calls, gives an action the name of a method of
+                the mixins, lacks one of the mixins, or its `rule` is async.
         """
         super().__init_subclass__(**kwargs)
         if inspect.iscoroutinefunction(cls.rule):
@@ -79,7 +79,7 @@ class LLMMixin(DeliberationMixin):
         """Observe the world; reads only.
 
         An agent in one world observes that world; in several, all of them; in none, the agents and cells around it.
-        Messages and news of other worlds come after. Override to show something else.
+        Messages and news of other worlds follow. Override to show something else.
         """
         agent: Any = self
         worlds = self.worlds
@@ -108,11 +108,11 @@ class LLMMixin(DeliberationMixin):
         """Carry out a decision; the only place where an agent writes.
 
         Args:
-            decision: The decision, checked against the observation; a failure does nothing.
+            decision: The decision, checked against the observation; after a failure the agent does nothing.
             seen: The observation, for memories that keep the conversation.
 
         Returns:
-            The outcome of each action, or of the answer; a refused one holds the reason, and does not stop the others.
+            The outcome of each action, or of the answer; a refusal holds its reason, and does not stop the others.
         """
         if isinstance(decision, Failure):
             self.remember_messages()
@@ -247,8 +247,8 @@ class Mind(LLMMixin, ConfigMixin, MemoryMixin, ToolMixin):  # pyright: ignore[re
     def enter(cls: type[A], agents: Iterable[Any], **components: Any) -> list[A]:
         """Turn existing agents into agents of this class, which has a mind; each keeps its attributes.
 
-        The class has to inherit from theirs first, and from the mind second: `class Giver(MoneyAgent, Mind)`. The model
-        goes on activating them as agents of their former class. Agents created in this class later get the same
+        The class must inherit from theirs first and from `Mind` second: `class Giver(MoneyAgent, Mind)`. The model
+        keeps activating them as agents of their former class. Agents created in this class later get the same
         components, except for a callable `config`.
 
         Args:

@@ -1,4 +1,4 @@
-"""Conversion of existing agents: they change their class and get a mind, and their model activates them as before."""
+"""Conversion of existing agents: each gets a mind by changing its class, and its model activates it as before."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ COMPONENTS = ("llm", "config", "memory", "tools")
 
 
 class MindedSet(_HardKeyAgentSet[Any]):
-    """The agents of a class that existing agents entered; each is also among the agents of its former class."""
+    """The agents converted to one class; each also counts among the agents of its former class."""
 
     def __init__(self, agents: Iterable[Any], random: Random, body: Any = ()) -> None:
         """Store some agents.
@@ -56,9 +56,9 @@ class MindedSet(_HardKeyAgentSet[Any]):
 
 
 class AgentsByType(dict[type, Any]):
-    """A model's agents by class, where classes that were entered are found by name and left out of the enumeration.
+    """A model's agents by class; classes that agents were converted to can be looked up, but are not enumerated.
 
-    So a model that activates its classes one after another activates every agent once.
+    A model that activates its classes one after another therefore activates every agent once.
     """
 
     def __init__(self, sets: Mapping[type, Any]) -> None:
@@ -71,7 +71,7 @@ class AgentsByType(dict[type, Any]):
         self.entered: dict[type, MindedSet] = {}
 
     def __missing__(self, kind: type) -> Any:
-        """Return the agents of a class that was entered."""
+        """Return the agents of a class that agents were converted to."""
         return self.entered[kind]
 
     def __contains__(self, kind: object) -> bool:
@@ -83,7 +83,7 @@ class AgentsByType(dict[type, Any]):
         return super().get(kind, self.entered.get(kind, default))
 
     def minded(self, kind: type, body: type, random: Random) -> MindedSet:
-        """Return the set of a class that agents enter; agents created in it before are moved into the set.
+        """Return the set of a class that agents are converted to; agents created in it earlier move into the set.
 
         Args:
             kind: The class with a mind.

@@ -1,4 +1,4 @@
-"""How an agent decides: what it thinks with, what is asked of it, and how the decision is checked."""
+"""How an agent decides: what it thinks with, what it is asked, and how the decision is checked."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ class DeliberationMixin:
         return self._settled
 
     def _checked_again(self, decision: Any, seen: Observation) -> Decision | Failure:
-        """Check the decision of a custom `decide`, in which tools may have shown a language model more options."""
+        """Check the decision of a custom `decide`, whose tool calls may have shown the language model more options."""
         agent: Any = self
         if isinstance(decision, Decision) and decision.keys:
             box: ToolBox = agent.toolbox(seen)
@@ -179,7 +179,7 @@ class DeliberationMixin:
     async def query_for(self, seen: Observation) -> Query | Decision | Failure:
         """Prepare what its language model is asked on an observation, for a `decide` or a hook of one's own.
 
-        Each call takes a number for its request, and looks its memory up.
+        Each call numbers a new request and looks up the agent's memory.
 
         Args:
             seen: What the agent observes.
@@ -234,17 +234,17 @@ class DeliberationMixin:
     ) -> Decision | Failure:
         """Ask another language model while deciding, in `decide` or a design's hook: an adviser, a critic, a planner.
 
-        Recorded, replayed and budgeted like decisions, and counted under its purpose. Reads only; between decisions,
-        use `model.consult`.
+        The request is recorded, replayed and budgeted like a decision, and counted under its purpose. Reads only;
+        between decisions, use `model.consult`.
 
         Args:
-            llm: Who is asked.
+            llm: The language model.
             prompt: A text, or a whole conversation that ends with a question.
             answer: Type of the answer: anything pydantic can check.
-            purpose: What for, in one word.
-            settings: How it is sampled.
-            reasoning: Whether it reasons before it answers.
-            rule: What answers for `llm="rule"`, called with the prompt.
+            purpose: Purpose of the request, in one word.
+            settings: Sampling settings.
+            reasoning: How it reasons before it answers.
+            rule: Answers for `llm="rule"`, called with the prompt.
 
         Returns:
             A decision with the `answer`, or the failure that says why there is none.
@@ -284,7 +284,7 @@ class DeliberationMixin:
         """Return the decision of the rule twin, checked.
 
         Raises:
-            ConfigError: If it returned something that is no action where one is wanted.
+            ConfigError: If it returned something other than actions where actions are wanted.
         """
         decided = self.rule(seen)
         if seen.answer is None:
@@ -330,7 +330,7 @@ class DeliberationMixin:
 
 @lru_cache(maxsize=1024)
 def _system_message(text: str) -> ChatMessage:
-    """Return the message that a prompt begins with, which comes again with all that is written of it."""
+    """Return the first message of a prompt; equal texts share one message, and with it what is cached on it."""
     return ChatMessage("system", text)
 
 

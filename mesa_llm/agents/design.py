@@ -63,14 +63,14 @@ class AgentDesign:
     """The researcher's own functions, besides the model's."""
 
     servers: tuple[ToolServer, ...] = ()
-    """MCP servers whose tools they may call besides; see `mesa_llm.ToolServer`."""
+    """MCP servers whose tools they may call as well; see `mesa_llm.ToolServer`."""
 
     world_tools: bool | None = None
     """Whether they may use the tools of their worlds, which read; their actions they always may; None: as the model
     says."""
 
     allowed: tuple[str, ...] | None = None
-    """Names of the tools and actions they may use; None: as the model says."""
+    """Names of the tools and actions the agents may use; None: as the model says."""
 
     adapter: str | None = None
     """Name of a LoRA adapter at the endpoint; None: as the model says."""
@@ -80,7 +80,7 @@ class AgentDesign:
     setting, as `vote:7`; see `mesa_llm.agents.strategies`)."""
 
     def __post_init__(self) -> None:
-        """Check what would otherwise fail in the middle of a run."""
+        """Check the fields now, so that none of them fails in the middle of a run."""
         for name, kinds in _KINDS.items():
             if not isinstance(value := getattr(self, name), kinds):
                 expected = " or ".join("None" if kind is type(None) else kind.__name__ for kind in kinds)
@@ -130,12 +130,16 @@ class AgentDesign:
         }
 
     def config_over(self, config: AgentConfig) -> AgentConfig:
-        """Return a config with what this design says of it; to change it twice is to change it once."""
-        updates: dict[str, Any] = {"settings": self._settings_over(config.settings)}
-        names = {"style": "style", "reasoning": "reasoning", "world_tools": "world_tools", "adapter": "adapter"}
-        for ours, its in (names | {"allowed": "tools"}).items():
-            if (value := getattr(self, ours)) is not None:
-                updates[its] = value
+        """Return a config with this design's choices; applying it twice changes nothing more."""
+        choices = {
+            "style": self.style,
+            "reasoning": self.reasoning,
+            "world_tools": self.world_tools,
+            "adapter": self.adapter,
+            "tools": self.allowed,
+        }
+        updates: dict[str, Any] = {name: value for name, value in choices.items() if value is not None}
+        updates["settings"] = self._settings_over(config.settings)
         if self.persona != "keep":
             updates |= {"persona": "" if self.persona == "none" else self.persona, "traits": {}}
         return config.model_copy(update=updates)
@@ -190,7 +194,7 @@ class AgentDesign:
 
     @staticmethod
     def imports(document: Mapping[str, Any]) -> list[str]:
-        """Return the names of functions that `from_json` would import, and servers that a run would ask; do neither.
+        """Return the names of functions that `from_json` would import and of servers that a run would ask; do neither.
 
         Args:
             document: What `to_json` wrote.
@@ -211,11 +215,11 @@ _KINDS: dict[str, tuple[type[Any], ...]] = {
     "allowed": (tuple, list, type(None)),
     "adapter": (str, type(None)),
 }
-"""What kind of value each field is, where nothing else checks it."""
+"""Field → accepted types, for fields that nothing else checks."""
 
 
 def _name_of(function: Any) -> str:
-    """Return the name of a function or class; that of an object, which no module holds under it, says so."""
+    """Return the `module:name` of a function or class; for any other object, a name that cannot be imported."""
     kind = type(function).__qualname__
     return f"{function.__module__}:{getattr(function, '__qualname__', f'{kind} object')}"
 
@@ -225,7 +229,7 @@ def _is_async(decide: Any) -> bool:
 
 
 def _is_function(written: Any) -> bool:
-    """Check whether a written memory or strategy names a function, and is no name with a setting, as `window:30`."""
+    """Check whether a written memory or strategy names a function, rather than a kind with a setting (`window:30`)."""
     _, colon, last = str(written).rpartition(":")
     return bool(colon) and not last.isdecimal()
 

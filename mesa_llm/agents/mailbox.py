@@ -19,7 +19,7 @@ MAX_INBOX = 20
 
 
 class Mailbox:
-    """Holds messages until the next step, so that nobody reads what is written while others decide."""
+    """Holds messages until the next step, so that nobody reads them while others still decide."""
 
     _mailboxes: ClassVar[weakref.WeakKeyDictionary[Any, Mailbox]] = weakref.WeakKeyDictionary()
 
@@ -60,7 +60,7 @@ class Mailbox:
         return self._inboxes.get(agent_id, [])[-MAX_INBOX:]
 
     def take(self, agent_id: int) -> list[Message]:
-        """Return an agent's inbox for its memory: only once in a step, however often the agent acts."""
+        """Return an agent's inbox for its memory, once a step however often the agent acts; empty after that."""
         if agent_id in self._taken_by:
             return []
         self._taken_by.add(agent_id)

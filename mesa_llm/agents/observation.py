@@ -17,9 +17,9 @@ def join(seen: Mapping[str, Observation], worlds: Iterable[Any] = ()) -> Observa
 
     Args:
         seen: Name of a world → its observation, in order.
-        worlds: Those worlds: where one names the tools usable now and another none, all of the other's are usable,
-            and the options of each hold in its own tools alone. Without them, the agent then keeps all tools that
-            it has, and options of one name are put together.
+        worlds: Those worlds. If one names the tools usable now and another names none, all of the other's are usable,
+            and the options of each apply to its own tools only. Without `worlds`, the agent keeps all its tools, and
+            options of the same name are merged.
 
     Raises:
         ConfigError: If two of them ask a question; each needs a turn of its own.
@@ -70,8 +70,8 @@ def _qualified(
 
     Args:
         options: Options of the world's observation.
-        tool_names: Name of a tool → what it is called here.
-        argument_takers: Name of an argument → what the tools are called here that take it.
+        tool_names: Name of a tool → its name for the agent.
+        argument_takers: Name of an argument → the tools that take it, by their names for the agent.
     """
     qualified: dict[str, tuple[Any, ...]] = {}
     for name, values in options.items():

@@ -6,14 +6,14 @@ from mesa_llm.agents.agent import LLMAgent
 from mesa_llm.records import Decision, Failure, Observation, Outcome
 
 UNREADABLE = frozenset({"Unparsed", "Invalid", "BadReply"})
-"""Kinds of failure after which there was a reply, in which no answer could be read."""
+"""Kinds of failure in which a reply came, but no answer could be read in it."""
 
 
 class Respondent(LLMAgent):
     """Somebody who answers the sheets of a `Questionnaire`, which is its model's `world`."""
 
     def act(self, decision: Decision | Failure, seen: Observation | None = None) -> list[Outcome]:
-        """Hand the answer in, or report that there is none: the items of the sheet then count as such."""
+        """Hand in the answer; after a failure, report it, and the items of the sheet count as unanswered."""
         if isinstance(decision, Failure):
             self.model.world.fail(self.unique_id, decision.label, is_unparsable=decision.kind in UNREADABLE)
         return super().act(decision, seen)

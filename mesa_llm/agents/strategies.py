@@ -2,9 +2,8 @@
 
     AgentDesign(decide="vote:7")
 
-A strategy concerns agents that think with a language model; rules, people and the random baseline decide as ever. It
-takes the place of an agent's own `decide`. Decisions stay typed and checked, and every request is numbered, recorded
-and budgeted like any other.
+A strategy replaces the `decide` of agents that think with a language model; rules, people and the random baseline
+decide as before. Decisions stay typed and checked, and every request is numbered, recorded and budgeted like any other.
 """
 
 from __future__ import annotations
@@ -46,8 +45,8 @@ MAX_SAMPLES = 40
 async def plan(agent: Any, seen: Observation, every: int = 1) -> Decision | Failure:
     """Write a plan, and then act on it: a second request for each decision with a plan.
 
-    The plan is the decision's text, and enters the agent's memory as a thought, where the next plan and the decisions
-    in between find it.
+    The plan becomes the decision's text, and enters the agent's memory as a thought, from where the next plan and the
+    decisions in between recall it.
 
     Args:
         agent: Who decides.
@@ -67,7 +66,7 @@ async def plan(agent: Any, seen: Observation, every: int = 1) -> Decision | Fail
 async def react(agent: Any, seen: Observation) -> Decision | Failure:
     """Reason and look things up in turn, and then act: a reason is given for every call of a tool.
 
-    The reasons and the calls are the decision's text. Without tools that read, it is `reasoning="inline"`.
+    The reasons and the calls become the decision's text. Without tools that read, this is `reasoning="inline"`.
 
     Args:
         agent: Who decides.
@@ -90,9 +89,9 @@ async def react(agent: Any, seen: Observation) -> Decision | Failure:
 async def vote(agent: Any, seen: Observation, samples: int = 5) -> Decision | Failure:
     """Decide several times on the same prompt, at once, and take what was decided most often.
 
-    Free text is no part of a vote, as no two samples write the same: what is counted is which action, on whom and how
-    much, and the first sample that chose so goes, with its own words. Of choices that are tied, the first one goes.
-    Samples that fail have no vote; if all do, the first failure is the decision's. With `reasoning`, each sample
+    Free text is not counted, as no two samples write the same: a vote is for an action, its target and its amount. The
+    first sample with the winning choice is carried out, in its own words; a tie goes to the choice made first. Samples
+    that fail have no vote; if all fail, so does the decision, with the first failure. With `reasoning`, each sample
     reasons for itself; samples differ as far as the temperature lets them.
 
     Args:
@@ -127,7 +126,7 @@ async def vote(agent: Any, seen: Observation, samples: int = 5) -> Decision | Fa
 
 
 async def _query(agent: Any, seen: Observation) -> Query | Decision | Failure:
-    """Prepare what a language model is asked; whoever thinks with none decides."""
+    """Prepare the query to the agent's language model; an agent without one decides right away."""
     return await (agent.query_for(seen) if agent.opened.is_language_model else agent.decide(seen))
 
 
@@ -151,7 +150,7 @@ def _ballot(decision: Decision, query: Query) -> str:
 
 
 def _chosen(fields: Mapping[str, Any], schema: Mapping[str, Any], closed: Container[str]) -> dict[str, Any]:
-    """Return the fields that are chosen from something, without those that are written freely."""
+    """Return the fields whose values are chosen from a list or a range, without free text."""
     schemas = schema.get("properties", {})
     return {name: value for name, value in fields.items() if name in closed or not _is_free(schemas.get(name, {}))}
 
@@ -170,7 +169,7 @@ STRATEGIES: dict[str, tuple[Callable[..., Awaitable[Any]], str, int]] = {
     "react": (react, "", 0),
     "vote": (vote, "samples", MAX_SAMPLES),
 }
-"""Name → strategy, the name of its setting, and the maximum of that."""
+"""Name → strategy, the name of its setting, and that setting's maximum."""
 
 
 @lru_cache(maxsize=64)

@@ -1,4 +1,4 @@
-"""The tools of an agent: its own, those of its worlds, the researcher's, and those of servers."""
+"""The tools of an agent: its own, its worlds', the researcher's, and those of tool servers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ToolMixin:
         servers: Iterable[ToolServer] = (),
         **kwargs: Any,
     ) -> None:
-        """Store the researcher's own functions, and servers of more.
+        """Store the researcher's own functions and tool servers.
 
         Args:
             *args: Passed on.
@@ -36,7 +36,7 @@ class ToolMixin:
             **kwargs: Passed on.
 
         Raises:
-            ConfigError: If one of them can be no tool, or no server.
+            ConfigError: If one of them cannot be a tool, or is no server.
         """
         if own := checked_tools(tools):
             self.tools = own

@@ -1,4 +1,4 @@
-"""Upkeep of memories: language models are asked to sum up what is about to be forgotten, and to reflect."""
+"""Upkeep of memories: language models summarise what is about to be forgotten, and reflect."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ UNTENDED = frozenset({NoMemory, WindowMemory, ChatMemory, StreamMemory})
 
 
 def tend_memories(agents: Iterable[Any]) -> None:
-    """Have memories summarised that are about to forget, and those reflected on that are due, by their agents' models.
+    """Summarise memories that are about to forget, and reflect on those that are due, with each agent's own model.
 
-    All agents at once. Agents without a language model write no summaries, and reflect by rule; a failed summary leaves
-    the memory as it is.
+    All agents are asked at once. Agents without a language model write no summaries, and reflect by rule; a failed
+    summary leaves the memory as it is.
     """
     jobs: list[Aside] = []
     reflecting: list[Any] = []
@@ -52,9 +52,9 @@ def _summarise(jobs: Sequence[Aside]) -> None:
 
 
 def _reflect(agents: Sequence[Any]) -> None:
-    """Ask for the questions of each reflection, and then for the insights of each question.
+    """Ask for the questions of each reflection, and then for the insights into each question.
 
-    The memory holds the questions meanwhile: a reflection that was interrupted goes on with them.
+    The memory holds the questions in the meantime: a reflection that was interrupted goes on with them.
     """
     engine = engine_of(agents[0].model)
     jobs = [
@@ -83,7 +83,7 @@ def _reflection(agent: Any, prompt: str, answer: Any) -> Aside:
 
 
 def _looked_up(agent: Any) -> list[Reflection]:
-    """Return the questions of an agent with what it remembers of them; none if its memory cannot be looked up."""
+    """Return the questions of an agent with its memories of each; none if its memory cannot be looked up."""
     try:
         return agent.memory.reflections(agent.now)
     except TransportError as error:  # a remote embedding model

@@ -1,4 +1,4 @@
-"""The command line: its first commands, and where the others are."""
+"""The command line: the commands for single runs; importing it registers all others as well."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was typed on the command line, as values: parameters, budgets, designs."""
+"""Values from the command line: parameters, budgets, designs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MAX_CELL = 60
 """Maximum number of characters of a default or a range in a table."""
 
 ALL_ORIGINAL = "original"
-"""Name of the four original designs together."""
+"""Name that stands for all four original designs."""
 
 
 def parameters(
@@ -41,10 +41,10 @@ def parameters(
 
     Args:
         kind: The model's class.
-        assignments: The strings; a value is JSON where the argument's type wants it.
+        assignments: The strings; a value is JSON if the argument's type requires it.
         users: File with the population, for models that take `users`.
-        config: What the model is made from, for models that take `config`.
-        option: Option that the strings are of, for errors.
+        config: File that describes the run, for models that take `config`.
+        option: Option that the strings belong to, for errors.
 
     Raises:
         ConfigError: If a name is unknown or a value does not fit its type.
@@ -55,12 +55,12 @@ def parameters(
         name, equals, text = pair.partition("=")
         name = name.strip().replace("-", "_")
         if not equals or name not in by_name:
-            wanted = f"wanted name=value, with one of the names {', '.join(by_name)}"
+            names = f"wanted name=value, with one of the names {', '.join(by_name)}"
             is_seed = name in ("rng", "seed")
-            ending = "; the seed is --rng, those of a sweep are --seeds" if is_seed else suggestion(name, by_name)
-            raise ConfigError(f"{option} {pair}: {wanted if by_name else f'{kind.__name__} has no parameters'}{ending}")
-        hint = by_name[name].kind
-        arguments[name] = _value(name, text, str if hint is Any else hint, option)
+            hint = "; the seed is --rng, those of a sweep are --seeds" if is_seed else suggestion(name, by_name)
+            raise ConfigError(f"{option} {pair}: {names if by_name else f'{kind.__name__} has no parameters'}{hint}")
+        value_type = by_name[name].kind
+        arguments[name] = _value(name, text, str if value_type is Any else value_type, option)
     if users is not None:
         if "users" not in by_name:
             raise ConfigError(f"{kind.__name__} takes no --users")
@@ -92,7 +92,7 @@ def parameter_table(kind: type[Any]) -> list[str]:
 
 
 def changeable_line(kind: type[Any]) -> str:
-    """Describe what of a model, made with its defaults, may be changed in the middle of a run.
+    """List the variables of a model, made with its defaults, that may be changed in the middle of a run.
 
     Args:
         kind: The model's class.
@@ -105,15 +105,14 @@ def changeable_line(kind: type[Any]) -> str:
 
 
 def demand_no_secrets(assignments: Iterable[str] = (), **options: str | None) -> None:
-    """Demand that nothing typed holds an address with a key in it.
+    """Check that no argument holds an address with a key in it.
 
     Args:
-        assignments: What was typed for `--set` and its like: `name=value`, whose value may be JSON.
-        **options: What was typed for other options, by name: `api_base` is an address; in others there may be one
-            (`NAME@URL`).
+        assignments: Arguments of `--set` and similar options: `name=value`, whose value may be JSON.
+        **options: Arguments of other options, by name: `api_base` is an address; others may hold one (`NAME@URL`).
 
     Raises:
-        ConfigError: If one holds a key, which is not repeated.
+        ConfigError: If one holds a key, which the message does not repeat.
     """
     typed = [("--" + name.replace("_", "-"), text or "") for name, text in options.items()]
     typed += [("--set", pair.partition("=")[2]) for pair in assignments]
@@ -128,7 +127,7 @@ def demand_no_secrets(assignments: Iterable[str] = (), **options: str | None) ->
 
 
 def _addresses(text: str) -> Iterator[str]:
-    """Find the addresses in a typed value."""
+    """Find the addresses in an argument."""
     try:
         values = [json.loads(text)]
     except (ValueError, RecursionError):
@@ -166,7 +165,7 @@ def _value(name: str, text: str, parameter: Any, option: str) -> Any:
 
 
 def _shape(adapter: TypeAdapter[Any]) -> str:
-    """Return the kind of a parameter that only JSON can write: `list`, `mapping`, or nothing."""
+    """Return `list` or `mapping` for a parameter that must be written as JSON, else an empty text."""
     for shape, empty in (("list", []), ("mapping", {})):
         try:
             adapter.validate_python(empty)
@@ -177,28 +176,28 @@ def _shape(adapter: TypeAdapter[Any]) -> str:
 
 
 def design_in(typed: str | None) -> AgentDesign | None:
-    """Find one design, as `designs_in` does; none is the model's own.
+    """Find one design as `designs_in` does; None: the model's own.
 
     Raises:
         ConfigError: If it cannot be found or read, or there are several.
     """
-    found = designs_in([] if typed is None else [typed])
-    if len(found) > 1:
-        raise ConfigError(f"--design {typed}: wanted one design, got {', '.join(found)}")
-    return next(iter(found.values()), None)
+    designs = designs_in([] if typed is None else [typed])
+    if len(designs) > 1:
+        raise ConfigError(f"--design {typed}: wanted one design, got {', '.join(designs)}")
+    return next(iter(designs.values()), None)
 
 
 def designs_in(typed: Sequence[str], option: str = "--design") -> dict[str, AgentDesign | None]:
-    """Find designs by name, or read them from JSON files, which name them.
+    """Find designs by name, or read them from JSON files, whose names they get.
 
     Args:
         typed: Names and paths, with commas between them: `own` stands for each model's own components, a strategy
-            (`plan`, `react`, `vote:7`) for a design that has only that, `original` for the four designs that Shachi
-            compares, of which each has a name.
-        option: Option that they are typed for, for errors.
+            (`plan`, `react`, `vote:7`) for a design with that strategy alone, `original` for the four designs that
+            Shachi compares, each of which also has a name of its own.
+        option: Option that they belong to, for errors.
 
     Raises:
-        ConfigError: If one cannot be found or read, or two have one name.
+        ConfigError: If one cannot be found or read, or two have the same name.
     """
     designs: dict[str, AgentDesign | None] = {}
     for text in (part.strip() for pair in typed for part in pair.split(",") if part.strip()):
@@ -238,10 +237,10 @@ def _design_of(file: Path, option: str) -> AgentDesign:
 
 
 def intervention_in(text: str) -> Any:
-    """Read an intervention as typed: JSON with a `kind`, or news.
+    """Read an intervention: JSON with a `kind`, or a text, which is news.
 
     Raises:
-        ConfigError: If it begins like JSON, and is none.
+        ConfigError: If it begins like JSON, but is not.
     """
     if not text.lstrip().startswith("{"):
         return text
@@ -252,7 +251,7 @@ def intervention_in(text: str) -> Any:
 
 
 def scheduled(texts: Iterable[str]) -> list[tuple[int, Any]]:
-    """Read interventions with the steps that they are made before, as `3: the news`.
+    """Read interventions, each with the step before which it is made, as in `3: the news`.
 
     Raises:
         ConfigError: If one names no step, or is no intervention.
@@ -273,7 +272,7 @@ def budget(**limits: float | None) -> dict[str, float]:
         **limits: `max_calls`, `max_tokens`, `max_dollars`; None: no budget.
 
     Raises:
-        ConfigError: If one allows nothing.
+        ConfigError: If one is not positive.
     """
     for name, limit in limits.items():
         if limit is not None and not limit > 0:

@@ -1,4 +1,4 @@
-"""The benchmark on the command line: tasks by name, their cost in advance, their report."""
+"""The benchmark on the command line: tasks by name, their cost in advance, and the report."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from mesa_llm.model.scenario import parameters_of
 from mesa_llm.text import counted, figure_text
 
 ALL = "all"
-"""Name of all tasks together."""
+"""Name that stands for all tasks."""
 
 BASELINES = (Candidate("rule", "rule"), Candidate("random", "random"))
-"""Candidates that are measured besides, at no cost: rule twins and random choice."""
+"""Candidates that are measured as well, at no cost: rule twins and random choice."""
 
 SEVERE: tuple[type[MesaLLMError], ...] = (BudgetSpent, ConfigError, NothingDecided, MesaLLMError)
-"""Errors of runs, the one that decides the exit code first."""
+"""Errors of runs; the first one that occurred decides the exit code."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Benchmark:
         return [Plan(task, one, seed) for one in candidates for task in self.tasks for seed in self.seeds]
 
     def report(self, runs: Sequence[Run], seconds: float) -> Report | Cross:
-        """Return the report of runs that took so many seconds."""
+        """Return the report on runs, which took this many seconds."""
         return report_of(self.tasks, self.candidates, runs, self.written, seconds)
 
     def page(self, report: Any) -> str:
@@ -86,10 +86,10 @@ class Benchmark:
 
 @dataclass(frozen=True)
 class CrossBenchmark(Benchmark):
-    """Designs × tasks; the candidates under test are one language model with each design."""
+    """Designs × tasks; the candidates are one language model with each design."""
 
     designs: Sequence[str]
-    """Names of the designs, as long as `tested`."""
+    """Names of the designs, in the order of `tested`."""
 
     file: ClassVar[str] = "cross"
 
@@ -111,7 +111,7 @@ class CrossBenchmark(Benchmark):
 
 
 def task_list() -> Iterator[str]:
-    """Describe each task in a line, and those of Shachi's ten that are missing."""
+    """Describe each task in a line, including those of Shachi's ten that are missing."""
     tasks, broken = find_tasks()
     names = [*tasks, *broken, *(name for name in SHACHI if name not in tasks and name not in broken)]
     width = max(len(name) for name in names)
@@ -125,16 +125,16 @@ def task_list() -> Iterator[str]:
 
 
 def tasks_named(
-    names: Iterable[str], given: Sequence[str], *, is_quick: bool, items: str, measures: Sequence[str] = ()
+    names: Iterable[str], assignments: Sequence[str], *, is_quick: bool, items: str, measures: Sequence[str] = ()
 ) -> list[Task]:
     """Find tasks by name, with their parameters.
 
     Args:
         names: Names of tasks, or `all`.
-        given: Parameters, as `name=value` for all tasks that have it, or as `task.name=value`.
+        assignments: Parameters, as `name=value` for all tasks that have it, or as `task.name=value`.
         is_quick: Whether to run small versions.
         items: `own` or `original`.
-        measures: Scores that designs are compared by, each as `TASK=SCORE`.
+        measures: Scores by which designs are compared, each as `TASK=SCORE`.
 
     Raises:
         ConfigError: If there is no such task, parameter or score, a value does not fit, or published items are missing.
@@ -142,15 +142,17 @@ def tasks_named(
     if items not in ("own", "original"):
         raise ConfigError(f"--items {items}: wanted own or original")
     names = list(names)
-    named = [task for name in names for task in (find_tasks()[0].values() if name == ALL else [find_task(name)])]
-    tasks = list({task.name: task for task in named}.values())
+    by_name: dict[str, Task] = {}
+    for name in names:
+        by_name |= {task.name: task for task in (find_tasks()[0].values() if name == ALL else [find_task(name)])}
+    tasks = list(by_name.values())
     tasks = [task.as_quick() if is_quick else task for task in tasks]
     tasks = [task.with_original_items() if items == "original" else task for task in tasks]
-    chosen = {task.name: list[str]() for task in tasks}
-    for pair in given:
+    own = {task.name: list[str]() for task in tasks}
+    for pair in assignments:
         for name, rest in _applications(pair, tasks):
-            chosen[name].append(rest)
-    tasks = [task.with_parameters(parameters(task.model_class, chosen[task.name], None)) for task in tasks]
+            own[name].append(rest)
+    tasks = [task.with_parameters(parameters(task.model_class, own[task.name], None)) for task in tasks]
     if items == "original" and ALL not in names:  # of all tasks, some have no published items at all
         for task in tasks:
             task.demand_by_hand()
@@ -158,7 +160,7 @@ def tasks_named(
 
 
 def _applications(pair: str, tasks: Sequence[Task]) -> list[tuple[str, str]]:
-    """Return the tasks that a parameter applies to, each with the parameter without the task's name."""
+    """Return the names of the tasks that an assignment applies to, each with the assignment less the task's name."""
     name = pair.partition("=")[0].strip().replace("-", "_")
     task_name, dot, _ = name.partition(".")
     if dot:
@@ -174,33 +176,33 @@ def _applications(pair: str, tasks: Sequence[Task]) -> list[tuple[str, str]]:
 
 
 def _measured_by(tasks: Sequence[Task], typed: Sequence[str]) -> list[Task]:
-    """Return the tasks, with the scores as measures that were typed."""
-    chosen: dict[str, str] = {}
+    """Return the tasks, with the measures that were typed as `TASK=SCORE`."""
+    measures: dict[str, str] = {}
     for pair in typed:
         name, _, score = (part.strip() for part in pair.partition("="))
-        found = [task.name for task in tasks if task.name == name.replace("-", "_")]
-        if not found or not score:
+        name = name.replace("-", "_")
+        if name not in {task.name for task in tasks} or not score:
             raise ConfigError(f"--measure {pair}: wanted TASK=SCORE, for {', '.join(task.name for task in tasks)}")
-        chosen[found[0]] = score
-    for task in (task for task in tasks if task.name in chosen):
+        measures[name] = score
+    for task in (task for task in tasks if task.name in measures):
         names = _scores_by_rule(task)
-        if chosen[task.name] not in names:
+        if measures[task.name] not in names:
             raise ConfigError(
-                f"--measure {task.name}={chosen[task.name]}: {task.name} has no such score; it has {', '.join(names)}"
+                f"--measure {task.name}={measures[task.name]}: {task.name} has no such score; it has {', '.join(names)}"
             )
-    return [task.measured_by(chosen[task.name]) if task.name in chosen else task for task in tasks]
+    return [task.measured_by(measures[task.name]) if task.name in measures else task for task in tasks]
 
 
 def _scores_by_rule(task: Task) -> list[str]:
-    """Return the names of the scores that a run by rule has; nothing is sent, to a judge neither."""
-    made: list[LLMModel] = []
+    """Return the names of the scores that a run by rule has; nothing is sent, not even to a judge."""
+    models: list[LLMModel] = []
 
     def make(**options: Any) -> LLMModel:
-        made.append(task.make(**options))
-        return made[0]
+        models.append(task.make(**options))
+        return models[0]
 
     rehearse(make, task.max_steps, **{**task.setting, "llm": "rule", "rng": 1})
-    return list(task.score(made[0]))
+    return list(task.score(models[0]))
 
 
 def _parameter_names(task: Task) -> set[str]:
@@ -220,14 +222,14 @@ def candidate_of(llm: str, typed: Sequence[str]) -> Candidate:
 
 
 def designs_of_cross(typed: Sequence[str], ablate: str | None) -> dict[str, AgentDesign | None]:
-    """Return the designs of a cross: those that were typed, and one that is taken apart.
+    """Return the designs of a cross: those that were typed, and the ablations of one design.
 
     Args:
-        typed: Names and files, with commas between them; none: the four original designs, unless one is taken apart.
-        ablate: Name or file of the design that is taken apart; None: none is.
+        typed: Names and files, with commas between them; none: the four original designs, unless one is ablated.
+        ablate: Name or file of the design to ablate; None: none.
 
     Raises:
-        ConfigError: If one cannot be found, or two have one name.
+        ConfigError: If one cannot be found, or two have the same name.
     """
     if ablate is None:
         return designs_in(typed) if typed else dict(ORIGINAL_DESIGNS)
@@ -239,7 +241,7 @@ def designs_of_cross(typed: Sequence[str], ablate: str | None) -> dict[str, Agen
 
 
 def print_cost(benchmark: Benchmark, *, as_json: bool, say: Say) -> dict[str, Any]:
-    """Print the cost of a benchmark in advance, without sending a request.
+    """Print the expected cost of a benchmark, without sending a request.
 
     Args:
         benchmark: The benchmark.
@@ -247,7 +249,7 @@ def print_cost(benchmark: Benchmark, *, as_json: bool, say: Say) -> dict[str, An
         say: Prints a line.
 
     Returns:
-        What `--json` prints: the costs by task, and their sum.
+        The figures of `--json`: costs by task, and their sum.
     """
     plans = benchmark.plans(benchmark.candidates)
     costs, unpriced = rehearse_plans(plans, benchmark.access, **benchmark.options)
@@ -279,34 +281,34 @@ def run_benchmark(benchmark: Benchmark, folder: Path, *, as_json: bool, say: Say
         say: Prints a line.
 
     Raises:
-        ConfigError: If a task's parameters cannot be; nothing has been asked then.
+        ConfigError: If a task's parameters are invalid; no request has been sent then.
         MesaLLMError: If a run produced nothing; the report holds the others.
     """
-    begun = clock.perf_counter()
+    start_s = clock.perf_counter()
     plans = benchmark.plans(benchmark.candidates)
     runs = Runs(plans, access=benchmark.access, folder=folder, **benchmark.options)
     runs.check()
     bar = tqdm(total=len(runs.plans), unit="run", disable=as_json or None, dynamic_ncols=True)
-    over: list[Run] = []
+    finished: list[Run] = []
 
     def on_run(run: Run) -> None:
-        over.append(run)
-        used = usage_of(over)
-        bar.set_postfix_str(f"{used.calls} replies, {used.tokens} tokens, ${used.dollars:.4f}", refresh=False)
+        finished.append(run)
+        usage = usage_of(finished)
+        bar.set_postfix_str(f"{usage.calls} replies, {usage.tokens} tokens, ${usage.dollars:.4f}", refresh=False)
         bar.update()
 
     try:
         runs.run(on_run)
     finally:
         bar.close()
-        report = benchmark.report(runs.done, clock.perf_counter() - begun)
+        report = benchmark.report(runs.done, clock.perf_counter() - start_s)
         _write(benchmark, report, folder, as_json=as_json, say=say)
     _demand_results(runs.done)
     return report
 
 
 def _write(benchmark: Benchmark, report: Report | Cross, folder: Path, *, as_json: bool, say: Say) -> None:
-    """Write the report: as files, and in words or as JSON.
+    """Write the report to files, and print it as text or JSON.
 
     Raises:
         ConfigError: If a file cannot be written.
@@ -321,11 +323,11 @@ def _write(benchmark: Benchmark, report: Report | Cross, folder: Path, *, as_jso
     if as_json:
         say(figures)
         return
-    used = report.usage
+    usage = report.usage
     say(report.text())
     say(
-        f"\n{counted(len(report.runs), 'run')}, {counted(used.calls, 'live reply', 'live replies')}, "
-        f"{used.replayed} from run logs, {used.tokens} tokens, ${used.dollars:.4f}, {figure_text(report.seconds)} s"
+        f"\n{counted(len(report.runs), 'run')}, {counted(usage.calls, 'live reply', 'live replies')}, "
+        f"{usage.replayed} from run logs, {usage.tokens} tokens, ${usage.dollars:.4f}, {figure_text(report.seconds)} s"
     )
     say(f"page: {page} (also {benchmark.file}.json, and a run log of each run; the same command goes on)")
 
@@ -334,7 +336,7 @@ def _demand_results(runs: Sequence[Run]) -> None:
     """Check that every run produced something.
 
     Raises:
-        MesaLLMError: If one did not: the most severe of their errors.
+        MesaLLMError: If one did not: the most severe error of all.
     """
     failed = [(run, run.error) for run in runs if run.error is not None]
     if not failed:

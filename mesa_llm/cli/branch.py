@@ -1,4 +1,4 @@
-"""Branches a recorded run for the command line, and compares the two."""
+"""Branches of recorded runs on the command line, compared with their parents."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ PAIRS = ("seed", "step", "measure", "parent", "branch")
 
 @dataclass(frozen=True)
 class Fork:
-    """Where a run is branched, and what is changed there, as typed."""
+    """The step at which a run is branched and the change made there, as typed."""
 
     at: int
     """Last step that is the parent's."""
@@ -64,10 +64,10 @@ class Fork:
     """Run log of the branch."""
 
     def change(self, recording: Recording) -> dict[str, Any]:
-        """Return what `branch` takes of it as a change of a recorded run.
+        """Return the change as arguments of `branch`.
 
         Raises:
-            ConfigError: If a value or an intervention is none.
+            ConfigError: If a value or an intervention cannot be read.
         """
         return {
             "inject": [intervention_in(text) for text in self.inject],
@@ -93,20 +93,20 @@ def run_branch(
 
     Args:
         file: Run log of the parent.
-        fork: Where, and what is changed.
+        fork: The step and the change.
         steps: Number of steps after the fork; None: up to the parent's last.
         options: Options of the model.
         csv: File for the comparison; None: none.
-        trust: Import what the log names, even if it belongs to no listed model.
-        as_json: Print one line of JSON and nothing else.
-        say: Where words go.
+        trust: Whether to import what the log names even if it belongs to no listed model.
+        as_json: Whether to print one line of JSON, and nothing else.
+        say: Prints a line.
 
     Returns:
-        What `--json` prints: that of `run`, with `at`, `parent`, `copied` (replies from the parent's log) and `series`
-        (measure → steps, and the values of parent, branch and their difference).
+        The figures of `--json`: those of `run`, with `at`, `parent`, `copied` (replies from the parent's log) and
+        `series` (measure → steps, and the values of parent, branch and their difference).
 
     Raises:
-        ConfigError: If the run cannot be branched there, or changed like that.
+        ConfigError: If the run cannot be branched there, or the change cannot be made.
     """
     recording = recording_of(file, trust=trust)
     forked_run = branch(file, fork.at, log=fork.log, **fork.change(recording), **set_options(**options))
@@ -146,36 +146,36 @@ def run_branches(
 
     Args:
         file: Run log of the first parent.
-        fork: Where, and what is changed.
+        fork: The step and the change.
         steps: Number of steps after the fork; None: up to the parent's last.
         seeds: Number of pairs.
         options: Access of all runs together.
         moved: Whether the parent's endpoint has moved.
         csv: File for the comparison of every step; None: none.
-        trust: Import what the log names, even if it belongs to no listed model.
-        as_json: Print one line of JSON and nothing else.
-        say: Where words go.
+        trust: Whether to import what the log names even if it belongs to no listed model.
+        as_json: Whether to print one line of JSON, and nothing else.
+        say: Prints a line.
 
     Returns:
-        What `--json` prints: `at`, `parent`, `seeds`, `step` (the last that all have), and `paired` (measure → means of
-        parents and branches, and the comparison of the pairs).
+        The figures of `--json`: `at`, `parent`, `seeds`, `step` (the last that all have), and `paired` (measure → means
+        of parents and branches, and the comparison of the pairs).
 
     Raises:
-        ConfigError: If a run cannot be branched there, or changed like that.
+        ConfigError: If a run cannot be branched there, or the change cannot be made.
     """
     change = fork.change(recording_of(file, trust=trust))
     with closing(Access(**set_options(**options))) as access:
         how = {"access": access, "moved": moved}
         table = branch_seeds(file, fork.at, seeds, steps=steps, log=fork.log, options=how, **change)
     step, paired = paired_differences(table)
-    made = sorted({int(seed) for seed in table["seed"]})
-    figures: dict[str, Any] = {"at": fork.at, "parent": str(file), "seeds": made, "step": step}
+    all_seeds = sorted({int(seed) for seed in table["seed"]})
+    figures: dict[str, Any] = {"at": fork.at, "parent": str(file), "seeds": all_seeds, "step": step}
     figures |= {"paired": {name: asdict(one) for name, one in paired.items()}}
     _write(csv, table)
     if as_json:
         say(json.dumps(figures))
         return figures
-    say(f"{counted(seeds, 'pair')} of runs with the seeds {made[0]} to {made[-1]}, step {step}:")
+    say(f"{counted(seeds, 'pair')} of runs with the seeds {all_seeds[0]} to {all_seeds[-1]}, step {step}:")
     rows = [[name, *one.texts] for name, one in paired.items()]
     for line in text_table(("measure", "parents", "branches", "difference [95 %]", "p"), rows):
         say(line)
@@ -195,7 +195,7 @@ class Paired:
     """Mean of the branches."""
 
     comparison: Comparison
-    """Branches less parents, in pairs."""
+    """Branches minus parents, in pairs."""
 
     @property
     def texts(self) -> list[str]:
@@ -208,10 +208,10 @@ def paired_differences(table: pd.DataFrame) -> tuple[int, dict[str, Paired]]:
     """Compare the pairs of runs in the last step that all of them have.
 
     Args:
-        table: As `branch_seeds` returns it.
+        table: The table of `branch_seeds`.
 
     Returns:
-        The step, and measure → comparison; without the figures of what was asked.
+        The step, and measure → comparison, without usage.
 
     Raises:
         ConfigError: If there is no such step.
@@ -223,17 +223,17 @@ def paired_differences(table: pd.DataFrame) -> tuple[int, dict[str, Paired]]:
     steps = [step for step, measures in both.items() if {seed for own in measures.values() for seed in own} == seeds]
     if not steps:
         raise ConfigError("the runs and their branches have no step in common in which anything was measured")
-    found: dict[str, Paired] = {}
+    by_measure: dict[str, Paired] = {}
     for name, pairs in both[max(steps)].items():
         parents, branches = zip(*pairs.values(), strict=True)
         comparison = compare(branches, parents)
         if comparison is not None and name not in USAGE:
-            found[name] = Paired(fmean(parents), fmean(branches), comparison)
-    return max(steps), found
+            by_measure[name] = Paired(fmean(parents), fmean(branches), comparison)
+    return max(steps), by_measure
 
 
 def values_of(recording: Recording, assignments: Sequence[str]) -> dict[str, Any]:
-    """Turn `name=value` strings into new values: of the type of the parameter of that name, else as JSON or text."""
+    """Convert `name=value` strings: to the type of the parameter of that name, else from JSON, else as texts."""
     kind = class_named(recording.model, LLMModel)
     own = {parameter.name for parameter in parameters_of(kind)}
     values: dict[str, Any] = {}
@@ -252,7 +252,7 @@ def values_of(recording: Recording, assignments: Sequence[str]) -> dict[str, Any
 
 
 def columns_of(comparison: pd.DataFrame) -> dict[str, dict[str, list[Any]]]:
-    """Write a comparison as JSON values: measure → `step`, `parent`, `branch`, `difference`; null where none is."""
+    """Return a comparison as JSON values: measure → `step`, `parent`, `branch`, `difference`; null if missing."""
     table = comparison.astype(object).where(comparison.notna(), None)
     return {
         str(measure): {name: rows[name].tolist() for name in ("step", "parent", "branch", "difference")}
@@ -261,7 +261,7 @@ def columns_of(comparison: pd.DataFrame) -> dict[str, dict[str, list[Any]]]:
 
 
 def table_of(forked_run: Branch) -> Iterator[str]:
-    """Write what both have measured in the last step that both have."""
+    """Write the measures of both in the last step that both have."""
     comparison = forked_run.compare().dropna()
     if comparison.empty:
         yield "parent and branch have no step in common in which anything was measured"

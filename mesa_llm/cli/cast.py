@@ -1,4 +1,4 @@
-"""Makes a cast and markets from a text for the command line."""
+"""A cast and markets from a text, on the command line."""
 
 from __future__ import annotations
 
@@ -29,27 +29,27 @@ def make_cast(
     say: Say,
     warn: Say,
 ) -> dict[str, Any]:
-    """Read a text, and write whom it names and what could be bet on.
+    """Read a text, and write down whom it names and what could be bet on.
 
     Args:
         file: The text, in UTF-8.
-        llm: Who is asked; `rule`: the words with a capital, and the questions of the text.
-        n: Maximum number of characters.
+        llm: Language model to ask; `rule`: the capitalised words and the questions of the text.
+        n: Maximum number of characters of the cast.
         out: File of the cast, a population as `--users` and `users=` take it.
         goal: Question that they have a say or a stake in; empty: none.
         n_markets: Maximum number of questions.
         markets: File of the questions, as the model `market` takes them; None: none are made.
         options: Options of the run that asks: its log, budgets, address.
-        as_json: Print one line of JSON and nothing else.
-        say: Where words go.
-        warn: Where it goes that a language model gave no usable reply, so that the rule stepped in.
+        as_json: Whether to print one line of JSON, and nothing else.
+        say: Prints a line.
+        warn: Prints a warning that a language model gave no usable reply, so that the rule stepped in.
 
     Returns:
-        `cast`, `markets` (what the files hold) and `by` (who found them).
+        `cast` and `markets` (the contents of the files), and `by` (who found them).
 
     Raises:
-        ConfigError: If the text cannot be read, holds nobody, or a file cannot be written; of one that is no `.json`,
-            or in no folder, before anybody is asked.
+        ConfigError: If the text cannot be read, names nobody, or a file cannot be written; a wrong ending or a missing
+            folder is reported before anything is asked.
     """
     try:
         text = file.read_text(encoding="utf-8-sig")
@@ -74,14 +74,14 @@ def make_cast(
         {"name": one.name, "type": character.type, "username": one.username, "bio": one.bio, "persona": one.persona}
         for one, character in zip(personas_of(characters), characters, strict=True)
     ]
-    found = {"cast": people, "markets": [bet.model_dump() for bet in bets], "by": "rule" if failure else llm}
+    contents = {"cast": people, "markets": [bet.model_dump() for bet in bets], "by": "rule" if failure else llm}
     _write(out, people)
-    say(json.dumps(found)) if as_json else say(f"{counted(len(people), 'character')}: {out}")
+    say(json.dumps(contents) if as_json else f"{counted(len(people), 'character')}: {out}")
     if markets is not None:
-        _write(markets, found["markets"])
+        _write(markets, contents["markets"])
         if not as_json:
             say(f"{counted(len(bets), 'question')}: {markets}")
-    return found
+    return contents
 
 
 def _write(file: Path, rows: Any) -> None:

@@ -1,4 +1,4 @@
-"""What every command shares: how it is declared, what it says, how it ends."""
+"""What all commands share: declaration, output and exit codes."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from mesa_llm.model.registry import ModelEntry
 
 Say = Callable[[str], None]
-"""Where the lines of a command go."""
+"""Prints a line."""
 
 _USAGE_ERROR = cast("type[Exception]", typer.BadParameter.__base__)
 """click's UsageError, wherever this version of typer keeps it."""
 
 
 class _Commands(TyperGroup):
-    """The commands; a word that is no command or option, or has a wrong value, is answered in one line."""
+    """The commands; unknown commands and options, and wrong values, are reported in one line."""
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command that was typed."""
@@ -57,14 +57,14 @@ DIFFERENT, BAD_INPUT, SPENT, NOTHING_DECIDED, INTERRUPTED = 1, 2, 3, 4, 130
 """Exit codes besides 0."""
 
 _HAS_SPOKEN: ContextVar[bool] = ContextVar("mesa_llm_has_spoken", default=False)
-"""Whether the command that runs has printed anything on stdout."""
+"""Whether the current command has printed anything on stdout."""
 
 
 def exits(command: Callable[..., None]) -> Callable[..., None]:
-    """Turn what a person should read into one line on stderr and an exit code.
+    """Turn errors meant for a person into one line on stderr and an exit code.
 
-    With `--json`, a command that is interrupted before it has printed its object prints one that says so, and where
-    what is complete lies.
+    With `--json`, a command that is interrupted before it has printed its object prints one that says so, and that
+    names the log or folder with what is complete.
     """
 
     @wraps(command)
@@ -83,10 +83,10 @@ def exits(command: Callable[..., None]) -> Callable[..., None]:
             say(f"mesa-llm: {error}", err=True)
             raise typer.Exit(NOTHING_DECIDED) from None
         except KeyboardInterrupt:
-            kept = next((name for name in ("log", "out") if (path := kwargs.get(name)) and Path(path).exists()), None)
+            option = next((name for name in ("log", "out") if (path := kwargs.get(name)) and Path(path).exists()), None)
             if kwargs.get("as_json") and not _HAS_SPOKEN.get():
-                say(json.dumps({"interrupted": True, **({} if kept is None else {kept: str(kwargs[kept])})}))
-            goes_on = f"; the same command goes on from here, with the same --{kept}" if kept else ""
+                say(json.dumps({"interrupted": True, **({} if option is None else {option: str(kwargs[option])})}))
+            goes_on = f"; the same command goes on from here, with the same --{option}" if option else ""
             say(f"mesa-llm: interrupted{goes_on}", err=True)
             raise typer.Exit(INTERRUPTED) from None
         except MesaLLMError as error:
@@ -110,14 +110,14 @@ def _terminable() -> Generator[None]:
 
 
 def say(text: str, *, err: bool = False) -> None:
-    """Print a line; what a terminal would take for a command of its own is made visible."""
+    """Print a line; control characters are made visible."""
     if not err:
         _HAS_SPOKEN.set(True)
     typer.echo(printable(text), err=err)
 
 
 def warn(text: str) -> None:
-    """Print a line about what is wrong, on stderr."""
+    """Print a warning on stderr."""
     say(f"mesa-llm: {text}", err=True)
 
 

@@ -1,4 +1,4 @@
-"""Cost of a run in advance, on the command line."""
+"""Expected cost of a run, on the command line."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def print_rehearsal(
     """Print what a run would cost, without sending a request.
 
     Args:
-        name: What the model is called.
+        name: Name of the model.
         kind: The model's class.
         arguments: Arguments of the run.
         steps: Maximum number of steps; None: until the model ends by itself.
-        interventions: Steps, and what is done to the run before them.
+        interventions: Pairs of a step and an intervention before it.
         as_json: Whether to print one line of JSON, and nothing else.
         say: Prints a line.
     """
@@ -43,27 +43,26 @@ def print_rehearsal(
             model.interventions.schedule(step, intervention)
         return model
 
-    found = rehearse(make, steps, **arguments)
+    rehearsal = rehearse(make, steps, **arguments)
     if as_json:
-        say(json.dumps({"model": name, "dry_run": True, **found.to_json(), "note": CAVEAT}))
+        say(json.dumps({"model": name, "dry_run": True, **rehearsal.to_json(), "note": CAVEAT}))
         return
-    say(f"{name}: {counted(found.decisions, 'decision')} in {counted(found.steps, 'step')}")
-    if not found.total.requests:
+    say(f"{name}: {counted(rehearsal.decisions, 'decision')} in {counted(rehearsal.steps, 'step')}")
+    if not rehearsal.total.requests:
         say("No language model is asked: this run costs nothing.")
         return
-    rows = [(purpose, cost) for purpose, cost in found.by_purpose.items()]
-    for line in cost_table(("purpose",), [*rows, ("together", found.total)]):
+    for line in cost_table(("purpose",), [*rehearsal.by_purpose.items(), ("together", rehearsal.total)]):
         say(line)
-    for line in _remarks(found, arguments):
+    for line in _remarks(rehearsal, arguments):
         say(line)
 
 
-def _remarks(found: Rehearsal, arguments: Mapping[str, Any]) -> Iterable[str]:
-    """Write what is to be known of the figures: what they leave out, and which budgets are less."""
+def _remarks(rehearsal: Rehearsal, arguments: Mapping[str, Any]) -> Iterable[str]:
+    """Write remarks on the figures: what they leave out, and which budgets they exceed."""
     yield f"\n{CAVEAT}"
-    if found.unpriced:
-        yield f"litellm has no price for {', '.join(found.unpriced)}."
-    total = found.total
+    if rehearsal.unpriced:
+        yield f"litellm has no price for {', '.join(rehearsal.unpriced)}."
+    total = rehearsal.total
     needs = {
         "max_calls": total.requests,
         "max_tokens": total.prompt_tokens + total.reply_tokens,
@@ -76,11 +75,11 @@ def _remarks(found: Rehearsal, arguments: Mapping[str, Any]) -> Iterable[str]:
 
 
 def cost_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> list[str]:
-    """Write costs as a table, a line each.
+    """Write costs as the lines of a table.
 
     Args:
         columns: Names of the columns before the cost.
-        rows: Values of these columns, and last the cost.
+        rows: Values of these columns, followed by the cost.
     """
     return table([*columns, *COLUMNS], [[*map(str, row[:-1]), *_cells(row[-1])] for row in rows])
 

@@ -1,4 +1,4 @@
-"""Commands that make many runs, or another run of one: bench, sweep, branch, tournament."""
+"""Commands that make several runs, or another version of one: bench, sweep, branch, tournament."""
 
 from __future__ import annotations
 
@@ -115,25 +115,18 @@ def bench(
     limits: dict[str, Any] = {**spend, "concurrency": concurrency, "requests_per_min": requests_per_min}
     options: dict[str, Any] = set_options(reasoning=reasoning, reply_tokens=reply_tokens, parser=parser)
     written = {"tasks": tasks, "cross": cross, "llm": llm, "design": design, "ablate": ablate, "items": items}
-    written |= {
-        "quick": quick,
-        "set": set_,
-        "repeats": repeats,
-        "rng": rng,
-        **set_options(api_base=api_base),
-        **options,
-    }
-    written |= {"measure": measure} if measure else {}
+    written |= {"quick": quick, "set": set_, "repeats": repeats, "rng": rng, **set_options(api_base=api_base)}
+    written |= options | ({"measure": measure} if measure else {})
     options |= {"retry_failures": retry_failures, "ask_again": ask_again, "moved": moved}
-    found = tasks_named(tasks or ORIGINAL_DESIGNS, set_ or [], is_quick=quick, items=items, measures=measure or [])
+    chosen = tasks_named(tasks or ORIGINAL_DESIGNS, set_ or [], is_quick=quick, items=items, measures=measure or [])
     seeds = range(rng, rng + repeats)
     with closing(Access(api_base=api_base, **limits)) as access:
         if is_cross:
             by_design = candidates_of(llm, designs_of_cross(design or [], ablate))
             tested = list(by_design.values())
-            benchmark = CrossBenchmark(found, tested, seeds, access, options, written, list(by_design))
+            benchmark = CrossBenchmark(chosen, tested, seeds, access, options, written, list(by_design))
         else:
-            benchmark = Benchmark(found, [candidate_of(llm, design or [])], seeds, access, options, written)
+            benchmark = Benchmark(chosen, [candidate_of(llm, design or [])], seeds, access, options, written)
         if dry_run:
             print_cost(benchmark, as_json=as_json, say=say)
         else:

@@ -1,4 +1,4 @@
-"""Looks into run logs, and into what is installed."""
+"""Contents of run logs, and of the installation, as text."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ PROVIDER_KEYS = {
     "Azure": "AZURE_API_KEY",
     "own endpoint": "MESA_LLM_API_KEY",
 }
-"""Environment variables that hold providers' keys; only their names are ever shown."""
+"""Environment variables for the keys of providers; only their names are ever shown."""
 
 PAGE = 500
-"""Number of rows that are written at once."""
+"""Number of rows that are formatted at once."""
 
 CELL = 60
 """Maximum number of characters of a cell in a terminal."""
 
 EXCERPT = 400
-"""Maximum number of characters of a text in a block, unless all of it is wanted."""
+"""Maximum number of characters of a text in a block, except with `--full`."""
 
 HIDDEN_COLUMNS = frozenset({"key", "keys", "parameters", "options"})
-"""Columns that are for machines: `--csv` has them."""
+"""Columns for machines, which only `--csv` shows."""
 
 _USAGE_COLUMNS = ("calls", "failed", "prompt_tokens", "reply_tokens", "dollars", "mean_latency_s")
 
@@ -56,11 +56,11 @@ def tables(file: Path, sections: Sequence[str], agent: int | None, *, csv: bool,
         file: The run log.
         sections: Names of tables, or `usage`; empty: the manifest.
         agent: Only rows of this agent.
-        csv: As comma-separated values, whole; else calls and decisions as a block each, other rows on one line.
-        full: Blocks show prompts and replies whole.
+        csv: Whether to write whole comma-separated values; else calls and decisions become blocks, other rows lines.
+        full: Whether blocks show prompts and replies whole.
 
     Raises:
-        ConfigError: If the file is no run log, is damaged, or knows no such agent.
+        ConfigError: If the file is no run log, is damaged, or has no such agent.
     """
     log = RunLog(file, "read")
     try:
@@ -86,7 +86,7 @@ def tables(file: Path, sections: Sequence[str], agent: int | None, *, csv: bool,
 
 
 def _as_csv(names: Sequence[str], rows: Iterator[Sequence[Any]]) -> Iterator[str]:
-    """Write rows as comma-separated values; no spreadsheet takes a text for a formula."""
+    """Write rows as comma-separated values that no spreadsheet takes for formulas."""
     for chunk in chain([[names]], batched(rows, PAGE)):
         lines = io.StringIO()
         writer = csv_module.writer(lines, lineterminator="\n")
@@ -133,7 +133,7 @@ def _in_blocks(log: RunLog, name: str, rows: Iterator[Sequence[Any]], *, full: b
 
 
 def _decision_block(log: RunLog, row: Row, full: bool) -> Iterator[str]:
-    """Describe a decision: what was decided and why, what came of it, and, in full, what it was asked."""
+    """Describe a decision: what was decided and why, its outcomes, and, in full, the prompts behind it."""
     label = f", {row['label']}" if row["label"] else ""
     yield f"step {row['time']}, agent {row['agent']}{label}, by {row['by']}"
     if row["kind"] is not None:
@@ -161,7 +161,7 @@ def _decided(decision: Any, full: bool) -> Iterator[str]:
             for action, arguments in actions:
                 yield f"{action}({_excerpt(_arguments(arguments), full)})"
             if answer is not None or not actions:
-                yield f"answer: {_excerpt(_written(answer), full)}"
+                yield f"answer: {_excerpt(_as_json(answer), full)}"
         case other:
             yield f"decision: {_excerpt(other, full)}"
 
@@ -177,7 +177,7 @@ def _call_block(log: RunLog, row: Row, full: bool) -> Iterator[str]:
 
 
 def _exchange(call: Row, full: bool) -> Iterator[str]:
-    """Write the prompt and the reply of a call; not in full, the end of the last message alone."""
+    """Write the prompt and the reply of a call; unless in full, only the end of the last message."""
     messages = _read(call["prompt"])
     if not isinstance(messages, list) or not all(isinstance(message, dict) for message in messages):
         yield f"prompt: {_excerpt(messages, full)}"
@@ -187,8 +187,8 @@ def _exchange(call: Row, full: bool) -> Iterator[str]:
             yield f"({counted(n_before, 'message')} before; --full shows them)"
         for message in messages if full else messages[-1:]:
             yield f"[{message.get('role')}]\n{_ending(str(message.get('content')), full)}"
-            for wanted in message.get("tool_calls") or ():
-                yield f"    called {_written(wanted)}"
+            for tool_call in message.get("tool_calls") or ():
+                yield f"    called {_as_json(tool_call)}"
     if full:
         yield f"[offered]\n{call['parameters']}"
         if call["options"] != "{}":
@@ -209,12 +209,12 @@ def _reply(call: Row, full: bool) -> Iterator[str]:
         yield f"reasoning: {_excerpt(reply['reasoning'], full)}"
     if reply.get("text") or not reply.get("tool_calls"):
         yield f"reply: {_excerpt(reply.get('text'), full)}"
-    for wanted in reply.get("tool_calls") or ():
-        match wanted:
+    for tool_call in reply.get("tool_calls") or ():
+        match tool_call:
             case [name, arguments, *_]:
                 yield f"reply: {name}({_excerpt(_arguments(arguments), full)})"
             case _:
-                yield f"reply: {_excerpt(wanted, full)}"
+                yield f"reply: {_excerpt(tool_call, full)}"
 
 
 _BLOCKS: dict[str, Callable[[RunLog, Row, bool], Iterator[str]]] = {
@@ -224,35 +224,35 @@ _BLOCKS: dict[str, Callable[[RunLog, Row, bool], Iterator[str]]] = {
 
 
 def _read(text: Any, read: Callable[[str], Any] = loaded) -> Any:
-    """Read JSON that a log holds; what is none, as in a damaged log, is shown as it stands."""
+    """Read JSON that a log holds; anything else, as in a damaged log, is returned unchanged."""
     try:
         return read(text) if isinstance(text, str) else text
     except (ValueError, RecursionError):
         return text
 
 
-def _written(value: Any) -> str:
+def _as_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
 def _arguments(arguments: Any) -> str:
     if not isinstance(arguments, dict):
-        return _written(arguments)
-    return ", ".join(f"{name}={_written(value)}" for name, value in arguments.items())
+        return _as_json(arguments)
+    return ", ".join(f"{name}={_as_json(value)}" for name, value in arguments.items())
 
 
 def _excerpt(value: Any, full: bool) -> str:
-    text = value if isinstance(value, str) else _written(value)
+    text = value if isinstance(value, str) else _as_json(value)
     return text if full else clip(text, EXCERPT)
 
 
 def _ending(text: str, full: bool) -> str:
-    """Cut the beginning of a prompt, as what is new stands at its end."""
+    """Cut the beginning of a prompt, as the news is at its end."""
     return text if full or len(text) <= EXCERPT else f"…{text[-EXCERPT:]}"
 
 
 def salvaged(file: Path, copy: Path) -> Iterator[str]:
-    """Read what can be read of a damaged log into a new file, and write a line about each table.
+    """Copy what can be read of a damaged log into a new file, and write a line about each table.
 
     Args:
         file: The damaged run log.
@@ -293,6 +293,6 @@ def _embedded() -> str:
     start = clock.perf_counter()
     try:
         reply = submit(LocalLLM().reply(request)).result(timeout=300)
-    except (ConfigError, MesaLLMError) as error:
+    except MesaLLMError as error:
         return f"embedded model: does not answer: {error}"
     return f"embedded model: answers in {clock.perf_counter() - start:.1f} s: {reply.text.strip()[:60]!r}"

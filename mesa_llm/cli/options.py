@@ -1,4 +1,4 @@
-"""Options that several commands take."""
+"""Options of several commands."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 DEFAULT_STEPS = 10
-"""Steps of a run, unless something else is asked for."""
+"""Default number of steps of a run."""
 
 DESIGN_NAMES = (
     "JSON file with an AgentDesign, whose functions are imported; own; a strategy (plan, react, vote, vote:9); or the "

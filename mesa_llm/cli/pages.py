@@ -144,7 +144,7 @@ def _numbers(text: str) -> list[int]:
 
 
 def _shared_access(max_calls: int | None, max_tokens: int | None, max_dollars: float | None) -> Access | None:
-    """Return what all pages of a server share if they have a budget; None if each model has its own."""
+    """Return one access for all pages of a server, if they have a budget; None: each model has its own."""
     from mesa_llm.cli.arguments import budget
     from mesa_llm.engine.access import Access
 

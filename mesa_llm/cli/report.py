@@ -1,4 +1,4 @@
-"""Writes what came of recorded runs for the command line: tables, graphs, reports."""
+"""Tables, graphs and reports of recorded runs, on the command line."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ def export_run(file: Path, folder: Path, *, trust: bool, as_json: bool, say: Say
 
     Args:
         file: The run log.
-        folder: Where the files go.
-        trust: Import what the log names, even if it belongs to no listed model.
-        as_json: Print one line of JSON and nothing else.
-        say: Where words go.
+        folder: Folder for the files.
+        trust: Whether to import what the log names even if it belongs to no listed model.
+        as_json: Whether to print one line of JSON, and nothing else.
+        say: Prints a line.
 
     Returns:
         File → number of its rows, or of the edges of a graph.
@@ -33,15 +33,15 @@ def export_run(file: Path, folder: Path, *, trust: bool, as_json: bool, say: Say
         ConfigError: If the run cannot be replayed, or the folder not written.
     """
     with closing(recording_of(file, trust=trust).replayed()) as model:
-        written = export(model, folder)
+        counts = export(model, folder)
     if as_json:
-        say(json.dumps({"out": str(folder), "files": written}))
-        return written
-    width = max(map(len, written), default=0)
-    for name, count in written.items():
+        say(json.dumps({"out": str(folder), "files": counts}))
+        return counts
+    width = max(map(len, counts), default=0)
+    for name, count in counts.items():
         say(f"{name:<{width}}  {count} {'edges' if name.endswith('.graphml') else 'rows'}")
     say(f"in {folder}")
-    return written
+    return counts
 
 
 def report_run(
@@ -60,15 +60,14 @@ def report_run(
 
     Args:
         file: The run log, which is not written.
-        llm: Who writes: `rule`, or a language model.
-        out: File for it, `.md` or `.html`; None: it is printed.
-        log: Run log of what a language model is asked and replies; None: `report-` and the name of the run log, beside
-            it.
+        llm: Author: `rule`, or a language model.
+        out: File for the report, `.md` or `.html`; None: it is printed.
+        log: Run log for the language model's request and reply; None: `report-` and the name of the run log, beside it.
         days: Number of days that the run stands for; None: its story counts in steps.
         options: Options of the model, such as budgets.
-        trust: Import what the log names, even if it belongs to no listed model.
-        as_json: Print the report as one line of JSON.
-        say: Where words go.
+        trust: Whether to import what the log names even if it belongs to no listed model.
+        as_json: Whether to print the report as one line of JSON.
+        say: Prints a line.
 
     Raises:
         ConfigError: If the run cannot be replayed, or the file not written.

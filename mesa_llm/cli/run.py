@@ -1,4 +1,4 @@
-"""Runs a model for the command line, with a progress bar and a report."""
+"""Runs of a model on the command line, with a progress bar and a summary."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 SHOW_S = 0.1
-"""Minimum number of seconds between two changes of the progress bar, which counts all agents that are due."""
+"""Minimum number of seconds between two changes of the progress bar: each change counts all agents that are due."""
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
@@ -67,12 +67,12 @@ class _Progress:
         self.bar.refresh()
 
     def interrupted_by(self, say: Say, text: str) -> None:
-        """Print a line in the place of the bar, which is drawn anew below it."""
+        """Print a line in place of the bar, which is redrawn below it."""
         self.bar.clear()
         say(text)
 
     def show(self, usage: Usage) -> None:
-        """Show what was used."""
+        """Show decisions, failures, tokens and dollars."""
         text = f"{self.model.engine.decisions} decisions, {usage.failures} failed, {usage.tokens} tokens"
         self.bar.set_postfix_str(text + (f", ${usage.dollars:.4f}" if usage.dollars else ""), refresh=False)
         self.bar.update(0)
@@ -95,20 +95,20 @@ def run_model(
     """Run a model and report what happened: as text at the end, or as JSON however the run ends.
 
     Args:
-        name: What the model is called.
+        name: Name of the model.
         model: The model.
-        steps: Number of steps after which the run is over; None: when the model ends by itself.
-        as_json: Print one line of JSON, also when the run is stopped, and nothing else.
-        say: Where words go.
+        steps: Number of steps after which the run is over; None: until the model ends by itself.
+        as_json: Whether to print one line of JSON, even if the run is stopped, and nothing else.
+        say: Prints a line.
         also: Further figures for the JSON.
-        csv: File that gets what the model's DataCollector collected, one row a step; None: no file.
-        is_live: Whether this is no replay: a run in which every decision failed is then an error.
-        warn: Where a line goes as soon as more than half of a step's decisions failed; None: nowhere.
-        closes: Whether the model is closed at the end.
-        interventions: Steps, and what is done to the run before them.
+        csv: File for the rows of the model's DataCollector, one a step; None: no file.
+        is_live: Whether this is not a replay: a run in which every decision failed is then an error.
+        warn: Prints a warning as soon as more than half of a step's decisions failed; None: no warning.
+        closes: Whether to close the model at the end.
+        interventions: Pairs of a step and an intervention before it.
 
     Returns:
-        What `--json` prints: see `summary`.
+        The figures of `--json`; see `summary`.
 
     Raises:
         ConfigError: If the model has ended before its first step, the CSV file cannot be written, or an intervention
@@ -163,7 +163,7 @@ class _FailureWatch:
         return self.model.engine.decisions, self.model.usage.failures
 
     def step(self) -> None:
-        """Look at the step that is over."""
+        """Count the decisions and failures of the step that has just ended."""
         counts = self._counts()
         decisions, failures = (after - before for after, before in zip(counts, self._before, strict=True))
         self._before = counts
@@ -177,7 +177,7 @@ def _first(reasons: Sequence[str]) -> str:
 
 
 def _warning(model: Any, watch: _FailureWatch) -> str | None:
-    """Describe in a sentence that decisions failed, if more than half of those of a step or of the run did."""
+    """Return a warning if more than half of the decisions of a step or of the run failed."""
     decisions: int = model.engine.decisions
     failures: int = model.usage.failures
     if not watch.failed_steps and 2 * failures <= decisions:
@@ -210,7 +210,7 @@ def _demand_writable(csv: Path, model: Any) -> None:
     """Check before the run that its measures can be written after it.
 
     Raises:
-        ConfigError: If the model collects nothing, or there can be no such file.
+        ConfigError: If the model collects nothing, or the file cannot be created.
     """
     if model.datacollector is None:
         raise ConfigError(f"--csv: {type(model).__name__} has no DataCollector, so there is nothing to write")
@@ -236,12 +236,12 @@ def _write_csv(csv: Path, model: Any) -> None:
 
 
 def summary(name: str, model: Any, seconds: float) -> dict[str, Any]:
-    """Return the figures of a run, or of the part that is over.
+    """Return the figures of a run, or of its steps so far.
 
     Args:
-        name: What the model is called.
+        name: Name of the model.
         model: The model.
-        seconds: How long it ran.
+        seconds: Duration of the run.
 
     Returns:
         model, seed, steps, whether the model has `ended` by itself, digest, decisions, failures, calls, replayed,
@@ -264,13 +264,13 @@ def summary(name: str, model: Any, seconds: float) -> dict[str, Any]:
         "seconds": round(seconds, 3),
         "log": None if model.runlog.path is None else str(model.runlog.path),
         "results": _results(model),
-        "failures_by_purpose": {purpose: used.failures for purpose, used in by_purpose.items()},
-        "usage_by_purpose": {purpose: asdict(used) for purpose, used in by_purpose.items()},
+        "failures_by_purpose": {purpose: own.failures for purpose, own in by_purpose.items()},
+        "usage_by_purpose": {purpose: asdict(own) for purpose, own in by_purpose.items()},
     }
 
 
 def _results(model: Any) -> dict[str, Any]:
-    """Return the model's results as JSON values, in which what is infinite or no number is null."""
+    """Return the model's results as JSON values; infinities and NaN become null."""
     try:
         return json.loads(to_json(model.results(), fallback=plain, inf_nan_mode="null"))
     except Exception:  # the model's own code; a run that was stopped early may lack what it needs
@@ -320,12 +320,12 @@ def replay_run(file: Path, *, as_json: bool, say: Say, trust: bool = False) -> d
 
     Args:
         file: The run log.
-        as_json: Tell one line of JSON and nothing else.
-        say: Where words go.
-        trust: Import the classes that the log names, whatever they are; else only those of listed models.
+        as_json: Whether to print one line of JSON, and nothing else.
+        say: Prints a line.
+        trust: Whether to import what the log names even if it belongs to no listed model.
 
     Returns:
-        The same as `run_model`, and the `recorded_digest`.
+        The figures of `run_model`, and the `recorded_digest`.
 
     Raises:
         ConfigError: If the file holds no run, one whose model is not listed, or one whose model cannot be made from
@@ -345,12 +345,12 @@ def replay_run(file: Path, *, as_json: bool, say: Say, trust: bool = False) -> d
 
 
 def recording_of(file: Path, *, trust: bool = False) -> Recording:
-    """Read what a recorded run was, before anything of it is imported.
+    """Read a recorded run, before anything that it names is imported.
 
     Args:
         file: The run log.
-        trust: Import the classes that the log names, whatever they are, also from the working directory; else only
-            those of listed models.
+        trust: Whether to import what the log names even if it belongs to no listed model, or is in the working
+            directory.
 
     Raises:
         ConfigError: If the file holds no run, or one whose model is not listed.
@@ -364,7 +364,7 @@ def recording_of(file: Path, *, trust: bool = False) -> Recording:
 
 
 def listed_as(name: str) -> str:
-    """Return the name by which a model is run: that of the list, or of its class if it is not in it."""
+    """Return the name of a model class in `mesa-llm list`, or its class name if it is not listed."""
     return _name_in_list(name) or name.partition(":")[2]
 
 

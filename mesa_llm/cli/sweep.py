@@ -1,4 +1,4 @@
-"""Sweeps on the command line: values and designs from strings, a progress bar, a line of JSON."""
+"""Sweeps on the command line: values from strings, a progress bar, a line of JSON."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def print_sweep(
     folder: Path,
     **options: Any,
 ) -> None:
-    """Make a sweep, and print what came of it.
+    """Run a sweep, and print its result.
 
     Args:
         kind: The model's class.
@@ -75,7 +75,7 @@ def print_sweep(
     Raises:
         ConfigError: If it cannot be made.
         BudgetSpent: If the budget ended it.
-        KeyboardInterrupt: On Ctrl-C, after the JSON, which then holds what was made.
+        KeyboardInterrupt: On Ctrl-C, after the JSON, which then counts the finished runs.
         MesaLLMError: If runs failed; the table holds the others.
     """
     bar = tqdm(unit="run", disable=as_json or None, dynamic_ncols=True)
@@ -86,7 +86,7 @@ def print_sweep(
         bar.update()
 
     try:
-        made = sweep(kind, vary, designs=designs, folder=folder, on_run=on_run, **options)
+        result = sweep(kind, vary, designs=designs, folder=folder, on_run=on_run, **options)
     except KeyboardInterrupt:
         if as_json:
             n_failed = sum(bool(row["error"]) for row in rows)
@@ -96,15 +96,15 @@ def print_sweep(
         raise
     finally:
         bar.close()
-    figures = {"runs": made.n_runs, "done": made.n_done, "failed": made.n_failed, "tokens": made.tokens}
-    figures |= {"dollars": round(made.dollars, 6), "table": table}
+    figures = {"runs": result.n_runs, "done": result.n_done, "failed": result.n_failed, "tokens": result.tokens}
+    figures |= {"dollars": round(result.dollars, 6), "table": table}
     if as_json:
         say(json.dumps(figures))
     else:
-        cost = f", {made.tokens} tokens, ${made.dollars:.4f}" if made.tokens else ""
-        say(f"{counted(made.n_runs, 'run')}, {made.n_done} of them made now{cost}: {table}")
-    if made.error is not None:
-        raise made.error
-    if made.n_failed:
-        first = made.table.loc[made.table["error"] != "", "error"].iloc[0]
-        raise MesaLLMError(f"{counted(made.n_failed, 'run')} failed. The first one: {str(first)[:300]}")
+        cost = f", {result.tokens} tokens, ${result.dollars:.4f}" if result.tokens else ""
+        say(f"{counted(result.n_runs, 'run')}, {result.n_done} of them made now{cost}: {table}")
+    if result.error is not None:
+        raise result.error
+    if result.n_failed:
+        first = result.table.loc[result.table["error"] != "", "error"].iloc[0]
+        raise MesaLLMError(f"{counted(result.n_failed, 'run')} failed. The first one: {str(first)[:300]}")

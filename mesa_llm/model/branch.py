@@ -1,4 +1,4 @@
-"""What-if branches: a run forked from its log at a step, with a change, beside the run that it came from."""
+"""What-if branches: a recorded run forked at a step, with a change, and compared with the original."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 BRANCH = "branch"
-"""In the manifest of a branch: what it branches from, at which step, and what was changed."""
+"""Name in the manifest of a branch: what it branches from, at which step, and what was changed."""
 
 
 def branch(
@@ -44,20 +44,20 @@ def branch(
 ) -> Branch:
     """Fork a recorded run at a step, and change something.
 
-    The steps up to there are replayed from the parent's log: nobody is asked. From there on, replies to requests that
-    are equal to the parent's are the parent's; only the others are asked for. All seeds are the parent's, so that what
-    differs comes from the change. The parent's log is never written; the branch's is a run log like any other, which
-    is replayed and gone on with by itself.
+    The steps up to there are replayed from the parent's log, without asking anybody. After that, requests equal to the
+    parent's get the parent's replies, and only the others are sent. All seeds are the parent's, so that differences
+    come from the change. The parent's log is never written; the branch's is a run log like any other, which can be
+    replayed and continued by itself.
 
     Args:
-        source: The parent's run log, or a model that is between two steps, whose language models and options are used.
+        source: The parent's run log, or a model between two steps, whose language models and options are used.
         at: The last step that is the parent's; 0: none.
         inject: Interventions before the next step; see `LLMModel.inject`.
         changes: New values of variables, by name; with `at=0`, of any parameter of the model.
         llm: What agents think with from there on; None: as in the parent.
         design: Design that agents are given from there on, besides what they have; None: none.
-        keeps_later: Whether what was done to the parent from outside after that step is done to the branch, too.
-        log: File of the branch, which is gone on with if it holds this branch already; None: in memory.
+        keeps_later: Whether interventions in the parent after that step are made in the branch, too.
+        log: File of the branch, which is continued if it holds this branch already; None: in memory.
         **options: Options of the model, such as budgets.
 
     Returns:
@@ -65,7 +65,7 @@ def branch(
 
     Raises:
         ConfigError: If the parent does not reach the step, a change cannot be made, or `log` holds another run.
-        ReplayError: If the parent's steps are not the same when they are made again, as after a change of the code.
+        ReplayError: If the replayed steps differ from the parent's, as after a change of the code.
     """
     parent = _Parent.of(source)
     recording = parent.recording
@@ -114,8 +114,8 @@ def branch_seeds(
 ) -> pd.DataFrame:
     """Fork runs of one model with several seeds at the same step, with the same change.
 
-    The first is the recorded run itself. Runs with the seeds that follow are made with its parameters, and with what
-    was done to it from outside; each is a pair with its branch.
+    The first is the recorded run itself. The others are run with the seeds that follow, with its parameters and its
+    interventions; each forms a pair with its branch.
 
     Args:
         source: Run log of the first parent.
@@ -125,7 +125,7 @@ def branch_seeds(
         log: File of the first branch; those of the other runs lie beside it, with the seed in their names. None: in
             memory.
         options: Options of all models, such as a shared `access`.
-        **change: What is changed: `inject`, `changes`, `llm`, `design`, `keeps_later`, as in `branch`.
+        **change: The change: `inject`, `changes`, `llm`, `design`, `keeps_later`, as in `branch`.
 
     Returns:
         One row a seed, step and measure: seed, step, measure, parent, branch, difference.
@@ -174,13 +174,13 @@ class _Parent:
     """Class of a model that still runs."""
 
     own: Mapping[str, Any] = MappingProxyType({})
-    """Its language model, of which the log has the name alone."""
+    """Its language model, of which the log holds only the name."""
 
     options: Mapping[str, Any] = MappingProxyType({})
-    """How it reaches language models."""
+    """Options for reaching language models."""
 
     folder: tempfile.TemporaryDirectory[str] | None = None
-    """Where its log was copied to."""
+    """Folder of the copy of its log."""
 
     @classmethod
     def of(cls, source: str | Path | LLMModel) -> _Parent:
@@ -229,7 +229,7 @@ class Branch:
         """Run the branch.
 
         Args:
-            steps: Number of steps after the fork at which it stands then; None: as many as the parent has.
+            steps: Number of steps after the fork at which it ends; None: as many as the parent has.
 
         Raises:
             ConfigError: If the parent has none, and `steps` is not given.
@@ -240,11 +240,11 @@ class Branch:
         advance_to(self.model, last)
 
     def compare(self) -> pd.DataFrame:
-        """Return what the data collector of both collected, side by side.
+        """Return the measures of both runs, side by side.
 
         Returns:
-            One row a step and measure: step, measure, parent, branch, difference (branch less parent); NaN where one of
-            them has not been.
+            One row a step and measure: step, measure, parent, branch, difference (branch minus parent); NaN where one
+            of them did not get to that step.
         """
         import pandas as pd
 
@@ -292,17 +292,17 @@ def _measures(log: RunLog) -> Iterable[tuple[int, str, float]]:
 
 
 def _parameters(recording: Recording, values: Mapping[str, Any], kind: type[LLMModel] | None = None) -> dict[str, Any]:
-    """Return those of the values that are parameters of the model, checked."""
+    """Return the values that are parameters of the model, checked."""
     kind = kind or class_named(recording.model, LLMModel)
     by_name = {parameter.name: parameter for parameter in parameters_of(kind)}
     return {name: by_name[name].check(value) for name, value in values.items() if name in by_name}
 
 
 def _own_log(log: str | Path | None, recording: Recording, at: int, origin: Mapping[str, Any]) -> RunLog:
-    """Open the log of a branch, which looks replies up in that of its parent.
+    """Open the log of a branch, which looks replies up in its parent's.
 
     Raises:
-        ConfigError: If it is the parent's, or holds another run.
+        ConfigError: If it is the parent's log, or holds another run.
     """
     if log is not None and Path(log).resolve() == recording.file.resolve():
         raise ConfigError(f"{str(log)!r} is the parent's log, which a branch leaves as it is; give another log")
@@ -317,10 +317,10 @@ def _own_log(log: str | Path | None, recording: Recording, at: int, origin: Mapp
 
 
 def _replay(model: LLMModel, recording: Recording, at: int) -> None:
-    """Make the steps that are the parent's again.
+    """Replay the parent's steps.
 
     Raises:
-        ReplayError: If one of them is not the same.
+        ReplayError: If one of them differs.
     """
     model.interventions.plan([row for row in recording.interventions if row["step"] <= at])
     recording.guarded(lambda: advance_to(model, at))

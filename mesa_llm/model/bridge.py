@@ -13,10 +13,10 @@ from mesa_llm.records import Event
 from mesa_llm.text import clip, one_line
 
 Hook = Callable[[Event], None]
-"""Called with an event when it is delivered: lets one world act on another's news."""
+"""Called with each event when it is delivered, so that one world can act on another's news."""
 
 Relevance = Callable[[int, Event], bool]
-"""Returns whether an event matters to an agent, which is named by its id."""
+"""Returns whether an event matters to the agent of an id."""
 
 
 class ViralPost(TypedDict):
@@ -77,7 +77,7 @@ PAYLOADS: dict[str, Any] = {
     "policy_change": PolicyChange,
     "market_resolved": MarketResolved,
 }
-"""Kinds of events that several worlds know → the facts that they hold at least."""
+"""Kinds of events that several worlds know → the facts that each holds at least."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class _Announcement:
-    """News from outside the run, which reaches its readers whatever world they look at."""
+    """News from outside the run, which reaches its readers whatever world they observe."""
 
     event: Event
     last_step: int
@@ -104,19 +104,19 @@ class _Announcement:
     world: str
 
     def reaches(self, worlds: frozenset[str], agent: int | None) -> bool:
-        """Check whether an agent reads it, which observes some worlds; None: anyone."""
+        """Check whether an agent that observes these worlds reads it; None: anyone."""
         return (self.agents is None or agent in self.agents) and (not self.world or self.world in worlds)
 
 
 class Bridge:
     """Carries events between worlds: published at the end of a step, read in the next.
 
-    An agent reads of the worlds it is not looking at; what it sees in its own worlds needs no digest. A world can
-    act on what happened in another through a hook (`connect`).
+    An agent reads the news of worlds that it does not observe; what it sees in its own worlds needs no digest. A world
+    can act on what happened in another through a hook (`connect`).
 
     Attributes:
-        log: Every event that arrived, with the step in which it did.
-        deliveries: Which event reached which agent, as far as `deliver` was called.
+        log: Every event that arrived, with its step of arrival.
+        deliveries: Events that reached agents, as far as `deliver` was called.
     """
 
     def __init__(
@@ -134,7 +134,7 @@ class Bridge:
 
         Args:
             schedule: Shocks, each delivered in the step of its `time`.
-            steps_alive: Number of steps in which an event is read; 0: none, and only hooks get it.
+            steps_alive: Number of steps in which an event can be read; 0: only hooks get it.
             max_events: Maximum number of events in one digest; the newest are kept.
             max_characters: Maximum number of characters of one digest; a line longer than half of them is cut.
             own_worlds: Whether agents also read the news of the worlds they are in.
@@ -176,7 +176,7 @@ class Bridge:
             self._subscriptions[agent] = frozenset(kinds)
 
     def publish(self, events: Iterable[Event]) -> list[Event]:
-        """Accept events to be read in the next step; equal ones only once.
+        """Accept events for the next step; equal ones count once.
 
         Raises:
             ConfigError: If the facts of an event are not those of its kind.
@@ -192,14 +192,14 @@ class Bridge:
     def announce(
         self, event: Event, time: int, *, agents: Iterable[int] | None = None, world: str = "", steps: int = 1
     ) -> None:
-        """Deliver news from outside the run, from the next step on, whatever else its readers hear.
+        """Deliver news from outside the run, from the next step on, regardless of subscriptions and limits.
 
         Args:
             event: The news.
             time: The next step.
             agents: Mesa `unique_id`s of its readers; None: everyone.
-            world: Name of the world whose visitors alone read it; empty: any.
-            steps: Number of steps in which it is read.
+            world: Name of a world whose visitors are the only readers; empty: any world's.
+            steps: Number of steps in which it can be read.
         """
         readers = None if agents is None else frozenset(agents)
         self._announced.append(_Announcement(event, time + steps - 1, readers, world))
@@ -231,7 +231,7 @@ class Bridge:
             time: The step that begins.
 
         Returns:
-            The scheduled events that are delivered now.
+            The scheduled events of this step.
         """
         scheduled = [
             replace(event, source=event.source or "schedule") for event in self._schedule if event.time == time
@@ -293,11 +293,11 @@ class Bridge:
         return self._max_characters // 2
 
     def deliver(self, worlds: Iterable[str], agent: int) -> list[Event]:
-        """Record that the events of `heard` reached an agent: once for each step and event."""
+        """Record that the events of `heard` reached an agent, once for each step and event."""
         return self._record(self.heard(worlds, agent), agent)
 
     def _record(self, events: Iterable[Event], agent: int) -> list[Event]:
-        """Record that events reached an agent, and return those of which it had not heard in this step."""
+        """Record that events reached an agent, and return those that are new to it in this step."""
         delivered = self._delivered.setdefault(agent, [])
         fresh = [event for event in events if event not in delivered]
         delivered += fresh

@@ -1,4 +1,4 @@
-"""A cast and markets made from a text: whom it names, and what could be bet on, by a language model or by rule."""
+"""A cast and markets from a text: whom it names and what could be bet on, by a language model or by rule."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MIN_NAME, MAX_NAME = 2, 80
 """Minimum and maximum number of characters of a name; a longer one is cut."""
 
 MAX_SUMMARY = 300
-"""Maximum number of characters of who somebody is."""
+"""Maximum number of characters of a summary."""
 
 MAX_CHARACTERS, MAX_BETS = 100, 50
 """Maximum number of characters, and of questions, that are found in a text."""
@@ -34,13 +34,13 @@ MAX_QUESTION = 200
 """Maximum number of characters of a question; a longer one is cut."""
 
 PRICES = (0.05, 0.95)
-"""Minimum and maximum of the first price of YES."""
+"""Minimum and maximum of the initial price of YES."""
 
 MAX_TEXT = 12_000
-"""Maximum number of characters of a text that a language model is shown."""
+"""Maximum number of characters of a text in a prompt."""
 
 SETTINGS = Settings(temperature=0.3, max_tokens=4000)
-"""How a language model is sampled that finds a cast or markets."""
+"""Sampling settings for finding a cast or markets."""
 
 
 class Character(BaseModel):
@@ -89,17 +89,17 @@ class Bets(BaseModel):
 
 
 def cast_from(model: Any, llm: str | LLM, text: str, n: int, goal: str = "") -> tuple[list[Character], Failure | None]:
-    """Find those whom a text names: by a language model, or by the words with a capital.
+    """Find the people and institutions that a text names: with a language model, or by capitalised words.
 
     Args:
-        model: A Mesa model, whose log records what is asked.
-        llm: Who is asked; `rule`: nobody.
+        model: A Mesa model, whose log records the request.
+        llm: Language model to ask; `rule`: none.
         text: The text.
-        n: Maximum number of them.
+        n: Maximum number of characters of the cast.
         goal: Question that they have a say or a stake in; empty: none.
 
     Returns:
-        The cast, each name once; and why a language model gave none, so that the rule stepped in.
+        The cast, each name once; and the failure of the language model if the rule had to step in.
     """
 
     def by_rule(_prompt: str) -> Cast:
@@ -110,17 +110,17 @@ def cast_from(model: Any, llm: str | LLM, text: str, n: int, goal: str = "") -> 
 
 
 def bets_from(model: Any, llm: str | LLM, text: str, n: int, goal: str = "") -> tuple[list[Bet], Failure | None]:
-    """Find questions that people could bet on: by a language model; by rule, the goal and the questions of the text.
+    """Find questions that people could bet on: with a language model, or by rule (the goal and the text's questions).
 
     Args:
-        model: A Mesa model, whose log records what is asked.
-        llm: Who is asked; `rule`: nobody.
+        model: A Mesa model, whose log records the request.
+        llm: Language model to ask; `rule`: none.
         text: The text.
         n: Maximum number of questions.
         goal: The question that matters; empty: none.
 
     Returns:
-        The questions, each once; and why a language model gave none, so that the rule stepped in.
+        The questions, each once; and the failure of the language model if the rule had to step in.
     """
 
     def by_rule(_prompt: str) -> Bets:
@@ -152,7 +152,7 @@ def _template(name: str) -> jinja2.Template:
 
 
 def distinct(characters: Iterable[Character]) -> list[Character]:
-    """Return characters with names on one line, each name once; too short names are left out."""
+    """Return characters with names on one line, each name once; names that are too short are left out."""
     found: dict[str, Character] = {}
     for one in characters:
         name = one_line(one.name, MAX_NAME)
@@ -163,7 +163,7 @@ def distinct(characters: Iterable[Character]) -> list[Character]:
 
 
 def checked_bets(bets: Iterable[Bet]) -> list[Bet]:
-    """Return questions on one line, each once whatever its capitals, with prices within bounds; 0.5 for no number."""
+    """Return questions on one line, each once in whatever case, with prices within bounds; 0.5 for NaN."""
     found: dict[str, Bet] = {}
     for bet in bets:
         question = one_line(bet.question, MAX_QUESTION)
@@ -178,7 +178,7 @@ def personas_of(characters: Iterable[Character], about: str = "a text") -> list[
 
     Args:
         characters: The cast.
-        about: What speaks of them.
+        about: Name of the text that speaks of them.
     """
     people: list[Persona] = []
     for one in characters:
@@ -189,7 +189,7 @@ def personas_of(characters: Iterable[Character], about: str = "a text") -> list[
 
 
 def names_in(text: str, n: int) -> list[str]:
-    """Find names in a text: words of three letters or more that begin with a capital, without common ones.
+    """Find names in a text: capitalised words of three letters or more, without common ones.
 
     Args:
         text: The text.
@@ -206,9 +206,9 @@ def read_cast(text: str) -> list[Character]:
     """Read a cast from a reply in free text as SimSwarm does, for comparison; `cast_from` asks for a typed answer.
 
     Args:
-        text: The reply, with a JSON list in a fenced block, or between the first `[` and the last `]`. What is no
-            object with a name in it is left out, as are names that are too short; whatever stands for a name, a type
-            or a summary is taken as text.
+        text: The reply, with a JSON list in a fenced block, or between the first `[` and the last `]`. Items that are
+            no objects with a name are left out, as are names that are too short; names, types and summaries are
+            converted to texts.
 
     Raises:
         ValueError: If there is no such list, or nobody is left in it.

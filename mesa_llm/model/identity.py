@@ -1,4 +1,4 @@
-"""What a run is, as its manifest and the name of its log say it; and what they say, made parameters again."""
+"""The identity of a run, for its manifest and the name of its log, and parameters read back from a manifest."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ RESUME_OPTIONS = frozenset(
 
 
 def identity(model: Any, arguments: inspect.BoundArguments, seed: int | None) -> dict[str, Any]:
-    """Return the identity of a run, which has to be equal before a recording can be continued.
+    """Return the identity of a run; a recording can only be continued by a run with the same identity.
 
     Args:
         model: The model.
@@ -99,7 +99,7 @@ def _files(parameters: Any) -> Iterator[tuple[str, str]]:
 
 
 def _texts(parameters: Any, name: str = "") -> Iterator[tuple[str, str]]:
-    """Find the texts in parameters, each with the name of its parameter; those about tool servers do not count."""
+    """Find the texts in parameters, each with the name of its parameter, without those about tool servers."""
     if isinstance(parameters, Mapping):
         for key, value in cast("Mapping[str, Any]", parameters).items():
             path = f"{name}.{key}" if name else str(key)
@@ -121,11 +121,11 @@ def _digest(path: str | Path) -> str:
 
 
 _SERVERS = "design.design.servers"
-"""Tool servers in the identity of a run: their programs may change, as what they answered is recorded."""
+"""Tool servers in the identity of a run: their programs may change, as their answers are recorded."""
 
 
 def _is_file(text: str) -> bool:
-    """Check whether a parameter names a file; a bare word is no file name, whatever lies in this folder."""
+    """Check whether a parameter names a file; a bare word does not, even if the folder holds a file of that name."""
     return bool(Path(text).suffix or Path(text).name != text) and os.path.isfile(text)
 
 
@@ -149,7 +149,7 @@ def located(parameters: Mapping[str, Any], files: Mapping[str, str], log: Path) 
     Args:
         parameters: The parameters, as the manifest holds them.
         files: Digests of the files that they name, as the manifest holds them.
-        log: The run log: what is not in the current folder is looked for in that of the log, and above it.
+        log: The run log: files not in the current folder are looked for in that of the log, and above it.
     """
 
     def found(name: str, text: str) -> str:
@@ -162,11 +162,11 @@ def located(parameters: Mapping[str, Any], files: Mapping[str, str], log: Path) 
 
 
 def missing_file(parameters: Mapping[str, Any], files: Mapping[str, str]) -> tuple[str, str] | None:
-    """Return the first file of a recorded run that there is not, as `parameter=path`, with its digest.
+    """Return the first file of a recorded run that is missing, as `parameter=path`, with its digest.
 
     Args:
         parameters: The parameters, with files where they are now.
-        files: Digests of the files that the recorded ones named.
+        files: Digests of the files that the recorded parameters named.
     """
     named = (f"{name}={text}" for name, text in _texts(parameters) if not os.path.isfile(text))
     return next(((file, files[file]) for file in named if file in files), None)
@@ -211,8 +211,8 @@ def setting_digest(setting: Sequence[Any], options: Mapping[str, Any], parameter
 
     Args:
         setting: Everything but the options, as JSON can write it.
-        options: Options of the model; those that a run may be gone on with otherwise do not count.
-        parameters: Those of its scenario; of the files that they name, the contents count, too.
+        options: Options of the model; those that may differ when a run is continued do not count.
+        parameters: Parameters of its scenario; the contents of files that they name count, too.
     """
     chosen = {name: value for name, value in options.items() if name not in RESUME_OPTIONS}
     files = dict(_files(parameters))
@@ -220,7 +220,7 @@ def setting_digest(setting: Sequence[Any], options: Mapping[str, Any], parameter
 
 
 def name_of(kind: type[Any]) -> str:
-    """Name a class so that it can be found again: `module:qualname`."""
+    """Return the name by which a class can be found again: `module:qualname`."""
     return f"{kind.__module__}:{kind.__qualname__}"
 
 

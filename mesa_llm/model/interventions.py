@@ -23,21 +23,21 @@ from mesa_llm.tools.tool import describe
 from mesa_llm.world import Changeable, Publisher
 
 SOURCE = "outside"
-"""Source of the events that tell of interventions."""
+"""Source of the events that report interventions."""
 
 EVERYONE = "all"
-"""Readers of news that is for all agents."""
+"""Readers of news for all agents."""
 
 NEWSROOM = "Newsroom"
-"""Account that publishes posts of nobody in particular."""
+"""Account for posts by nobody in particular."""
 
 INTERVENTIONS = "interventions"
-"""Their name in the manifest of a run log."""
+"""Name of the interventions in the manifest of a run log."""
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=5000)]
 
 Line = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=600)]
-"""Text of news, which a digest shows whole."""
+"""Text of news, short enough to be shown whole in a digest."""
 
 
 class _Intervention(BaseModel, frozen=True, extra="forbid"):
@@ -61,7 +61,7 @@ class _Intervention(BaseModel, frozen=True, extra="forbid"):
 
 
 class News(_Intervention, frozen=True):
-    """News that agents read in their next observations, whatever world they look at."""
+    """News that agents read in their next observations, whatever world they observe."""
 
     kind: Literal["news"] = "news"
     """What it is."""
@@ -70,14 +70,14 @@ class News(_Intervention, frozen=True):
     """Text of the news."""
 
     to: str | tuple[int | str, ...] = EVERYONE
-    """Readers: `all`, the name of a world (those who look at it), or numbers and names of agents."""
+    """Readers: `all`, the name of a world (the agents who observe it), or ids and names of agents."""
 
     steps: Annotated[int, Field(ge=1, le=10_000)] = 1
-    """Number of steps in which it is read."""
+    """Number of steps in which it can be read."""
 
 
 class Post(_Intervention, frozen=True):
-    """A post in a world that has posts; who sees it is the world's affair."""
+    """A post in a world that has posts; the world decides who sees it."""
 
     kind: Literal["post"] = "post"
     """What it is."""
@@ -86,7 +86,7 @@ class Post(_Intervention, frozen=True):
     """Text of the post."""
 
     author: Annotated[str | int, Field(union_mode="left_to_right")] = NEWSROOM
-    """Account that publishes it, by name or number; under any other name, a newsroom gets one of its own."""
+    """Account that publishes it, by name or number; for an unknown name, a new account is opened."""
 
     world: str = ""
     """Name of the world; empty: the first that has posts."""
@@ -118,7 +118,7 @@ class Minds(_Intervention, frozen=True, arbitrary_types_allowed=True):
     """What agents think with: a model string or a transport; None: as before."""
 
     design: AgentDesign | None = None
-    """Design that they are given besides what they have; None: none."""
+    """Design to apply on top of their present one; None: none."""
 
     @property
     def document(self) -> dict[str, Any]:
@@ -129,13 +129,13 @@ class Minds(_Intervention, frozen=True, arbitrary_types_allowed=True):
 
 
 Intervention = News | Post | Change | Minds
-"""Anything that may be done to a run from outside."""
+"""Any intervention."""
 
 _WRITTEN: TypeAdapter[Intervention] = TypeAdapter(Annotated[Intervention, Field(discriminator="kind")])
 
 
 def intervention_from(value: Any) -> Intervention:
-    """Return an intervention from what a person wrote, or a log holds.
+    """Return an intervention from the form in which a person wrote it or a log holds it.
 
     Args:
         value: The intervention; its JSON values, with `kind`; or a text, which is news for everyone.
@@ -161,10 +161,10 @@ class InterventionRecord:
     """An intervention that took place."""
 
     step: int
-    """First step that it bears on."""
+    """First step that it affects."""
 
     intervention: Intervention
-    """What was done."""
+    """The intervention."""
 
     refusal: str = ""
     """Why the world refused it; empty if it did not."""
@@ -176,14 +176,14 @@ class InterventionRecord:
 
 
 class Interventions:
-    """The interventions of one run: those that its log holds are made again in their steps.
+    """The interventions of one run; those that its log holds are made again in their steps.
 
     Attributes:
-        log: What was done so far, in order.
+        log: The interventions so far, in order.
     """
 
     def __init__(self, model: Any) -> None:
-        """Read what the log of a model holds.
+        """Read the interventions that the log of a model holds.
 
         Args:
             model: The model, whose run has been identified.
@@ -209,11 +209,11 @@ class Interventions:
             value: See `intervention_from`.
 
         Returns:
-            First step that it bears on.
+            First step that it affects.
 
         Raises:
-            ConfigError: If it is no intervention, the model has nothing that it could bear on, the run is over, or the
-                log holds another run.
+            ConfigError: If it is no intervention, the model has nothing for it to act on, the run is over, or the log
+                holds another run.
         """
         intervention = intervention_from(value)
         model = self._model
@@ -228,15 +228,15 @@ class Interventions:
             return model.now
 
     def schedule(self, step: int, value: Any) -> None:
-        """Intervene before a step to come; what the log holds for that step already is not made twice.
+        """Intervene before a future step; an intervention that the log already holds for it is not made twice.
 
         Args:
             step: The step, from 1.
             value: See `intervention_from`.
 
         Raises:
-            ConfigError: If it is no intervention, the model has nothing that it could bear on, or the step is over, in
-                this run or in its log.
+            ConfigError: If it is no intervention, the model has nothing for it to act on, or the step is over, in this
+                run or in its log.
         """
         intervention, model = intervention_from(value), self._model
         check(model, intervention)
@@ -251,7 +251,7 @@ class Interventions:
         self.plan([{"step": step, "intervention": intervention.document}])
 
     def plan(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Take over interventions of another run, such as the one that this branches from; they are made in time.
+        """Take over interventions from another run, such as the parent of this branch, each for its step.
 
         Args:
             rows: As `rows` returns them.
@@ -263,11 +263,11 @@ class Interventions:
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """All interventions as the run log keeps them, those of steps to come included."""
+        """All interventions as the run log keeps them, including those of future steps."""
         return list(self._recorded)
 
     def start_step(self) -> None:
-        """Make the interventions that the log holds for this step, and those that were put in line meanwhile."""
+        """Make the interventions that the log holds for this step, and those queued during the last one."""
         now = self._model.now
         with self._lock:
             for row in self._due(now):
@@ -277,7 +277,7 @@ class Interventions:
                 self._apply(intervention, is_late=True)
 
     def _due(self, step: int) -> list[dict[str, Any]]:
-        """Return what the log holds for a step and was not made yet."""
+        """Return the interventions that the log holds for a step and that have not been made yet."""
         n_made = sum(record.step == step for record in self.log)
         return [row for row in self._recorded if row["step"] == step][n_made:]
 
@@ -287,9 +287,9 @@ class Interventions:
         """Make an intervention, and record it.
 
         Args:
-            intervention: What to do.
-            row: What the log says of it; None: it is new to this run.
-            is_late: Whether to record a refusal, as nobody waits for it; else it is an error.
+            intervention: The intervention.
+            row: Its row in the log; None: it is new to this run.
+            is_late: Whether to record a refusal, as its caller has moved on; else a refusal is an error.
         """
         model, now = self._model, self._model.now
         if row is None:
@@ -315,7 +315,7 @@ class Interventions:
         """Return the row of the log that holds an intervention; None if it is new.
 
         Raises:
-            ConfigError: If the log holds this step, without it.
+            ConfigError: If the log holds this step without it.
         """
         due, document = self._due(now), intervention.document
         if due and canonical_json(due[0]["intervention"]) == canonical_json(document):
@@ -354,9 +354,9 @@ def publishers(model: Any) -> list[str]:
 
 
 def variables(model: Any) -> dict[tuple[str, str], Any]:
-    """Return the variables that may be changed during a run: (world, name) → its present value.
+    """Return the variables that may be changed during a run: (world, name) → present value.
 
-    Those of the model's scenario come first, under the world `""`.
+    The scenario's variables come first, under the world `""`.
     """
     own = {("", name): getattr(model.scenario, name) for name in model.changeable}
     for world in model.worlds:
@@ -366,7 +366,7 @@ def variables(model: Any) -> dict[tuple[str, str], Any]:
 
 
 def meaning_of(model: Any, world: str, variable: str) -> str:
-    """Return what a variable is that may be changed during a run, and its range, as its scenario or world declares it.
+    """Return the meaning and range of a changeable variable, as its scenario or world declares them.
 
     Args:
         model: The model.
@@ -382,10 +382,10 @@ def meaning_of(model: Any, world: str, variable: str) -> str:
 
 
 def check(model: Any, intervention: Intervention) -> None:
-    """Check that a model has what an intervention bears on.
+    """Check that a model has what an intervention acts on.
 
     Raises:
-        ConfigError: If it has not: which there are is said.
+        ConfigError: If it does not; says what there is instead.
     """
     match intervention:
         case News():
@@ -405,10 +405,10 @@ def check(model: Any, intervention: Intervention) -> None:
 
 
 def readers_of(model: Any, news: News) -> tuple[frozenset[int] | None, str]:
-    """Return who reads news: agents (None: all), and the world that they look at (empty: any).
+    """Return the readers of news: agents (None: all), and the world that they observe (empty: any).
 
     Raises:
-        ConfigError: If it names somebody who is not there.
+        ConfigError: If it names an agent or a world that does not exist.
     """
     if isinstance(news.to, str):
         names = [world.name for world in model.worlds]
@@ -426,7 +426,7 @@ def readers_of(model: Any, news: News) -> tuple[frozenset[int] | None, str]:
 
 
 def owner_of(model: Any, change: Change) -> Changeable | None:
-    """Return the world whose variable is changed; None: it is the model's scenario.
+    """Return the world that a change applies to; None: the model's scenario.
 
     Raises:
         ConfigError: If nothing has such a variable.
@@ -444,11 +444,11 @@ def owner_of(model: Any, change: Change) -> Changeable | None:
 
 
 def apply(model: Any, intervention: Intervention) -> None:
-    """Do to a model what an intervention says.
+    """Carry out an intervention in a model.
 
     Raises:
         ToolError: If a world refuses it.
-        ConfigError: If there is nothing that it could bear on.
+        ConfigError: If the model has nothing for it to act on.
     """
     match intervention:
         case News(text=text, steps=steps):
@@ -469,7 +469,7 @@ def apply(model: Any, intervention: Intervention) -> None:
 
 
 def _change_scenario(model: Any, name: str, value: Any) -> None:
-    """Put a scenario with another value in place of a model's own."""
+    """Replace a model's scenario by one with another value."""
     scenario: LLMScenario = model.scenario
     fields = {field: getattr(scenario, field) for field in type(scenario).fields}
     try:

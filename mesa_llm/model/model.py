@@ -1,4 +1,4 @@
-"""A Mesa model whose agents think: how it is set up, changed from outside, and looked at."""
+"""A Mesa model whose agents think: its set-up, interventions from outside, and results."""
 
 from __future__ import annotations
 
@@ -46,17 +46,17 @@ class LLMModel(StagedModel):
     Attributes:
         scenario_class: Class of its scenario, which declares its parameters.
         option_defaults: Name of an option that every model takes → its default.
-        changeable: Fields of the scenario that may be changed during a run, as the model reads them in every step, or
-            hands them on in `scenario_changed`.
+        changeable: Fields of the scenario that may be changed during a run, because the model reads them in every step
+            or passes them on in `scenario_changed`.
         instructions: File in the folder `prompts` beside the model's code that all agents read first; empty: none.
         worlds: The worlds its agents live in.
-        schedule: Which of the worlds is visited when; None: all of them in every step.
-        population: Who its agents are, for agents that look themselves up; None: they know it themselves.
+        schedule: Order of visits to the worlds; None: all of them in every step.
+        population: Personas of its agents, for agents that look their own up; None: each agent holds its own.
         engine: Asks the language models.
         runlog: Requests, replies, decisions and outcomes of the run.
         mailbox: Messages between agents.
         bridge: News between worlds.
-        interventions: What was done to the run from outside.
+        interventions: Interventions from outside the run.
         now: The step that is being decided, from 1.
         reasoning: How all agents reason before they decide; None: as their configs say.
         reply_tokens: Maximum length of all agents' replies; None: as their configs say.
@@ -72,7 +72,7 @@ class LLMModel(StagedModel):
     _arguments: inspect.BoundArguments
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        """Keep the arguments, for the manifest of the run log.
+        """Keep the arguments for the manifest of the run log.
 
         Raises:
             TypeError: If the constructor does not take them.
@@ -120,15 +120,15 @@ class LLMModel(StagedModel):
         """Set up a model; no language model is opened before the first step.
 
         Args:
-            scenario: The model's parameters; None: made of those given by keyword, and the defaults.
+            scenario: The model's parameters; None: those given by keyword, and the defaults.
             llm: What agents think with: a model string, a transport, or a mapping from agent id or class name to
                 one of these, with `"*"` for all others.
             worlds: The worlds its agents live in.
             activation: Who acts in a step; a callable, or a name in `mesa_llm.engine.activation.ACTIVATIONS`.
-            design: Task-independent choice of the agents' components; goes before the model's own.
-            bridge: Carries news between worlds; None: a plain one.
-            log: File of the run: what it holds is used, the rest is asked for and recorded; or a log that is open.
-            replay: Ask nobody: every reply comes from `log`.
+            design: Task-independent choice of the agents' components; takes precedence over the model's own.
+            bridge: Carries news between worlds; None: a plain `Bridge`.
+            log: File of the run, or an open log: replies that it holds are used, the others are requested and recorded.
+            replay: Send no request: every reply comes from `log`.
             retry_failures: Ask again where the log holds a failed request.
             ask_again: Ask again where the log holds another request, as after a prompt was changed.
             on_error: What an agent does whose decision failed.
@@ -136,12 +136,11 @@ class LLMModel(StagedModel):
             reply_tokens: Maximum number of tokens of a reply; None: as agents' settings say.
             memories: Agent (its id or name) → memory of an earlier life, from `to_json`, that it starts with.
             rng: Seed; None: that of the scenario, of the log, or a new one.
-            **options: How language models are reached, and how much may be spent; and the fields of the scenario by
-                keyword, in place of one.
+            **options: Options for reaching language models and for budgets; and, in place of `scenario`, its fields.
 
         Raises:
-            ConfigError: If an option is unknown or cannot be, a parameter is given twice and not equal, or the log
-                holds another run.
+            ConfigError: If an option is unknown or invalid, a parameter is given twice with different values, or the
+                log holds another run.
         """
         by_keyword = {name: options.pop(name) for name in self.scenario_class.fields if name in options}
         if unknown := sorted(set(options) - set(EngineOptions.__annotations__)):
@@ -193,7 +192,7 @@ class LLMModel(StagedModel):
 
     @cached_property
     def instructions_text(self) -> str:
-        """Text that all agents read first: the file `instructions` of the model's folder `prompts`, if there is one."""
+        """Text that all agents read first: the file `instructions` of the model's folder `prompts`; empty: none."""
         if not self.instructions or find_prompt(type(self), self.instructions) is None:
             return ""
         return self.prompt(self.instructions, model=self, scenario=self.scenario)
@@ -225,7 +224,7 @@ class LLMModel(StagedModel):
                 agent.memory = past_memory(self._memories.pop(name))
 
     def llm_of(self, agent: Any) -> str | LLM:
-        """Return an agent's language model: the one `llm=` names for it, the design's, or the one for all others."""
+        """Return an agent's language model: the one that `llm=` names for it, the design's, or the default."""
         design_llm = None if self.design is None else self.design.llm
         llm: Any = self.llm
         if not _is_mapping(type(llm)):
@@ -243,7 +242,7 @@ class LLMModel(StagedModel):
         """Deliver messages and news, and draw the stages. Does nothing if the step has begun, or the run is over.
 
         Raises:
-            ConfigError: In the first step, if `memories=` names agents that there are not.
+            ConfigError: In the first step, if `memories=` names agents that do not exist.
         """
         if self._memories and self.now == 1 and self.running:
             raise ConfigError(f"memories= names {', '.join(sorted(self._memories))}, and there are no such agents")
@@ -258,29 +257,29 @@ class LLMModel(StagedModel):
     def inject(self, intervention: Any) -> int:
         """Intervene in the run from outside, before the next step.
 
-        It is recorded in the run log: a replay, and a run that goes on with the log, make it again in the same step.
+        It is recorded in the run log: a replay, or a run that continues the log, makes it again in the same step.
 
         Args:
             intervention: `News`, `Post` or `Change`; its JSON values; or a text, which is news for everyone.
 
         Returns:
-            First step that it bears on: the next one, or the one after if a step is under way.
+            First step that it affects: the next one, or the one after if a step is under way.
 
         Raises:
-            ConfigError: If it is no intervention, the model has nothing that it could bear on, the run is over, or the
-                log holds that step without it.
+            ConfigError: If it is no intervention, the model has nothing for it to act on, the run is over, or the log
+                holds that step without it.
         """
         return self.interventions.add(intervention)
 
     def scenario_changed(self) -> None:
-        """Override to hand fields of the scenario that have changed on to what took them over, such as worlds."""
+        """Override to pass changed fields of the scenario on to the objects that copied them, such as worlds."""
 
     def change_minds(self, llm: str | LLM | None = None, design: AgentDesign | None = None) -> None:
         """Let all agents think with something else from now on; used by branches, which record it.
 
         Args:
             llm: Model string or transport; None: as before.
-            design: Design that they are given besides what they have; None: none.
+            design: Design to apply on top of their present one; None: none.
         """
         if llm is not None:
             self.llm = llm
@@ -308,9 +307,9 @@ class LLMModel(StagedModel):
         return f"Done: {summary}. Refused by the world: {refused}."
 
     def stances(self) -> Mapping[int, float]:
-        """Return where agents stand on what the run is about, -1 (against) to 1 (for), by number; by default none.
+        """Return the agents' stances on what the run is about, by id, -1 (against) to 1 (for); by default none.
 
-        Override it: reports find coalitions by it, and graphs show it.
+        Override it: reports find coalitions by stance, and graphs show it.
         """
         return {}
 
@@ -320,7 +319,7 @@ class LLMModel(StagedModel):
         return dict(self.engine.usage_by_purpose)
 
     def results(self) -> dict[str, Any]:
-        """Return the scores of the run by name; by default what the data collector collected last. Override."""
+        """Return the scores of the run by name; by default the last row of the data collector. Override."""
         return {name: value for name, value in self._collected().items() if name not in ("agents", "agents_by_type")}
 
     def survey(
@@ -331,7 +330,7 @@ class LLMModel(StagedModel):
         purpose: str = "survey",
         shows_scene: bool = True,
     ) -> pd.DataFrame:
-        """Ask agents aside: nothing enters their memory or the run; see `mesa_llm.engine.survey.survey`.
+        """Ask agents questions that leave no trace in their memory or the run; see `mesa_llm.engine.survey.survey`.
 
         Args:
             questions: The questions, or their texts.
@@ -357,17 +356,17 @@ class LLMModel(StagedModel):
     ) -> list[Decision | Failure]:
         """Ask a language model that takes no part in the run, such as a judge or an annotator, all prompts at once.
 
-        Recorded, replayed and budgeted like decisions, and counted under its purpose; designs, activations and surveys
-        do not concern it.
+        Requests are recorded, replayed and budgeted like decisions, and counted under their purpose; designs,
+        activations and surveys do not apply.
 
         Args:
-            llm: Who is asked.
+            llm: The language model.
             prompts: Texts, or whole conversations that end with a question.
             answer: Type of the answer: anything pydantic can check.
-            purpose: What for, in one word.
-            settings: How it is sampled.
-            reasoning: Whether it reasons before it answers.
-            rule: What answers for `llm="rule"`, called with the prompt.
+            purpose: Purpose of the requests, in one word.
+            settings: Sampling settings.
+            reasoning: How it reasons before it answers.
+            rule: Answers for `llm="rule"`, called with the prompt.
 
         Returns:
             For each prompt a decision with the `answer`, or the failure that says why there is none.
@@ -392,7 +391,7 @@ LLMModel.option_defaults = {
 
 @cache
 def _is_mapping(kind: type) -> bool:
-    """Check whether what `llm=` names is several models; found out once for each class, as it takes long."""
+    """Check whether `llm=` is a mapping; cached by class, as the check is slow."""
     return issubclass(kind, Mapping)
 
 

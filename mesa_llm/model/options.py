@@ -1,4 +1,4 @@
-"""Options that every LLM model takes besides its own parameters, and how these are settled with it."""
+"""Options that every LLM model takes besides its own parameters, and how scenario, keywords and seed are reconciled."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class LLMOptions(EngineOptions, total=False, extra_items=Any):
 
 
 OPTIONS = frozenset({"scenario", "llm", "worlds", "rng", *LLMOptions.__annotations__})
-"""Names of the options of all models, which no parameter of a scenario may have."""
+"""Names of the options of all models, which parameters of scenarios must not take."""
 
 
 def settle_parameters(
@@ -49,20 +49,20 @@ def settle_parameters(
     rng: int | str | None,
     runlog: RunLog,
 ) -> tuple[Scenario[Any], int | None]:
-    """Settle on one scenario and one seed, where parameters come in a scenario and by keyword.
+    """Return one scenario and one seed from a scenario and keyword arguments.
 
     Args:
         kind: The model's class.
         scenario: The scenario, if there is one; if it has no seed, a copy with the seed is returned.
         by_keyword: Keyword arguments of the model's constructor.
         rng: The seed by keyword.
-        runlog: The run log, whose seed counts where none is given.
+        runlog: The run log, whose seed counts if none is given.
 
     Returns:
         The scenario, and the seed; None for a scenario with a generator in place of a seed.
 
     Raises:
-        ConfigError: If the scenario is none, a parameter is given both ways, and not equal; or one is unknown, of
+        ConfigError: If the scenario is none; or a parameter is given both ways with different values, is unknown, of
             another type, or out of its range.
     """
     if scenario is None:
@@ -97,7 +97,7 @@ def fields_of(scenario: Scenario[Any]) -> dict[str, Any]:
 def constructor(kind: type[Any]) -> inspect.Signature:
     """Return the signature of a model's constructor, without `self`.
 
-    The signature of a class that adds none of its own is that of `LLMModel.__new__`, which takes anything.
+    `inspect.signature` of the class itself would be that of `LLMModel.__new__`, which takes anything.
     """
     signature = inspect.signature(kind.__init__)
     return signature.replace(parameters=list(signature.parameters.values())[1:])
@@ -116,10 +116,10 @@ def seed_for(rng: int | str | None, runlog: RunLog) -> int:
 
 
 def checked_seed(rng: Any) -> int:
-    """Return a seed as an integer, also one that a person wrote as text.
+    """Return a seed as an integer, converting one that a person typed as text.
 
     Raises:
-        ConfigError: If it is no whole number from 0 on, which is what numpy takes.
+        ConfigError: If it is not a whole number from 0 on, as numpy requires.
     """
     try:
         seed = int(rng)
@@ -131,10 +131,10 @@ def checked_seed(rng: Any) -> int:
 
 
 def activation_for(activation: Activation | str) -> Activation:
-    """Return an activation, found by its name where a name is given.
+    """Return an activation, looking up names.
 
     Raises:
-        ConfigError: If none has that name.
+        ConfigError: If no activation has that name.
     """
     if not isinstance(activation, str):
         return activation

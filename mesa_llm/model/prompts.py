@@ -1,4 +1,4 @@
-"""Prompts kept as files: `prompts/*.md` beside a model's code, filled in by jinja2."""
+"""Prompts kept as files, `prompts/*.md` beside a model's code, filled in by jinja2."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def find_prompt(kind: type[Any], name: str) -> Path | None:
 
 
 def _found(kind: type[Any], name: str) -> tuple[str, int] | None:
-    """Return the prompt file of a class, and when it was changed: a prompt may be edited while its model runs."""
+    """Return the prompt file of a class and its modification time: prompts may be edited while a model runs."""
     for path in _places(kind, name):
         try:
             state = os.stat(path)
@@ -50,7 +50,7 @@ def _places(kind: type[Any], name: str) -> tuple[str, ...]:
     """List where a prompt file of a class may lie, the class's own folder first."""
     places: list[str] = []
     for cls in kind.__mro__:
-        if cls.__module__.startswith("mesa_llm."):  # what comes after it is no model of anybody's
+        if cls.__module__.startswith("mesa_llm."):  # models of users come before the library's own classes
             break
         with suppress(OSError, TypeError):  # built in, or defined in a notebook
             places.append(str(Path(inspect.getfile(cls)).parent / FOLDER / name))

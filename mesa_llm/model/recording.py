@@ -1,4 +1,4 @@
-"""Recorded runs: what a run log says the run was, and its model made anew from that."""
+"""Recorded runs, and models rebuilt from them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class _Row(BaseModel, strict=True):
 
 
 class _Manifest(BaseModel, strict=True):
-    """Fields of a manifest that are needed to run it again."""
+    """Fields of a manifest that are needed to repeat the run."""
 
     model: str
     parameters: dict[str, Any]
@@ -57,17 +57,17 @@ class Recording:
     """Digests of the files that its parameters name: `parameter=path` → digest."""
 
     interventions: tuple[Mapping[str, Any], ...]
-    """What was done to it from outside: `step` and `intervention` of each."""
+    """Interventions, each with `step` and `intervention`."""
 
     digests: Mapping[int, str]
     """Digest of the run after each step."""
 
     @classmethod
     def read(cls, file: str | Path) -> Recording:
-        """Read what a run was.
+        """Read a recorded run.
 
         Raises:
-            ConfigError: If the file holds no finished step, is damaged, or only another program can run it again.
+            ConfigError: If the file holds no finished step, is damaged, or only another program can repeat the run.
         """
         file = Path(file)
         source = RunLog(file, "read")
@@ -105,7 +105,7 @@ class Recording:
 
     @property
     def imports(self) -> Iterator[str]:
-        """Names, as `module:name`, of what is imported besides the model's class when the run is made again."""
+        """Names, as `module:name`, of what repeating the run imports besides the model's class."""
         for value in self.parameters.values():
             if isinstance(value, dict):
                 fields = cast("dict[str, Any]", value)
@@ -119,15 +119,15 @@ class Recording:
     def rebuilt(
         self, changes: Mapping[str, Any] | None = None, kind: type[LLMModel] | None = None, **options: Any
     ) -> LLMModel:
-        """Make the model of the run anew, in step 0: with its parameters, design, memories and seed.
+        """Rebuild the model of the run, in step 0, with its parameters, design, memories and seed.
 
         Args:
             changes: Parameters that differ, by name.
-            kind: Class of the model; None: it is imported by its name.
+            kind: Class of the model; None: the recorded class is imported.
             **options: Options of the model, such as `log` and `replay`.
 
         Raises:
-            ConfigError: If it cannot be made from the log alone.
+            ConfigError: If it cannot be rebuilt from the log alone.
         """
         kind = kind or class_named(self.model, LLMModel)
         changes = changes or {}
@@ -154,10 +154,10 @@ class Recording:
             raise ConfigError(f"{self.model} cannot be made from the log alone: {error}") from error
 
     def replayed(self) -> LLMModel:
-        """Run the run again to its end; nobody is asked.
+        """Replay the run to its end, without sending a request, and return the model.
 
         Raises:
-            ConfigError: If it cannot be made from the log alone.
+            ConfigError: If it cannot be rebuilt from the log alone.
             ReplayError: If it asks for something that the log does not hold.
         """
         model = self.rebuilt(log=self.file, replay=True)
@@ -165,10 +165,10 @@ class Recording:
         return model
 
     def guarded(self, work: Callable[[], None]) -> None:
-        """Do something with a model made from this log, which, if damaged, may bring any model into any state.
+        """Call `work` on a model rebuilt from this log; if the log is damaged, the model may raise anything.
 
         Raises:
-            ConfigError: If it raises what no model should.
+            ConfigError: If `work` raises an error that is not one of this package's own.
         """
         try:
             work()

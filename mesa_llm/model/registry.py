@@ -1,10 +1,10 @@
 """Finds models: ours, and those that other packages add through the entry-point group `mesa_llm.models`.
 
 An entry point names a package with a `model` module (`mine = mypackage`), or a class (`mine = mypackage.model:Mine`):
-that is one model, listed under the entry point's name. If it names a package without, the models are looked for in the
-packages inside it, and listed under their names. A model that cannot be imported is listed with its error, and disturbs
-nothing. A package that another one of the same name hides, as a folder `models` of the user's own does, is not listed;
-`hidden_packages` says which folder hides it.
+that is one model, listed under the entry point's name. If the package has no `model` module, models are looked for in
+the packages inside it, and listed under their names. A model that cannot be imported is listed with its error, and
+affects no other. A package that is hidden by another of the same name, such as the user's own folder `models`, is not
+listed; `hidden_packages` says which folder hides it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class ModelEntry:
     """Its package: `README.md` and, if it has a page, `app` are in it; empty if its module is in none."""
 
     error: str = ""
-    """Why it cannot be used; empty if it was found whole."""
+    """Why it cannot be used; empty if it can."""
 
     module: str = ""
     """The module that holds its class."""
@@ -54,7 +54,7 @@ class ModelEntry:
         """Import its model class.
 
         Raises:
-            ConfigError: If it cannot be imported, or its module holds not exactly one model.
+            ConfigError: If it cannot be imported, or its module does not define exactly one model.
         """
         if self.error:
             raise ConfigError(f"the model {self.name!r} cannot be used: {self.error}")
@@ -86,12 +86,12 @@ class ModelEntry:
 
     @property
     def has_page(self) -> bool:
-        """True if it has a page of its own."""
+        """Whether it has a page of its own."""
         return bool(self.package) and find_spec(f"{self.package}.app") is not None
 
 
 def find_models() -> list[ModelEntry]:
-    """List all models, by name; of two with one name the first found is kept."""
+    """List all models by name; if two have the same name, the first one found is kept."""
     entries: dict[str, ModelEntry] = {}
     for point in _points():
         if not _hidden_by(point):
@@ -104,7 +104,7 @@ def find_model(name: str) -> ModelEntry:
     """Find a model by its name, or by the `module:Class` of any model, listed or not.
 
     Raises:
-        ConfigError: If there is none; the text lists those there are, and what hides others.
+        ConfigError: If there is none; the text lists the known models, and what hides others.
     """
     module, colon, qualname = name.partition(":")
     if colon:
@@ -128,17 +128,17 @@ def same_name(name: str, other: str) -> bool:
 
 
 def find_parts[T](module: str, kind: type[T], wanted: str = "") -> tuple[dict[str, T], dict[str, str]]:
-    """Find what the packages of models bring besides the model, as a benchmark task: `TASK` in the module `task`.
+    """Find objects that packages of models define besides the model, such as a benchmark task: `TASK` in `task`.
 
     Args:
-        module: Name of the module; the object's is the same in capitals.
+        module: Name of the module; the object has the same name in capitals.
         kind: Class of the objects.
-        wanted: Name of a model, to import its part alone; empty: all.
+        wanted: Name of a model, to import its object alone; empty: all.
 
     Returns:
-        Name of a model → its part; and name of a model → reason why its part cannot be used.
+        Name of a model → its object; and name of a model → reason why its object cannot be used.
     """
-    found: dict[str, T] = {}
+    parts: dict[str, T] = {}
     broken: dict[str, str] = {}
     for entry in find_models():
         place = f"{entry.package}.{module}"
@@ -146,10 +146,10 @@ def find_parts[T](module: str, kind: type[T], wanted: str = "") -> tuple[dict[st
             if not entry.package or entry.error or find_spec(place) is None:
                 continue
             if not wanted or same_name(wanted, entry.name):
-                found[entry.name] = part_named(f"{place}:{module.upper()}", kind)
+                parts[entry.name] = part_named(f"{place}:{module.upper()}", kind)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - somebody else's module; it is listed with its error
             broken[entry.name] = _fault_text(error)
-    return found, broken
+    return parts, broken
 
 
 def part_named[T](name: str, kind: type[T]) -> T:
@@ -165,14 +165,14 @@ def part_named[T](name: str, kind: type[T]) -> T:
 
 
 def demand_listed(recording: Recording, known: type[LLMModel] | None = None) -> None:
-    """Check that all that a recorded run would import belongs to models that are listed.
+    """Check that a recorded run would import nothing but parts of listed models.
 
     Args:
         recording: The run.
-        known: A model that need not be listed, since who asks has imported it.
+        known: A model that need not be listed, since the caller has imported it.
 
     Raises:
-        ConfigError: If something does not.
+        ConfigError: If it would import something else.
     """
     entries = find_models()
     packages = {"mesa_llm.memory", *(entry.package for entry in entries if entry.package)}
@@ -194,7 +194,7 @@ def demand_listed(recording: Recording, known: type[LLMModel] | None = None) -> 
 
 
 def hidden_packages() -> list[str]:
-    """Describe in a sentence each package of models that another one of the same name hides."""
+    """Describe each package of models that is hidden by another of the same name, in a sentence."""
     return [
         f"{path} hides the package {_top(point)!r} with the models of {_distribution(point)}, as Python finds it "
         f"first; rename it, or work in another folder (and leave this one out of PYTHONPATH)"
@@ -218,7 +218,7 @@ def _distribution(point: EntryPoint) -> str:
 def _hidden_by(point: EntryPoint) -> str:
     """Return the folder or file that Python finds in place of an entry point's package; empty if it finds the package.
 
-    A distribution's packages are beside its metadata; ours, which may be installed from a folder, beside `mesa_llm`.
+    A distribution's packages lie beside its metadata; ours, which may be installed from a folder, beside `mesa_llm`.
     """
     top = _top(point)
     if _distribution(point) == DISTRIBUTION:

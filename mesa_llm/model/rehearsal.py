@@ -1,6 +1,6 @@
 """Cost of a run in advance: prompts are written and counted, rule twins decide, and nothing is sent.
 
-A rehearsal is an estimate; `CAVEAT` says of what, for pages and command lines to show beside its figures.
+A rehearsal is an estimate; pages and the command line show its `CAVEAT` beside the figures.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ from mesa_llm.model.model import LLMModel
 from mesa_llm.records import Decision, Failure, Observation, Reply, Request
 
 THOUGHT = "What matters here is weighed in a few sentences, one after the other. " * 5
-"""Stand-in for a reply in free text that no rule twin writes: about 70 tokens."""
+"""Stand-in for a reply in free text, which rule twins do not write: about 70 tokens."""
 
 CAVEAT = (
     "An estimate, for which nothing was sent: the prompts are those of a run in which rule twins decide, with the "
     "shortest and the longest replies. Repairs of faulty replies are not counted, and replies that a run log already "
     "holds are not deducted."
 )
-"""What an estimate does not know, for those who read it."""
+"""What an estimate leaves out, for its readers."""
 
 OF_THE_LOG = ("log", "replay", "retry_failures", "ask_again", "moved")
 """Options that a rehearsal leaves out, as it neither reads nor writes a run log."""
 
 _DECIDING: ContextVar[tuple[Any, Observation] | None] = ContextVar("mesa_llm_deciding", default=None)
-"""Agent that is deciding in this task of the event loop, and its observation."""
+"""Agent that decides in this task of the event loop, and its observation."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class Cost:
 
 @dataclass(frozen=True)
 class Rehearsal:
-    """What a run would ask for, by the course that it takes by rule."""
+    """The requests that a run would send, if it went as with rule twins."""
 
     steps: int
     """Number of steps of the rehearsal."""
@@ -89,7 +89,7 @@ class Rehearsal:
     """Number of decisions in it."""
 
     by_purpose: Mapping[str, Cost] = field(default_factory=dict[str, Cost])
-    """Cost of what is asked for each purpose: `decide`, `memory`, `judge`, …"""
+    """Cost of the requests for each purpose: `decide`, `memory`, `judge`, …"""
 
     unpriced: tuple[str, ...] = ()
     """Language models whose price is not known."""
@@ -113,18 +113,18 @@ class Rehearsal:
 def rehearse(make: Callable[..., LLMModel], steps: int | None = None, **arguments: Any) -> Rehearsal:
     """Compute what a run would cost, without sending a request or touching its log.
 
-    The run is made in memory with the decisions of rule twins; where there is none, with any decision that is possible.
-    Prompts and memories are written as in the run, and counted.
+    The run is made in memory with the decisions of rule twins, or any valid decision for agents without one. Prompts
+    and memories are written as in the run, and counted.
 
         rehearse(SocialModel, 20, llm="gpt-4o-mini", n_agents=50, rng=1).total.dollars
 
     Args:
-        make: The model's class, or what else makes the model of these arguments.
+        make: The model's class, or a function that makes the model from these arguments.
         steps: Maximum number of steps; None: until the model ends by itself.
-        **arguments: Arguments of the run: parameters and options, `llm` among them.
+        **arguments: Arguments of the run: parameters and options, including `llm`.
 
     Raises:
-        ConfigError: If the model cannot be made of these arguments, a model string names nothing, or nobody knows a
+        ConfigError: If the model cannot be made from these arguments, a model string names nothing, or nobody knows a
             language model's provider.
     """
     arguments = {name: value for name, value in arguments.items() if name not in OF_THE_LOG}
@@ -139,9 +139,9 @@ def rehearse(make: Callable[..., LLMModel], steps: int | None = None, **argument
 
 
 class _Rehearsed:
-    """Hook of a design: notes agent and observation of each decision, for the rule twin to decide instead.
+    """Hook of a design: notes agent and observation of each decision, so that the rule twin can decide instead.
 
-    Like a `partial`, it shows as `func` what it stands before.
+    Like a `partial`, it has the wrapped hook as `func`.
     """
 
     def __init__(self, decide: Decide | None) -> None:
@@ -210,7 +210,7 @@ class _Counter:
         """Count a request, unless a person would be asked.
 
         Raises:
-            Refused: If the rule twin does nothing, which no reply can say.
+            Refused: If the rule twin does nothing, which no reply can express.
         """
         reply = await _reply(request)
         if not self.is_person:

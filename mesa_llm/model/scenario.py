@@ -25,7 +25,7 @@ from mesa_llm.tools.tool import describe
 _CONFIG = ConfigDict(allow_inf_nan=False, arbitrary_types_allowed=True)
 
 _PLAIN = frozenset({"integer", "number", "string"})
-"""JSON types that have a text field on the page."""
+"""JSON types that are edited in a text field on the page."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Hidden:
 class Output:
     """Marks the name of a file that the model writes beside its run log; stands in the `Annotated` of a text.
 
-    It is no part of a run's identity: a run may be continued or replayed with another file, or none.
+    The name does not belong to a run's identity: a run may be continued or replayed with another file, or none.
     """
 
 
@@ -119,7 +119,7 @@ class Parameter:
 
     @property
     def schema(self) -> Mapping[str, Any]:
-        """The JSON schema of its values, None left out; empty where JSON cannot hold them."""
+        """The JSON schema of its values other than None; empty if JSON cannot hold them."""
         try:
             schema = _adapter(self.kind).json_schema()
         except (PydanticInvalidForJsonSchema, PydanticUserError):
@@ -128,7 +128,7 @@ class Parameter:
 
     @property
     def range(self) -> str:
-        """Its range or choices, as text; empty: anything of its type."""
+        """Its range or choices, as text; empty: any value of its type."""
         schema = self.schema
         if values := _choices(schema):
             return " | ".join([*map(str, values), *(["None"] if self.is_optional else [])])
@@ -170,14 +170,14 @@ class _Declared(Scenario[Any]):
 
 
 class LLMScenario(_Declared):
-    """Parameters of a model, as annotated fields with defaults; the text under a field is its meaning.
+    """Parameters of a model, as annotated fields with defaults; the docstring under a field is its meaning.
 
         class PotScenario(LLMScenario):
             n_agents: Annotated[int, Field(ge=1), Slider(1, 50)] = 8
             \"\"\"Number of agents.\"\"\"
 
-    It is Mesa's scenario, whose fields pydantic checks. A model names it as its `scenario_class`; each field is then
-    an argument of the model by keyword, too.
+    This is Mesa's scenario with fields that pydantic checks. A model names it as its `scenario_class`; each field is
+    then a keyword argument of the model, too.
     """
 
     fields = cast("tuple[str, ...]", ())  # without an annotation, which Mesa would take for a parameter's
@@ -190,8 +190,8 @@ class LLMScenario(_Declared):
         """Collect the fields.
 
         Raises:
-            TypeError: If one has no default, as every model can be made without arguments; or has the name of an option
-                of all models, which would never reach it, or of something that all scenarios have.
+            TypeError: If one has no default (every model can be made without arguments), the name of an option of all
+                models (its value would never reach the scenario), or the name of an attribute of all scenarios.
         """
         super().__init_subclass__()
         names: dict[str, None] = {}
@@ -213,13 +213,13 @@ class LLMScenario(_Declared):
 
         Args:
             rng: Seed; None: the model draws one.
-            **values: Parameters by name; the others have their defaults.
+            **values: Parameters by name; the others keep their defaults.
 
         Raises:
-            ConfigError: If one is unknown, of another type, or out of its range; or `rng` cannot be a seed.
+            ConfigError: If one is unknown, of another type, or out of its range; or `rng` is no seed.
         """
         if isinstance(rng, int | float | str):
-            rng = None if rng == "" else checked_seed(rng)  # what is typed on a page is text
+            rng = None if rng == "" else checked_seed(rng)  # a seed typed on a page is a text
         own = {name: values.pop(name) for name in ("_scenario_id",) if name in values}
         by_name = {parameter.name: parameter for parameter in self.parameters()}
         if by_name or type(self) is not LLMScenario:
@@ -273,13 +273,13 @@ def _annotations(kind: type[Any]) -> Mapping[str, Any]:
 
 
 def _is_own(name: str, hint: Any) -> bool:
-    """Check whether a name belongs to the class itself, and is no parameter."""
+    """Check whether an annotated name belongs to the class itself and is no parameter."""
     text = hint if isinstance(hint, str) else getattr(hint, "__name__", repr(hint))
     return name.startswith("_") or "ClassVar" in text
 
 
 def _meanings(kind: type[Any]) -> dict[str, str]:
-    """Return the texts under the fields of a class, by field; empty if its source is not available."""
+    """Return the docstrings under the fields of a class, by field; empty if its source is not available."""
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(kind)))
     except (OSError, TypeError, SyntaxError, IndentationError):

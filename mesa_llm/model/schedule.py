@@ -1,4 +1,4 @@
-"""Schedules: agents who live in several worlds of one model in turn, with a role in each."""
+"""Schedules for agents who live in several worlds of one model in turn, with a role in each."""
 
 from __future__ import annotations
 
@@ -20,39 +20,39 @@ class Visit:
     """Name of the world."""
 
     length: int = 1
-    """Length of the visit, in steps, or in what else the model's `visit_length` counts."""
+    """Length of the visit, in steps or in the unit of the model's `visit_length`."""
 
 
 @dataclass(frozen=True)
 class Role:
-    """What an agent is in one world: put on when it enters, and worn until it enters one where it has another role.
+    """An agent's part in one world, from entering it until it enters a world where it has another role.
 
-    Roles that are given the same memory share it; a memory for each keeps the worlds apart. The model's design changes
-    the config of each role; memory and tools are to be made of the agent's, which it has changed before.
+    Roles with the same memory share it; a memory for each keeps the worlds apart. The model's design changes the config
+    of each role. Derive memory and tools from the agent's own, to which the design has already been applied.
     """
 
     config: AgentConfig
-    """Who it is there."""
+    """Its config there."""
 
     memory: Memory
-    """What it remembers there."""
+    """Its memory there."""
 
     tools: tuple[Callable[..., Any], ...] = ()
     """The researcher's own functions, besides the tools of the world."""
 
 
 class WorldSchedule:
-    """Says which world of a model is visited when: visits in order, again and again.
+    """Order in which agents visit the worlds of a model: a cycle of visits, repeated until the run ends.
 
         model.schedule = WorldSchedule([Visit("social"), Visit("exchange", 50)], until="exchange")
 
-    In a step agents live in the world that is visited, and in no other: they see it alone, have its tools alone, and
-    only its time passes. Their ids are the same in all worlds.
+    During a visit, agents live in that world alone: they see no other, have only its tools, and only its time passes.
+    Their ids are the same in all worlds.
 
     Attributes:
         visits: The visits of a cycle.
-        until: When the run ends: `any` or `all` of the worlds are over, or the one of this name is.
-        n_cycles: Number of cycles completed.
+        until: When the run ends: as soon as `any` or `all` of the worlds are over, or the world of this name is.
+        n_cycles: Number of completed cycles.
     """
 
     def __init__(
@@ -65,11 +65,12 @@ class WorldSchedule:
 
         Args:
             visits: The visits of a cycle.
-            until: When the run ends: `any` or `all` of the worlds are over, or the one of this name is.
+            until: When the run ends: as soon as `any` or `all` of the worlds are over, or the world of this name is.
             members: Name of a world → ids of the agents who visit it; everyone visits a world that is not named.
 
         Raises:
-            ConfigError: If there is no visit, one has no length, or `until` or `members` names another world.
+            ConfigError: If there is no visit, a visit has no length, or `until` or `members` names a world that is not
+                visited.
         """
         self.visits = tuple(visits)
         self.until = until
@@ -91,7 +92,7 @@ class WorldSchedule:
 
     @property
     def remaining(self) -> int:
-        """Length of the visit that is left."""
+        """Remaining length of the visit."""
         return self.visit.length - self._spent
 
     def present(self, worlds: Sequence[World]) -> tuple[World, ...]:
@@ -115,13 +116,13 @@ class WorldSchedule:
         return members is None or agent_id in members
 
     def enter(self, agent: Any) -> None:
-        """Let an agent put on its role in the present world, if it has one there."""
+        """Give an agent its role in the present world, if it has one there."""
         role: Role | None = agent.roles.get(self.visit.world)
         if role is not None:
             agent.config, agent.memory, agent.tools = role.config, role.memory, role.tools
 
     def advance(self, length: int, worlds: Sequence[World]) -> bool:
-        """Pass a part of the visit; after its last, the next visit to a world that is not over begins.
+        """Pass a part of the visit; when it ends, begin the next visit to a world that is not over.
 
         Args:
             length: Length that has passed.

@@ -35,11 +35,11 @@ USAGE = {
     "failures": "step_failures",
     "seconds": "step_seconds",
 }
-"""Columns that every DataCollector of an LLM model collects by itself in each step; no part of the digest."""
+"""Columns that every DataCollector of an LLM model collects on its own in each step; they are not in the digest."""
 
 
 class StagedModel(ResumableModel):
-    """A model whose step is a series of stages; what its agents think with comes with `LLMModel`."""
+    """A model whose step is a series of stages; `LLMModel` adds the language models."""
 
     worlds: tuple[World, ...] = ()
     schedule: WorldSchedule | None = None
@@ -55,7 +55,7 @@ class StagedModel(ResumableModel):
         bridge: Bridge | None,
         on_error: OnError,
     ) -> None:
-        """Set up what a step needs; see `LLMModel`."""
+        """Set up the parts of a step; see `LLMModel`."""
         super().__init__(scenario=scenario)
         self.worlds = tuple(worlds)
         self.activation = activation_for(activation)
@@ -74,7 +74,7 @@ class StagedModel(ResumableModel):
         self._is_warned_of_rows = False
 
     def step(self) -> None:
-        """Let everyone who is due decide together and act in order; nothing happens if an event has ended the run."""
+        """Let all agents that are due decide together and act in order; do nothing if an event has ended the run."""
         if not self.running and self._stages is None:
             return
         with collector_paused():
@@ -89,7 +89,7 @@ class StagedModel(ResumableModel):
         self._stop_if_interrupted()
 
     def begin_step(self) -> None:
-        """Deliver messages and news, and draw the stages. Does nothing if the step has begun, or the run is over."""
+        """Deliver messages and news, and draw the stages; do nothing if the step has begun, or the run is over."""
         if self._stages is not None or not self.running:
             return
         self._step_start = clock.perf_counter()
@@ -119,26 +119,26 @@ class StagedModel(ResumableModel):
             self.runlog.add(event, self.now)
 
     def start_step(self) -> None:
-        """Override for what happens before agents are activated, such as a change of their worlds."""
+        """Override to do something before agents are activated, such as changing their worlds."""
 
     @property
     def present_worlds(self) -> tuple[World, ...]:
-        """The worlds that agents live in now: the one that the schedule visits, or all."""
+        """The worlds that agents live in now: the one that the schedule visits, or all of them."""
         return self.worlds if self.schedule is None else self.schedule.present(self.worlds)
 
     @property
     def ending_worlds(self) -> tuple[World, ...]:
-        """The worlds whose step ends with this one: those that agents live in now. Override."""
+        """The worlds whose step ends with this one, by default those that agents live in now. Override."""
         return self.present_worlds
 
     @property
     def visit_length(self) -> int:
-        """Length of the schedule's visit that passes with this step. Override to count something else than steps."""
+        """Length of the schedule's visit that passes with this step. Override to count something other than steps."""
         return 1
 
     @contextmanager
     def _writing(self) -> Generator[None]:
-        """Mark the block as one that writes: it is not stopped, as what it writes could not be taken back."""
+        """Mark the block as one that writes: it must not be stopped, as its changes could not be undone."""
         self._is_writing = True
         try:
             with self.engine.interrupts_deferred():
@@ -150,7 +150,7 @@ class StagedModel(ResumableModel):
 
     @property
     def _is_to_stop(self) -> bool:
-        """Whether to stop the next request; a stop of an earlier run does not stop requests made by hand."""
+        """Whether to stop the next request; stopping an earlier run does not stop requests made by hand."""
         return self._stopping and not self._is_writing and (self._in_step or self._stages is not None)
 
     def _stop_if_interrupted(self) -> None:
@@ -173,14 +173,14 @@ class StagedModel(ResumableModel):
         return dict(zip(_keys(turns, seen), seen, strict=True))
 
     def _look(self) -> tuple[list[Turn], list[Observation]]:
-        """Let the agents that are due observe, if they have not yet."""
+        """Let the agents that are due observe, unless they have already."""
         if self._broken_off:
             raise ConfigError(self._broken_off)
         self.begin_step()
         self._stop_if_interrupted()
         turns = self.due_turns
         if self._seen is None:
-            # Whether a world is crowded takes long to find out, so that one of each class is looked at for all of it.
+            # isinstance with a protocol is slow, so one world of each class is checked for all of its class
             one_of_each = {type(world): world for world in self.present_worlds}
             crowded = {kind for kind, world in one_of_each.items() if isinstance(world, Crowded)}
             expecting: list[Any] = [world for world in self.present_worlds if type(world) in crowded]
@@ -192,7 +192,7 @@ class StagedModel(ResumableModel):
         return turns, self._seen
 
     def _view_of(self, turn: Turn) -> Observation:
-        """Return what an agent sees at its turn: its observation, and the news from outside that is not in it."""
+        """Return the observation of a turn, with the news from outside that is not yet in it."""
         seen = turn.agent.observe() if turn.observation is None else turn.observation
         if not self.bridge.has_announcements:
             return seen
@@ -213,11 +213,11 @@ class StagedModel(ResumableModel):
 
         Returns:
             Outcomes by the keys of `observations`. An invalid decision (an action that is not offered, arguments or an
-            answer of the wrong type) fails like that of a language model: nothing of it is carried out, and each of
-            its actions is returned as refused, with the reason.
+            answer of the wrong type) fails like that of a language model: none of it is carried out, and each of its
+            actions is returned as refused, with the reason.
 
         Raises:
-            ConfigError: If an agent is not due; nothing has happened then.
+            ConfigError: If an agent is not due; then nothing has happened.
         """
         with self._alone():
             self._demand_outside()
@@ -244,7 +244,7 @@ class StagedModel(ResumableModel):
         }
 
     def _from_outside(self, turn: Turn, seen: Observation, raw: Any) -> Decision | Failure:
-        """Check and record the decision of an outside controller; what `ask` returned is recorded already."""
+        """Check and record the decision of an outside controller; decisions from `ask` are recorded already."""
         if any(
             raw is earlier and raw.label == seen.label for earlier in self._step_decisions.get(turn.agent.unique_id, ())
         ):
@@ -259,12 +259,12 @@ class StagedModel(ResumableModel):
         """Let agents decide together, and record their decisions: the primitive under a step.
 
         Args:
-            agents: Who decides.
+            agents: The agents.
             observations: Observation of each; None: its own `observe()`.
 
         Returns:
-            Decision or failure of each, in the order of the agents. With `on_error="rule"`, that of the rule twin for
-            those that failed.
+            Decision or failure of each, in the order of the agents; with `on_error="rule"`, the rule twin's decision in
+            place of a failure.
         """
         observations = [agent.observe() for agent in agents] if observations is None else observations
         self._check_twins(agents)
@@ -290,20 +290,20 @@ class StagedModel(ResumableModel):
         return results
 
     def _check_twins(self, agents: Sequence[Any]) -> None:
-        """Check that there are rule twins to stand in, before anything is asked and paid for."""
+        """Check that there are rule twins to stand in, before any request is sent and paid for."""
         for kind in {type(agent): None for agent in agents} if self.on_error == "rule" else ():
             if getattr(kind, "rule", None) is LLMMixin.rule:
                 raise ConfigError(f"{kind.__name__} has no rule twin; define rule(), or choose another on_error=")
 
     @property
     def due_turns(self) -> list[Turn]:
-        """The turns of the current stage whose agents lived when it began, in the order in which they will act."""
+        """The turns of the current stage, in the order in which they act, without agents that died before it began."""
         stage = self._stages[0] if self._stages else []
         return [turn for turn in stage if self._seen is not None or turn.agent in self.agents]
 
     @property
     def due(self) -> list[Any]:
-        """The agents of the current stage, in the order in which they will act, once for each turn."""
+        """The agents of the current stage, in the order in which they act, once for each turn."""
         return [turn.agent for turn in self.due_turns]
 
     def _decide(self) -> list[Decision | Failure]:
@@ -339,7 +339,7 @@ class StagedModel(ResumableModel):
         return results
 
     def next_stage(self, acted: list[Any]) -> Stage:
-        """Override for further stages after those of the activation; an empty one ends the step.
+        """Override to add stages after those of the activation; an empty stage ends the step.
 
         Args:
             acted: Agents that have just acted, once for each turn.
@@ -350,7 +350,7 @@ class StagedModel(ResumableModel):
         return []
 
     def end_step(self) -> None:
-        """Override for what happens after everyone has acted."""
+        """Override to do something after everyone has acted."""
 
     def _finish_step(self) -> None:
         self._stages = None
@@ -376,7 +376,7 @@ class StagedModel(ResumableModel):
             raise DecisionError(f"{counted(len(self._failed), 'decision')} failed in step {self.now}: {reasons}")
 
     def _warn_of_rows_collected_twice(self, collector: DataCollector) -> None:
-        """Warn once of a model that collects by itself in `step` or `end_step`, as plain Mesa models have to."""
+        """Warn once if the model calls `collect` in `step` or `end_step`, as plain Mesa models have to."""
         times = [*vars(collector).get("_collection_steps", ())[-2:], self.time]
         if len(set(times)) < len(times) and not self._is_warned_of_rows:
             self._is_warned_of_rows = True
@@ -386,7 +386,7 @@ class StagedModel(ResumableModel):
             )
 
     def _collected(self) -> dict[str, Any]:
-        """Return the row that the data collector collected in this step, without usage."""
+        """Return the data collector's row of this step, without usage."""
         if self._datacollector is None:
             return {}
         fields = vars(self._datacollector)
@@ -403,13 +403,13 @@ class StagedModel(ResumableModel):
         return row
 
     def stop(self, *, gives_up: bool = True) -> None:
-        """Stop the step that is being decided, from any thread: it has not happened, and the run ends.
+        """Stop the run from any thread; a step that is being decided counts as not having happened.
 
         A step whose agents are acting is finished first, with all its requests.
 
         Args:
-            gives_up: Whether the requests in flight are given up; else nothing more is sent, and their replies are
-                waited for, as they are paid for.
+            gives_up: Whether to give up the requests in flight; else nothing more is sent, but their replies, which
+                cost money, are awaited.
         """
         super().stop()
         if not self._is_writing:
@@ -424,7 +424,7 @@ class StagedModel(ResumableModel):
 
     @property
     def datacollector(self) -> Any:
-        """Mesa's data collector; it also collects calls, tokens, dollars, failures and seconds of each step."""
+        """Mesa's data collector, which also collects calls, tokens, dollars, failures and seconds of each step."""
         return self._datacollector
 
     @datacollector.setter
@@ -436,22 +436,22 @@ class StagedModel(ResumableModel):
 
     @property
     def step_calls(self) -> int:
-        """Replies that came live in the last step."""
+        """Number of live replies in the last step."""
         return self._step_usage.calls
 
     @property
     def step_tokens(self) -> int:
-        """Tokens read and written in the last step."""
+        """Number of tokens read and written in the last step."""
         return self._step_usage.tokens
 
     @property
     def step_dollars(self) -> float:
-        """US dollars of the last step."""
+        """US dollars spent in the last step."""
         return self._step_usage.dollars
 
     @property
     def step_failures(self) -> int:
-        """Decisions of the last step that failed."""
+        """Number of failed decisions in the last step."""
         return self._step_usage.failures
 
 
@@ -468,7 +468,7 @@ def _keys(turns: Sequence[Turn], observations: Sequence[Observation]) -> list[An
 
 
 def _looks_at(turn: Turn, world: World) -> bool:
-    """Check whether an agent makes its own observation, of this world."""
+    """Check whether an agent observes this world for itself in its turn."""
     agent = turn.agent
     return turn.observation is None and isinstance(agent, LLMMixin) and any(own is world for own in agent.worlds)
 

@@ -1,4 +1,4 @@
-"""A Mesa model that can step again whatever happened in a step."""
+"""A Mesa model that can step again after a step that failed or was stopped."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from mesa_llm.records import Observation
 class ResumableModel(mesa.Model[Any, Any]):
     """A model whose steps may fail or be stopped.
 
-    Mesa (3.5.1 and 4.0.0a0) never schedules a step again that has raised: the model is silently dead. Here it is
-    scheduled anew. A step that was stopped while agents observed or decided has not happened: the time is set back,
-    and the next step goes on with it. One in which an action or a rule of the world raised is over. One that was broken
-    off while it was being finished can be continued only by a new model with the same run log.
+    Mesa (3.5.1 and 4.0.0a0) schedules no further step once a step has raised: the model is silently dead. Here the next
+    step is scheduled again. A step that was stopped while agents observed or decided has not happened: the time is set
+    back, and the next step continues it. A step in which an action or a rule of the world raised is over. A step that
+    was broken off while it was being finished can only be continued by a new model with the same run log.
 
     Attributes:
         now: The step that is being decided, from 1.
@@ -29,7 +29,7 @@ class ResumableModel(mesa.Model[Any, Any]):
     """
 
     def __init__(self, **kwargs: Any) -> None:
-        """Make the model; Mesa takes what it schedules from `self.step`.
+        """Create the model; Mesa schedules whatever `self.step` is at that moment.
 
         Args:
             **kwargs: `rng` or `scenario`, for Mesa.
@@ -52,7 +52,7 @@ class ResumableModel(mesa.Model[Any, Any]):
 
     @property
     def is_stepping(self) -> bool:
-        """Whether a step is under way, so that requests are made by the run and not by hand."""
+        """Whether a step is under way, so that requests come from the run and not from a call by hand."""
         return self._in_step or self._is_writing
 
     @property
@@ -66,7 +66,7 @@ class ResumableModel(mesa.Model[Any, Any]):
             self._stepping.release()
 
     def advance(self) -> None:
-        """Make one step; none after the end of the run (`running` is False).
+        """Make one step, unless the run is over (`running` is False).
 
         Raises:
             ConfigError: If another thread is stepping the model, a step is under way, or one was broken off for good.
@@ -123,14 +123,14 @@ class ResumableModel(mesa.Model[Any, Any]):
             self._stepping.release()
 
     def stop(self) -> None:
-        """Stop what is under way, from any thread: the step before its next stage, a run before its next step.
+        """Stop from any thread: a step before its next stage, a run before its next step.
 
         A step whose agents have acted is finished first.
         """
         self._stopping = self._in_run or self._in_step
 
     def _guarded_step(self) -> None:
-        """Run one step, and leave a model that can step again."""
+        """Run one step, and leave the model able to step again."""
         if self._broken_off:
             self._take_back()
             raise ConfigError(self._broken_off)
@@ -156,7 +156,7 @@ class ResumableModel(mesa.Model[Any, Any]):
     def _end_broken(self, error: BaseException) -> None:
         """End a step that raised after agents had acted.
 
-        A broken rule ends the step. A stop from outside breaks it off: nothing right can follow.
+        An error in an action or a rule ends the step. A stop from outside breaks it off: no valid step can follow.
         """
         self._stages = self._seen = None
         self._is_writing = False

@@ -1,4 +1,4 @@
-"""From how often people were seen active to the probability that they are, hour by hour."""
+"""Probabilities that people are active, hour by hour, from how often they were active before."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LIFTED_BELOW = 0.6
 """Values below are lifted in OASIS's code."""
 
 LIFT = 0.1
-"""By how much."""
+"""Amount that they are lifted by."""
 
 CORE_SHARE, ORDINARY_SHARE = 0.1, 0.01
 """Probability that a core user, and an ordinary user, is active in a step (OASIS's runs with a million users)."""

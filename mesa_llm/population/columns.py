@@ -23,17 +23,17 @@ from mesa_llm.population.residents import handle, residents
 FloatArray = npt.NDArray[np.float64]
 
 ALWAYS = (1.0,) * HOURS
-"""Hours of who may be active at any time."""
+"""Hours of activity of somebody who may be active at any time."""
 
 MAX_CONFIGS = 20_000
 """Maximum number of configs that are kept in memory."""
 
 
 class HourTable:
-    """The hours of activity of a population: a few profiles, and which of them each person has."""
+    """The hours of activity of a population: a few profiles, and each person's profile among them."""
 
     def __init__(self, n: int) -> None:
-        """Let everybody be active at any time.
+        """Start with everybody active at any time.
 
         Args:
             n: Number of people.
@@ -64,14 +64,14 @@ class HourTable:
 
 
 class People(Sequence[Persona]):
-    """A population whose members are made when they are looked at.
+    """A population whose personas are made when they are looked at.
 
     Attributes:
         hours: Hours of activity.
     """
 
     def __init__(self, n: int) -> None:
-        """Begin with a number of people.
+        """Set the number of people.
 
         Args:
             n: Number of people.
@@ -103,7 +103,7 @@ class People(Sequence[Persona]):
         """Return a person."""
 
     def topics(self, index: int) -> tuple[str, ...]:
-        """Return what a person is interested in."""
+        """Return a person's topics of interest."""
         return self.persona(index).topics
 
     def description(self, index: int) -> str:
@@ -117,18 +117,18 @@ class People(Sequence[Persona]):
 
     @property
     def edges(self) -> list[tuple[int, int]] | None:
-        """Who follows whom, as far as the population brings that; None: it does not."""
+        """Who follows whom at the start; None: the population does not say."""
         return None
 
     def posts(self) -> Iterator[tuple[int, str]]:
-        """Go through the earlier posts that the population brings, each with the index of its author."""
+        """Go through the population's earlier posts, each with the index of its author."""
         return iter(())
 
     def config(self, index: int, settings: Settings) -> AgentConfig:
-        """Return the config of an agent that is this person; the latest ones are kept.
+        """Return the config of an agent that plays a person; recent configs are kept.
 
         Args:
-            index: Who.
+            index: Index of the person.
             settings: How its language model is sampled.
         """
         config = self._configs.get(index)
@@ -149,7 +149,7 @@ class ListedPeople(People):
         """Store the personas.
 
         Args:
-            personas: Everybody.
+            personas: Persona of each person.
         """
         super().__init__(len(personas))
         self._personas = personas
@@ -176,7 +176,7 @@ class ListedPeople(People):
 
 
 class InventedPeople(People):
-    """Invented residents, the same that `invented` draws, at ten bytes each."""
+    """Invented residents, the same that `invented` draws, in ten bytes each."""
 
     def __init__(self, n: int, rng: random.Random | int) -> None:
         """Draw them.
@@ -205,7 +205,7 @@ class InventedPeople(People):
         self._draws = np.frombuffer(draws, dtype=np.uint8).reshape(-1, 6) if draws else np.zeros((0, 6), np.uint8)
 
     def _drawn(self, index: int) -> tuple[Persona, Persona, Persona, str, int]:
-        """Return whose occupation, interests and way of speaking somebody has, its name and its age."""
+        """Return the residents who lend a person occupation, interests and style, and the person's name and age."""
         worker, dreamer, speaker, given, family, age = self._draws[index - len(self._first)].tolist()
         everyone = self._residents
         name = f"{self._given_names[given]} {FAMILY_NAMES[family]}"
@@ -232,7 +232,7 @@ class InventedPeople(People):
         return self._residents[self._first[index] if index < first else self._draws[index - first, 1]]
 
     def topics(self, index: int) -> tuple[str, ...]:
-        """Return what a person is interested in."""
+        """Return a person's topics of interest."""
         return self._dreamer(index).topics
 
     def description(self, index: int) -> str:
@@ -270,12 +270,12 @@ class InventedPeople(People):
 def invented(n: int, rng: random.Random | int) -> list[Persona]:
     """Return invented people: names, ages, occupations, interests and ways of speaking of our own.
 
-    As long as there are enough, each is somebody else. Beyond that, the occupation of one goes with the interests
-    and the way of speaking of others, under a new name.
+    The first are all different residents. Once these run out, one's occupation is combined with the interests and the
+    way of speaking of others, under a new name.
 
     Args:
-        n: People.
-        rng: Source of draws, or a seed.
+        n: Number of people.
+        rng: Source of random draws, or a seed.
 
     Raises:
         ValueError: If `n` is negative.
@@ -284,5 +284,5 @@ def invented(n: int, rng: random.Random | int) -> list[Persona]:
 
 
 def people_of(personas: Sequence[Persona]) -> People:
-    """Return a population; a list of personas becomes one."""
+    """Return personas as a population."""
     return personas if isinstance(personas, People) else ListedPeople(personas)

@@ -23,7 +23,7 @@ X_COLUMNS = {"name", "username", "user_char", "description"}
 """Columns of OASIS's table of X users; a cell may be empty in some rows."""
 
 X_FOLLOWS = {"name", "username", "following_agentid_list"}
-"""Columns that tell such a table where nobody has a description."""
+"""Columns by which such a table is known if nobody has a description."""
 
 REDDIT_COLUMNS = {"realname", "username", "bio", "persona"}
 """Columns of OASIS's list of Reddit users."""
@@ -35,7 +35,7 @@ NOT_USERS: dict[frozenset[str], str] = {
     frozenset({FREQUENCY}): "hours of activity (such as OASIS's user_activity_24h; give it as `activity` beside the "
     "users' file)",
 }
-"""Columns of files of OASIS that hold no users → what they hold."""
+"""Columns of OASIS's files without users → what they hold."""
 
 MAX_POST = 5000
 """Maximum number of characters of an earlier post, as of posts that users write."""
@@ -58,7 +58,7 @@ class Refusal:
     """Line of the file on which the row begins, from 1."""
 
     reason: str
-    """What was found and what was wanted, with the place."""
+    """What was found and what was wanted, with file, line, row and column."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ def from_file(path: str | Path, n: int | None = None) -> list[Persona]:
         n: Maximum number of personas, from the start of the file; None: all.
 
     Raises:
-        ConfigError: If the file cannot be read, or holds nobody; says what it holds instead, if that is known.
+        ConfigError: If the file cannot be read, or holds no users; says what it holds instead, if that is known.
     """
     return read_users(path).personas[:n]
 
@@ -91,8 +91,8 @@ def from_file(path: str | Path, n: int | None = None) -> list[Persona]:
 def from_oasis(path: str | Path, activity: str | Path | None = None, rule: Rule = "paper") -> list[Persona]:
     """Read users as OASIS keeps them: a CSV table of X users, or a JSON list of Reddit users.
 
-    Lists in cells are Python literals. `following_agentid_list` names rows, from 0; who follows itself there does
-    not here. Hours of activity, where there are any, become probabilities.
+    Lists in cells are Python literals. `following_agentid_list` names rows, from 0; users who follow themselves there
+    do not here. Hours of activity, if there are any, become probabilities.
 
     Args:
         path: The file.
@@ -100,7 +100,7 @@ def from_oasis(path: str | Path, activity: str | Path | None = None, rule: Rule 
         rule: How those become probabilities, see `hourly_activity`.
 
     Raises:
-        ConfigError: If the format is another, or rows cannot be used; says which file, line, row and column.
+        ConfigError: If the format is neither, or rows cannot be used; says which file, line, row and column.
     """
     return _read_oasis(path, placed_rows(path), activity, rule, skip=False).personas
 
@@ -117,7 +117,7 @@ def read_users(
         path: The file.
         activity: Table of the same users' hours of activity, row by row, for users in OASIS's formats.
         rule: How those become probabilities, see `hourly_activity`.
-        skip: Whether rows that cannot be used are left out, with the follows that name them; else they are an error.
+        skip: Whether to leave out rows that cannot be used, with the follows that name them; else they are an error.
 
     Raises:
         ConfigError: If the file cannot be read, holds nobody, or, without `skip`, has rows that cannot be used.
@@ -245,11 +245,11 @@ def _matching(activity: str | Path, path: str | Path, n: int) -> npt.NDArray[np.
 
 def _settled(personas: Mapping[int, Persona], counts: npt.NDArray[np.int64] | None, rule: Rule) -> list[Persona]:
     """Number the users anew, without those that were left out, and turn their hours into probabilities."""
-    places = {index: place for place, index in enumerate(personas)}
-    table = [()] * len(places) if counts is None else [tuple(day) for day in hourly_activity(counts, rule).tolist()]
+    new_index = {index: new for new, index in enumerate(personas)}
+    table = [()] * len(personas) if counts is None else [tuple(day) for day in hourly_activity(counts, rule).tolist()]
     return [
         persona.model_copy(
-            update={"follows": tuple(places[b] for b in persona.follows if b in places), "activity": day}
+            update={"follows": tuple(new_index[b] for b in persona.follows if b in new_index), "activity": day}
         )
         for persona, day in zip(personas.values(), table, strict=True)
     ]
@@ -293,7 +293,7 @@ def _is_x(rows: Sequence[Row]) -> bool:
 
 
 def _demand_users(rows: Sequence[Row], path: str | Path) -> None:
-    """Check that a file is none of those of OASIS that hold something else than users.
+    """Check that a file is none of OASIS's files without users.
 
     Raises:
         ConfigError: If it is one; says what it holds.

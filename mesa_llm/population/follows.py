@@ -1,7 +1,7 @@
 """Who follows whom at the start: graphs of directed follows.
 
-Users are places in the population, from 0. Every graph is a list of (follower, followee) without repetition,
-sorted, in which nobody follows itself; `follow_matrix` turns it into a sparse matrix.
+Users are indices into the population, from 0. Every graph is a sorted list of distinct pairs (follower, followee), in
+which no user follows itself; `follow_matrix` turns it into a sparse matrix.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ def core_ordinary_follows(
     """Let ordinary users follow core users who share a topic with them, each with the same probability.
 
     Pairs that share several topics get one draw for each. Ordinary users do not follow one another, and core users
-    follow nobody: what those do comes from data.
+    follow nobody here: their follows come from real data.
 
     Args:
         topics: Topics of each user; the core users come first.
-        n_core: Core users.
-        probability: Of each follow: 0.2 in OASIS's section 2.6 and code, 0.1 in its appendix E.2.
-        rng: Source of draws, or a seed.
+        n_core: Number of core users.
+        probability: Probability of each follow: 0.2 in OASIS's section 2.6 and code, 0.1 in its appendix E.2.
+        rng: Source of random draws, or a seed.
 
     Raises:
         ValueError: If the probability is outside 0 to 1, or there are fewer users than core users.
@@ -91,12 +91,12 @@ def random_follows(n: int, each: int, rng: random.Random | int) -> Edges:
     """Let every user follow a number of others, all equally likely.
 
     Args:
-        n: Users.
-        each: Others that each follows.
-        rng: Source of draws, or a seed.
+        n: Number of users.
+        each: Number of others that each follows.
+        rng: Source of random draws, or a seed.
 
     Raises:
-        ValueError: If there are not as many others.
+        ValueError: If there are fewer others than that.
     """
     _check_others(n, each)
     generator = _generator(rng)
@@ -114,18 +114,18 @@ def random_follows(n: int, each: int, rng: random.Random | int) -> Edges:
 
 
 def preferential_follows(n: int, each: int, rng: random.Random | int) -> Edges:
-    """Let users join one by one and follow earlier ones, the more followed the likelier.
+    """Let users join one by one and follow earlier ones, preferring those with many followers.
 
-    The first `each` + 1 users all follow one another. Whoever comes later follows `each` users, drawn with
-    probability proportional to their followers plus one.
+    The first `each` + 1 users all follow one another. Each later user follows `each` others, drawn with probability
+    proportional to their followers plus one.
 
     Args:
-        n: Users.
-        each: Others that each follows.
-        rng: Source of draws, or a seed.
+        n: Number of users.
+        each: Number of others that each follows.
+        rng: Source of random draws, or a seed.
 
     Raises:
-        ValueError: If there are not as many others.
+        ValueError: If there are fewer others than that.
 
     Source:
         Price (1976), A general theory of bibliometric and other cumulative advantage processes, JASIS 27(5).
@@ -136,7 +136,7 @@ def preferential_follows(n: int, each: int, rng: random.Random | int) -> Edges:
 
 
 def preferential_edges(n: int, each: int, rng: random.Random) -> npt.NDArray[np.int32]:
-    """Let users join one by one and follow earlier ones, the more followed the likelier.
+    """Let users join one by one and follow earlier ones, preferring those with many followers.
 
     The draws are those of `preferential_follows`; ten million follows take 120 MB while they are drawn.
 
@@ -173,16 +173,16 @@ def preferential_edges(n: int, each: int, rng: random.Random) -> npt.NDArray[np.
 
 
 def watts_strogatz_follows(n: int, each: int, rewired: float, rng: random.Random | int) -> Edges:
-    """Let users on a ring follow their next neighbours, and some of those follows go anywhere instead.
+    """Let users on a ring follow their nearest neighbours, and rewire some of these follows.
 
     Args:
-        n: Users.
-        each: Neighbours that each follows, half on either side; an odd one is ahead.
+        n: Number of users.
+        each: Number of neighbours that each follows, half on either side; an odd one is ahead.
         rewired: Probability that a follow goes to a user drawn evenly instead.
-        rng: Source of draws, or a seed.
+        rng: Source of random draws, or a seed.
 
     Raises:
-        ValueError: If there are not as many others, or the probability is outside 0 to 1.
+        ValueError: If there are fewer others than that, or the probability is outside 0 to 1.
 
     Source:
         Watts and Strogatz (1998), Collective dynamics of "small-world" networks, Nature 393; here directed.
@@ -204,20 +204,20 @@ def watts_strogatz_follows(n: int, each: int, rewired: float, rng: random.Random
 
 
 def follow_matrix(edges: Iterable[tuple[int, int]], n: int) -> csr_array:
-    """Return follows as a sparse matrix for large populations: row follower, column followee, 1 where one follows.
+    """Return follows as a sparse matrix: a row for each follower, a column for each followee, 1 for a follow.
 
     Args:
-        edges: (follower, followee) by place.
-        n: Users.
+        edges: Pairs (follower, followee) of indices.
+        n: Number of users.
 
     Raises:
-        ValueError: If a place is not in the population.
+        ValueError: If an index is outside the population.
     """
     from scipy.sparse import csr_array
 
     pairs = np.array(list(edges), dtype=np.int64).reshape(-1, 2)
     if pairs.size and not (pairs.min() >= 0 and pairs.max() < n):
-        raise ValueError(f"places run from 0 to {n - 1}, got {pairs.min()} to {pairs.max()}")
+        raise ValueError(f"indices run from 0 to {n - 1}, got {pairs.min()} to {pairs.max()}")
     ones = np.ones(len(pairs), dtype=np.int8)
     return csr_array((ones, (pairs[:, 0], pairs[:, 1])), shape=(n, n))
 

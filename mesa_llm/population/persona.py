@@ -12,7 +12,7 @@ Probability = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
 
 class Persona(BaseModel):
-    """A person for an agent to be, with its posts and follows."""
+    """A person for an agent to play, with posts and follows."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -38,7 +38,7 @@ class Persona(BaseModel):
     """Topics of interest."""
 
     follows: tuple[int, ...] = ()
-    """Whom it follows: places in the population, from 0, in order."""
+    """Whom it follows: indices into the population, from 0, in order."""
 
     posts: tuple[str, ...] = ()
     """Earlier posts, oldest first."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 BEFORE_ITEM = re.compile(r"[\s,]*")
-"""What stands before an item of a JSON list."""
+"""Text before an item of a JSON list."""
 
 COLUMNS: dict[str, tuple[str, ...]] = {
     "name": ("name", "realname", "real_name", "full_name"),
@@ -31,22 +31,22 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "bio": ("bio", "description"),
     "topics": ("topics", "interested_topics", "interests"),
 }
-"""Fields of a persona → names of the columns that hold them, the first found counts. Other columns are traits."""
+"""Field of a persona → names of its columns, of which the first found counts. All other columns are traits."""
 
 GIVEN, FAMILY = "first_name", "last_name"
 """Columns that hold a name in two parts."""
 
 IDENTIFYING = ("name", "persona", "username", "bio")
-"""Fields of which a table of people has one at least."""
+"""Fields of which every table of people has at least one."""
 
 SEPARATORS = (",", ";", "\t", "|")
 """Separators of CSV files, the likeliest first."""
 
 Row = Mapping[str, Any]
-"""Cells of a row by their columns, without empty ones."""
+"""Cells of a row by column, without empty ones."""
 
 PlacedRow = tuple[int, Row | str]
-"""Line on which a row begins, from 1, and its cells; or what is wrong with them."""
+"""Line on which a row begins, from 1, and its cells, or a description of what is wrong with them."""
 
 MAX_CELL = 2**26
 """Maximum number of characters of a cell whose line is known."""
@@ -74,15 +74,15 @@ def from_table(table: str | Path | pd.DataFrame) -> list[Persona]:
 
 
 def columns_of(rows: Sequence[Row]) -> list[str]:
-    """Return the columns of all rows, in the order in which they are first found."""
+    """Return the columns of all rows, in the order of their first occurrence."""
     return list(dict.fromkeys(column for row in rows for column in row))
 
 
 def _demand_people(rows: Sequence[Row], source: str) -> None:
-    """Check that a table can be one of people.
+    """Check that a table describes people.
 
     Raises:
-        ConfigError: If no column says who somebody is.
+        ConfigError: If no column identifies them.
     """
     columns = columns_of(rows)
     names = {name for field in IDENTIFYING for name in COLUMNS[field]} | {GIVEN, FAMILY}
@@ -106,7 +106,7 @@ def rows_of(table: str | Path | pd.DataFrame) -> list[Row]:
 
 
 def placed_rows(path: str | Path) -> list[PlacedRow]:
-    """Read a table as `rows_of` does, each row with its line, and with what is wrong where it has no cells.
+    """Read a table as `rows_of` does, each row with its line, or with a description of what is wrong with it.
 
     Cells of CSV files stay text.
 
@@ -134,14 +134,14 @@ def _read[Rows](path: Path, readers: Mapping[str, Callable[[Path], Rows]]) -> Ro
 
 
 def typed_rows(path: str | Path, placed: Sequence[PlacedRow]) -> list[Row]:
-    """Return the rows that have cells, in order, as `rows_of` reads them: numbers of CSV files are numbers.
+    """Return the readable rows, in order, as `rows_of` reads them: numbers in CSV files become numbers.
 
     Args:
         path: The file.
         placed: Its rows, as `placed_rows` reads them.
 
     Raises:
-        ConfigError: If no column says who somebody is.
+        ConfigError: If no column identifies people.
     """
     rows = [row for _, row in placed if not isinstance(row, str)]
     if Path(path).suffix.lower() == ".csv":
@@ -152,7 +152,7 @@ def typed_rows(path: str | Path, placed: Sequence[PlacedRow]) -> list[Row]:
 
 
 def _typed(rows: Sequence[Row]) -> list[Row]:
-    """Read cells that are text as those of a CSV file."""
+    """Convert cells that are text as if they were read from a CSV file."""
     import pandas as pd
 
     file = StringIO(pd.DataFrame(rows, columns=columns_of(rows)).to_csv(index=False))
@@ -183,7 +183,7 @@ def _placed_csv(path: Path) -> list[PlacedRow]:
 
 
 def _is_open(lines: Sequence[str], separator: str) -> bool:
-    """Check whether the last cell of a row is quoted, and its quotation is not closed."""
+    """Check whether the last cell of a row opens a quotation and does not close it."""
     try:
         list(csv.reader(lines, delimiter=separator, strict=True))
     except csv.Error as error:
@@ -203,19 +203,19 @@ def _placed_json(path: Path) -> list[PlacedRow]:
     document = json.loads(text)
     if not isinstance(document, list):
         raise ConfigError(f"{path} {_no_list(document)}")
-    decoder, place, line = json.JSONDecoder(), text.index("[") + 1, 1 + text.count("\n", 0, text.index("["))
+    decoder, index, line = json.JSONDecoder(), text.index("[") + 1, 1 + text.count("\n", 0, text.index("["))
     placed: list[PlacedRow] = []
     for _ in cast("list[Any]", document):
-        begin = cast("re.Match[str]", BEFORE_ITEM.match(text, place)).end()
-        line += text.count("\n", place, begin)
-        item, place = decoder.raw_decode(text, begin)
+        begin = cast("re.Match[str]", BEFORE_ITEM.match(text, index)).end()
+        line += text.count("\n", index, begin)
+        item, index = decoder.raw_decode(text, begin)
         placed.append((line, _row_of_item(item)))
-        line += text.count("\n", begin, place)
+        line += text.count("\n", begin, index)
     return placed
 
 
 def _no_list(document: Any) -> str:
-    """Describe what a JSON file holds that should hold a list."""
+    """Describe what a JSON file holds instead of a list."""
     if isinstance(document, dict) and {"scale", "depth", "max_breadth"} <= document.keys():
         return "holds no users but curves of how a post spread (OASIS's real_propagation); `read_curves` reads them"
     return f"holds a {type(document).__name__}; personas are a list of objects"
@@ -238,7 +238,7 @@ def _row_of_item(item: Any) -> Row | str:
 
 
 PLACED = {".csv": _placed_csv, ".json": _placed_json, ".jsonl": _placed_json_lines}
-"""Ending of a file → what reads its rows with their lines."""
+"""File ending → function that reads the rows with their lines."""
 
 
 def _read_csv(path: Path) -> list[Row]:
@@ -250,7 +250,7 @@ def _read_csv(path: Path) -> list[Row]:
 
 
 def _separator(head: str) -> str:
-    """Find what separates the cells of a table: what makes most columns of its first line, known ones above all."""
+    """Find the separator of a table: the one that splits its first line into most known columns, then into most."""
     column_names = {name for names in COLUMNS.values() for name in names}
 
     def fit(separator: str) -> tuple[int, int]:
@@ -302,21 +302,21 @@ def persona_of(row: Row, source: str, row_number: int, **fields: Any) -> Persona
         row: Cells by column.
         source: Where it comes from, for errors.
         row_number: Number of the row, from 1, for errors.
-        **fields: Fields that were read already.
+        **fields: Fields that have been read already.
 
     Raises:
         ConfigError: If a cell cannot be used.
     """
-    places = {_folded(column): column for column in row}
+    columns = {_folded(column): column for column in row}
     used_columns: set[str] = set()
     for field, names in COLUMNS.items():
-        column = next((places[name] for name in names if name in places), None)
+        column = next((columns[name] for name in names if name in columns), None)
         if field not in fields and column is not None:
             used_columns.add(column)
             fields[field] = (
                 _topics(row[column]) if field == "topics" else _text(row[column], source, row_number, column)
             )
-    if "name" not in fields and (parts := [places[name] for name in (GIVEN, FAMILY) if name in places]):
+    if "name" not in fields and (parts := [columns[name] for name in (GIVEN, FAMILY) if name in columns]):
         used_columns.update(parts)
         fields["name"] = " ".join(_text(row[column], source, row_number, column) for column in parts)
     fields.setdefault("traits", {column: cell for column, cell in row.items() if column not in used_columns})

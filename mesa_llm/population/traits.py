@@ -124,8 +124,8 @@ def draw(n: int, rng: random.Random | int, traits: Mapping[str, Mapping[V, float
     """Draw traits for a number of people, each trait independently.
 
     Args:
-        n: People.
-        rng: Source of draws, or a seed.
+        n: Number of people.
+        rng: Source of random draws, or a seed.
         traits: Trait → value → weight; weights need not sum to 1.
 
     Raises:
@@ -176,7 +176,7 @@ class DrawnPeople(People):
     __hash__ = None  # pyright: ignore[reportAssignmentType]
 
     def topics(self, index: int) -> tuple[str, ...]:
-        """Return what a person is interested in."""
+        """Return a person's topics of interest."""
         if index < len(self.core) and self.core[index].topics:
             return self.core[index].topics
         names = X_TOPICS if self.kind == "x" else REDDIT_TOPICS
@@ -232,7 +232,7 @@ class DrawnPeople(People):
     def follow_edges(self, probability: float = 0.2, *, rng: random.Random | int) -> npt.NDArray[np.int64]:
         """Let ordinary users follow core users who share a topic, as `core_ordinary_follows` does.
 
-        Core users who were given follow whom they followed before.
+        Given core users follow whom they followed before.
 
         Args:
             probability: Probability of each follow: 0.2 in OASIS's section 2.6 and code, 0.1 in its appendix E.2.
@@ -269,10 +269,10 @@ def from_distributions(
         kind: `x` or `reddit`.
         n_core: Number of core users, whom others follow; they come first. Only on X.
         core: Core users who are not drawn, such as OASIS's 196 real ones; they stand for `n_core`. Those of their
-            topics that are among `X_TOPICS` decide who follows them; without any, one is dealt to them.
+            topics that are among `X_TOPICS` decide who follows them; those with none are dealt one.
 
     Raises:
-        ValueError: If the kind is another, or there are more core users than people.
+        ValueError: If the kind is neither, or there are more core users than people.
 
     Source:
         Yang et al. (2024), OASIS, arXiv 2411.11581, appendix E.
@@ -309,8 +309,8 @@ def _source(rng: random.Random | int) -> random.Random:
 def _codes(weights: Sequence[float], n: int, generator: np.random.Generator) -> CodeArray:
     """Draw indices of weights, which need not sum to 1."""
     bounds = np.cumsum(weights) / math.fsum(weights)
-    drawn = np.searchsorted(bounds, generator.random(n), side="right")
-    return np.minimum(drawn, len(bounds) - 1).astype(np.int16)
+    indices = np.searchsorted(bounds, generator.random(n), side="right")
+    return np.minimum(indices, len(bounds) - 1).astype(np.int16)
 
 
 def _x_topics(n: int, n_core: int, generator: np.random.Generator) -> CodeArray:

@@ -1,4 +1,4 @@
-"""What comes of a run: tables and graphs for other programs, and reports for people."""
+"""Outputs of a run: tables and graphs for other programs, and reports for people."""
 
 from mesa_llm.reports.deeds import Deed, DeedTables, deeds_of
 from mesa_llm.reports.export import export, network_of, tables_of

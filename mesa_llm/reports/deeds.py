@@ -27,13 +27,13 @@ REPLIES = frozenset({"reply", "create_comment"})
 REPOSTS = frozenset({"repost", "quote_post"})
 
 VOTES = {"vote": 0, "like_post": 1, "like_comment": 1, "dislike_post": -1, "dislike_comment": -1}
-"""Actions that rate something → their value; 0: it is an argument."""
+"""Actions that rate something → their value; 0: the value is an argument of the action."""
 
 OWN_POST = re.compile(r"post (\d+)\.$")
-"""Where the social network says which post somebody has written."""
+"""Finds the id of a new post in the social network's reply to its author."""
 
 TRADED = re.compile(r"(?P<shares>[\d,]+\.?\d*) (?:YES|NO) shares of .* for \$(?P<cost>[\d,]+\.?\d*)")
-"""Where the market says what somebody has traded."""
+"""Finds shares and dollars in the market's reply to a trader."""
 
 
 @dataclass(frozen=True)
@@ -41,25 +41,25 @@ class Deed:
     """Something that somebody did."""
 
     step: int
-    """When."""
+    """Step in which it was done."""
 
     agent: int | str
-    """Who."""
+    """Id of the agent who did it."""
 
     name: str
-    """Name of who did it."""
+    """Name of the agent."""
 
     action: str
-    """What: the name of an action."""
+    """Name of the action."""
 
     arguments: Mapping[str, Any]
-    """With what."""
+    """Arguments of the action."""
 
     ok: bool
-    """Whether the world took it."""
+    """Whether the world accepted it."""
 
     result: Mapping[str, Any]
-    """What came of it: the `post_id` of a new post; `shares` and `cost` (or `proceeds`) and `price` of a trade."""
+    """Its result: the `post_id` of a new post; `shares` and `cost` (or `proceeds`) and `price` of a trade."""
 
     @property
     def text(self) -> str:
@@ -79,7 +79,7 @@ def names_of(model: LLMModel) -> dict[int, str]:
 
 
 def deeds_of(model: LLMModel) -> list[Deed]:
-    """Return what the agents of a model have done so far, in the order done.
+    """Return what the agents of a model have done so far, in order.
 
     Args:
         model: The model.
@@ -100,7 +100,7 @@ def deeds_of(model: LLMModel) -> list[Deed]:
 
 
 def _result(action: str, text: str) -> dict[str, Any]:
-    """Read from what a world says what came of an action."""
+    """Read the result of an action from the text with which the world reported it."""
     if action == POST or action in REPLIES:
         found = OWN_POST.search(text)
         return {"post_id": int(found[1])} if found else {}
@@ -114,14 +114,14 @@ class DeedTables:
     """Tables of what agents did.
 
     Attributes:
-        deeds: What was done, in the order done.
+        deeds: What was done, in order.
     """
 
     def __init__(self, deeds: Iterable[Deed], rules: Rules = "corrected") -> None:
-        """Take what was done.
+        """Keep the deeds.
 
         Args:
-            deeds: What was done, in the order done.
+            deeds: What was done, in order.
             rules: `corrected` leaves out what the worlds refused; `original` counts it among posts, votes, replies and
                 trades, and who passes as active, as SimSwarm's tables do.
         """
@@ -137,7 +137,7 @@ class DeedTables:
         return pd.DataFrame([tuple(row[name] for name in columns) for row in rows], columns=list(columns))
 
     def top_posts(self, n: int = 20) -> pd.DataFrame:
-        """Return the posts that were liked and passed on most, replies left out; of equal ones the earlier first.
+        """Return the posts that were liked and passed on most, without replies; ties go to the earlier post.
 
         Args:
             n: Maximum number of posts.
@@ -212,8 +212,8 @@ class DeedTables:
     def profiles(self) -> pd.DataFrame:
         """Return how active each agent was: agent, name, posts, actions, steps (number of steps with any)."""
         table = self.trajectories().groupby(["agent", "name"], sort=False)
-        found = table.agg(posts=("posts", "sum"), actions=("actions", "sum"), steps=("step", "size"))
-        return found.reset_index()
+        activity = table.agg(posts=("posts", "sum"), actions=("actions", "sum"), steps=("step", "size"))
+        return activity.reset_index()
 
     def follows(self) -> pd.DataFrame:
         """Return who followed whom: follower, followee, is_mutual."""
@@ -227,16 +227,16 @@ class DeedTables:
 
         Returns:
             One row a trade: step, agent, name, side, market, outcome, shares, dollars (paid, got, or offered in vain),
-            price (None: not told), ok.
+            price (None: not known), ok.
         """
         rows: list[dict[str, Any]] = []
         for deed in (deed for deed in self.deeds if deed.action in (BUY, SELL)):
-            given, came = deed.arguments, deed.result
-            dollars = next((came[name] for name in ("cost", "proceeds") if name in came), given.get("amount"))
-            row = {"step": deed.step, "agent": deed.agent, "name": deed.name, "market": given.get("market_id")}
-            shares = came.get("shares")
-            row |= {"outcome": given.get("outcome"), "shares": shares, "dollars": dollars, "price": came.get("price")}
-            rows.append({**row, "side": "buy" if deed.action == BUY else "sell", "ok": deed.ok})
+            order, trade = deed.arguments, deed.result
+            dollars = next((trade[name] for name in ("cost", "proceeds") if name in trade), order.get("amount"))
+            row = {"step": deed.step, "agent": deed.agent, "name": deed.name, "market": order.get("market_id")}
+            row |= {"outcome": order.get("outcome"), "shares": trade.get("shares"), "dollars": dollars}
+            side = "buy" if deed.action == BUY else "sell"
+            rows.append({**row, "price": trade.get("price"), "side": side, "ok": deed.ok})
         columns = ("step", "agent", "name", "side", "market", "outcome", "shares", "dollars", "price", "ok")
         return self._table(rows, columns)
 
@@ -265,12 +265,11 @@ class DeedTables:
 
 
 def _followee(deed: Deed) -> Any:
-    given = deed.arguments
-    return given.get("user_id", given.get("agent_id")) if deed.action == FOLLOW else None
+    return deed.arguments.get("user_id", deed.arguments.get("agent_id")) if deed.action == FOLLOW else None
 
 
 def _dealings(deed: Deed, authors: Mapping[Any, Any], names: Mapping[Any, str]) -> list[tuple[Any, str]]:
-    """Return with whom an agent dealt by a deed, and how."""
+    """Return whom a deed concerned, and how."""
     if deed.action == POST:
         return [(agent, "mention") for agent, name in names.items() if _mentions(deed.text, name)]
     if (followee := _followee(deed)) is not None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import networkx
 
 TOP_POSTS = 20
-"""Number of posts in the table of those that were liked and passed on most."""
+"""Number of posts in the table of top posts."""
 
 MAX_NODES = 100_000
 """Number of agents above which a graph holds only those that did anything."""
@@ -46,7 +46,7 @@ def tables_of(model: LLMModel) -> dict[str, pd.DataFrame]:
 
 
 def top_posts(posts: pd.DataFrame, n: int = TOP_POSTS) -> pd.DataFrame:
-    """Return the posts that were liked and passed on most; of equal ones the earlier first.
+    """Return the posts that were liked and passed on most; ties go to the earlier post.
 
     Args:
         posts: One row a post, with likes, shares and kind.
@@ -105,7 +105,7 @@ def network_of(model: LLMModel) -> networkx.MultiDiGraph[Any]:
     import networkx
 
     deeds, names = DeedTables.of(model), names_of(model)
-    profiles = {row["agent"]: row for row in _records(deeds.profiles())}
+    profiles = {row["agent"]: row for row in rows_of(deeds.profiles())}
     tones = deeds.tones()
     stances = model.stances()
     follows = [row for world in model.worlds if isinstance(world, Tabular) for row in world.tables().get("follows", ())]
@@ -121,7 +121,7 @@ def network_of(model: LLMModel) -> networkx.MultiDiGraph[Any]:
     for row in follows:
         if row["follower"] in nodes and row["followee"] in nodes:
             graph.add_edge(row["follower"], row["followee"], kind="follow", weight=1)
-    for row in _records(deeds.interactions(nodes)):
+    for row in rows_of(deeds.interactions(nodes)):
         if not (follows and row["kind"] == "follow"):
             graph.add_edge(row["source"], row["target"], kind=row["kind"], weight=int(row["weight"]))
     return graph
@@ -132,7 +132,7 @@ def export(model: LLMModel, folder: str | Path) -> dict[str, int]:
 
     Args:
         model: The model.
-        folder: The folder; it is made if there is none.
+        folder: The folder; it is created if needed.
 
     Returns:
         File → number of its rows, or of the edges of the graph.
@@ -143,20 +143,23 @@ def export(model: LLMModel, folder: str | Path) -> dict[str, int]:
     import networkx
 
     folder = Path(folder)
-    written: dict[str, int] = {}
+    counts: dict[str, int] = {}
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, table in tables_of(model).items():
             table.map(spreadsheet_cell).to_csv(folder / f"{name}.csv", index=False, lineterminator="\n")
-            written[f"{name}.csv"] = len(table)
+            counts[f"{name}.csv"] = len(table)
         graph = network_of(model)
         if graph.number_of_edges():
             networkx.write_graphml(graph, folder / "network.graphml")
-            written["network.graphml"] = graph.number_of_edges()
+            counts["network.graphml"] = graph.number_of_edges()
     except OSError as error:
         raise ConfigError(f"{str(folder)!r} cannot be written: {error.strerror}") from error
-    return written
+    return counts
 
 
-def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
+def rows_of(table: pd.DataFrame | None) -> list[dict[str, Any]]:
+    """Return the rows of a table, each by column; none if there is no table."""
+    if table is None:
+        return []
     return [dict(zip(table.columns, row, strict=True)) for row in table.itertuples(index=False, name=None)]

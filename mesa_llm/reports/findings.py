@@ -1,4 +1,4 @@
-"""Reports by rule: what a run shows, from its tables alone."""
+"""Reports by rule: findings from the tables of a run alone."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ import pandas as pd
 from mesa_llm.model.model import LLMModel
 from mesa_llm.model.stages import USAGE
 from mesa_llm.reports.deeds import DeedTables, names_of
-from mesa_llm.reports.export import tables_of
+from mesa_llm.reports.export import rows_of, tables_of
 from mesa_llm.reports.report import Coalition, Finding, Phase, Quotation, Report
 from mesa_llm.text import COMMON, clip, counted, one_line, quoted
 
 MIN_STANCE = 0.2
-"""Distance from 0 of a stance from which on somebody is for or against something, as beliefs are put into words."""
+"""Minimum distance of a stance from 0 that counts as for or against something, as where beliefs are put into words."""
 
 MIN_TONE = 0.05
-"""The same of the mean tone of one's posts, where a model knows no stances; VADER's own limit of a neutral text."""
+"""The same for the mean tone of an agent's posts, in models without stances; VADER's own limit of a neutral text."""
 
 MAX_MEASURES = 4
 """Maximum number of measures among the findings."""
@@ -38,7 +38,7 @@ QUOTE = 240
 
 @dataclass(frozen=True)
 class RunFacts:
-    """What a report by rule is made from."""
+    """The facts that a report by rule is made from."""
 
     model: LLMModel
     """The model."""
@@ -50,14 +50,14 @@ class RunFacts:
 
     @cached_property
     def measures(self) -> pd.DataFrame:
-        """Numbers that were collected, one row a step and one column a measure; costs are left out."""
+        """Collected numbers without costs, one row a step and one column a measure."""
         table = self.tables.get("measures", pd.DataFrame({"step": []})).set_index("step")
         own = table.drop(columns=[name for name in USAGE if name in table])
         return own.select_dtypes("number").astype(float)
 
     @cached_property
     def stances(self) -> tuple[Mapping[int, float], float]:
-        """Where agents stand, and from which distance on they are for or against something."""
+        """The agents' stances, and the distance from 0 from which they are for or against something."""
         known = self.model.stances()
         if known:
             return known, MIN_STANCE
@@ -164,7 +164,7 @@ def _stance_sentences(facts: RunFacts) -> list[str]:
 
 
 def _measures(facts: RunFacts) -> list[Finding]:
-    """Describe the measures that changed most, in relation to their range in the run."""
+    """Describe the measures that changed most, relative to their size."""
     changes: list[tuple[float, Finding]] = []
     for name, column in facts.measures.items():
         values = column.dropna()
@@ -181,7 +181,7 @@ def _measures(facts: RunFacts) -> list[Finding]:
 
 
 def _turning_point(facts: RunFacts) -> Iterator[Finding]:
-    """Find the step in which the measures moved most, each in relation to how much it moves at all."""
+    """Find the step in which the measures moved most, each relative to all its moves in the run."""
     moves = facts.measures.diff().abs()
     moves = moves.loc[:, moves.sum() > 0]
     if len(moves) < 4 or moves.empty:
@@ -197,7 +197,7 @@ def _turning_point(facts: RunFacts) -> Iterator[Finding]:
 
 
 def _posts(facts: RunFacts) -> Iterator[Finding]:
-    for row in _rows(facts.tables.get("top_posts"))[:MAX_POSTS]:
+    for row in rows_of(facts.tables.get("top_posts"))[:MAX_POSTS]:
         if row["engagement"] > 0:
             counts = f"{counted(row['likes'], 'like')}, {counted(row['shares'], 'share')}"
             text = f"{quoted(row['text'], QUOTE)} ({counts}, step {row['step']})"
@@ -209,13 +209,13 @@ def _posts(facts: RunFacts) -> Iterator[Finding]:
 
 
 def coalitions(facts: RunFacts) -> list[Coalition]:
-    """Find who stands together: agents of one stance, connected by mutual follows; the largest group first."""
+    """Find the coalitions: agents of one stance, connected by mutual follows; the largest first."""
     import networkx
 
     stances, limit = facts.stances
     names = names_of(facts.model)
-    ties = [row for row in _rows(facts.tables.get("follows")) if row["is_mutual"]]
-    found: list[tuple[int, int, Coalition]] = []
+    ties = [row for row in rows_of(facts.tables.get("follows")) if row["is_mutual"]]
+    groups: list[tuple[int, int, Coalition]] = []
     for stance, camp in (
         ("for", {agent for agent, value in stances.items() if value >= limit}),
         ("against", {agent for agent, value in stances.items() if value <= -limit}),
@@ -232,17 +232,17 @@ def coalitions(facts: RunFacts) -> list[Coalition]:
                     "words": frequent_words(_texts(facts, members)),
                 }
             )
-            found.append((-len(ordered), ordered[0], group))
-    return [group for _, _, group in sorted(found, key=lambda one: one[:2])]
+            groups.append((-len(ordered), ordered[0], group))
+    return [group for _, _, group in sorted(groups, key=lambda one: one[:2])]
 
 
 def _texts(facts: RunFacts, agents: Iterable[int]) -> list[str]:
     posts, wanted = facts.tables.get("posts"), set(agents)
-    return [str(row["text"]) for row in _rows(posts) if row["agent"] in wanted]
+    return [str(row["text"]) for row in rows_of(posts) if row["agent"] in wanted]
 
 
 def frequent_words(texts: Iterable[str], n: int = 3) -> tuple[str, ...]:
-    """Return the most frequent words of four letters or more, common ones left out; of equal ones the first by letter.
+    """Return the most frequent words of four letters or more, without common ones; ties are in alphabetical order.
 
     Args:
         texts: The texts.
@@ -256,7 +256,7 @@ def frequent_words(texts: Iterable[str], n: int = 3) -> tuple[str, ...]:
 
 
 def phases(facts: RunFacts, days: int | None = None) -> Iterator[Phase]:
-    """Describe a run in thirds; as a whole, if it has fewer than three steps.
+    """Describe a run in thirds, or as a whole if it has fewer than three steps.
 
     Args:
         facts: The run.
@@ -281,7 +281,7 @@ def spans(last_step: int) -> list[tuple[str, int, int]]:
 
 
 def weeks_text(first_day: int, last_day: int) -> str:
-    """Return the weeks of some days, counted from 1: `Week 2`, `Weeks 1-3`; days before the first count as it."""
+    """Return the weeks of a span of days, counted from 1: `Week 2`, `Weeks 1-3`; days before the first count as it."""
     first, last = (max(1, math.ceil(day / 7)) for day in (first_day, last_day))
     return f"Week {first}" if first == last else f"Weeks {first}-{last}"
 
@@ -311,10 +311,10 @@ def _happened(facts: RunFacts, first: int, last: int) -> Iterator[str]:
 
 
 def _quotations(facts: RunFacts, first: int, last: int, quoted_agents: set[Any]) -> Iterator[Quotation]:
-    """Quote the posts of a phase that were liked and passed on most, one of each agent in the whole story."""
+    """Quote the top posts of a phase; no agent is quoted twice in the whole story."""
     rows = [
         row
-        for row in _rows(facts.tables.get("posts"))
+        for row in rows_of(facts.tables.get("posts"))
         if first <= row["step"] <= last and str(row["text"]).strip() and row["kind"] != "repost"
     ]
     rows.sort(key=lambda row: (-row["likes"] - row["shares"], row["post"]))
@@ -324,9 +324,3 @@ def _quotations(facts: RunFacts, first: int, last: int, quoted_agents: set[Any])
             quoted_agents.add(row["agent"])
             n_left -= 1
             yield Quotation(name=one_line(row["name"]), text=quoted(row["text"], QUOTE))
-
-
-def _rows(table: pd.DataFrame | None) -> list[dict[str, Any]]:
-    if table is None:
-        return []
-    return [dict(zip(table.columns, row, strict=True)) for row in table.itertuples(index=False, name=None)]

@@ -36,13 +36,13 @@ class Finding(BaseModel, frozen=True):
     """Something that a run shows."""
 
     topic: Topic
-    """What it is about."""
+    """Its topic."""
 
     title: str
-    """It, in a few words."""
+    """The finding in a few words."""
 
     text: str
-    """It, in a sentence or two."""
+    """The finding in a sentence or two."""
 
     evidence: str = ""
     """Where it can be looked up: a table of the run, and rows of it."""
@@ -52,39 +52,39 @@ class Coalition(BaseModel, frozen=True):
     """Agents of one stance who are connected by mutual follows."""
 
     stance: Literal["for", "against"]
-    """Where they stand."""
+    """The stance they share."""
 
     members: tuple[str, ...]
-    """Their names, in the order of their numbers."""
+    """Their names, in the order of their ids."""
 
     ties: int
     """Number of pairs among them who follow each other."""
 
     words: tuple[str, ...] = ()
-    """Words that are most frequent in their posts."""
+    """The most frequent words in their posts."""
 
 
 class Quotation(BaseModel, frozen=True):
     """A post of a phase."""
 
     name: str
-    """Who wrote it."""
+    """Name of its author."""
 
     text: str
-    """What."""
+    """Its text."""
 
 
 class Phase(BaseModel, frozen=True):
     """A part of a run."""
 
     title: str
-    """When it was."""
+    """Name of the part, with its steps."""
 
     text: str
     """What happened."""
 
     quotations: tuple[Quotation, ...] = ()
-    """What was written, the most liked first."""
+    """Posts of this part, the most liked first."""
 
 
 class Report(BaseModel, frozen=True):
@@ -106,7 +106,7 @@ class Report(BaseModel, frozen=True):
     """What the run shows, the most striking first."""
 
     coalitions: tuple[Coalition, ...] = ()
-    """Who stands together, the largest first."""
+    """The coalitions, the largest first."""
 
     story: str = ""
     """The run as a story, where a language model wrote it."""
@@ -156,11 +156,11 @@ class WrittenReport(BaseModel):
 def written_by(model: LLMModel, llm: str | LLM, report: Report) -> Report:
     """Have a language model write a report from the one by rule, which is all that it is shown.
 
-    It is asked once; question and reply stand in the model's run log under the purpose `report`.
+    It is asked once; request and reply are recorded in the model's run log under the purpose `report`.
 
     Args:
         model: The model of the run.
-        llm: Who writes.
+        llm: Language model that writes.
         report: The report by rule.
 
     Returns:
@@ -186,7 +186,7 @@ def written_by(model: LLMModel, llm: str | LLM, report: Report) -> Report:
 
 
 def _escaped(text: str) -> str:
-    """Write a text so that Markdown shows it as it is."""
+    """Escape a text so that Markdown shows it unchanged."""
     return re.sub(r"([\\`*_\[\]<>#|~])", r"\\\1", text)
 
 

@@ -1,4 +1,4 @@
-"""Spaces: what agents see around them in any space of Mesa, and how they move from cell to cell."""
+"""What agents see around them in any space of Mesa, and how they move from cell to cell."""
 
 from mesa_llm.space.compass import Direction
 from mesa_llm.space.moves import MovesOnGrid, MovesToPlaces, PlaceName, describe_surroundings

@@ -17,7 +17,7 @@ _CLOCKWISE: tuple[Direction, ...] = get_args(Direction)
 
 
 def compass_direction(south: float, east: float) -> Direction:
-    """Name the compass direction, of eight, that is nearest to an offset other than 0, 0."""
+    """Return the nearest of the eight compass directions to an offset other than 0, 0."""
     eighths = round(math.atan2(east, -south) / (math.pi / 4))
     return _CLOCKWISE[eighths % 8]
 
@@ -36,7 +36,7 @@ def grid_words(offset: tuple[int, ...], links: int) -> str:
 
     Args:
         offset: Steps along each axis.
-        links: How many moves it is away; a diagonal is one direction only where it is one move.
+        links: Its distance in moves; a diagonal counts as one direction only where it is one move.
     """
     if len(offset) != 2:
         return ", ".join(f"{steps:+d} on axis {axis}" for axis, steps in enumerate(offset) if steps)
@@ -53,12 +53,12 @@ def hexagon_words(start: Sequence[int], offset: tuple[int, ...], links: int) -> 
 
 
 def hexagon_direction(start: Sequence[int], offset: tuple[int, ...]) -> Direction:
-    """Name the compass direction of a hexagon: even columns lie half a cell further south than odd ones."""
+    """Return the compass direction of a hexagon: even columns lie half a cell further south than odd ones."""
     column = start[1]
     south = offset[0] + ((column + offset[1]) % 2 == 0) / 2 - (column % 2 == 0) / 2
     return compass_direction(south, offset[1] * math.sqrt(3) / 2)
 
 
 def _far(moves: int, direction: Direction) -> str:
-    """Name a direction, with the number of cells where it is more than one."""
+    """Describe a direction, with the number of cells if it is more than one."""
     return direction if moves == 1 else f"{moves} cells {direction}"

@@ -1,4 +1,4 @@
-"""Moving from cell to cell, as actions of an agent; and an observation that tells it where it can go."""
+"""Moving from cell to cell, as actions of an agent, and an observation of where it can go."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _COORDINATES = re.compile(r"\s*[(\[]?\s*-?[\d.]+(\s*,\s*-?[\d.]+)*\s*[)\]]?\s*")
 
 
 def _place_text(value: object) -> object:
-    """Read the name of a cell in the ways models write it: 5, "5", [2, 3], "(2, 3)"."""
+    """Read the name of a cell in any form that models write: 5, "5", [2, 3], "(2, 3)"."""
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     if isinstance(value, list | tuple):
@@ -30,7 +30,7 @@ def _place_text(value: object) -> object:
 
 
 PlaceName = Annotated[str, BeforeValidator(_place_text)]
-"""Name of a cell as texts show it, for the argument of an action; it is read in the ways models write it."""
+"""Name of a cell as texts show it, for the argument of an action; any form that models write is read."""
 
 
 class MovesToPlaces:
@@ -79,10 +79,10 @@ class MovesOnGrid:
 
 
 def describe_surroundings(agent: Any, radius: float = 1, describe: Describe | None = None) -> Observation:
-    """Show an agent what lies around it, as an observation.
+    """Return an agent's surroundings as an observation.
 
-    An agent in no space reads who else there is. One that `MovesOnGrid` or `MovesToPlaces` also reads where it can
-    go, and the `options` of its action say the same. The `facts` are the `Surroundings`.
+    An agent in no space reads who else there is. An agent with `MovesOnGrid` or `MovesToPlaces` also reads where it
+    can go, and the `options` of its action say the same. The `facts` are the `Surroundings`.
 
     Args:
         agent: Any Mesa agent, in any space or in none.

@@ -12,7 +12,7 @@ SpaceKind = Literal["grid", "hexagonal grid", "network", "regions", "plane", "no
 Place = tuple[int, ...] | tuple[float, ...] | int | str
 
 MAX_SHOWN = 20
-"""Maximum number of neighbours, and most cells, that a text names; it counts the others."""
+"""Maximum number of neighbours, and of cells, that a text names; it counts the others."""
 
 MAX_LINE_CHARACTERS = 300
 """Maximum number of characters of one description."""
@@ -22,7 +22,7 @@ class Terms(NamedTuple):
     """Terms for one kind of space."""
 
     here: str
-    """Sentence that says where an agent is."""
+    """Sentence for where an agent is."""
 
     spot: str
     """Word for one place."""
@@ -38,7 +38,7 @@ TERMS: dict[SpaceKind, Terms] = {
     "regions": Terms("You are in region {}.", "region", "region"),
     "plane": Terms("You are at point {}.", "point", ""),
 }
-"""Kind of space → how to speak of it."""
+"""Kind of space → its terms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ class Surroundings:
         return "\n".join(lines)
 
     def _neighbour_lines(self, terms: Terms) -> list[str]:
-        """Name the neighbours, one a line."""
+        """List the neighbours, one a line."""
         reach = f"within {self.radius:g} {terms.move}" + "s" * (self.radius != 1)
         if not terms.move:
             reach = f"within a distance of {self.radius:g}"
@@ -145,7 +145,7 @@ def place_label(place: Place) -> str:
 
 
 def spot_list(spots: tuple[Spot, ...]) -> str:
-    """Name cells in one line: `1,3 (north); 2,4 (east)`."""
+    """List cells on one line: `1,3 (north); 2,4 (east)`."""
     names = [f"{spot.label} ({spot.where})" for spot in spots[:MAX_SHOWN]]
     more = [f"and {len(spots) - MAX_SHOWN} more"] if len(spots) > MAX_SHOWN else []
     return "; ".join(names + more)

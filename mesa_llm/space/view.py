@@ -1,4 +1,4 @@
-"""Looking around in every space of Mesa: who is where, which cells are empty, what the own cell holds."""
+"""Looking around in every space of Mesa: who is where, which cells are empty, what the agent's own cell holds."""
 
 from __future__ import annotations
 
@@ -56,10 +56,10 @@ def surroundings(agent: mesa.Agent[Any], radius: float = 1, describe: Describe |
 
 
 def others_text(agent: mesa.Agent[Any], describe: Describe | None = None) -> str:
-    """Name the agents of a model without a place, itself first; empty if there is nobody else.
+    """List the agents of a model without a space, the reader first; empty if there is nobody else.
 
-    Those that think come first. Of many, an agent reads of those that were made after it, and round again, so that
-    nobody is known to all.
+    Agents that think come first. If there are too many to list, each agent reads of those made after it, wrapping
+    round, so that nobody is known to everyone.
 
     Args:
         agent: Who looks.
@@ -101,7 +101,7 @@ def space_of(agent: mesa.Agent[Any]) -> DiscreteSpace[Cell]:
 
 
 def kind_of(space: DiscreteSpace[Cell]) -> SpaceKind:
-    """Name the kind of a discrete space."""
+    """Return the kind of a discrete space."""
     if isinstance(space, HexGrid):
         return "hexagonal grid"
     if isinstance(space, Grid):
@@ -110,7 +110,7 @@ def kind_of(space: DiscreteSpace[Cell]) -> SpaceKind:
 
 
 class Near(NamedTuple):
-    """A cell, with how it lies to the one it was reached from."""
+    """A cell, as seen from another."""
 
     cell: Cell
     spot: Spot
@@ -204,7 +204,7 @@ def _cell_words(space: DiscreteSpace[Cell], start: Cell, cell: Cell, moves: int)
 
 
 def _point_words(distance: float, offset: Any) -> str:
-    """Describe where a point lies: how far and, in two dimensions, in which direction."""
+    """Describe where a point lies: its distance and, in two dimensions, its direction."""
     if not distance:
         return "at your point"
     far = f"{distance:.1f} away" if distance >= 1 else f"{distance:.2g} away"
@@ -212,9 +212,9 @@ def _point_words(distance: float, offset: Any) -> str:
 
 
 def _layers(space: DiscreteSpace[Cell], cell: Cell) -> dict[str, Any]:
-    """Return what a cell holds by name: property layers of its grid, and plain values among its own properties.
+    """Return a cell's values by name: the property layers of its grid, and plain values among its own properties.
 
-    Mesa keeps the layers of a grid as properties of the class that it makes for the cells of this one grid.
+    Mesa keeps the layers of a grid as properties of the cell class that it makes for this grid.
     """
     values = {str(name): value for name, value in cell.properties.items()}
     if isinstance(space, Grid):
@@ -244,7 +244,7 @@ def _point_place(position: Any) -> tuple[float, ...]:
 
 
 def _refuse_old_space(agent: mesa.Agent[Any]) -> None:
-    """Raise, rather than see nobody, where an agent lives in a space of Mesa 3 that Mesa 4 took out."""
+    """Refuse an agent in a space of `mesa.space`, which Mesa 4 removed, rather than show it nobody."""
     if getattr(agent, "pos", None) is None:
         return
     for value in vars(agent.model).values():

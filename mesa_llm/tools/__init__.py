@@ -1,4 +1,4 @@
-"""Tools that read and actions that write, made of typed methods."""
+"""Tools that read and actions that write, made from typed methods."""
 
 from mesa_llm.tools.tool import Tool, action, tool
 from mesa_llm.tools.toolbox import ToolBox

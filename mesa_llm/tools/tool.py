@@ -25,7 +25,7 @@ from mesa_llm.records import ToolSpec
 F = TypeVar("F", bound=Callable[..., Any])
 
 MAX_ARGUMENT_CHARACTERS = 20_000
-"""Longest arguments of one call that are looked at, as JSON."""
+"""Maximum number of characters of the arguments of one call, as JSON."""
 
 MAX_INTEGER = 2**53
 """Largest integer an argument may hold: beyond it JSON, SQLite and floats no longer agree."""
@@ -51,8 +51,8 @@ def tool(function: Any = None, *, when: str | None = None, shows_more: bool = Fa
         function: What to mark; its docstring is what the model reads.
         when: Name of a method of the same object, called with the same acting agent (if any), that says whether
             the tool may be used now.
-        shows_more: Whether its results show ids that observations do not, as a search does: what an observation lists
-            as possible then holds no more, once it was called.
+        shows_more: Whether its results show ids that observations do not, as a search does: once it was called, the
+            options of the observation no longer restrict the agent.
     """
     return _mark(function, _Mark(is_action=False, when=when, shows_more=shows_more))
 
@@ -94,7 +94,7 @@ class Tool:
     """The function, unbound."""
 
     check: TypeAdapter[Any] | None
-    """Turns arguments by name into checked ones, or raises pydantic's ValidationError; None: whoever answers checks."""
+    """Checks arguments by name, or raises pydantic's ValidationError; None: whoever answers checks them."""
 
     when: str | None
     """Name of the method that says whether it may be used now."""
@@ -103,7 +103,7 @@ class Tool:
     """Whether its results show ids that observations do not."""
 
     is_outside: bool = False
-    """Whether somebody outside the run answers: its function is called with the arguments by name and the place of the
+    """Whether somebody outside the run answers: its function is called with the arguments by name and the number of the
     call in the run, is awaited, and records its answers."""
 
     def arguments(self, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -131,7 +131,7 @@ class Tool:
 
 
 def _are_short(values: Mapping[str, Any]) -> bool:
-    """Check without writing them out that arguments are short: few, flat, and no long text among them."""
+    """Check, without writing them as JSON, that arguments are few, flat and free of long texts."""
     if len(values) > 10:
         return False
     for value in values.values():
@@ -152,7 +152,7 @@ def describe(error: ValidationError, root: str = "value") -> str:
 
     Args:
         error: What pydantic found.
-        root: Name of the whole value, where no part of it is at fault; empty: none is written.
+        root: Name of the whole value, for faults of no single part; empty: none is written.
     """
     faults: list[str] = []
     for fault in error.errors(include_url=False, include_context=False)[:5]:
@@ -165,11 +165,11 @@ def describe(error: ValidationError, root: str = "value") -> str:
 
 @lru_cache(maxsize=4096)  # bounded, as functions of one's own may hold a whole model
 def compile_tool(function: Callable[..., Any], leading: int) -> Tool:
-    """Build the tool of a function.
+    """Build a tool from a function.
 
     Args:
         function: Unbound function; every parameter the model fills needs a type.
-        leading: How many first parameters the model does not see (`self`, the acting agent).
+        leading: Number of first parameters that the model does not see (`self`, the acting agent).
 
     Raises:
         ConfigError: If it is asynchronous, or a parameter has no type or one that cannot be found, cannot be described
@@ -215,7 +215,7 @@ def compile_tool(function: Callable[..., Any], leading: int) -> Tool:
 
 
 def _describe_arguments(function: Callable[..., Any], schema: dict[str, Any]) -> str:
-    """Move what the docstring says of each argument into the schema; give what it says of the whole."""
+    """Copy the docstring's text on each argument into the schema; return its text on the tool."""
     parsed = docstring_parser.parse(inspect.getdoc(function) or "")
     for parameter in parsed.params:
         target = schema.get("properties", {}).get(parameter.arg_name)
@@ -226,7 +226,7 @@ def _describe_arguments(function: Callable[..., Any], schema: dict[str, Any]) ->
 
 
 def plain_schema(schema: Any) -> Any:
-    """Remove from a JSON schema what models need not read (titles), at every depth."""
+    """Remove the titles from a JSON schema, at every depth: models need not read them."""
     if isinstance(schema, list):
         items = typing.cast("list[Any]", schema)
         return [plain_schema(item) for item in items]
@@ -249,7 +249,7 @@ def plain_schema(schema: Any) -> Any:
 
 @cache
 def marked_methods(owner: type) -> tuple[str, ...]:
-    """Name the tools and actions of a class, in the order they are defined, bases first."""
+    """Return the names of a class's tools and actions, in the order they are defined, bases first."""
     names: dict[str, None] = {}
     for base in reversed(owner.__mro__):
         names.update(dict.fromkeys(name for name, member in vars(base).items() if hasattr(member, _MARK)))

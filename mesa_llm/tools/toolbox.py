@@ -1,4 +1,4 @@
-"""Which tools an agent has: of its own class, of its worlds, and the researcher's functions."""
+"""The tools an agent has: those of its class and of its worlds, and the researcher's functions."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from mesa_llm.tools.tool import Tool, compile_tool, marked_methods
 
 
 class Bound(NamedTuple):
-    """A tool with what it is called on."""
+    """A tool with the first arguments of its calls: its owner and, in a world, the acting agent."""
 
     tool: Tool
     leading: tuple[Any, ...]
 
     @property
     def is_usable(self) -> bool:
-        """Ask the tool's own condition, if it has one, whether it may be used now."""
+        """Whether the tool's own condition, if it has one, lets it be used now."""
         if self.tool.when is None:
             return True
         owner, *agent_id = self.leading
@@ -33,7 +33,7 @@ class Named(Protocol):
 
 
 class Plan:
-    """Which tools agents of one kind have: name → tool and number of its owner. Made once for all of the kind."""
+    """The tools of all agents of one kind, made once: name → tool and index of its owner."""
 
     def __init__(self, tools: Mapping[str, tuple[Tool, int]], n_worlds: int) -> None:
         """Store the tools, and describe them once."""
@@ -73,13 +73,13 @@ def checked_tools(functions: Iterable[Callable[..., Any]]) -> tuple[Callable[...
 
 @lru_cache(maxsize=256)
 def display_names(worlds: tuple[tuple[type, str], ...]) -> tuple[Mapping[str, str], ...]:
-    """Return what the tools of each world are called where an agent is in all of them; see `ToolBox.of`.
+    """Return the names of each world's tools for an agent that lives in all of these worlds; see `ToolBox.of`.
 
     Args:
         worlds: Class and name of each world.
 
     Returns:
-        For each world, name of a tool → what it is called.
+        For each world, name of a tool → its name for the agent.
     """
     meanings: dict[str, set[Callable[..., Any]]] = {}
     for kind, _ in worlds:
@@ -93,7 +93,7 @@ def display_names(worlds: tuple[tuple[type, str], ...]) -> tuple[Mapping[str, st
 
 @lru_cache(maxsize=256)
 def takers(worlds: tuple[tuple[type, str], ...]) -> tuple[Mapping[str, tuple[str, ...]], ...]:
-    """Return which tools of each world take an argument of a name, by what the tools are called."""
+    """Return for each world: name of an argument → the tools that take it, by their names for the agent."""
     by_world: list[Mapping[str, tuple[str, ...]]] = []
     for (kind, _), names in zip(worlds, display_names(worlds), strict=True):
         by_argument: dict[str, tuple[str, ...]] = {}
@@ -160,7 +160,7 @@ class ToolBox(Mapping[str, Bound]):
     __slots__ = ("_leading", "_plan")
 
     def __init__(self, plan: Plan, leading: tuple[tuple[Any, ...], ...]) -> None:
-        """Join a plan with what its tools are called on; see `ToolBox.of` for how they are found."""
+        """Join a plan with the owners of its tools; `ToolBox.of` finds both."""
         self._plan = plan
         self._leading = leading
 
@@ -208,7 +208,7 @@ class ToolBox(Mapping[str, Bound]):
         return self if names is None else ToolBox(_narrowed(self._plan, tuple(names)), self._leading)
 
     def joined(self, others: Iterable[Tool]) -> ToolBox:
-        """Return these tools, and others that stand for themselves, such as those of a server.
+        """Return these tools and further ones that have no owner, such as those of a server.
 
         Raises:
             ConfigError: If two have one name.

@@ -7,10 +7,10 @@ Each file `NAME.py` of the folder is a player. It defines one function, as here 
 
 `own` and `other` are lists of the moves so far, first to last, of the player and of its opponent; the function returns
 its next one. Each file plays in a process of its own, with a time limit for each move, no environment and an empty
-working folder, and nothing but its move leaves it. A move that takes too long, raises, or is none, is forfeited, and
-the tournament goes on: the game says what a forfeit costs, and both players read it as the game's first move. This
-keeps mistakes apart, and no more: a process can read the files that its user can read, so that files of strangers
-belong in a container.
+working folder, and nothing but its moves comes out. If a move takes too long, raises an error or is invalid, the player
+forfeits it, and the tournament goes on: the game says what a forfeit costs, and both players read it as the game's
+first move. This isolates mistakes, not attacks: a process can read all files that its user can read, so run the files
+of strangers in a container.
 """
 
 from mesa_llm.tournament.game import FORFEIT, Game, Strategy, find_game

@@ -1,4 +1,4 @@
-"""Games that a tournament is held in: two players, who move at the same time, round after round."""
+"""Games for tournaments: two players who move at the same time, round after round."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mesa_llm.errors import ConfigError
 from mesa_llm.model.registry import find_parts, part_named, same_name
 
 FORFEIT = "forfeit"
-"""What stands in a history in place of a move that a player did not make."""
+"""Entry of a history for a move that a player forfeited."""
 
 Strategy = Callable[[Sequence[str], Sequence[str], Random], str]
 """Chooses a move from one's own earlier moves, those of the opponent, and a source of random draws."""
@@ -18,7 +18,7 @@ Strategy = Callable[[Sequence[str], Sequence[str], Random], str]
 
 @dataclass(frozen=True)
 class Game:
-    """A game of two players, which is the same seen from either.
+    """A symmetric game of two players.
 
         GAME = Game("stag_hunt", ("stag", "hare"), points, {"always_hare": always_hare})
 
@@ -32,13 +32,13 @@ class Game:
     """Name, in one word."""
 
     moves: tuple[str, ...]
-    """Names of the moves; players read a forfeited one as the first."""
+    """Names of the moves; players read a forfeit as the first of them."""
 
     points: Callable[[str, str], float]
     """Returns a player's points of a round from its own move and its opponent's; either may be `forfeit`."""
 
     strategies: Mapping[str, Strategy]
-    """Known strategies by name, which may play beside the files."""
+    """Known strategies by name, which may play alongside the files."""
 
     def __post_init__(self) -> None:
         """Check the moves."""
@@ -50,10 +50,10 @@ def find_game(name: str | None = None) -> Game:
     """Find a game by its name, or by `module:NAME`.
 
     Args:
-        name: The name; None: the only game that there is.
+        name: The name; None: the only game there is.
 
     Raises:
-        ConfigError: If there is no such game, or several to choose from; the text lists the known ones.
+        ConfigError: If there is no such game, or several to choose from; the text lists them.
     """
     if name is not None and ":" in name:
         return part_named(name, Game)

@@ -1,4 +1,4 @@
-"""Who plays in a tournament: known strategies, and files, each in a process of its own."""
+"""Players of a tournament: known strategies, and files, each in a process of its own."""
 
 from __future__ import annotations
 
@@ -24,37 +24,37 @@ SEAT = Path(__file__).with_name("seat.py")
 """The script that plays a file."""
 
 MAX_REPLY = 4_000
-"""Maximum number of bytes of a reply; what is longer is no move."""
+"""Maximum number of bytes of a reply; anything longer is no move."""
 
 MAX_TIMEOUTS = 3
-"""Number of moves that a player may take too long for in a match; then it forfeits the rest of the match unasked."""
+"""Number of timeouts in a match after which a player forfeits the rest of it unasked."""
 
 START_LIMIT_S = 30.0
-"""Seconds that a process may take to start, which are no part of a move."""
+"""Seconds that a process may take to start, before the time of its first move begins."""
 
 
 class Player(Protocol):
     """Makes moves."""
 
     name: str
-    """Its name."""
+    """Name of the player."""
 
     faults: list[str]
-    """Descriptions of its forfeits, one each."""
+    """Description of each forfeit."""
 
     def move(self, match: str, seed: int, own: Sequence[str], other: Sequence[str]) -> str:
-        """Return its move in a match.
+        """Return the next move in a match.
 
         Args:
-            match: Name of the match; another one begins anew.
-            seed: Seed of its random draws in the match.
-            own: Its moves so far.
-            other: Its opponent's.
+            match: Name of the match; a new name begins a new match.
+            seed: Seed of the player's random draws in the match.
+            own: The player's moves so far.
+            other: The opponent's moves so far.
         """
         ...
 
     def close(self) -> None:
-        """Leave the tournament."""
+        """Release what the player holds."""
         ...
 
 
@@ -65,8 +65,8 @@ class KnownPlayer:
         """Set the strategy.
 
         Args:
-            name: Its name.
-            strategy: What it does.
+            name: Name of the strategy.
+            strategy: The strategy.
         """
         self.name = name
         self._strategy = strategy
@@ -80,7 +80,7 @@ class KnownPlayer:
         return self._strategy(own, other, self._rng)
 
     def close(self) -> None:
-        """Have nothing to leave."""
+        """Do nothing: a strategy holds nothing."""
 
 
 class FilePlayer:
@@ -105,7 +105,7 @@ class FilePlayer:
         self._folder = tempfile.TemporaryDirectory()
 
     def move(self, match: str, seed: int, own: Sequence[str], other: Sequence[str]) -> str:
-        """Return the file's move; a forfeit if it makes none."""
+        """Return the file's move, or a forfeit."""
         if match != self._match:
             self._match, self._timeouts = match, 0
         if self._timeouts >= MAX_TIMEOUTS:
@@ -115,14 +115,14 @@ class FilePlayer:
         if reply is None:
             return FORFEIT
         match reply:
-            case {"move": str(made)} if made in self._moves:
-                return made
-            case {"move": str(made)}:
-                return self._forfeit(f"returned {made!r}, which is none of {', '.join(self._moves)}")
+            case {"move": str(move)} if move in self._moves:
+                return move
+            case {"move": str(move)}:
+                return self._forfeit(f"returned {move!r}, which is none of {', '.join(self._moves)}")
             case {"fault": str(fault)}:
                 return self._forfeit(fault)
             case _:
-                self._kill()  # nobody knows which of its lines would answer what
+                self._kill()  # its later lines could no longer be matched to requests
                 return self._forfeit("its process wrote something that is no move")
 
     def _forfeit(self, fault: str) -> str:
@@ -130,7 +130,7 @@ class FilePlayer:
         return FORFEIT
 
     def _reply(self, request: bytes) -> Any:
-        """Send a request to the process, and return its reply; None if none came, which is noted as a forfeit."""
+        """Send a request to the process, and return its reply; None if none came, which counts as a forfeit."""
         try:
             if self._process is None:
                 self._start()
@@ -177,7 +177,7 @@ class FilePlayer:
             raise OSError("the process did not start") from None
 
     def _kill(self) -> None:
-        """End the process, and all that it has started."""
+        """End the process and everything it has started."""
         process, self._process = self._process, None
         if process is None:
             return
@@ -197,9 +197,9 @@ class FilePlayer:
 def _converse(
     process: subprocess.Popen[bytes], requests: queue.SimpleQueue[bytes | None], replies: queue.SimpleQueue[bytes]
 ) -> None:
-    """Pass requests to a process, and one line of it for each; an empty line once it has ended.
+    """Pass requests to a process, and return one line of its output for each; an empty line once it has ended.
 
-    Both block where the process neither reads nor writes, so that this runs in a thread that nobody waits for.
+    Both block if the process neither reads nor writes, so this runs in a thread that nobody waits for.
     """
     with suppress(OSError), cast("IO[bytes]", process.stdout) as stdout, cast("IO[bytes]", process.stdin) as stdin:
         replies.put(stdout.readline(MAX_REPLY))
@@ -212,7 +212,7 @@ def _converse(
 
 
 def find_players(game: Game, folder: Path, limit_s: float, known: Sequence[str] | None = None) -> list[Player]:
-    """Seat the files of a folder, and known strategies beside them.
+    """Return the players of a tournament: the files of a folder, and known strategies.
 
     Args:
         game: The game.

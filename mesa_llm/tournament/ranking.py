@@ -1,4 +1,4 @@
-"""Matches of all against all, and the ranking that comes of them."""
+"""Matches of all against all, and the resulting ranking."""
 
 from __future__ import annotations
 
@@ -18,31 +18,31 @@ from mesa_llm.tournament.players import Player
 
 @dataclass(frozen=True)
 class Standing:
-    """How a player came out."""
+    """A player's result."""
 
     name: str
-    """Its name."""
+    """Name of the player."""
 
     score: float
     """Points a round, mean over all repeats."""
 
     low: float | None
-    """Lower end of the 95 % interval of the score over repeats; None of fewer than two repeats."""
+    """Lower end of the 95 % interval of the score over repeats; None with fewer than two repeats."""
 
     high: float | None
     """Upper end."""
 
     best_rank: int
-    """Its rank if all whose intervals overlap with its own come after it."""
+    """Rank if all players whose intervals overlap with this one come after it."""
 
     worst_rank: int
-    """Its rank if they come before it."""
+    """Rank if they all come before it."""
 
     shares: Mapping[str, float]
-    """Move → share of its moves that were this one; what is missing to 1 was forfeited."""
+    """Move → its share of the player's moves; the remainder was forfeited."""
 
     forfeits: int
-    """Number of moves that it did not make."""
+    """Number of moves that were forfeited."""
 
     fault: str = ""
     """The first reason for a forfeit."""
@@ -50,19 +50,19 @@ class Standing:
 
 @dataclass
 class Tally:
-    """What a player has done so far."""
+    """Points and moves of a player so far."""
 
     points: list[float] = field(default_factory=list)
     """Points a round in each repeat."""
 
     moves: list[str] = field(default_factory=list)
-    """All its moves."""
+    """All moves."""
 
 
 def play(
     game: Game, players: Sequence[Player], *, rounds: int = 50, repeats: int = 10, seed: int = 1
 ) -> list[Standing]:
-    """Let each player meet each of the others, several times over, and rank them; after that, all leave.
+    """Let each player meet each of the others, several times over, and rank them; all players are closed at the end.
 
     Args:
         game: The game.
@@ -72,7 +72,7 @@ def play(
         seed: Seed; players that draw no random numbers, or only from Python's `random`, play the same again.
 
     Returns:
-        Best first.
+        The results, best first.
 
     Raises:
         ConfigError: If there are fewer than two players.
@@ -94,30 +94,31 @@ def _tallies(game: Game, players: Sequence[Player], rounds: int, repeats: int, r
         for one, other in combinations(players, 2):
             match = f"{repeat} {one.name} {other.name}"
             seeds = (rng.getrandbits(32), rng.getrandbits(32))
-            own, its = _matched(game, one, other, match, seeds, rounds)
-            for player, moves, replies in ((one, own, its), (other, its, own)):
-                sums[player.name] += sum(map(game.points, moves, replies))
-                tallies[player.name].moves += moves
+            moves, others = _play_match(game, one, other, match, seeds, rounds)
+            for player, own, opposing in ((one, moves, others), (other, others, moves)):
+                sums[player.name] += sum(map(game.points, own, opposing))
+                tallies[player.name].moves += own
         for name, tally in tallies.items():
             tally.points.append(sums[name] / (rounds * (len(players) - 1)))
     return tallies
 
 
-def _matched(
+def _play_match(
     game: Game, one: Player, other: Player, match: str, seeds: tuple[int, int], rounds: int
 ) -> tuple[list[str], list[str]]:
-    own: list[str] = []
-    its: list[str] = []
+    """Play one match, and return the moves of both players."""
+    moves: list[str] = []
+    others: list[str] = []
     for _ in range(rounds):
-        histories = (_readable(game, own), _readable(game, its))
-        moves = (one.move(match, seeds[0], *histories), other.move(match, seeds[1], *reversed(histories)))
-        own.append(moves[0])
-        its.append(moves[1])
-    return own, its
+        histories = (_readable(game, moves), _readable(game, others))
+        next_moves = (one.move(match, seeds[0], *histories), other.move(match, seeds[1], *reversed(histories)))
+        moves.append(next_moves[0])
+        others.append(next_moves[1])
+    return moves, others
 
 
 def _readable(game: Game, moves: Sequence[str]) -> list[str]:
-    """Return moves as players read them: a forfeit as the first of the game's moves."""
+    """Return moves as players read them: a forfeit as the game's first move."""
     return [game.moves[0] if move == FORFEIT else move for move in moves]
 
 

@@ -1,8 +1,8 @@
-"""A seat in a tournament: the process that plays one file, alone, and says nothing but moves.
+"""A seat in a tournament: the process that plays one file, and writes nothing but moves.
 
-Each line that it reads is a request: the match, its seed, one's own moves so far and the opponent's. Each line that it
-writes is a reply: the move, or what went wrong. The file is loaded anew for each match. What the file itself prints, or
-reads, goes nowhere. This module is run as a script, and imports nothing but the standard library.
+Each line that it reads is a request: the match, its seed, the player's moves so far and the opponent's. Each line that
+it writes is a reply: the move, or what went wrong. The file is loaded anew for each match, and cannot use standard
+input and output itself. This module is run as a script, and imports only the standard library.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ MAX_FAULT = 200
 """Maximum number of characters of the description of a fault."""
 
 
-def loaded(path: str) -> dict[str, Any]:
+def load(path: str) -> dict[str, Any]:
     """Run a file, and return the names that it defines."""
     with open(path, "rb") as file:
         source = file.read()  # bytes, so that Python itself sees to a byte order mark and a declared encoding
@@ -26,8 +26,8 @@ def loaded(path: str) -> dict[str, Any]:
     return names
 
 
-def played(names: dict[str, Any], request: dict[str, Any]) -> Any:
-    """Ask a file for its move."""
+def next_move(names: dict[str, Any], request: dict[str, Any]) -> Any:
+    """Call the file's `move`."""
     move = names.get("move")
     if move is None:
         raise NameError("the file defines no function move(own, other)")
@@ -53,9 +53,9 @@ def main(path: str) -> None:
             if request["match"] != match:
                 match, names = request["match"], {}
                 random.seed(request["seed"])
-                names = loaded(path)
-            made = played(names, request)
-            reply = {"move": made} if isinstance(made, str) else {"fault": f"move() returned {made!r:.80}"}
+                names = load(path)
+            move = next_move(names, request)
+            reply = {"move": move} if isinstance(move, str) else {"fault": f"move() returned {move!r:.80}"}
         except BaseException as error:  # noqa: BLE001 - anybody's code, and whatever it raises costs one move
             reply = {"fault": f"{type(error).__name__}: {error}"}
         print(json.dumps({name: str(text)[:MAX_FAULT] for name, text in reply.items()}), file=replies, flush=True)

@@ -1,4 +1,4 @@
-"""Pages for models whose agents think, in the way of Mesa's `SolaraViz`."""
+"""Pages for models whose agents think, modelled on Mesa's `SolaraViz`."""
 
 from mesa_llm.viz.cost import CostMeter
 from mesa_llm.viz.figures import Measures, drawn_by, finish

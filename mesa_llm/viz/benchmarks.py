@@ -1,4 +1,4 @@
-"""The page of benchmarks: what `mesa-llm bench` has found, drawn as in its HTML file, and the replay of any run."""
+"""The benchmark page: reports of `mesa-llm bench`, drawn as in its HTML files, and replays of their runs."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from mesa_llm.viz.markup import ClickableHTML, bring_style
 from mesa_llm.viz.runs import runs_folder
 
 KINDS: dict[str, type[Report] | type[Cross]] = {"report.json": Report, "cross.json": Cross}
-"""Name of a file that the command writes → what it holds."""
+"""Name of a file that the command writes → class of its contents."""
 
 RUNS = Path("runs")
-"""Folder in which the command has its own, unless it is told another."""
+"""Default folder of the command."""
 
 COMMANDS = (
     "mesa-llm bench                                            the tasks, and where they come from",
@@ -40,31 +40,31 @@ COMMANDS = (
     "mesa-llm bench psychobench --llm MODEL --dry-run          what a language model would cost",
     "mesa-llm bench psychobench --llm MODEL --max-dollars 2    at most that",
 )
-"""What to type for a first benchmark."""
+"""Commands for a first benchmark."""
 
 _named: list[Path] = []
 
 
 def name_folders(folders: Iterable[Path]) -> None:
-    """Make the page show the benchmarks in further folders.
+    """Show the benchmarks in further folders, too.
 
     Args:
-        folders: Folders that benchmarks were written to, or that hold such folders.
+        folders: Folders of benchmarks, or folders that hold such folders.
     """
     _named[:] = [folder.absolute() for folder in folders]
 
 
 def written_files() -> list[Path]:
-    """Return the files of all benchmarks that the page shows, the latest first."""
-    kept = runs_folder()
-    folders = [*_named, RUNS.absolute(), *([] if kept is None else [kept])]
+    """Return the result files of all benchmarks on the page, the latest first."""
+    temporary = runs_folder()
+    folders = [*_named, RUNS.absolute(), *([] if temporary is None else [temporary])]
     files = {path for folder in folders for name in KINDS for path in (folder / name, *folder.glob(f"*/{name}"))}
     return sorted((path for path in files if path.is_file()), key=lambda path: path.stat().st_mtime, reverse=True)
 
 
 @dataclass(frozen=True)
 class Written:
-    """A benchmark that the command has written."""
+    """A benchmark that the command has finished."""
 
     file: Path
     """The file that holds its results."""
@@ -80,31 +80,31 @@ class Written:
 
     @property
     def title(self) -> str:
-        """Where it lies, what it is, and when it was."""
+        """Its folder, kind and time."""
         date = datetime.fromtimestamp(self.file.stat().st_mtime).strftime("%d %b %Y, %H:%M")
         kind = "designs × tasks" if KINDS[self.file.name] is Cross else "tasks"
         return f"{self.folder} · {kind} · {date}"
 
     @property
     def folder(self) -> Path:
-        """Its folder, as it is named from the current one."""
+        """Its folder, relative to the current one."""
         folder = self.file.parent
         return folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder
 
     @property
     def runs(self) -> list[tuple[RunRow, Path]]:
-        """The runs whose log lies in the folder, each with its log; the folder may have been moved."""
+        """The runs whose logs are in the folder, each with its log; the folder may have been moved."""
         logs = [(run, self.file.parent / Path(run.log).name) for run in self.results.runs if run.log is not None]
         return [(run, log) for run, log in logs if log.is_file()]
 
     def fragment(self) -> str:
-        """Return its report as part of a page."""
+        """Return its report as a part of a page."""
         picks = {run.log: number for number, (run, _) in enumerate(self.runs) if run.log is not None}
         results = self.results
         return heatmap.fragment(results, picks) if isinstance(results, Cross) else report_page.fragment(results, picks)
 
     def downloads(self) -> Iterator[Download]:
-        """Return the files that it is offered as."""
+        """Return its files for download."""
         stem = f"{self.file.parent.name} {self.file.stem}"
         yield Download("JSON", file_name(stem, suffix="json"), self.file.read_bytes)
         page = self.file.with_suffix(".html")
@@ -114,7 +114,7 @@ class Written:
 
 @component
 def Benchmarks() -> None:
-    """Show the benchmarks that were run on this machine; none is run from here."""
+    """Show the benchmarks of this machine; they are run on the command line only."""
     foreign = use_memo(lambda: foreign_origin(headers.peek()), [])
     n_looks, look = use_state(0)
     files = use_memo(written_files, [n_looks])
@@ -186,7 +186,7 @@ def _Results(written: Written, replay: Callable[[Recording], None]) -> None:
 
 @component
 def _Replay(recording: Recording, leave: Callable[[], None]) -> None:
-    """Show a run of a benchmark again, on the page of its model."""
+    """Replay a run of a benchmark on the page of its model."""
     item = use_memo(lambda: exhibit(find_model(recording.model)), [recording])
     with solara.AppBar():
         solara.Button("Back to the benchmark", icon_name="mdi-arrow-left", text=True, dark=True, on_click=leave)

@@ -1,4 +1,4 @@
-"""Branches beside their run: forked at any step with a change, on the same axes, and how far they are apart."""
+"""Branches of a run: forked at any step with a change, plotted on the same axes with the difference below."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ MAX_STEPS = 50
 """Maximum number of steps that a branch runs on the page."""
 
 DEFAULT_STEPS = 5
-"""Number of steps that a branch runs where its run has none left."""
+"""Number of steps of a branch if its parent has none left."""
 
 LIVE_REPLIES = 100
-"""Maximum number of live replies of a branch, unless another is typed."""
+"""Default maximum number of live replies of a branch."""
 
 COLOURS = ("#2563eb", "#f97316", "#16a34a", "#9333ea")
 """Colours of branches, oldest first."""
@@ -38,7 +38,7 @@ COLOURS = ("#2563eb", "#f97316", "#16a34a", "#9333ea")
 @component
 @llm_models_only
 def Branches(model: LLMModel) -> None:
-    """Let a visitor fork the run, or the recorded one, at any step with a change, and show both beside each other.
+    """Let a visitor fork the run, live or recorded, at any step with a change, and show both side by side.
 
     Args:
         model: The model.
@@ -65,7 +65,7 @@ def Branches(model: LLMModel) -> None:
 
 
 def last_step_of(model: LLMModel) -> int:
-    """Return the last step at which a run can be forked: of a recorded one, its last, whatever is shown of it.
+    """Return the last step at which a run can be forked; of a recorded run its last one, whatever step is shown.
 
     Args:
         model: The model.
@@ -76,7 +76,7 @@ def last_step_of(model: LLMModel) -> int:
 
 @component
 def _Fork(model: LLMModel, desk: NewsDesk, choices: Choices, last: int) -> None:
-    """Show where to fork, what to change, and how far to go."""
+    """Show the fields for the step, the change and the length of a branch."""
     typed, fork_at = use_state(-1)
     chosen, run_for = use_state(0)
     max_calls, set_max = use_state(LIVE_REPLIES)
@@ -116,7 +116,7 @@ def _Plots(model: LLMModel, desk: NewsDesk) -> None:
 
 
 def branches_figure(name: str, branches: Sequence[BranchRun]) -> Callable[[LLMModel], Figure]:
-    """Make what draws a measure of a run and of its branches on the same axes, and below how far they are apart.
+    """Return a function that plots a measure of a run and its branches on the same axes, and their difference below.
 
     Args:
         name: Name of the measure.
@@ -148,19 +148,19 @@ def branches_figure(name: str, branches: Sequence[BranchRun]) -> Callable[[LLMMo
 
 
 def parent_series(model: LLMModel, name: str, branches: Sequence[BranchRun]) -> Series:
-    """Return a measure of a run: as it was when it was branched, and how it has gone on since.
+    """Return a measure of a run: its values when it was branched, and those since then.
 
     Args:
         model: The run.
         name: Name of the measure.
         branches: Its branches.
     """
-    found: Series = {}
+    series: Series = {}
     for run in branches:
-        found |= run.parent.get(name, {})
+        series |= run.parent.get(name, {})
     values = [] if model.datacollector is None else list(model.datacollector.model_vars.get(name, []))
     first = int(model.time) - len(values) + 1
-    return found | {first + index: float(value) for index, value in enumerate(values) if value is not None}
+    return series | {first + index: float(value) for index, value in enumerate(values) if value is not None}
 
 
 def _line(axes: Any, series: Series, colour: str, label: str = "", style: str = "-") -> None:

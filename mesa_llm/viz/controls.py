@@ -1,4 +1,4 @@
-"""The buttons that run a model, and what the run does now, in words."""
+"""The buttons that run a model, and the status of the run in words."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from mesa_llm.viz.session import Session
 from mesa_llm.viz.ticker import moment, use_moment, words
 
 PAUSES = {"as fast as it can": 0.0, "0.1 s": 0.1, "0.5 s": 0.5, "1 s": 1.0, "2 s": 2.0, "5 s": 5.0}
-"""Pauses between two steps while playing → seconds."""
+"""Label of a pause between two steps while playing → seconds."""
 
 
 PREVIEWED: list[int] = [1, 10, 50, 100]
-"""Numbers of steps whose cost is offered to be worked out."""
+"""Numbers of steps for which the cost can be previewed."""
 
 
 @component
@@ -31,8 +31,8 @@ def Controls(session: Session, choice: solara.Reactive[Choice]) -> None:
     """Show the buttons, the time, and the progress of the step.
 
     Args:
-        session: What is run.
-        choice: What Reset builds from.
+        session: The session.
+        choice: Choices for the model that Reset builds.
     """
     use_moment()
     runner = session.runner
@@ -51,7 +51,7 @@ def Pace(session: Session) -> None:
     """Let a visitor choose how long Play waits between two steps.
 
     Args:
-        session: What is run.
+        session: The session.
     """
     pause, choose = use_state("0.1 s")
 
@@ -69,7 +69,7 @@ def CostPreview(session: Session) -> None:
     """Show, before the first step, what the first steps of a run would cost.
 
     Args:
-        session: What is run.
+        session: The session.
     """
     moment()
     steps, choose = use_state(10)
@@ -95,7 +95,7 @@ def CostPreview(session: Session) -> None:
 
 @component
 def _Reset(session: Session, choice: solara.Reactive[Choice]) -> None:
-    """Show the button that builds the model anew; it asks before it drops a run that language models replied in."""
+    """Show the Reset button, which asks before it drops a run with replies of language models."""
     moment()  # what is built changes without a new choice
     is_asked, confirm = use_state(False)
     runner = session.runner
@@ -125,7 +125,7 @@ def _Reset(session: Session, choice: solara.Reactive[Choice]) -> None:
 
 
 def dropping(model: LLMModel) -> str:
-    """Describe what Reset drops, and where it can be found again.
+    """Describe the run that Reset drops, and where it can be found again.
 
     Args:
         model: A model in which language models have replied.
@@ -160,10 +160,10 @@ def _Buttons(runner: Runner, state: tuple[object, ...]) -> None:
 
 
 def play_button(runner: Runner, *, is_over: bool) -> None:
-    """Place the button that plays, or pauses what plays.
+    """Place the button for Play and Pause.
 
     Args:
-        runner: What plays.
+        runner: The runner.
         is_over: Whether there is nothing left to play.
     """
     if runner.playing:
@@ -179,10 +179,10 @@ def play_button(runner: Runner, *, is_over: bool) -> None:
 
 
 def announce(do: Callable[..., None], *arguments: int) -> None:
-    """Do what a click asks for, and show at once that it was heard.
+    """Call a function for a click, and update the page at once.
 
     Args:
-        do: What is asked for.
+        do: The function.
         *arguments: Its arguments.
     """
     do(*arguments)
@@ -190,26 +190,26 @@ def announce(do: Callable[..., None], *arguments: int) -> None:
 
 
 def progress(runner: Runner) -> float | bool:
-    """Return how far the step that runs has come, in percent; True if nobody knows."""
+    """Return the progress of the current step in percent; True if it is not known."""
     n_due = due(runner.model)
     return min(100.0, 100.0 * runner.decided / n_due) if n_due else True
 
 
 def done(model: LLMModel) -> int:
-    """Count the steps that are over; Mesa's own time moves on when a step begins."""
+    """Return the number of finished steps; Mesa's own time moves on when a step begins."""
     return model.now - 1
 
 
 def due(model: LLMModel) -> int:
-    """Count the agents that decide in the stage that runs."""
+    """Return the number of agents that decide in the current stage."""
     return len(model.due)
 
 
 def status(runner: Runner) -> str:
-    """Describe what a run does now.
+    """Describe what a run is doing now.
 
     Args:
-        runner: What runs it.
+        runner: Its runner.
     """
     if not runner.busy:
         return runner.note or ended(runner.model, runner.n_failed)
@@ -226,11 +226,11 @@ def status(runner: Runner) -> str:
 
 
 def ended(model: LLMModel, n_failed: int) -> str:
-    """Describe what became of the last step.
+    """Describe how the last step ended.
 
     Args:
-        model: A model that stands still.
-        n_failed: Number of its decisions in that step that failed.
+        model: A model between two steps.
+        n_failed: Number of failed decisions in that step.
     """
     if not done(model):
         return "Ready."
@@ -241,10 +241,10 @@ def ended(model: LLMModel, n_failed: int) -> str:
 
 @component
 def Alarms(session: Session) -> None:
-    """Show at the top of a page what went wrong: no model, a step that broke, or one in which most decisions failed.
+    """Show errors at the top of a page: no model, a broken step, or a step in which most decisions failed.
 
     Args:
-        session: What is run.
+        session: The session.
     """
     moment()
     runner = session.runner

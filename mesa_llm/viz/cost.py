@@ -23,12 +23,12 @@ class Tile(NamedTuple):
     """Unit of the figure."""
 
     mood: str = ""
-    """`failed` marks it."""
+    """`failed` highlights it as a failure."""
 
 
 @component
 def CostMeter(model: Any) -> None:
-    """Show decisions, failures, replies, tokens and dollars of the run, also while a step runs.
+    """Show decisions, failures, replies, tokens and dollars of the run, even while a step is under way.
 
     Args:
         model: The model, which may be a plain Mesa model.
@@ -48,9 +48,9 @@ def tiles_of(usage: Usage, decisions: int, n_absent: int = 0) -> list[Tile]:
     """Return the figures of a run.
 
     Args:
-        usage: What was used.
-        decisions: How many decisions were asked for.
-        n_absent: How many of them people left to the rule twin.
+        usage: Usage of the run.
+        decisions: Number of decisions that were requested.
+        n_absent: Number of decisions that people left to the rule twin.
     """
     n_failed = usage.failures - n_absent
     tiles = [

@@ -1,4 +1,4 @@
-"""Pictures on a page, and files to download from it: plots, measures, runs."""
+"""Pictures on a page, and files to download: plots, measures, runs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ KINDS = {
 
 
 class Spot(NamedTuple):
-    """Place of an agent on a picture."""
+    """Position of an agent on a picture."""
 
     agent_id: int
     """Mesa `unique_id` of the agent."""
@@ -55,15 +55,15 @@ class Download:
     """Name of the file."""
 
     content: Callable[[], bytes]
-    """Makes what is in it, when it is asked for."""
+    """Makes its contents, when it is downloaded."""
 
 
 def file_name(*parts: str, suffix: str) -> str:
     """Return the name of a file: letters and digits of any language, with dashes between.
 
     Args:
-        *parts: What it is made of.
-        suffix: What comes after the dot.
+        *parts: Texts to join.
+        suffix: Ending, without the dot.
     """
     stem = re.sub(r"[\W_]+", "-", " ".join(parts)).strip("-").lower()
     return f"{stem[:100] or 'file'}.{suffix}"
@@ -80,7 +80,7 @@ def _Picture(
     event_save: Callable[[str], None] | None = None,
     event_saved: Callable[[str], None] | None = None,
 ) -> None:
-    """Show a picture, with places to click and files to download; see `picture.vue`."""
+    """Show a picture with clickable spots and files to download; see `picture.vue`."""
 
 
 @component
@@ -91,14 +91,14 @@ def Picture(
     spots: Sequence[Spot] = (),
     on_pick: Callable[[int], None] | None = None,
 ) -> None:
-    """Show a picture that fills its card, and offer files.
+    """Show a picture that fills its card, and offer files to download.
 
     Args:
-        title: What it shows.
+        title: Its title.
         downloads: Files to offer.
         png: The picture; empty: none, only the files.
         spots: Agents on it; a click on one calls `on_pick`.
-        on_pick: Called with the agent's number.
+        on_pick: Called with the agent's id.
     """
     file, offer = use_state(cast("dict[str, str] | None", None))
     fault, set_fault = use_state("")

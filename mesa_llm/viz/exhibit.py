@@ -1,4 +1,4 @@
-"""A model with its page, as a server shows it: in the gallery, to a class, or with a recorded run."""
+"""Models with their pages, as a server shows them: in the gallery, to a class, or with a recorded run."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ class Exhibit:
     """A model in the gallery."""
 
     entry: ModelEntry
-    """The model, as it was found."""
+    """Registry entry of the model."""
 
     page: Any = None
-    """What shows it: an element or a component; None if it cannot be shown."""
+    """Its page, an element or a component; None if it cannot be shown."""
 
     fault: str = ""
     """Why it cannot be shown; empty if it can."""
 
     @property
     def title(self) -> str:
-        """Its name, to be read: that of its page, else of the model."""
+        """Its title: that of its page, else the name of the model."""
         name = getattr(self.page, "kwargs", {}).get("name")
         return name or label_of(self.entry.name)
 
     @property
     def picture(self) -> str:
-        """Its picture, as an address that holds it: the file `picture.svg` of its package, or a plain one."""
+        """Its picture as a data URL: the file `picture.svg` of its package, or a plain one."""
         file = resources.files(self.entry.package).joinpath("picture.svg") if self.entry.package else None
         svg = file.read_text(encoding="utf-8") if file is not None and file.is_file() else blank(self.entry.name)
         return f"data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode()}"
@@ -67,7 +67,7 @@ class Exhibit:
             **options: Options of `LLMPage` besides those of the model's own page.
 
         Returns:
-            What Solara calls that page.
+            The address of that page for Solara.
 
         Raises:
             ConfigError: If it cannot be shown.
@@ -78,7 +78,7 @@ class Exhibit:
 
 
 def exhibit(entry: ModelEntry) -> Exhibit:
-    """Import a model and its page; one that brings no page gets a plain one.
+    """Import a model and its page; a model without a page gets a plain one.
 
     Args:
         entry: The model.

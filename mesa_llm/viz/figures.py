@@ -25,17 +25,17 @@ from mesa_llm.viz.plain import steps_over
 from mesa_llm.viz.style import FEW, GREY, Figure, frame, picture_of, tidy
 
 LEGIBLE = 1.3
-"""How much larger text is than Matplotlib's, in relation to its plot: it has to be read from the last row."""
+"""Size of text relative to Matplotlib's default: it has to be legible from the last row of a classroom."""
 
 COST = "Cost"
-"""Title of the plots of what a run has used."""
+"""Title of the plots of usage."""
 
 
 def drawn_by(draw: Callable[[Any], matplotlib.figure.Figure]) -> Callable[[Any], Any]:
-    """Make a component that shows a model as a figure, drawn once after each step however often the page is.
+    """Return a component that shows a model as a figure, drawn once a step however often the page is drawn.
 
     Args:
-        draw: Draws the model, while it stands still.
+        draw: Draws the model, which is held still meanwhile.
     """
 
     def Drawing(model: Any) -> Any:
@@ -50,7 +50,7 @@ def Plot(model: Any, draw: Callable[[Any], matplotlib.figure.Figure], *, is_larg
 
     Args:
         model: The model.
-        draw: Draws it, while it stands still.
+        draw: Draws the model, which is held still meanwhile.
         is_large: Whether its text is large enough to be read on a page.
     """
     moment = update_counter.get()
@@ -67,12 +67,12 @@ def Plot(model: Any, draw: Callable[[Any], matplotlib.figure.Figure], *, is_larg
 
 
 def plot_downloads(model: Any, title: str, content: Callable[[str], bytes]) -> list[Download]:
-    """Return the files that a plot is offered as.
+    """Return the files of a plot for download.
 
     Args:
-        model: What is plotted.
-        title: What the plot shows.
-        content: Draws it as `png` or `svg`.
+        model: The model.
+        title: Title of the plot.
+        content: Draws the plot as `png` or `svg`.
     """
 
     def offer(kind: str) -> Download:
@@ -83,13 +83,13 @@ def plot_downloads(model: Any, title: str, content: Callable[[str], bytes]) -> l
 
 
 def title_of(figure: matplotlib.figure.Figure) -> str:
-    """Return the title of a figure, or of the first of its plots that has one."""
+    """Return the title of a figure, or else of the first of its plots that has one."""
     titles = [axes.get_title(loc=place) for axes in figure.axes for place in ("left", "center", "right")]
     return next(filter(None, [figure.get_suptitle(), *titles]), "").replace(r"\$", "$")
 
 
 def enlarge(figure: Any) -> None:
-    """Make all text larger in relation to its plot, which keeps its size on the screen.
+    """Make all text larger relative to its plot, which keeps its size on the screen.
 
     Args:
         figure: A Matplotlib figure.
@@ -99,12 +99,12 @@ def enlarge(figure: Any) -> None:
 
 
 def finish(title: str, *, labels: Mapping[str, str] | None = None, per_step: bool = False) -> Callable[[Any], None]:
-    """Make a `post_process` for Mesa's `make_plot_component`.
+    """Return a `post_process` for Mesa's `make_plot_component`.
 
     Args:
-        title: What the plot shows.
-        labels: Name of a measure → what the legend calls it.
-        per_step: Show how much each measure rose in each step, instead of its value.
+        title: Title of the plot.
+        labels: Name of a measure → its label in the legend.
+        per_step: Whether to show the increase of each measure in each step instead of its value.
     """
 
     def finished(axes: Any) -> None:
@@ -138,7 +138,7 @@ def is_mesa_plot(result: Any) -> bool:
 
 @component
 def MesaPlot(result: Any, model: Any) -> None:
-    """Show what Mesa's `make_plot_component` made, to be downloaded as other plots.
+    """Show a plot of Mesa's `make_plot_component`, downloadable like other plots.
 
     Args:
         result: The element.
@@ -170,13 +170,13 @@ def MesaPlot(result: Any, model: Any) -> None:
 
 
 def numbers_of(model: Any) -> tuple[dict[str, list[Any]], dict[str, list[Any]]]:
-    """Return the numbers that a model's data collector has collected of the model, and apart from them its cost.
+    """Return the numbers that a model's data collector has collected, separate from the usage.
 
     Args:
         model: The model.
 
     Returns:
-        Name of each measure → its values, in order; and the same for what the run has used in each step.
+        Name of each measure → its values, in order; and the same for the usage in each step.
     """
     collector = getattr(model, "datacollector", None)
     if collector is None:
@@ -197,7 +197,7 @@ def _are_numbers(values: Sequence[Any]) -> bool:
 
 
 def measure_figure(name: str) -> Callable[[Any], Figure]:
-    """Make what draws one of the numbers that a model collects, step by step.
+    """Return a function that plots one of a model's measures, step by step.
 
     Args:
         name: Name of the measure in the model's data collector.
@@ -212,7 +212,7 @@ def measure_figure(name: str) -> Callable[[Any], Figure]:
 
 
 def cost_figure(model: Any) -> Figure:
-    """Draw what a run has used in each step: calls, tokens, dollars, failures and seconds.
+    """Draw the usage of a run in each step: calls, tokens, dollars, failures and seconds.
 
     Args:
         model: The model.
@@ -243,7 +243,7 @@ def _draw_values(axes: Any, name: str, values: Sequence[Any], *, is_last: bool =
 
 @component
 def Measures(model: Any) -> None:
-    """Show a plot of every number that the model's data collector collects, and one of what the run has used.
+    """Show a plot of each measure of the model's data collector, and one of the usage.
 
     Args:
         model: The model.

@@ -1,4 +1,4 @@
-"""A form for one question to a person: buttons for what can be done, and fields for what has to be given with it."""
+"""A form for one question to a person: buttons for the possible actions, and fields for their arguments."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ from mesa_llm.viz.markup import label_of
 from mesa_llm.viz.trace import call_text
 
 Path = tuple[str, ...]
-"""Names the value that a field is for."""
+"""Path of a field's value within the answer."""
 
 Lines = dict[Path, str]
-"""What stands in the fields, or is said of them."""
+"""Texts of the fields, or about them."""
 
 
 def read_fields(field: FormField, lines: Mapping[Path, str], last_lines: Mapping[Path, str]) -> tuple[Any, Lines]:
-    """Read what a person filled in.
+    """Read the fields that a person filled in.
 
     Args:
-        field: What was asked for.
-        lines: What stands in the fields; a field that is not named is empty.
-        last_lines: The same when it was last tried: what is not offered is taken if it stands there still.
+        field: The value that was asked for.
+        lines: Texts of the fields; a field that is not named is empty.
+        last_lines: Texts at the last attempt: a value that is not among the options is accepted if it is repeated.
 
     Returns:
-        The value, and what is wrong with it, by field; it is good if nothing is.
+        The value, and its faults by field; it is valid if there are none.
     """
     faults: Lines = {}
 
@@ -60,7 +60,7 @@ def read_fields(field: FormField, lines: Mapping[Path, str], last_lines: Mapping
 
 
 def hint_of(field: FormField) -> str:
-    """Describe what a value means, what fits if that is not plain, and whether the field can stay empty."""
+    """Describe a field: its meaning, its range if that is not obvious, and whether it may be left empty."""
     schema = field.schema
     notes = [description_of(schema)] if schema.get("type") in NUMBERS or not (field.description or field.items) else []
     if schema.get("type") in ("array", "object"):
@@ -74,7 +74,7 @@ def hint_of(field: FormField) -> str:
 
 
 def _offers(request: Request) -> tuple[list[Offer], str]:
-    """List what can be answered, or say why nothing can."""
+    """List the possible answers, or return the reason why there are none."""
     try:
         return offers_of(request), ""
     except Refused as error:
@@ -83,10 +83,10 @@ def _offers(request: Request) -> tuple[list[Offer], str]:
 
 @component
 def AnswerForm(desk: HumanDesk, question: Question) -> None:
-    """Let a person answer a question, or do several things one after the other where a decision may hold them.
+    """Let a person answer a question, with several actions one after the other if a decision may hold them.
 
     Args:
-        desk: Where the question lies.
+        desk: The desk that holds the question.
         question: The question.
     """
     request = question.request
@@ -130,7 +130,7 @@ def AnswerForm(desk: HumanDesk, question: Question) -> None:
 
 @component
 def _Choices(calls: list[ToolCall], maximum: int) -> None:
-    """Show what is chosen so far, and how much more can be."""
+    """Show the choices so far, and how many more are possible."""
     for index, call in enumerate(calls, 1):
         solara.Text(f"{index}. {call_text(call.name, dict(call.arguments))}", classes=["mesa-llm-chosen"])
     if calls:
@@ -213,10 +213,10 @@ def _Field(field: FormField, text: str, fault: str, fill: Callable[[Any], None])
 
 @component
 def _Suggestions(looks: dict[str, Any], items: list[str], fill: Callable[[Any], None]) -> None:
-    """Show a field to write in, with a list to choose from.
+    """Show a text field with a list to choose from.
 
-    What is written counts at once: Vuetify itself takes it when the field is left, which a quick press on a button
-    overtakes. It is not sent back while it is written, as that would take letters away.
+    What is typed counts at once: Vuetify itself would take it only when the field is left, and a quick click on a
+    button comes before that. It is not sent back while it is typed, as that would swallow letters.
     """
     taken, take = use_state(str(looks["v_model"]))
 

@@ -1,6 +1,6 @@
 """The page of all models, as `mesa-llm app` serves it. Each model opens on the same server, and so do the benchmarks.
 
-All models are imported when this module is: what Solara makes while it draws a page would land on that page.
+All models are imported together with this module: elements created while Solara draws a page would end up on that page.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ LADDER = (
     "sugarscape",
     "wolf_sheep",
 )
-"""Names of models in the order in which they are best met; all others come after them."""
+"""Names of models, from the best introduction onwards; all others come after them."""
 
 
 BENCHMARKS = "benchmarks"
@@ -49,7 +49,7 @@ BENCHMARKS = "benchmarks"
 
 
 def rung(entry: ModelEntry) -> tuple[int, str]:
-    """Return where a model stands in the gallery: those of the ladder first, in its order.
+    """Return the sort key of a model in the gallery: those of the ladder come first, in its order.
 
     Args:
         entry: The model.
@@ -58,7 +58,7 @@ def rung(entry: ModelEntry) -> tuple[int, str]:
 
 
 EXHIBITS = [exhibit(entry) for entry in sorted(find_models(), key=rung)]
-"""All models that are installed, in the order in which they are best met."""
+"""All installed models, in the order of the gallery."""
 
 
 @component
@@ -79,7 +79,7 @@ def Layout(children: list[Any] = []) -> None:  # noqa: B006 - Solara's signature
 
 @component
 def Gallery() -> None:
-    """List all models; a broken one with its error."""
+    """List all models; a broken one is shown with its error."""
     bring_style()
     with solara.AppBar():
         solara.AppBarTitle("Models whose agents think")
@@ -98,7 +98,7 @@ def Gallery() -> None:
 
 
 def page_of(item: Exhibit) -> Any:
-    """Make the component that shows a model.
+    """Return the component that shows a model.
 
     Args:
         item: The model.
@@ -108,7 +108,7 @@ def page_of(item: Exhibit) -> Any:
     def ModelPage() -> None:
         if item.fault:
             solara.Error(item.fault)
-        elif isinstance(item.page, Element):  # all visitors share it: make each one of his own
+        elif isinstance(item.page, Element):  # visitors would share it: make a new one for each
             item.page.component(*item.page.args, **item.page.kwargs)
         else:
             item.page()
@@ -121,4 +121,4 @@ routes = [
     *(solara.Route(item.entry.name, component=page_of(item), label=item.title) for item in EXHIBITS),
     solara.Route(BENCHMARKS, component=Benchmarks, label="Benchmarks"),
 ]
-"""What Solara serves: the gallery, each model under its name, and the benchmarks."""
+"""Routes for Solara: the gallery, each model under its name, and the benchmarks."""

@@ -1,6 +1,6 @@
-"""Keeps pages from reading a model while it writes.
+"""A lock that keeps pages from reading a model while it is written to.
 
-Many readers or one writer; and the writer lets readers in while it waits for replies.
+It has many readers or one writer, and the writer lets readers in while it waits for replies.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from mesa_llm.engine.engine import Engine
 class Gate:
     """A lock that readers share and a writer has alone.
 
-    Writers take turns, first come, first served; one that waits for replies lets readers in, but no other writer. A
-    reader never waits for a writer that waits itself, so that a thread may read within its own reading: a page
-    draws from several threads, and each holds other locks meanwhile. Readers who wait go before the next writer: a
-    model that steps without a break still lets its page look in between.
+    Writers take turns, first come, first served; a writer that waits for replies lets readers in, but no other writer.
+    A reader never waits for a writer that is itself waiting, so reading may be nested: a page draws from several
+    threads, each of which holds other locks meanwhile. Waiting readers go before the next writer, so that a model that
+    steps without a break still lets its page read in between.
     """
 
     def __init__(self) -> None:
@@ -37,7 +37,7 @@ class Gate:
 
     @contextmanager
     def reading(self) -> Generator[None]:
-        """Read: wait until nobody writes."""
+        """Read, once nobody writes."""
         me = threading.get_ident()
         with self._changed:
             self._awaiting += 1
@@ -55,7 +55,7 @@ class Gate:
 
     @contextmanager
     def writing(self) -> Generator[None]:
-        """Write: wait until nobody reads, and no writer that came before is left. Not within another writing."""
+        """Write, once nobody reads and all earlier writers are done; this cannot be nested."""
         me = threading.get_ident()
         with self._changed:
             self._line.append(me)
@@ -72,7 +72,7 @@ class Gate:
 
     @contextmanager
     def waiting(self) -> Generator[None]:
-        """Let readers in while this thread, which writes, waits for something. Other threads just go on."""
+        """Let readers in while this thread, if it is the writer, waits for something."""
         if self._writer != threading.get_ident():
             yield
             return
@@ -95,20 +95,20 @@ class Gate:
 
 
 class OnePerModel[Thing]:
-    """Makes one thing for each model when it is first wanted, and drops it with the model."""
+    """One object for each model, made on first use and dropped with the model."""
 
     def __init__(self, make: Callable[[Any], Thing]) -> None:
         """Start with none.
 
         Args:
-            make: Makes it.
+            make: Makes the object of a model.
         """
         self._make = make
         self._made: WeakKeyDictionary[Any, Thing] = WeakKeyDictionary()
         self._lock = threading.Lock()
 
     def of(self, model: Any) -> Thing:
-        """Return the one of a model."""
+        """Return the object of a model."""
         with self._lock:
             if model not in self._made:
                 self._made[model] = self._make(model)
@@ -129,13 +129,13 @@ _gates = OnePerModel(_new_gate)
 def gate_of(model: Any) -> Gate:
     """Return the gate of a model, which lets readers in whenever the model waits for replies.
 
-    Agents only read while they decide, so a page may look at the model then, for as long as it takes.
+    Agents only read while they decide, so a page may read the model then, for as long as it takes.
     """
     return _gates.of(model)
 
 
 def steady(model: Any) -> AbstractContextManager[None]:
-    """Hold a model still: within this block its agents may decide, but nothing is done in its worlds.
+    """Hold a model still: during this block its agents may decide, but not act.
 
     Args:
         model: The model that a component of a page is about to read.
@@ -144,14 +144,14 @@ def steady(model: Any) -> AbstractContextManager[None]:
 
 
 def place_steady(result: Any, model: Any) -> None:
-    """Place what a component made, also one of Mesa's own, so that its body runs only while the model stands still.
+    """Place the element of a component, including Mesa's own, so that its body runs only while the model is held still.
 
-    A page is drawn by whichever thread comes first: the ticker, or the one of a click. What the click's thread draws,
-    the ticker does not hold still.
+    A page is drawn by whichever thread comes first: the ticker's or that of a click, and the ticker holds nothing still
+    for the latter.
 
     Args:
         result: The element of a component; anything else places itself.
-        model: What its body may read.
+        model: The model that its body may read.
     """
     if isinstance(result, Element) and isinstance(result.component, ComponentFunction):
         _Steady(result, model).key(f"{result.component.f.__module__}.{result.component.f.__qualname__}")

@@ -1,8 +1,8 @@
-"""Lets through to a page only who holds its token, and only from the page's own address.
+"""Guards a page: only visitors with its token get in, and only from the page's own address.
 
-A page of another origin, open in the same browser, can send requests to any server on this machine, and reads what
-comes over a WebSocket. So every request, and every WebSocket before it is accepted, is checked: the name it was sent to
-(a name of an attacker's own may be made to point here), the origin it was sent from, and the token.
+A page of another origin, open in the same browser, can send requests to any server on this machine, and read what comes
+over a WebSocket. So every request, and every WebSocket before it is accepted, is checked: the host name it was sent to
+(an attacker can make a name of their own point here), the origin it was sent from, and the token.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ STUDENTS_PROTECTION = {
         "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
     ),
 }
-"""The same for students' pages: nothing that a name or an agent's text smuggles in is run, or sent elsewhere."""
+"""The same for students' pages, where no script that a name or an agent's text smuggles in may run or send anything."""
 
 ASK_FOR_TOKEN = (
     "This page opens with its token only: use the address that `mesa-llm app` printed when it was started, "
     "which ends in ?token=…\n"
 )
-"""What somebody without token and cookie reads."""
+"""Page for visitors with neither token nor cookie."""
 
 
 def host_name(netloc: str) -> str:
@@ -61,7 +61,7 @@ def host_name(netloc: str) -> str:
 
 
 def is_loopback(host: str) -> bool:
-    """Check whether a host name can mean nothing but this machine."""
+    """Check whether a host name always means this machine."""
     address = _ip_address(host)
     return host == "localhost" if address is None else address.is_loopback
 
@@ -81,10 +81,10 @@ def is_same_origin(origin: str, netloc: str) -> bool:
 
 
 def foreign_origin(headers: Mapping[str, list[str]] | None) -> str:
-    """Return the origin of the page that opened a WebSocket, if it is not a page of the same server; else nothing.
+    """Return the origin of the page that opened a WebSocket if it is not a page of the same server; else an empty text.
 
     Args:
-        headers: Headers of the WebSocket's request, in lower case; None where no browser is in play.
+        headers: Headers of the WebSocket's request, in lower case; None if there is no browser.
     """
     if headers is None:
         return ""
@@ -101,10 +101,10 @@ def _ip_address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | No
 
 
 class Guard:
-    """An ASGI application around another one, that refuses whoever should not get to it.
+    """An ASGI application around another one, which it protects from unauthorised visitors.
 
     Attributes:
-        app: What is guarded.
+        app: The guarded application.
         cookie: Name of the cookie that a browser gets for the token.
         students: The students' pages of a class, which need no token; None: there are none.
     """
@@ -112,12 +112,12 @@ class Guard:
     def __init__(
         self, app: ASGIApp, token: str, *, cookie: str, hosts: Iterable[str] = (), any_address: bool = False
     ) -> None:
-        """Set who gets through.
+        """Set the token and the accepted names.
 
         Args:
-            app: What is guarded.
-            token: What the address has to carry when a browser first comes.
-            cookie: Name of the cookie; cookies know no ports, so that every server of a host needs a name of its own.
+            app: The application to guard.
+            token: Token that the address has to carry on a browser's first visit.
+            cookie: Name of the cookie; cookies ignore ports, so every server of a host needs its own name.
             hosts: Names under which the server may be addressed, besides those of this machine itself.
             any_address: Whether it may also be addressed by any IP address; no attacker can make one point elsewhere.
         """
@@ -131,7 +131,7 @@ class Guard:
         self._any_address = any_address
 
     def ticket(self) -> str:
-        """Make a token that is good for one visit: what starts a browser shows its address to the whole machine."""
+        """Return a token for one visit: the command that starts a browser shows its address to the whole machine."""
         self._ticket = secrets.token_urlsafe(32)
         return self._ticket
 
@@ -157,7 +157,7 @@ class Guard:
             await _protected(PlainTextResponse(ASK_FOR_TOKEN, 403))(scope, receive, send)
 
     def _refusal(self, connection: HTTPConnection) -> str:
-        """Return why a request is refused whatever token it carries; empty if it is not."""
+        """Return why a request is refused regardless of its token; empty if it is not."""
         headers = connection.headers
         hosts = headers.getlist("host")
         if len(hosts) != 1 or not self._is_known(name := host_name(hosts[0])):
@@ -176,8 +176,8 @@ class Guard:
     def _admission(self, connection: HTTPConnection) -> Response:
         """Turn a token into a cookie, and send the browser on to the address without the token.
 
-        By a page and not by a redirect: after a redirect, a browser that came by a link of another site would not send
-        the cookie.
+        This takes a page instead of a redirect: after a redirect, a browser that followed a link from another site
+        would not send the cookie.
         """
         if not self._is_token(connection.query_params):
             return PlainTextResponse(f"The token in this address is not the right one. {ASK_FOR_TOKEN}", 403)
@@ -206,7 +206,7 @@ def _is_at_door(path: str) -> bool:
 
 
 def _is_embedded(headers: Headers) -> bool:
-    """Check whether another site asks for a part of its own page; a link on it may lead here, as to any page."""
+    """Check whether another site embeds this one in its own page; it may link here, as to any page."""
     if headers.get("sec-fetch-site") not in ("cross-site", "same-site"):
         return False
     return (headers.get("sec-fetch-mode"), headers.get("sec-fetch-dest")) != ("navigate", "document")

@@ -20,11 +20,11 @@ from mesa_llm.viz.plain import llm_models_only
 from mesa_llm.viz.ticker import words
 
 NOBODY: tuple[int, int] = (0, 0)
-"""Agent and question that are picked at first: none."""
+"""Initial choice of agent and question: none."""
 
 
 def desks_of(model: LLMModel) -> list[HumanDesk]:
-    """Find the desks on which a model's questions to people lie."""
+    """Find the desks that hold a model's questions to people."""
     named_llms = list(model.llm.values()) if isinstance(model.llm, Mapping) else [model.llm]
     llms = [*named_llms, *(agent.llm for agent in minded(model))]
     people = {id(llm): llm for llm in llms if isinstance(llm, HumanLLM)}
@@ -34,7 +34,7 @@ def desks_of(model: LLMModel) -> list[HumanDesk]:
 @component
 @llm_models_only
 def HumanPanel(model: LLMModel) -> None:
-    """Show the questions that wait for a person, and let them be answered.
+    """Show the questions that wait for a person, with a form to answer them.
 
     Args:
         model: The model; a person plays in it.
@@ -67,7 +67,7 @@ def _PickButton(name: str, question: Question, is_picked: bool, pick: Callable[[
 
 
 def button_names(questions: Sequence[tuple[Question, str]]) -> list[str]:
-    """Return a name for each question: its agent's, and which of several it is.
+    """Return a name for each question: its agent's name, and its number if the agent has several.
 
     Args:
         questions: Questions that wait, each with the name of its agent.
@@ -88,7 +88,7 @@ def _name(model: LLMModel, question: Question) -> str:
 
 
 def name_of(agent: Any) -> str:
-    """Return what an agent is called: its name, if it has one, and its number.
+    """Return an agent's name, if it has one, and its id.
 
     Args:
         agent: An agent that thinks.

@@ -1,4 +1,4 @@
-"""Looks into one agent: who it is, what it saw, was asked, answered, decided, and what came of it."""
+"""The inspector of one agent: its persona, observations, prompts, replies, decisions and outcomes."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from mesa_llm.viz.ticker import words
 from mesa_llm.viz.trace import Thought, decider, shortened, thoughts_of
 
 inspected = solara.reactive(0)
-"""Number of the agent that is looked into; 0, or that of nobody: the first."""
+"""Id of the inspected agent; 0 or an unknown id: the first agent."""
 
 open_tab = solara.reactive("")
-"""Title of the tab of a page that is open; empty: the first."""
+"""Title of the open tab of a page; empty: the first."""
 
 AGENTS_TAB = "Agents"
-"""Title of the tab that the inspector stands on."""
+"""Title of the inspector's tab."""
 
 
 def inspect_agent(agent_id: int) -> None:
-    """Open the inspector of the page at an agent.
+    """Open the page's inspector at an agent.
 
     Args:
         agent_id: Mesa `unique_id` of the agent.
@@ -41,7 +41,7 @@ def inspect_agent(agent_id: int) -> None:
 
 @component
 def AgentInspector(model: Any) -> None:
-    """Let a visitor look into an agent: its persona, and step by step its prompts, replies, decisions and outcomes.
+    """Let a visitor inspect an agent: its persona, and step by step its prompts, replies, decisions and outcomes.
 
     Args:
         model: The model.
@@ -68,13 +68,13 @@ def AgentInspector(model: Any) -> None:
 
 @component
 def PickAgent(agents: Mapping[int, Any], agent_id: int, on_pick: Callable[[int], None], label: str = "Agent") -> None:
-    """Let a visitor pick an agent by its number or name.
+    """Let a visitor pick an agent by its id or name.
 
     Args:
-        agents: Agents by their number.
-        agent_id: The one that is picked now.
-        on_pick: Called with the number of the one that was picked.
-        label: What is picked.
+        agents: Agents by id.
+        agent_id: Id of the present choice.
+        on_pick: Called with the id of the new choice.
+        label: Label of the field.
     """
 
     def find(query: str, size: int) -> list[Option]:
@@ -108,12 +108,12 @@ def _Thoughts(thoughts: list[Thought]) -> None:
 
 
 def called(agent: Any) -> str:
-    """Return what an agent is called in a list: its number, and its name or class."""
+    """Return the label of an agent in a list: its id, and its name or class."""
     return f"{agent.unique_id} · {agent.config.name or type(agent).__name__}"
 
 
 def portrait(agent: Any) -> dict[str, str | int]:
-    """Return who an agent is, what it sees now, and what comes to its mind; reads only.
+    """Return an agent's config, present observation and memories, as text; reads only.
 
     Args:
         agent: An agent that thinks.
@@ -137,7 +137,7 @@ def portrait(agent: Any) -> dict[str, str | int]:
 
 
 def thinks_with(agent: Any) -> str:
-    """Return what an agent thinks with, in words.
+    """Describe what an agent thinks with.
 
     Args:
         agent: An agent that thinks.

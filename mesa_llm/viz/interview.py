@@ -1,4 +1,4 @@
-"""Interviews with agents from the page: a question to one agent, aside from the run."""
+"""Interviews with agents from the page: questions to one agent that leave the run unchanged."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ from mesa_llm.viz.ticker import words
 from mesa_llm.viz.trace import shortened
 
 PURPOSE = "interview"
-"""Purpose that interviews are counted and kept under."""
+"""Purpose under which interviews are counted and recorded."""
 
 MAX_WAITING = 10
-"""Maximum number of questions that wait at once."""
+"""Maximum number of waiting questions."""
 
 MAX_QUESTION = 4_000
 """Maximum number of characters of a question."""
@@ -39,10 +39,10 @@ MAX_QUESTION = 4_000
 
 @dataclass(frozen=True)
 class Interview:
-    """One question to an agent, and what it answered."""
+    """One question to an agent, with its answer."""
 
     step: int
-    """Steps that were over."""
+    """Number of finished steps."""
 
     question: str
     """The question."""
@@ -65,19 +65,19 @@ class Waiting:
     """The question."""
 
     is_withdrawn: bool = False
-    """Whether it is not to be asked any more."""
+    """Whether it has been withdrawn."""
 
 
 class InterviewDesk:
-    """Asks the agents of one model what visitors of a page want to know, one question after the other.
+    """Asks the agents of one model the questions of visitors, one after the other.
 
-    Knows nothing of Solara; a page looks at its plain attributes.
+    It does not depend on Solara: a page reads its plain attributes.
 
     Attributes:
         waiting: Questions without an answer yet, in order.
         error: Why the last question could not be asked; empty if it could.
-        hide: Takes secrets out of what the model raises.
-        version: Rises whenever anything here changes.
+        hide: Removes secrets from error messages.
+        version: Counter that rises whenever anything here changes.
     """
 
     def __init__(self, model: LLMModel) -> None:
@@ -100,11 +100,11 @@ class InterviewDesk:
         return _desks.of(model)
 
     def ask(self, agent: Any, question: str) -> None:
-        """Ask an agent as soon as the model stands still; returns at once.
+        """Ask an agent as soon as the model is between two steps; return at once.
 
         Args:
             agent: An agent that thinks.
-            question: What it is asked.
+            question: The question.
         """
         text = question.strip()
         with self._lock:
@@ -119,7 +119,7 @@ class InterviewDesk:
         """Withdraw a question; a request that is in flight is cancelled.
 
         Args:
-            job: One that waits.
+            job: A waiting question.
         """
         with self._lock:
             job.is_withdrawn = True
@@ -164,25 +164,25 @@ def _fault_in(question: str, n_waiting: int) -> str:
 
 
 def interviews_with(model: LLMModel, agent_id: int) -> list[Interview]:
-    """Return the interviews with an agent so far, the latest first.
+    """Return the interviews with an agent, the latest first.
 
     Args:
         model: The model.
         agent_id: Mesa `unique_id` of the agent.
     """
-    found: list[Interview] = []
+    interviews: list[Interview] = []
     for time, _, question, answer, failure, purpose in model.runlog.rows("answers", agent_id):
         if purpose == PURPOSE:
             value = json.loads(answer) if answer else None
             text = "" if value is None else value if isinstance(value, str) else legible_json(value)
-            found.append(Interview(int(time), shortened(question), shortened(text), shortened(failure or "")))
-    return found[::-1]
+            interviews.append(Interview(int(time), shortened(question), shortened(text), shortened(failure or "")))
+    return interviews[::-1]
 
 
 @component
 @llm_models_only
 def InterviewForm(model: LLMModel) -> None:
-    """Let a visitor ask one agent a question aside: nobody else hears it, and it enters neither its memory nor the run.
+    """Let a visitor ask one agent a question that nobody else hears and that enters neither its memory nor the run.
 
     Args:
         model: The model.
@@ -217,7 +217,7 @@ def InterviewForm(model: LLMModel) -> None:
 
 @component
 def _Question(ask: Callable[[str], None]) -> None:
-    """Show a field and a button; once asked, the field is a new one."""
+    """Show a field and a button; after each question the field is replaced by an empty one."""
     asks, count = use_state(0)
 
     def send(text: str) -> None:
@@ -230,7 +230,7 @@ def _Question(ask: Callable[[str], None]) -> None:
 
 @component
 def _Field(send: Callable[[str], None]) -> None:
-    """Show a field for as long as something is typed in it; what is typed is not sent back meanwhile."""
+    """Show a text field that does not send back what is being typed in it."""
     typed = use_ref("")
 
     def type_in(*event: Any) -> None:

@@ -1,4 +1,4 @@
-"""What pages show of texts and failures: as HTML that is always escaped, and without secrets."""
+"""Texts and failures on pages: as HTML that is always escaped, and without secrets."""
 
 from __future__ import annotations
 
@@ -50,22 +50,22 @@ def markup(template: str | Path, **values: Any) -> str:
 
 @solara.component_vue("style.vue")
 def _StyleSheet() -> None:
-    """Bring the style sheet of all pages; a page has it once, however many components bring it."""
+    """Place the style sheet of all pages; a page has it once, however many components place it."""
 
 
 _has_style = create_context(False)
-"""Whether a page of ours has brought the style sheet."""
+"""Whether the page has placed the style sheet."""
 
 
 def bring_style() -> None:
-    """Bring the style sheet of all pages, for all that the component that calls this shows."""
+    """Place the style sheet of all pages, for everything within the calling component."""
     _StyleSheet()
     _has_style.provide(True)
 
 
 @contextmanager
 def styled() -> Generator[None]:
-    """Bring the style sheet with what is placed in the block, unless the page has brought it."""
+    """Place the style sheet together with the contents of the block, unless the page has placed it."""
     if use_context(_has_style):
         yield
         return
@@ -88,7 +88,7 @@ def Markup(template: str | Path, **values: Any) -> None:
 
 @solara.component_vue("clickable.vue")
 def _Clickable(html: str = "", event_pick: Callable[[str], None] | None = None) -> None:
-    """Show HTML whose buttons say what they pick; see `clickable.vue`."""
+    """Show HTML with elements to click; see `clickable.vue`."""
 
 
 @component
@@ -122,19 +122,20 @@ def ClickableHTML(html: str, on_pick: Callable[[str, int], None]) -> None:
 
 
 def label_of(name: str) -> str:
-    """Write a name in code as words: `n_posts` as `Number of posts`; capital letters stay."""
+    """Write an identifier as words: `n_posts` as `Number of posts`; capital letters stay."""
     text = " ".join(name.removeprefix("n_").split("_")).strip()
     text = f"number of {text}" if name.startswith("n_") else text
     return text[:1].upper() + text[1:]
 
 
 def fault_text(what: str, fault: Exception, hide: Callable[[str], str]) -> str:
-    """Return what a page says of a failure; one that is no error of ours goes to the server's log, with its traceback.
+    """Return the message of an exception for a page; one that is not ours also goes to the server's log, with
+    traceback.
 
     Args:
-        what: What failed, at the beginning of a sentence.
-        fault: What was raised.
-        hide: Takes secrets out.
+        what: What failed, as the beginning of a sentence.
+        fault: The exception.
+        hide: Removes secrets.
     """
     if isinstance(fault, MesaLLMError):
         return hide(str(fault))

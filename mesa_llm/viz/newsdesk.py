@@ -1,4 +1,4 @@
-"""The news desk: what a visitor does to a run from outside, what is tried in a branch instead, and its report."""
+"""The news desk: a visitor's interventions in a run, or in a branch of it, and the report."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 NEWS, POST, CHANGE, NOTHING = "News", "Post", "Change of a variable", "Nothing"
-"""What can be done to a run, as the page names it."""
+"""Kinds of interventions, as the page names them."""
 
 SEND, BRANCH, WRITE = "send", "branch", "write"
-"""What a desk does: something to the run, a branch of it, a report."""
+"""Tasks of a desk: intervene in the run, run a branch of it, write a report."""
 
 MAX_BRANCHES = 4
 """Maximum number of branches that are shown, the latest."""
@@ -60,45 +60,45 @@ Series = dict[int, float]
 
 
 class BranchRun(NamedTuple):
-    """A branch that was run."""
+    """A branch that has been run."""
 
     title: str
-    """What was changed."""
+    """Description of its change."""
 
     at: int
-    """Last step that it has in common with its parent."""
+    """Last step in common with its parent."""
 
     values: dict[str, Series]
     """Measure → its values."""
 
     parent: dict[str, Series]
-    """Measure → its values in the parent, as far as it had been run."""
+    """Measure → its values in the parent so far."""
 
     calls: int
-    """Replies that came live."""
+    """Number of live replies."""
 
     copied: int
-    """Replies that are the parent's."""
+    """Number of replies from the parent's log."""
 
     def differs(self, name: str) -> bool:
-        """Check whether a measure is anywhere another than in the parent."""
+        """Check whether a measure differs from the parent's anywhere."""
         own, parent = self.values[name], self.parent.get(name, {})
         return any(value != parent.get(step, value) for step, value in own.items())
 
 
 class NewsDesk:
-    """Does to one model what visitors of a page want, and runs branches of it.
+    """Carries out the interventions of visitors in one model, and runs branches of it.
 
-    Knows nothing of Solara; a page looks at its plain attributes.
+    It does not depend on Solara: a page reads its plain attributes.
 
     Attributes:
-        note: What became of the last thing that was done; empty: nothing was.
-        error: Why it could not be done; empty if it could.
-        working: What is being done; empty: nothing.
-        task: What this, `note` and `error` belong to: `SEND`, `BRANCH` or `WRITE`.
-        branches: Branches that were run, oldest first.
-        report: The report that was written last; None: none was.
-        version: Rises whenever anything here changes.
+        note: Result of the last task; empty if there was none.
+        error: Why the last task failed; empty if it did not.
+        working: Description of the current task; empty: none.
+        task: The task of `working`, `note` and `error`: `SEND`, `BRANCH` or `WRITE`.
+        branches: Branches that have been run, oldest first.
+        report: The latest report; None: none yet.
+        version: Counter that rises whenever anything here changes.
     """
 
     def __init__(self) -> None:
@@ -116,11 +116,11 @@ class NewsDesk:
         return _desks.of(model)
 
     def send(self, model: LLMModel, intervention: Intervention) -> None:
-        """Do something to a run before its next step; returns at once.
+        """Intervene in a run before its next step; return at once.
 
         Args:
             model: The model.
-            intervention: What to do.
+            intervention: The intervention.
         """
 
         def work() -> str:
@@ -138,15 +138,14 @@ class NewsDesk:
         at: int | None = None,
         max_calls: int | None = None,
     ) -> None:
-        """Run a branch of a run, which itself stays as it is; returns at once.
+        """Run a branch of a run, which itself stays as it is; return at once.
 
         Args:
             model: The model, which may be a recorded run.
-            intervention: What to do to the branch; None: nothing.
+            intervention: Intervention in the branch; None: none.
             steps: Number of steps to run.
-            at: Last step that is the run's; None: the one that is over.
-            max_calls: Maximum number of live replies, where all pages have no budget together; None: as many as it
-                takes.
+            at: Last step that is the run's; None: its latest.
+            max_calls: Maximum number of live replies if the pages have no common budget; None: unlimited.
         """
 
         def work() -> str:
@@ -173,11 +172,11 @@ class NewsDesk:
         self._begin(BRANCH, f"A branch runs {counted(steps, 'step')} …", work)
 
     def write(self, model: LLMModel, llm: str) -> None:
-        """Have the report of a run so far written; returns at once.
+        """Write the report of a run so far; return at once.
 
         Args:
             model: The model.
-            llm: Who writes: `rule`, or a language model.
+            llm: Author: `rule`, or a language model.
         """
 
         def work() -> str:
@@ -208,7 +207,7 @@ class NewsDesk:
 
 
 def _budget(model: LLMModel, max_calls: int | None) -> dict[str, Any]:
-    """Return the options of a branch that limit what it spends: that of all pages, or a number of live replies."""
+    """Return the options that limit a branch: the common budget of all pages, or a number of live replies."""
     if model.engine.options.get("access") is not None:
         return {}
     shared = shared_access()
@@ -227,20 +226,20 @@ _desks = OnePerModel(lambda _model: NewsDesk())
 
 @dataclass(frozen=True)
 class Choices:
-    """What can be chosen at the desk of a model."""
+    """The choices at the desk of a model."""
 
     readers: Sequence[str]
-    """Who can read news: everyone, the visitors of a world, single agents."""
+    """Possible readers of news: everyone, the visitors of a world, single agents."""
 
     has_posts: bool
     """Whether a world has posts."""
 
     variables: Mapping[str, str]
-    """Variables that can be changed, as `world.name`, with what they are."""
+    """Changeable variables, as `world.name`, with their meanings."""
 
     @classmethod
     def of(cls, model: LLMModel) -> Choices:
-        """Return what can be chosen for a model."""
+        """Return the choices for a model."""
         agents = [f"agent {agent.unique_id}: {agent.config.name}" for agent in islice(minded(model), MAX_READERS)]
         worlds = [world.name for world in model.worlds] if len(model.worlds) > 1 else []
         own = {
@@ -251,20 +250,20 @@ class Choices:
 
     @property
     def kinds(self) -> list[str]:
-        """What can be done."""
+        """The possible kinds of interventions."""
         return [NEWS, *([POST] if self.has_posts else []), *([CHANGE] if self.variables else [])]
 
 
 def intervention_of(kind: str, text: str, target: str) -> Intervention:
-    """Make an intervention of what stands in the fields.
+    """Make an intervention from the fields of the form.
 
     Args:
-        kind: What is to be done.
-        text: Text of the news or the post, or the new value: JSON, or a text.
+        kind: Kind of the intervention.
+        text: Text of the news or the post, or the new value as JSON or text.
         target: Readers, account, or variable.
 
     Raises:
-        ValueError: If nothing is written.
+        ValueError: If the text is empty.
     """
     text = text.strip()
     if not text:
@@ -309,11 +308,11 @@ def NewsDeskForm(model: LLMModel) -> None:
 
 @component
 def Progress(desk: NewsDesk, task: str) -> None:
-    """Show what the desk does, and what became of it.
+    """Show the progress and the result of a task of the desk.
 
     Args:
         desk: The desk.
-        task: What is to be shown: `SEND`, `BRANCH` or `WRITE`.
+        task: The task: `SEND`, `BRANCH` or `WRITE`.
     """
     words.get()
     if desk.task != task:
@@ -334,14 +333,14 @@ def InterventionFields(
     is_off: bool,
     none_is_allowed: bool = False,
 ) -> None:
-    """Show the fields of an intervention; what is typed is not sent back meanwhile, so that a step takes nothing back.
+    """Show the fields of an intervention; what is being typed is not sent back, so that no step can overwrite it.
 
     Args:
-        choices: What can be chosen.
-        label: What is done with it.
-        do: Called with the intervention; None: nothing is to be done, as `none_is_allowed`.
-        is_off: Whether it cannot be done now.
-        none_is_allowed: Whether nothing may be done.
+        choices: The possible choices.
+        label: Label of the button.
+        do: Called with the intervention, or with None if none was chosen.
+        is_off: Whether the button is disabled.
+        none_is_allowed: Whether the visitor may choose no intervention.
     """
     kind, choose = use_state(NEWS)
     reader, set_reader = use_state(EVERYONE)

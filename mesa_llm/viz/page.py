@@ -1,4 +1,4 @@
-"""A page for a model whose agents think: Mesa's controls and drawings, and a look into every mind."""
+"""A page for a model whose agents think: Mesa's controls and drawings, and an inspector for every agent."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ from mesa_llm.viz.ticker import watch, words
 logger = logging.getLogger(__name__)
 
 Component = Callable[[Any], Any]
-"""Shows something of a model: a Solara component, or a function that makes one (Mesa's `make_plot_component`)."""
+"""Shows part of a model: a Solara component, or a function that makes one (Mesa's `make_plot_component`)."""
 
 Placed = Component | tuple[Component, int | str]
-"""A component, and the tab it stands on: Mesa's page number, or a title."""
+"""A component, with its tab: Mesa's page number, or a title."""
 
 FIRST_TAB = "Model"
-"""Title of the tab that a page opens with."""
+"""Title of the first tab of a page."""
 
 ALWAYS: tuple[tuple[Component, str], ...] = (
     (Measures, "Measures"),
@@ -65,7 +65,7 @@ ALWAYS: tuple[tuple[Component, str], ...] = (
 
 
 MEDDLING: tuple[Component, ...] = (InterviewForm, NewsDeskForm)
-"""Components that ask agents or change the run, which a recorded one does not allow."""
+"""Components that ask agents or change the run, and so are left out for recorded runs."""
 
 
 @component
@@ -82,32 +82,32 @@ def LLMPage(
     lesson: Lesson | None = None,
     recording: Recording | None = None,
 ) -> None:
-    """Show a model, run it, and look into its agents. Each visitor gets a model of its own.
+    """Show a model, run it, and inspect its agents. Each visitor gets a model of their own.
 
-    It sends no key of the environment to an endpoint that a visitor types, and shows nothing to a page of another
-    origin that opened its WebSocket. `mesa-llm app FILE` asks for a token besides; `solara run FILE` lets anybody in
-    who can reach the server, under any name that leads to it.
+    The page sends no key of the environment to an endpoint that a visitor types, and shows nothing to a page of another
+    origin that opened its WebSocket. `mesa-llm app FILE` also asks for a token; `solara run FILE` lets in anybody who
+    can reach the server, under any name that leads to it.
 
-    As `SolaraViz`, but it takes what makes a model instead of a model; it goes on answering while agents think; and
-    it has tabs for what the model measures, for every agent's prompts and replies, for actions, for news, for what
-    the model is, and for its runs, which are kept in the folder `runs`. `LLMPage(MyModel)` alone shows the model's
-    space or network, plots of all numbers that it collects, and controls for its parameters.
+    It resembles `SolaraViz`, but takes a factory of models instead of a model, and stays responsive while agents think.
+    It has tabs for measures, for every agent's prompts and replies, for actions, for news, for a description of the
+    model, and for its runs, which are kept in the folder `runs`. `LLMPage(MyModel)` alone shows the model's space or
+    network, plots of all numbers that it collects, and controls for its parameters.
 
     Args:
-        model: A model class, or anything called with parameters by name that gives a model.
+        model: A model class, or any callable that takes parameters by name and returns a model.
         model_params: Mesa's description of the parameters: fixed values, `Slider`s, or dictionaries with a type; None:
-            as the model's scenario declares them. What agents think with and the seed are asked for in any case.
-        components: What to show, each as a component, or with the tab it stands on: a number, as in Mesa, or a title;
-            empty: the model's space and all that it measures.
-        renderer: Sets Mesa's renderer of the space up for a model; None: a plain one, where no components are named.
+            as the model's scenario declares them. Language model and seed can be chosen in any case.
+        components: Components to show, each alone or with its tab: a number, as in Mesa, or a title; empty: the model's
+            space and all its measures.
+        renderer: Sets up Mesa's renderer of the space for a model; None: a plain one if no components are named.
         name: Title; None: the name of the class.
-        llm: What agents think with at first: a name in `mesa_llm.viz.parameters.THINKERS`, or a model string.
-        rng: Seed at first; None: a new one each time.
-        keeps_runs: Whether runs are kept: in the folder that the environment variable MESA_LLM_RUNS names, else in
+        llm: Initial language model: a name in `mesa_llm.viz.parameters.THINKERS`, or a model string.
+        rng: Initial seed; None: a new one each time.
+        keeps_runs: Whether to keep runs: in the folder that the environment variable MESA_LLM_RUNS names, else in
             `runs` in the current folder.
-        lesson: The class that plays the model together, as `mesa-llm class` sets it up; None: each visitor has a model
-            alone.
-        recording: A recorded run that the page shows at first, as `mesa-llm view` does; None: it begins with a new one.
+        lesson: The lesson of a class that plays the model together, as set up by `mesa-llm class`; None: each visitor
+            has a model alone.
+        recording: A recorded run to show first, as `mesa-llm view` does; None: the page begins with a new run.
     """
     foreign = use_memo(lambda: foreign_origin(headers.peek()), [])
     if foreign:
@@ -133,10 +133,10 @@ def show(place: Callable[[], Any]) -> str:
     """Serve one page in this process.
 
     Args:
-        place: Places what is on the page.
+        place: Places the contents of the page.
 
     Returns:
-        What Solara calls that page.
+        The address of that page for Solara.
     """
     _named[:] = [place]
     return f"{__name__}:NamedPage"
@@ -144,7 +144,7 @@ def show(place: Callable[[], Any]) -> str:
 
 @component
 def NamedPage() -> None:
-    """Show the page that was named when the server was started."""
+    """Show the page that the server was started with."""
     _named[0]()
 
 
@@ -205,19 +205,19 @@ def _Page(
 
 
 def declared(model: Factory) -> dict[str, Any]:
-    """Return how the parameters of a model are asked for, as in Mesa's `model_params`.
+    """Return the controls of a model's parameters, as in Mesa's `model_params`.
 
     Args:
-        model: What makes the model; a class says it in its scenario.
+        model: The factory of the model; a class declares its parameters in its scenario.
     """
     return controls(model) if isinstance(model, type) and issubclass(model, LLMModel) else {}
 
 
 def meanings_of(model: Factory) -> dict[str, str]:
-    """Return what the parameters of a model mean, by name.
+    """Return the meanings of a model's parameters, by name.
 
     Args:
-        model: What makes the model; a class says it in its scenario.
+        model: The factory of the model; a class declares its parameters in its scenario.
     """
     if not (isinstance(model, type) and issubclass(model, LLMModel)):
         return {}
@@ -276,13 +276,13 @@ def tabs_of(
     *,
     is_recorded: bool = False,
 ) -> dict[str, list[Component]]:
-    """Sort components by the tab they stand on.
+    """Sort components by tab.
 
     Args:
-        components: Components, with or without a tab; empty: what the model measures stands on the first tab.
-        space: Draws the space, which goes first; None: it is not drawn.
-        runs: Shows the runs that are kept, last; None: it is not shown.
-        is_recorded: Whether the model is a recorded run, in which nobody is asked and nothing is changed.
+        components: Components, with or without a tab; empty: the model's measures, on the first tab.
+        space: Draws the space, which comes first; None: it is not drawn.
+        runs: Shows the kept runs, which come last; None: they are not shown.
+        is_recorded: Whether the model is a recorded run, without interviews and interventions.
 
     Returns:
         Title of each tab → its components, in order.
@@ -301,12 +301,12 @@ def tabs_of(
 
 
 def space_of(model: LLMModel, components: Sequence[Placed], renderer: MakeRenderer | None) -> Component | None:
-    """Return what draws a model's space; None if nothing does.
+    """Return the component that draws a model's space; None if it is not drawn.
 
     Args:
         model: The model.
-        components: What its page shows besides; where nothing is named, any space is drawn.
-        renderer: Sets Mesa's renderer up; None: a plain one.
+        components: The other components of its page; if there are none, any space is drawn.
+        renderer: Sets up Mesa's renderer; None: a plain one.
     """
     if renderer is None and (components or not has_space(model)):
         return None
@@ -349,7 +349,7 @@ def _Tabs(
 
 @component
 def _Component(component: Component, model: LLMModel) -> None:
-    """Show a component; one that raises is an error in its place until the next step, and the page goes on."""
+    """Show a component; if it raises, show the error in its place until the next step, and keep the page alive."""
     error, try_again = use_exception()
     drawn = update_counter.get()
     drawn_at = use_ref(drawn)
@@ -371,7 +371,7 @@ def _log(error: BaseException | None) -> None:
 
 @component
 def _Content(component: Component, model: LLMModel) -> None:
-    """Show a component; its tab is turned to before it is drawn, so that no other stands under that tab's name."""
+    """Show a component; its tab is selected before it is drawn, so that no other appears under that tab's name."""
     update_counter.get()
     is_turned_to, turn_to = use_state(False)
     use_effect(lambda: turn_to(True), [])

@@ -1,4 +1,4 @@
-"""What a visitor of a page chooses before Reset: what agents think with, the seed, the model's own parameters."""
+"""A visitor's choices before Reset: what agents think with, the seed, and the model's own parameters."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from mesa_llm.llm.protocol import LLM
 from mesa_llm.model.model import LLMModel
 
 Factory = Callable[..., LLMModel]
-"""A model class, or anything that is called with parameters by name and gives a model."""
+"""A model class, or any callable that takes parameters by name and returns a model."""
 
 THINKERS = {
     "rule": "rules (no language model)",
@@ -42,7 +42,7 @@ THINKERS = {
 """Language model → its label on the page."""
 
 SPEECHLESS = ("rule", "random", "human")
-"""Choices that write no text, so that reasoning and reply length do not concern them."""
+"""Choices that write no text, so that reasoning and reply length do not apply."""
 
 REASONING = {
     "": "as the model has it",
@@ -50,16 +50,16 @@ REASONING = {
     "inline": "with the decision",
     "first": "first, in a request of its own",
 }
-"""When agents reason → what the page calls it."""
+"""Way to reason → its label on the page."""
 
 NAMES_ADDRESS = re.compile(r"://|@.*[.:/]")
-"""In a model's name: an endpoint besides, which would get the keys of the environment."""
+"""Matches model names that contain an endpoint, which would get the keys of the environment."""
 
 ADDRESS = re.compile(r"(?P<scheme>[a-z]+:/+)?(?P<user>.*@)?(?P<where>[^?#]*)(?P<query>.*)", re.IGNORECASE)
-"""The parts of an address, also of one that is not quite an address."""
+"""The parts of an address, even of a malformed one."""
 
 HIDDEN = "•••"
-"""Stands where a secret was."""
+"""Replacement for secrets."""
 
 
 _shared: list[Access] = []
@@ -69,7 +69,7 @@ def share(access: Access) -> None:
     """Make the models of all pages of this process share one budget.
 
     Args:
-        access: Whose purse it is.
+        access: The access with the budget.
     """
     _shared[:] = [access]
 
@@ -81,31 +81,31 @@ def shared_access() -> Access | None:
 
 @dataclass(frozen=True)
 class Choice:
-    """All that a model is built from."""
+    """All choices that a model is built from."""
 
     thinker: str = "rule"
     """One of `THINKERS`; any other text is taken as a model string."""
 
     model_id: str = ""
-    """With `other`: a litellm id, `ollama/NAME`, or the name an endpoint knows."""
+    """With `other`: a litellm id, `ollama/NAME`, or the endpoint's name for the model."""
 
     api_base: str = field(default="", repr=False)
     """With `other`: base URL of an OpenAI-compatible endpoint; empty: the provider's own. It may hold a password."""
 
     api_key: str = field(default="", repr=False)
-    """Key for that endpoint; empty: none is sent. It is kept nowhere else."""
+    """Key for that endpoint; empty: none is sent. It is stored nowhere else."""
 
     reasoning: str = ""
-    """When agents reason, one of `REASONING`; empty: as the model has it."""
+    """When agents reason, one of `REASONING`; empty: the model's default."""
 
     reply_tokens: int | None = None
-    """Maximum length of a reply, in tokens; None: as the model has it."""
+    """Maximum length of a reply, in tokens; None: the model's default."""
 
     max_dollars: float | None = None
     """With `other`: US dollars after which the run stops; None: no limit."""
 
     plays: int = 1
-    """With `human`: number of the agent that the visitor plays; 0: all."""
+    """With `human`: id of the agent that the visitor plays; 0: all."""
 
     seed: str = ""
     """Seed; empty: a new one each time."""
@@ -114,15 +114,15 @@ class Choice:
     """The model's own parameters."""
 
     def arguments(self, factory: Factory, access: Access | None = None) -> dict[str, Any]:
-        """Return the arguments that a model is built with, as far as it takes them.
+        """Return the arguments for building a model, as far as its factory takes them.
 
         Args:
-            factory: What will be called.
-            access: The budget of the server, for all models of its pages; None: each has its own.
+            factory: The factory.
+            access: The server's budget for the models of all pages; None: each has its own.
 
         Raises:
-            ConfigError: If another model is wanted and none is named, or the model would evade the server's budget
-                or has an access of its own.
+            ConfigError: If `other` is chosen and no model is named, or the model would evade the server's budget, or
+                has an access of its own.
         """
         candidates: dict[str, Any] = {"llm": self.llm(), "rng": self.seed.strip() or None}
         if self.thinker not in SPEECHLESS:
@@ -147,7 +147,7 @@ class Choice:
 
     @property
     def endpoint(self) -> str:
-        """Base URL of the endpoint that is asked; empty: the provider's own."""
+        """Base URL of the endpoint; empty: the provider's own."""
         return self.api_base.strip() if self.thinker == "other" else ""
 
     def hide(self, text: str) -> str:
@@ -158,7 +158,7 @@ class Choice:
         """Return what agents think with.
 
         Raises:
-            ConfigError: If another model is wanted, and none is named.
+            ConfigError: If `other` is chosen, and no model is named.
         """
         if self.thinker == "human":
             person = HumanLLM()
@@ -172,7 +172,7 @@ class Choice:
         return self._at_endpoint() if self.endpoint else self.model_id.strip()
 
     def _at_endpoint(self) -> LLM:
-        """Open the visitor's endpoint, with the visitor's key or none: it gets no key of the environment."""
+        """Open the visitor's endpoint, with the visitor's key or none, but never with a key of the environment."""
         if HIDDEN in self.endpoint:
             raise ConfigError("type the whole address of the endpoint again, with what the page has hidden in it")
         name = self.model_id.strip().removeprefix("ollama/").removeprefix("openai/")
@@ -180,13 +180,13 @@ class Choice:
 
 
 def transports_in(llm: str | LLM | Mapping[Any, str | LLM] | None) -> list[LLM]:
-    """Return the transports of what agents think with that are no names: people, and endpoints that were typed."""
+    """Return the transports among the agents' language models: people, and endpoints that were typed."""
     transports = llm.values() if isinstance(llm, Mapping) else [llm]
     return [each for each in transports if each is not None and not isinstance(each, str)]
 
 
 def secrets_of(api_base: str) -> set[str]:
-    """Return what of an address may be secret: user, password, and the values of its query."""
+    """Return the parts of an address that may be secret: user, password, and the values of its query."""
     match = ADDRESS.fullmatch(api_base.strip())
     if match is None:
         return {api_base}
@@ -197,7 +197,7 @@ def secrets_of(api_base: str) -> set[str]:
 
 
 def public_address(api_base: str) -> str:
-    """Return an address to be shown: user, password and query are hidden."""
+    """Return an address with user, password and query hidden."""
     match = ADDRESS.fullmatch(api_base.strip())
     if match is None:
         return HIDDEN
@@ -225,7 +225,7 @@ class Control:
     """Its label."""
 
     value: Any
-    """Its value at first."""
+    """Its initial value."""
 
     minimum: float = 0.0
     """Smallest value on a slider."""
@@ -251,7 +251,7 @@ class Control:
             described: Its description.
 
         Raises:
-            ConfigError: If it is described as something else.
+            ConfigError: If the description is anything else.
         """
         if isinstance(described, Slider):
             kind = "SliderFloat" if described.is_float_slider else "SliderInt"
@@ -269,7 +269,7 @@ class Control:
 
 
 def controls_of(model_params: Mapping[str, Any]) -> list[Control]:
-    """Return how the adjustable ones of a model's parameters are asked for.
+    """Return the controls of a model's adjustable parameters.
 
     Args:
         model_params: Mesa's description of the parameters.
@@ -278,7 +278,7 @@ def controls_of(model_params: Mapping[str, Any]) -> list[Control]:
 
 
 def defaults(model_params: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values that Mesa's description of parameters starts with."""
+    """Return the initial values in Mesa's description of parameters."""
     adjustable = {control.name: control.value for control in controls_of(model_params)}
     return {**split_model_params(model_params)[1], **adjustable}
 
@@ -294,11 +294,11 @@ def Parameters(
     """Let a visitor choose what the next model is built from.
 
     Args:
-        factory: What builds the model.
+        factory: Builds the model.
         model_params: Mesa's description of the model's parameters.
-        choice: What is chosen.
-        meanings: Parameter → what it means, shown where the pointer rests on it.
-        thinkers: What agents may think with → its label.
+        choice: The present choices.
+        meanings: Parameter → its meaning, shown as a tooltip.
+        thinkers: Language model → its label.
     """
 
     def choose(**changes: Any) -> None:
@@ -321,7 +321,7 @@ def Parameters(
 
 @component
 def _Adjuster(control: Control, value: Any, adjust: Callable[[Any], None]) -> None:
-    """Let a visitor adjust one parameter; a slider says in its label where it stands, a list offers words."""
+    """Let a visitor adjust one parameter; the label of a slider shows its value, and lists offer words."""
     match control.kind:
         case "Slider" if control.is_whole:
             low, high, step = int(control.minimum), int(control.maximum), int(control.step)
@@ -339,7 +339,7 @@ def _Adjuster(control: Control, value: Any, adjust: Callable[[Any], None]) -> No
 
 
 def worded(value: Any) -> str:
-    """Write one of several values as words: `in_turn` as `in turn`; None, which is what the model has anyway, too."""
+    """Write a value of a list as words: `in_turn` as `in turn`, None as the model's default."""
     if value is None:
         return "as usual"
     return value.replace("_", " ").replace(",", ", ") if isinstance(value, str) else str(value)
@@ -365,7 +365,7 @@ def _Thinker(choice: Choice, choose: Callable[..., None], thinkers: Mapping[str,
 
 @component
 def _Other(choice: Choice, choose: Callable[..., None]) -> None:
-    """Ask for a model by name, where it is asked, and what it may cost; the server's budget goes before a visitor's."""
+    """Ask for a model's name, its endpoint and a budget; the server's budget takes precedence over the visitor's."""
 
     def move(text: str) -> None:
         if text != public_address(choice.api_base):
@@ -403,9 +403,9 @@ def _Replies(choice: Choice, choose: Callable[..., None]) -> None:
 
 @component
 def _Text(label: str, value: str, on_value: Callable[[str], None], **looks: Any) -> None:
-    """Show a field that is read when it is left, or at Enter, and then shows what became of its text.
+    """Show a field that is read when it loses focus, or at Enter, and then shows the value that was read.
 
-    Once read the field is a new one, so that nothing stays in the browser that is not to be shown.
+    Once read, the field is replaced by a new one, so that no secret stays in the browser.
     """
     reads, count = use_state(0)
 
@@ -418,10 +418,10 @@ def _Text(label: str, value: str, on_value: Callable[[str], None], **looks: Any)
 
 @component
 def _TextInput(label: str, value: str, parse: Callable[[str], None], looks: dict[str, Any]) -> None:
-    """Show a field for as long as something is typed in it.
+    """Show a field while something is typed in it.
 
-    What is typed is not sent back meanwhile: all fields are set whenever any part of the page is drawn, which would
-    take letters away.
+    What is being typed is not sent back: all fields are set whenever any part of the page is drawn, which would swallow
+    letters.
     """
     typed = use_ref(value)
 
@@ -440,7 +440,7 @@ def _TextInput(label: str, value: str, parse: Callable[[str], None], looks: dict
 
 @component
 def _Number(label: str, value: float | None, on_value: Callable[[float | None], None]) -> None:
-    """Show a field for a number; text that is none changes nothing."""
+    """Show a field for a number; any other text is ignored."""
 
     def read(text: str) -> None:
         try:

@@ -1,4 +1,4 @@
-"""A list to pick from that is searched on the server, so that it may hold any number of agents, posts, or the like."""
+"""A list that is searched on the server, so that it may hold any number of agents, posts and so on."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ class Option(NamedTuple):
 
 
 Find = Callable[[str, int], Sequence[Option]]
-"""Returns the options that fit what was typed, as many as are wanted; all fit an empty text."""
+"""Returns the options that match a typed text, up to a maximum number; all match an empty text."""
 
 
 @component
 def Picker(label: str, option: Option | None, find: Find, on_pick: Callable[[int], None]) -> None:
-    """Let a visitor pick one of many things; what is typed is searched for on the server.
+    """Let a visitor pick one of many options by searching them on the server.
 
     Args:
-        label: What is picked.
-        option: What is picked now; None: nothing.
-        find: Searches.
-        on_pick: Called with the number of what was picked.
+        label: Label of the field.
+        option: The present choice; None: none.
+        find: Searches the options.
+        on_pick: Called with the number of the new choice.
     """
     query, search = use_state("")
     wanted = "" if option is not None and query == option.text else query
@@ -63,11 +63,11 @@ def Picker(label: str, option: Option | None, find: Find, on_pick: Callable[[int
 
 
 def options_in(texts: Iterable[tuple[int, str]], query: str, size: int) -> list[Option]:
-    """Search things by number or text: those that begin with what was typed come first.
+    """Search options by number or text: those that begin with the query come first.
 
     Args:
-        texts: Number and text of each thing.
-        query: What was typed; empty: everything fits.
+        texts: Number and text of each option.
+        query: The typed text; empty: everything matches.
         size: Maximum number of options.
     """
     query = query.strip().casefold()

@@ -1,7 +1,7 @@
-"""What pages show of any Mesa model, also of a plain one whose agents got minds by `Mind.enter`.
+"""Access to any Mesa model from a page, including plain ones whose agents got minds by `Mind.enter`.
 
-A plain model has an engine once its agents have thought, or since `connect`. Whoever looks at it connects nothing: the
-seed of a run's requests depends on when its model is connected.
+A plain model gets its engine when an agent first thinks, or by `connect`. Reading it here never connects it: the seed
+of a run's requests depends on when its model is connected.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from mesa_llm.runlog.log import RunLog
 
 
 def runlog_of(model: Any) -> RunLog | None:
-    """Return the run log of a Mesa model; None as long as no agent of a plain one has thought.
+    """Return the run log of a Mesa model; None if no agent of a plain one has thought yet.
 
     Args:
         model: The model.
@@ -29,7 +29,7 @@ def runlog_of(model: Any) -> RunLog | None:
 
 
 def steps_over(model: Any) -> int:
-    """Count the steps of a model that are over; a plain one does not say whether it is in the middle of one.
+    """Return the number of finished steps; a plain model does not say whether it is in the middle of one.
 
     Args:
         model: The model.
@@ -38,11 +38,11 @@ def steps_over(model: Any) -> int:
 
 
 def llm_models_only(show: Callable[[LLMModel], Any], name: str = "") -> Callable[[Any], Any]:
-    """Let a component say in one line that it shows nothing of plain Mesa models.
+    """Wrap a component so that it shows a one-line notice for plain Mesa models.
 
     Args:
-        show: Body of the component, or what makes its element.
-        name: What to call it; empty: as `show` is called.
+        show: Body of the component, or a function that makes its element.
+        name: Name for the notice; empty: the name of `show`.
     """
 
     @wraps(show)
@@ -59,11 +59,11 @@ def llm_models_only(show: Callable[[LLMModel], Any], name: str = "") -> Callable
 
 
 def demand_llm_model(model: object, name: str) -> None:
-    """Check that a page of ours can show a model, or what a class makes.
+    """Check that a component or page can show a model.
 
     Args:
         model: A model, or a class of models.
-        name: What to call it.
+        name: Name of the component or page.
 
     Raises:
         ConfigError: If it is a plain Mesa model.

@@ -1,4 +1,4 @@
-"""Shows a recorded run: a slider of its steps, and what the page does to get there."""
+"""The player of recorded runs: a slider over the steps, and its status."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def Player(session: Session, recording: Recording, leave: Callable[[], None]) ->
     """Let a visitor go back and forth in a recorded run.
 
     Args:
-        session: What is shown.
+        session: The session.
         recording: The run.
         leave: Called when the visitor wants a new run instead.
     """
@@ -56,7 +56,7 @@ def Player(session: Session, recording: Recording, leave: Callable[[], None]) ->
 
 @component
 def _Steps(step: int, last: int, go: Callable[[int], None]) -> None:
-    """Show a slider that counts once it is let go: on its way it would pass many steps."""
+    """Show a slider that takes effect when it is released, as it passes many steps on its way."""
 
     def let_go(*event: Any) -> None:
         go(int(event[-1]))
@@ -68,12 +68,12 @@ def _Steps(step: int, last: int, go: Callable[[int], None]) -> None:
 
 
 def status(runner: Runner, step: int, last: int) -> str:
-    """Describe what the page does with a recorded run.
+    """Describe what the page is doing with a recorded run.
 
     Args:
-        runner: What steps it.
-        step: The step that is over.
-        last: The last step that is recorded.
+        runner: Its runner.
+        step: The step that is shown.
+        last: The last recorded step.
     """
     if runner.playing:
         return f"Playing, step {step} of {last} …"
@@ -83,7 +83,7 @@ def status(runner: Runner, step: int, last: int) -> str:
 
 
 def description_of(recording: Recording) -> str:
-    """Describe when a run was recorded, and what its agents thought with.
+    """Describe when a run was recorded, and which language model its agents used.
 
     Args:
         recording: The run.

@@ -1,4 +1,4 @@
-"""The cost of the next steps, worked out before the first of them is paid for."""
+"""Cost of the first steps of a run, estimated before they are paid for."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from mesa_llm.viz.parameters import SPEECHLESS, Choice, Factory, takes
 
 
 class Preview:
-    """Works out in threads of its own what steps would cost; nothing is sent.
+    """Estimates the cost of steps in its own threads, without sending a request.
 
     Attributes:
-        rehearsal: What was worked out last; None: nothing yet.
-        steps: Number of steps that it is worked out for now; 0: none.
-        error: Why it could not be worked out; empty if it could.
-        version: Rises whenever one of these changes.
+        rehearsal: The latest estimate; None: none yet.
+        steps: Number of steps that are being estimated; 0: none.
+        error: Why the estimate failed; empty if it did not.
+        version: Counter that rises whenever one of these changes.
     """
 
     def __init__(self) -> None:
-        """Start with nothing to work out."""
+        """Start without an estimate."""
         self.rehearsal: Rehearsal | None = None
         self.steps = 0
         self.error = ""
@@ -35,23 +35,23 @@ class Preview:
 
     @property
     def is_wanted(self) -> bool:
-        """Whether language models are asked at all."""
+        """Whether the run asks language models at all."""
         return self._rehearse is not None
 
     @property
     def is_priced(self) -> bool:
-        """Whether a price can be known: what a typed endpoint takes is not."""
+        """Whether prices can be known; those of a typed endpoint cannot."""
         return self._is_priced
 
     def take(self, factory: Factory, arguments: Mapping[str, Any], choice: Choice) -> None:
-        """Take a new model; where a provider may be paid, work out its first step at once.
+        """Take a new model; if a provider may charge for it, estimate its first step at once.
 
-        Elsewhere it waits to be asked, as it takes a while to load what counts tokens.
+        Otherwise wait for a request, as loading the token counter takes a while.
 
         Args:
-            factory: What built it.
-            arguments: What it was built with.
-            choice: What was chosen.
+            factory: Factory of the model.
+            arguments: Its arguments.
+            choice: The visitor's choices.
         """
         with self._lock:
             self._hide = choice.hide
@@ -64,10 +64,10 @@ class Preview:
             self.work_out(1)
 
     def work_out(self, steps: int) -> None:
-        """Work out what the first steps cost.
+        """Estimate the cost of the first steps.
 
         Args:
-            steps: How many.
+            steps: Number of steps.
         """
         with self._lock:
             if self._rehearse is None:
@@ -90,7 +90,7 @@ class Preview:
 
 
 def price_of(cost: Cost, *, is_priced: bool) -> str:
-    """Describe in words what something costs.
+    """Describe a cost in words.
 
     Args:
         cost: The cost.
@@ -107,10 +107,10 @@ def price_of(cost: Cost, *, is_priced: bool) -> str:
 
 
 def summary(rehearsal: Rehearsal, *, is_priced: bool) -> str:
-    """Describe in a sentence what some steps would ask for.
+    """Summarise an estimate in a sentence.
 
     Args:
-        rehearsal: What was worked out.
+        rehearsal: The estimate.
         is_priced: Whether a price can be known.
     """
     cost = rehearsal.total

@@ -1,4 +1,4 @@
-"""The page's text about a model: its question, what to watch for, and what its agents see and can do."""
+"""The text about a model on its page: its question, its measures, and what its agents see and can do."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ QUESTION, MEASURED = "Question", "What is measured"
 
 @dataclass(frozen=True)
 class Readme:
-    """Text about a model, from the README beside its code, else from its docstring."""
+    """Text about a model, from the README beside its code or else from its docstring."""
 
     question: str = ""
     """The model's question."""
 
     measured: str = ""
-    """What is measured: the first paragraph."""
+    """The first paragraph on what is measured."""
 
     text: str = ""
-    """All of it, in Markdown."""
+    """The whole text, in Markdown."""
 
     @classmethod
     def of(cls, model: Callable[..., Any]) -> Readme:
-        """Read what stands beside a model's code.
+        """Read the text about a model.
 
         Args:
             model: A model class, or a function that makes a model.
@@ -77,10 +77,10 @@ def paragraph(text: str, heading: str) -> str:
 
 @component
 def Question(readme: Readme) -> None:
-    """Show at the top of a page what its model asks, and what to watch for.
+    """Show the model's question and measures at the top of a page.
 
     Args:
-        readme: What the model says of itself.
+        readme: Text about the model.
     """
     if readme.question:
         Markup("question_of_model.html", readme=readme)
@@ -88,7 +88,7 @@ def Question(readme: Readme) -> None:
 
 @component
 def About(model: LLMModel) -> None:
-    """Show what a model says of itself, and what its first agent reads, sees and can do now.
+    """Show the text about a model, and what its first agent reads, sees and can do now.
 
     Args:
         model: The model.
@@ -105,7 +105,7 @@ def About(model: LLMModel) -> None:
 
 
 def _first_sight(agent: Any) -> tuple[str, str, list[tuple[str, str]]]:
-    """Return what an agent reads first, sees, and can do: name and description of each tool and action."""
+    """Return an agent's instructions, its observation, and name and description of each of its tools and actions."""
     try:
         seen = agent.observe()
         tools = [(spec.name, spec.description) for spec in agent.toolbox(seen).specs]

@@ -21,13 +21,13 @@ from mesa_llm.viz.plain import llm_models_only
 from mesa_llm.viz.ticker import words
 
 RULE, AGENTS_MODEL = "by rule", "by what agents think with"
-"""Who writes a report, as the page names it."""
+"""Authors of a report, as the page names them."""
 
 
 @component
 @llm_models_only
 def ReportCard(model: LLMModel) -> None:
-    """Let a visitor have the report of the run so far written, and download its tables.
+    """Let a visitor request the report of the run so far, and download its tables.
 
     Args:
         model: The model.
@@ -67,7 +67,7 @@ def ReportCard(model: LLMModel) -> None:
 
 
 def writer_of(model: LLMModel) -> str:
-    """Return the language model that all agents of a model think with, by its name; empty if there is none."""
+    """Return the name of the one language model of all agents; empty if there is none."""
     llm = model.llm
     return llm if isinstance(llm, str) and llm not in ("rule", "random", "human") else ""
 
@@ -77,7 +77,7 @@ def zipped(model: LLMModel) -> bytes:
     buffer = io.BytesIO()
     with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         with steady(model):
-            written = export(model, folder)
-        for name in written:
+            counts = export(model, folder)
+        for name in counts:
             archive.write(Path(folder) / name, name)
     return buffer.getvalue()

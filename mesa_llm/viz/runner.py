@@ -1,4 +1,4 @@
-"""Steps a model in a thread of its own, so that a page answers at once however slowly the model thinks."""
+"""Steps a model in its own thread, so that a page stays responsive however slowly the agents think."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CLOSING = "mesa-llm-closing"
 """Name of every thread that closes a model."""
 
 INSIST_S = 0.2
-"""Seconds after which a step that has not stopped is told again: just before it asks, it does not hear."""
+"""Seconds after which a step that has not stopped is stopped again: a stop just before a request can be missed."""
 
 
 MAX_REASON = 600
@@ -47,20 +47,20 @@ ADVICE = {
         "requests_per_min in mesa-llm.toml."
     ),
 }
-"""Kind of a failure → what to do when most decisions of a step fail of it."""
+"""Kind of failure → advice for a step in which most decisions failed that way."""
 
 
 class Pulse(NamedTuple):
-    """What of a runner a page shows between two steps; a page draws its words anew when this changes."""
+    """The state of a runner that a page shows in words; a page redraws its words when this changes."""
 
     drawn: int
-    """Rises whenever the model has changed: what shows the model is then drawn anew."""
+    """Counter that rises whenever the model has changed and has to be redrawn."""
 
     version: int
-    """Rises whenever the runner does something else than before."""
+    """Counter that rises whenever the runner's activity changes."""
 
     decided: int
-    """Decisions made in the step that runs."""
+    """Number of decisions in the current step."""
 
     seconds: int | None
     """Whole seconds since that step began; None between two steps."""
@@ -68,44 +68,44 @@ class Pulse(NamedTuple):
 
 @dataclass(eq=False)
 class _Run:
-    """One stretch of steps."""
+    """One series of steps."""
 
     steps: int | None
     """Steps to run; None: until paused."""
 
     hide: Callable[[str], str]
-    """Takes secrets out of what the model raises."""
+    """Removes secrets from error messages."""
 
     is_quiet: bool = False
-    """Whether only the last step is to be drawn."""
+    """Whether to draw only the last step."""
 
     halted: threading.Event = field(default_factory=threading.Event)
     """Set when no further step may begin."""
 
     why: str = ""
-    """Why no further step may begin, where a person does not know it."""
+    """Why no further step may begin, if the visitor did not ask for it."""
 
     is_stopping: bool = False
-    """Whether the step that runs is to stop."""
+    """Whether to stop the current step."""
 
     ended: threading.Event = field(default_factory=threading.Event)
     """Set when the last step is over."""
 
 
 class Runner:
-    """Steps a model in a daemon thread. Knows nothing of Solara: a page looks at its plain attributes.
+    """Steps a model in a daemon thread. It does not depend on Solara: a page reads its plain attributes.
 
     Attributes:
         model: The model that is stepped.
         pause_s: Seconds between two steps while playing.
-        last_step: Last step that a recording holds, at which its replay ends; None: nothing is replayed.
-        error: What went wrong, for a person to read; empty if nothing did.
-        alarm: Why so many decisions of the last step failed that Play stopped, and what to do; empty if they did not.
-        note: What a person should know besides: that a step was stopped, or that the model has ended.
-        drawn: Rises whenever the model has changed: after each step, and with every new model.
-        version: Rises whenever the runner does something else than before.
-        decided: Decisions made in the step that runs.
-        n_failed: Decisions of the last step that failed; those that people left to the rule twin have not.
+        last_step: Last step of the recording that is replayed; None: nothing is replayed.
+        error: Error message for the visitor; empty if there is none.
+        alarm: Why so many decisions of the last step failed that Play stopped, with advice; empty if they did not.
+        note: Other news for the visitor: that a step was stopped, or that the model has ended.
+        drawn: Counter that rises whenever the model has changed: after each step, and with every new model.
+        version: Counter that rises whenever the runner's activity changes.
+        decided: Number of decisions in the current step.
+        n_failed: Number of failed decisions in the last step, without those that people left to the rule twin.
     """
 
     def __init__(
@@ -120,8 +120,8 @@ class Runner:
         Args:
             model: The model.
             pause_s: Seconds between two steps while playing.
-            hide: Takes secrets out of what the model raises.
-            on_closed: Called with each model that was closed.
+            hide: Removes secrets from error messages.
+            on_closed: Called with each model that has been closed.
 
         Raises:
             ConfigError: If it is a plain Mesa model.
@@ -165,25 +165,25 @@ class Runner:
 
     @property
     def playing(self) -> bool:
-        """Whether steps are run until further notice."""
+        """Whether steps are run until `pause` or `stop`."""
         run = self._run
         return run is not None and run.steps is None and not run.halted.is_set()
 
     @property
     def stopping(self) -> bool:
-        """Whether the step that runs is to stop."""
+        """Whether the current step is being stopped."""
         run = self._run
         return run is not None and run.is_stopping
 
     @property
     def finishing(self) -> bool:
-        """Whether the step that runs is the last for now."""
+        """Whether the current step is the last for now."""
         run = self._run
         return run is not None and run.halted.is_set()
 
     @property
     def pulse(self) -> Pulse:
-        """What changes while a step runs."""
+        """The state that may change during a step."""
         start = self._begun
         return Pulse(
             self.drawn, self.version, self.decided, None if start is None else int(clock.perf_counter() - start)
@@ -192,11 +192,11 @@ class Runner:
     # -- what a page does
 
     def start(self, steps: int | None = None, *, quietly: bool = False) -> None:
-        """Begin to step; does nothing if it steps already.
+        """Start stepping, unless the runner is stepping already.
 
         Args:
-            steps: How many steps; None: until `pause` or `stop`.
-            quietly: Whether only the last step is to be drawn.
+            steps: Number of steps; None: until `pause` or `stop`.
+            quietly: Whether to draw only the last step.
         """
         with self._lock:
             if self._run is not None:
@@ -207,10 +207,10 @@ class Runner:
         _daemon(self._work, self.model, run)
 
     def pause(self, reason: str = "") -> None:
-        """Begin no further step; the one that runs goes on to its end.
+        """Begin no further step, but finish the current one.
 
         Args:
-            reason: What to tell then; empty: nothing, for somebody just pressed Pause.
+            reason: Note for the visitor; empty: none, as the visitor pressed Pause.
         """
         with self._lock:
             if self._run is not None and not self._run.halted.is_set():
@@ -219,7 +219,7 @@ class Runner:
                 self.version += 1
 
     def stop(self) -> None:
-        """Stop in the middle of a step: what was asked is withdrawn, what was answered is kept."""
+        """Stop in the middle of a step: open requests are withdrawn, and replies are kept."""
         with self._lock:
             run = self._run
             if run is None or run.is_stopping:
@@ -230,11 +230,11 @@ class Runner:
         _daemon(self._insist, self.model, run)
 
     def reset(self, model: LLMModel, hide: Callable[[str], str] = str) -> None:
-        """Replace the model; the old one is stopped, and closed as soon as it stands still.
+        """Replace the model; the old one is stopped, and closed as soon as its step is over.
 
         Args:
-            model: The model to step from now on.
-            hide: Takes secrets out of what the model raises.
+            model: The new model.
+            hide: Removes secrets from error messages.
 
         Raises:
             ConfigError: If it is a plain Mesa model.
@@ -246,7 +246,7 @@ class Runner:
         _daemon(self._close, old_model, run, name=CLOSING)
 
     def close(self) -> None:
-        """Stop, and close the model as soon as it stands still; the runner cannot be used after."""
+        """Stop, and close the model as soon as its step is over; the runner cannot be used any more."""
         self.stop()
         _daemon(self._close, self.model, self._run, name=CLOSING)
 
@@ -312,12 +312,12 @@ class Runner:
 
 
 def failed_step(model: LLMModel, rows: Any, failed: Any) -> str:
-    """Describe why most decisions of the last step failed, and what to do; empty if no more than half did.
+    """Describe why most decisions of the last step failed, with advice; empty if no more than half did.
 
     Args:
         model: A model that has just stepped.
-        rows: Its decisions of that step.
-        failed: Those of them that failed.
+        rows: Its decisions in that step.
+        failed: The failed ones among them.
     """
     n_failed = len(failed)
     n_twins = int(rows["kind"].notna().sum()) if n_failed and model.on_error == "rule" else 0
@@ -334,7 +334,7 @@ def failed_step(model: LLMModel, rows: Any, failed: Any) -> str:
 
 
 def _last_decisions(model: LLMModel) -> tuple[Any, Any]:
-    """Return the decisions of the last step, and those of them that failed: no rows of either if none did."""
+    """Return the decisions of the last step, and the failed ones among them; no rows of either if none failed."""
     if not model.step_failures:
         return (), ()
     rows: Any = model.runlog.decisions()
@@ -343,7 +343,7 @@ def _last_decisions(model: LLMModel) -> tuple[Any, Any]:
 
 
 def wait_until_closed(timeout_s: float) -> None:
-    """Wait until the models of all runners that were closed are closed themselves.
+    """Wait until the models of all closed runners are closed, too.
 
     Args:
         timeout_s: Maximum seconds to wait for each.

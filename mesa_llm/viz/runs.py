@@ -1,4 +1,4 @@
-"""The runs of a page, which are kept: where they lie, how they are opened again, and what can be downloaded."""
+"""The runs that a page keeps: their folder, how to open them again, and their downloads."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from mesa_llm.viz.ticker import words
 logger = logging.getLogger(__name__)
 
 RUNS_VARIABLE = "MESA_LLM_RUNS"
-"""Environment variable that names the folder of the runs of all pages; `none`: they are not kept."""
+"""Environment variable with the folder for the runs of all pages; `none`: they are not kept."""
 
 MAX_LISTED = 20
 """Maximum number of runs that a page lists."""
@@ -44,10 +44,10 @@ MAX_DOWNLOAD = 200_000_000
 
 
 def runs_folder() -> Path | None:
-    """Return the folder that pages keep their runs in: that of the environment, or `runs` in the current folder.
+    """Return the folder for the runs of pages: that of the environment variable, or `runs` in the current folder.
 
     Returns:
-        The folder, which exists; None if the environment says `none`.
+        The folder, which exists; None if the variable says `none`.
     """
     setting = os.environ.get(RUNS_VARIABLE, "")
     if setting == "none":
@@ -73,7 +73,7 @@ def new_log(folder: Path, model: Factory) -> Path:
 
 @dataclass(frozen=True)
 class KeptRun:
-    """A run that lies in the folder."""
+    """A run in the folder."""
 
     path: Path
     """Its run log."""
@@ -85,14 +85,14 @@ class KeptRun:
     """Number of its last step."""
 
     calls: int
-    """Replies and failed requests in it."""
+    """Number of its replies and failed requests."""
 
     dollars: float
-    """US dollars that they cost."""
+    """Their cost, in US dollars."""
 
     @classmethod
     def read(cls, path: Path) -> KeptRun | None:
-        """Read what a run log says of its run; None if it cannot be read.
+        """Read a run from its log; None if it cannot be read.
 
         Args:
             path: The run log.
@@ -108,7 +108,7 @@ class KeptRun:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing was asked and no step was made."""
+        """Whether it has neither requests nor steps."""
         return not self.steps and not self.calls
 
     @property
@@ -122,7 +122,7 @@ class KeptRun:
 
     @property
     def description(self) -> str:
-        """When it was, how long, and what agents thought with."""
+        """Its time, its length and its language model, in words."""
         date = datetime.fromtimestamp(self.path.stat().st_mtime).strftime("%d %b %Y, %H:%M")
         llm = self.parameters.get("llm", "rule")
         thinker = llm if isinstance(llm, str) else "you" if "human" in str(llm) else "several"
@@ -131,12 +131,12 @@ class KeptRun:
         return f"{date} · {steps} · {thinker} · {calls}{cost} · seed {self.manifest.get('rng')}"
 
     def choice(self, initial: Choice, current: Choice, thinkers: Collection[str] = THINKERS) -> Choice:
-        """Return what has to be chosen to go on with the run.
+        """Return the choices with which the run can be continued.
 
         Args:
-            initial: What the page begins with; it names the parameters that can be chosen.
-            current: What is chosen now; a key is taken from it if it was typed for the same endpoint.
-            thinkers: What can be chosen to think with; without `human`, as in a class, all others' is.
+            initial: Initial choices of the page, which name the available parameters.
+            current: Present choices, whose key is used if it was typed for the same endpoint.
+            thinkers: Available language models; in a class, which lacks `human`, all others think with a person's.
         """
         recorded = located(self.parameters, self._noted("files"), self.path)
         choice = replace(
@@ -170,7 +170,7 @@ def kept_runs(folder: Path, model: Factory, besides: Path | None = None) -> list
     Args:
         folder: The folder.
         model: What makes the model.
-        besides: A run that is left out.
+        besides: A run to leave out.
     """
     if not isinstance(model, type):
         return []
@@ -186,10 +186,10 @@ def kept_runs(folder: Path, model: Factory, besides: Path | None = None) -> list
 
 
 def discard_if_empty(path: Path) -> None:
-    """Remove a run log that holds nothing.
+    """Remove an empty run log.
 
     Args:
-        path: The run log; nobody writes it any more.
+        path: The run log, which nobody writes to any more.
     """
     run = KeptRun.read(path) if path.is_file() else None
     if run is not None and run.is_empty:
@@ -199,7 +199,7 @@ def discard_if_empty(path: Path) -> None:
 
 
 def run_bytes(path: Path) -> bytes:
-    """Return a run log as one file, also while it is being written.
+    """Return a run log as one file, even while it is being written.
 
     Args:
         path: The run log.
@@ -215,10 +215,10 @@ def run_bytes(path: Path) -> bytes:
 
 
 def downloads_of(model: LLMModel) -> list[Download]:
-    """Return the files that a run is offered as: its log, its measures, what its agents decided and did.
+    """Return the files of a run for download: its log, its measures, and its agents' decisions and actions.
 
     Args:
-        model: The model that is run.
+        model: The model.
     """
     seed = model.runlog.manifest.get("rng")
     name_of = partial(file_name, type(model).__name__, f"seed {seed}", f"step {model.now - 1}")
@@ -251,10 +251,10 @@ def downloads_of(model: LLMModel) -> list[Download]:
 
 
 def offered(model: LLMModel) -> list[Download]:
-    """Return the files that a run is offered as; none of a model that Reset has just closed.
+    """Return the files of a run for download; none for a model that Reset has just closed.
 
     Args:
-        model: The model that is run.
+        model: The model.
     """
     with suppress(ConfigError):
         return downloads_of(model)
@@ -262,24 +262,24 @@ def offered(model: LLMModel) -> list[Download]:
 
 
 class Reopen(NamedTuple):
-    """What can be done with a run that is kept."""
+    """The ways to open a kept run again."""
 
     resume: Callable[[KeptRun], None]
-    """Goes on with it."""
+    """Continues it."""
 
     view: Callable[[KeptRun], None] | None
-    """Shows it, and asks nobody; None: a class plays, and goes on playing."""
+    """Replays it; None: not available, as a class is playing."""
 
 
 @component
 def Runs(model: LLMModel, factory: Factory, folder: Path | None, reopen: Reopen) -> None:
-    """Show where the run is kept, offer its files, and let older runs be looked at and gone on with.
+    """Show where the run is kept, offer its files, and let older runs be viewed and continued.
 
     Args:
-        model: The model that is run.
-        factory: What makes the model.
-        folder: Where runs are kept; None: they are not.
-        reopen: What can be done with older runs.
+        model: The model.
+        factory: Builds models.
+        folder: Folder for runs; None: they are not kept.
+        reopen: The ways to open older runs again.
     """
     update_counter.get()
     words.get()

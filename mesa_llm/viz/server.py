@@ -1,4 +1,4 @@
-"""Serves pages to those who hold their token, until told to end."""
+"""The server of pages, for visitors who hold its token."""
 
 from __future__ import annotations
 
@@ -39,23 +39,23 @@ from mesa_llm.viz.runner import wait_until_closed
 logger = logging.getLogger(__name__)
 
 TOKEN_VARIABLE = "MESA_LLM_APP_TOKEN"
-"""Environment variable that holds the token."""
+"""Environment variable for the token."""
 
 ANY_ADDRESS = ("", "0.0.0.0", "::")
 """Hosts that stand for all addresses of this machine."""
 
 MIN_TOKEN_LENGTH = 16
-"""Minimum length of a token, in characters, where other machines can try to guess it."""
+"""Minimum length of a token, in characters, if other machines can try to guess it."""
 
 ENDING_S = 5
-"""Maximum time that open connections, and after them open models, have to end, in seconds."""
+"""Maximum time for open connections to end, and after that for open models, in seconds."""
 
 
 class PageServer:
     """A server of pages on this machine.
 
     Attributes:
-        address: Where the pages are, with the token.
+        address: Address of the pages, with the token.
     """
 
     def __init__(
@@ -69,20 +69,20 @@ class PageServer:
         access: Access | None = None,
         lesson: Lesson | None = None,
     ) -> None:
-        """Bind the port; nothing is answered before `run`.
+        """Bind the port; requests are answered once `run` is called.
 
         Args:
             page: Module or file of the pages, as for `solara run`; or a model, as `module:Class` or the file that
                 defines it.
             host: Address to listen on.
             port: Port to listen on; 0: any that is free.
-            token: What the address carries; None: a new one.
+            token: Token in the address; None: a new one.
             names: Further names under which the server may be addressed, besides `host` and those of this machine.
-            access: Budget of the models of all pages together; None: none.
-            lesson: The class whose students' pages are served besides, to who has the room code; None: no class.
+            access: Common budget of the models of all pages; None: none.
+            lesson: The lesson whose students' pages are served as well, to anybody with the room code; None: none.
 
         Raises:
-            ConfigError: If others could get in too easily, the port cannot be had, or there is no such page.
+            ConfigError: If the token is too weak for an open host, the port is taken, or there is no such page.
         """
         _check_token(token, host)
         if access is not None:
@@ -117,7 +117,7 @@ class PageServer:
         return f"http://{_in_address(self._host)}:{self._port}/?token={quote(token, safe='')}"
 
     def run(self, *, browser: bool = False) -> None:
-        """Serve until SIGINT or SIGTERM; on return nothing listens, and the models of all pages are closed.
+        """Serve until SIGINT or SIGTERM; on return the port and the models of all pages are closed.
 
         Args:
             browser: Whether to open a browser.
@@ -170,7 +170,7 @@ PAGES = frozenset({"page", "Page", "app", "routes"})
 
 
 def model_named(page: str) -> type[LLMModel] | None:
-    """Return the model that is to be shown, if what is named is no page but a model.
+    """Return the model to show, if the name is that of a model and not of a page.
 
     Args:
         page: `module:Class`, or a Python file that defines one model and no page.
@@ -225,7 +225,7 @@ def _model_in_file(file: Path) -> type[LLMModel] | None:
 
 
 def _solara(page: str) -> ASGIApp:
-    """Make Solara's own application show a page, quietly."""
+    """Return Solara's own application, set up to show a page without its banner."""
     if page.endswith((".py", ".ipynb")) and not Path(page).is_file():
         raise ConfigError(f"there is no file {page!r} to show")
     model = model_named(page)
@@ -243,7 +243,7 @@ def _solara(page: str) -> ASGIApp:
 
 
 def _no_page(request: Request, _: Exception) -> HTMLResponse:
-    """Lead whoever asked for what there is not to what there is."""
+    """Answer a request for an unknown address with a link to the pages."""
     text = f'There is no page {html.escape(request.url.path)} here. <a href="/">All that there is</a>'
     return HTMLResponse(f"<!doctype html><title>mesa_llm</title><p>{text}</p>", 404)
 
@@ -261,7 +261,7 @@ def _in_address(host: str) -> str:
 
 
 def _outer_address() -> str:
-    """Return the address of this machine in its network; empty if it is in none. Nothing is sent."""
+    """Return the address of this machine in its network, without sending anything; empty if it is in none."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
             probe.connect(("192.0.2.1", 9))  # an address for examples, which routes as any other does

@@ -1,4 +1,4 @@
-"""One visitor's model: built from what was chosen, and stepped by a runner."""
+"""One visitor's model, built from their choices and stepped by a runner."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ class Session:
     """The state of one open page.
 
     Attributes:
-        recording: The recorded run that is shown, in which nobody is asked; None: the run is no recorded one.
-        preview: What works out the cost of the first steps.
-        target: The step of that run that is shown, or is on its way.
-        thinkers: What agents may think with, and what the page calls it.
-        runner: Steps the model; None until a model could be built.
-        desks: Where the model's questions to people lie.
+        recording: The recorded run that is shown; None: the run is live.
+        preview: Estimates the cost of the first steps.
+        target: Step of the recorded run that is shown, or being reached.
+        thinkers: Available language models and their labels.
+        runner: Steps the model; None until a model has been built.
+        desks: Desks with the model's questions to people.
         error: Why a model could not be built; empty if it could.
-        built_from: What the model that is shown was built from.
+        built_from: Choices that the model was built from.
     """
 
     def __init__(
@@ -47,10 +47,10 @@ class Session:
         """Build the first model.
 
         Args:
-            factory: What builds models.
-            choice: What it is built from.
-            folder: Where runs are kept; None: they are not.
-            recording: A run that is shown instead; None: none.
+            factory: Builds models.
+            choice: Choices for the model.
+            folder: Folder for runs; None: they are not kept.
+            recording: A recorded run to show instead; None: none.
         """
         self.factory = factory
         self.thinkers: Mapping[str, str] = THINKERS
@@ -69,11 +69,11 @@ class Session:
             self.view(recording)
 
     def build(self, choice: Choice, recorded: KeptRun | None = None) -> None:
-        """Build a model in place of the one there is; if it cannot be built, the old one stays.
+        """Replace the model by a new one; if it cannot be built, the old one stays.
 
         Args:
-            choice: What it is built from.
-            recorded: A run to go on with; None: a new one.
+            choice: Choices for the model.
+            recorded: A run to continue; None: a new one.
         """
         self.error = ""
         typed: list[LLM] = []
@@ -108,7 +108,7 @@ class Session:
             discard_if_empty(new_path)
 
     def open(self, path: Path) -> None:
-        """Show a run that lies in the folder, if all that it would import belongs to models that are known.
+        """Show a run of the folder, if it would import nothing but parts of known models.
 
         Args:
             path: Its run log.
@@ -122,7 +122,7 @@ class Session:
             self.view(recording)
 
     def view(self, recording: Recording) -> None:
-        """Show a recorded run, at its last step; if it cannot be shown, what is there stays.
+        """Show a recorded run at its last step; if it cannot be shown, the present one stays.
 
         Args:
             recording: The run.
@@ -147,7 +147,7 @@ class Session:
         runner.start(step - int(runner.model.time), quietly=True)
 
     def _show_again(self, recording: Recording) -> bool:
-        """Make the model of a recorded run anew, before its first step; return whether it could be made."""
+        """Rebuild the model of a recorded run, before its first step; return whether that worked."""
         kind = self._kind
         is_own = kind is not None and name_of(kind) == recording.model
         try:
@@ -167,22 +167,22 @@ class Session:
         return factory if isinstance(factory, type) and issubclass(factory, LLMModel) else None
 
     def arguments_of(self, choice: Choice) -> dict[str, Any]:
-        """Return the arguments that a model is built with.
+        """Return the arguments for building a model.
 
         Args:
-            choice: What it is built from.
+            choice: Choices for the model.
 
         Raises:
-            ConfigError: If it cannot be.
+            ConfigError: If it cannot be built from them.
         """
         return choice.arguments(self.factory, shared_access())
 
     def show(self, model: LLMModel, choice: Choice) -> None:
-        """Show a model that was built.
+        """Show a new model.
 
         Args:
             model: The model.
-            choice: What it was built from.
+            choice: Choices that it was built from.
         """
         self.built_from = choice
         if self.runner is None:
@@ -191,7 +191,7 @@ class Session:
             self.runner.reset(model, choice.hide)
 
     def _forget(self, model: LLMModel) -> None:
-        """Drop what a model leaves: an endpoint typed for it, with its key, and a run log with nothing in it."""
+        """Drop the remains of a model: the endpoint typed for it, with its key, and an empty run log."""
         _forget(self._typed.pop(model, []))
         path = model.runlog.path
         if path is not None and path.parent == self.folder:
@@ -199,12 +199,12 @@ class Session:
 
     @property
     def drawn(self) -> int:
-        """A number that changes with the model."""
+        """Counter that changes with the model."""
         return 0 if self.runner is None else self.runner.drawn
 
     @property
     def state(self) -> tuple[object, ...]:
-        """All that a page says in words about the run."""
+        """Everything that a page says in words about the run."""
         if self.runner is None:
             return (self.error,)
         questions = [question.question_id for desk in self.desks for question in desk.pending]
@@ -217,12 +217,12 @@ class Session:
         return nullcontext() if self.runner is None else steady(self.runner.model)
 
     def rest(self) -> None:
-        """Begin no further step, since nobody has the page open."""
+        """Begin no further step, as nobody has the page open."""
         if self.runner is not None:
             self.runner.pause("Paused, since this page was not open for a while. Press Play to go on.")
 
     def leave(self) -> None:
-        """Close the model, since its page is left."""
+        """Close the model, as its page has been left."""
         self.close()
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Draw the small picture of a model that the gallery shows: its network, or what it measured, in a short run by rule.
+"""Draws the small picture of a model in the gallery: its network, or its measures, after a short run by rule.
 
 `python -m mesa_llm.viz.sketch NAME …` writes `picture.svg` into the folders of models.
 """
@@ -28,7 +28,7 @@ STEPS = 24
 
 
 def sketch(model: LLMModel) -> str:
-    """Draw a model as it stands: its network, else the measures that moved most.
+    """Draw a model in its present state: its network, or else the measures that changed most.
 
     Args:
         model: A model that has run for a while.
@@ -45,7 +45,7 @@ def framed(svg: str) -> str:
     """Return an SVG file of the size of a picture.
 
     Args:
-        svg: What is in it.
+        svg: Its contents.
     """
     size = f'viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}"'
     ground = f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#f1f5f9"/>'
@@ -53,7 +53,7 @@ def framed(svg: str) -> str:
 
 
 def blank(name: str) -> str:
-    """Draw a picture for a model that brings none: dots on a ring, as many as its name has letters.
+    """Draw a picture for a model without one: dots on a ring, as many as its name has letters.
 
     Args:
         name: Name of the model.
@@ -83,7 +83,7 @@ def _network(graph: Any) -> str:
 
 
 def _moving(numbers: dict[str, list[Any]]) -> list[np.ndarray]:
-    """Return the measures that took most values."""
+    """Return the measures with the most distinct values."""
     series = [np.array([np.nan if value is None else float(value) for value in each]) for each in numbers.values()]
     varying = [values for values in series if np.isfinite(values).sum() > 2 and np.nanmax(values) > np.nanmin(values)]
     return sorted(varying, key=lambda values: -len(np.unique(values)))[: len(COLOURS)]
@@ -104,7 +104,7 @@ def _lines(measures: Sequence[np.ndarray]) -> str:
 
 
 def main() -> None:
-    """Write the pictures of the models that are named."""
+    """Write the pictures of the models named on the command line."""
     for name in sys.argv[1:]:
         entry = find_model(name)
         model = entry.load()(rng=1)

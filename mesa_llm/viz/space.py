@@ -1,4 +1,4 @@
-"""Draw where agents are: a model's space with Mesa's renderer, or who is tied to whom; a click looks into an agent."""
+"""Drawings of agents: a model's space with Mesa's renderer, or their network; a click inspects an agent."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from mesa_llm.viz.inspector import called, inspect_agent
 from mesa_llm.viz.style import GREY, Figure, literal, picture_of
 
 MakeRenderer = Callable[[Any], SpaceRenderer]
-"""Sets a renderer up for a model: `SpaceRenderer(model).setup_agents(portray)`."""
+"""Sets up a renderer for a model: `SpaceRenderer(model).setup_agents(portray)`."""
 
 Edges = Callable[[Any], Iterable[tuple[int, int]]]
-"""Returns who is tied to whom in a model now, by `unique_id`."""
+"""Returns the present ties in a model, as pairs of `unique_id`s."""
 
 MAX_NAMES = 40
-"""Maximum number of agents whose names are written beside them."""
+"""Maximum number of agents up to which names are written."""
 
 NAME_POINTS = 9
 """Height of the letters of names, in points."""
@@ -41,20 +41,20 @@ MAX_SPOTS = 500
 """Maximum number of agents that can be clicked."""
 
 MAX_DRAWN = 1_000
-"""Maximum number of nodes of a network that is drawn unasked: its layout takes long."""
+"""Maximum number of nodes of a network that is drawn by default, as its layout is slow."""
 
 DRAWABLE = (OrthogonalGrid, HexGrid, Network, VoronoiGrid, ContinuousSpace, ExperimentalSpace)
 """Spaces that Mesa can draw."""
 
 ACTIVE, IDLE = "#f97316", "#60a5fa"
-"""Colours of who did something in the last step, and of who did not."""
+"""Colours of agents that did something in the last step, and of those that did not."""
 
 SIDE = 6.4
 """Height of a drawing, in inches; it is a tenth wider."""
 
 
 def portray(agent: Any) -> AgentPortrayalStyle:
-    """Draw an agent as a disc, in another colour if it did something in the last step.
+    """Portray an agent as a disc, in another colour if it did something in the last step.
 
     Args:
         agent: The agent.
@@ -82,7 +82,7 @@ def has_space(model: Any) -> bool:
 
 
 def plain_renderer(model: Any) -> SpaceRenderer:
-    """Set up a renderer that draws any space: agents as discs, and the ties of a network.
+    """Set up a renderer for any space: agents as discs, and the ties of a network.
 
     Args:
         model: The model; its space is `model.grid` or `model.space`.
@@ -100,7 +100,7 @@ def Space(model: Any, renderer: MakeRenderer = plain_renderer) -> None:
 
     Args:
         model: The model; its space is `model.grid` or `model.space`.
-        renderer: Sets a renderer up for it.
+        renderer: Sets up a renderer for it.
     """
     figure = use_memo(lambda: rendered(renderer, model), [model])
     if figure.backend == "matplotlib":
@@ -124,44 +124,44 @@ def _Figure(renderer: SpaceRenderer, model: Any) -> None:
 
 
 def rendered(renderer: MakeRenderer, model: Any) -> SpaceRenderer:
-    """Set a renderer up and draw with it once: what has never been drawn, Mesa leaves out without a word.
+    """Set up a renderer and draw with it once: parts that have never been drawn, Mesa silently leaves out.
 
     Args:
-        renderer: Sets a renderer up for a model.
+        renderer: Sets up a renderer for a model.
         model: The model.
     """
-    made = renderer(model)
-    if made.backend == "matplotlib":
-        figure: Any = made.canvas.get_figure()  # pyright: ignore[reportOptionalMemberAccess]
+    drawing = renderer(model)
+    if drawing.backend == "matplotlib":
+        figure: Any = drawing.canvas.get_figure()  # pyright: ignore[reportOptionalMemberAccess]
         if tuple(figure.get_size_inches()) == (6.4, 4.8):  # Matplotlib's own size: nobody chose another
             figure.set_size_inches(1.1 * SIDE, SIDE)
             enlarge(figure)
-    made.render()
-    return made
+    drawing.render()
+    return drawing
 
 
 class Place(NamedTuple):
-    """Place of an agent on a plot, in the plot's own coordinates."""
+    """Position of an agent on a plot, in the plot's own coordinates."""
 
     agent: Any
     """The agent."""
 
     x: float
-    """How far to the right."""
+    """Horizontal coordinate."""
 
     y: float
-    """How far up."""
+    """Vertical coordinate."""
 
 
 def redraw(renderer: SpaceRenderer, model: Any) -> list[Place]:
-    """Draw a model's space anew, as it is now, on the canvas of its renderer.
+    """Redraw a model's space in its present state on the canvas of its renderer.
 
     Args:
         renderer: The renderer, with Matplotlib as its backend.
         model: The model.
 
     Returns:
-        Where each agent was drawn.
+        The position of each agent.
     """
     axes: Any = renderer.canvas
     space = renderer.space = space_in(model)
@@ -195,11 +195,11 @@ def redraw(renderer: SpaceRenderer, model: Any) -> list[Place]:
 
 
 def write_names(axes: Any, places: list[Place]) -> None:
-    """Write the names of agents above them, or beside where another name is, one for each place, if they are few.
+    """Write the names of agents above them, or beside them to avoid another name, one a position, if they are few.
 
     Args:
         axes: Matplotlib axes.
-        places: Where they are.
+        places: Positions of the agents.
     """
     if len(places) > MAX_NAMES:
         return
@@ -221,12 +221,12 @@ def write_names(axes: Any, places: list[Place]) -> None:
 
 
 def _n_crossed(x: float, y: float, half: float, gap: float, written: list[tuple[float, float, float]]) -> int:
-    """Count the names that one would run into: each has a middle and half a width."""
+    """Return the number of names that a new one would overlap; each has a centre and half a width."""
     return sum(abs(x - x_) < half + half_ and abs(y - y_) < gap for x_, y_, half_ in written)
 
 
 def short_name(agent: Any) -> str:
-    """Return what is written beside an agent: its name, or its number.
+    """Return the label of an agent: its name, or its id.
 
     Args:
         agent: The agent.
@@ -236,11 +236,11 @@ def short_name(agent: Any) -> str:
 
 
 def spots_on(axes: Any, places: list[Place]) -> list[Spot]:
-    """Return where agents that think stand on a figure that has been drawn, to be clicked.
+    """Return the clickable spots of agents that think on a figure that has been drawn.
 
     Args:
         axes: Matplotlib axes that fill a figure.
-        places: Where agents are on them.
+        places: Positions of agents on them.
     """
     figure = axes.get_figure()
     width, height = figure.get_size_inches() * figure.dpi
@@ -260,14 +260,14 @@ def spots_on(axes: Any, places: list[Place]) -> list[Spot]:
 def network_plot(
     edges: Edges, *, title: str = "", style: Callable[[Any], AgentPortrayalStyle] = portray
 ) -> Callable[[Any], Any]:
-    """Make a component that draws the agents of a model and who is tied to whom now.
+    """Return a component that draws the agents of a model and their present ties.
 
-    Agents keep their places from step to step; newcomers find theirs among those whom they are tied to.
+    Agents keep their positions from step to step; newcomers are placed near those they are tied to.
 
     Args:
         edges: Returns the ties of a model, as pairs of `unique_id`s.
-        title: What the plot shows.
-        style: Portrays an agent; its place is not asked for.
+        title: Title of the plot.
+        style: Portrays an agent; its position is ignored.
     """
 
     def Network(model: Any) -> Any:
@@ -301,17 +301,17 @@ def network_figure(
     style: Callable[[Any], AgentPortrayalStyle] = portray,
     positions: dict[int, Any] | None = None,
 ) -> tuple[Figure, list[Place]]:
-    """Draw the agents of a model and who is tied to whom now.
+    """Draw the agents of a model and their present ties.
 
     Args:
         model: The model.
         edges: Returns its ties, as pairs of `unique_id`s.
-        title: What the figure shows.
+        title: Title of the figure.
         style: Portrays an agent.
-        positions: Places of agents by their number, which are kept; newcomers are added. None: all find theirs.
+        positions: Positions of agents by id, which are kept; newcomers are added. None: all are laid out.
 
     Returns:
-        The figure, and where each agent is on it.
+        The figure, and the position of each agent in it.
     """
     positions = {} if positions is None else positions
     agents = {agent.unique_id: agent for agent in minded(model)}
@@ -339,12 +339,12 @@ def network_figure(
 
 
 def lay_out(agents: Iterable[int], ties: Iterable[tuple[int, int]], positions: dict[int, Any]) -> None:
-    """Find a place for each agent that has none yet.
+    """Find positions for agents without one.
 
     Args:
-        agents: Numbers of agents.
-        ties: Who is tied to whom.
-        positions: Number of an agent → its place; added to.
+        agents: Ids of agents.
+        ties: Their ties.
+        positions: Agent id → position; missing entries are added.
     """
     graph = nx.Graph()
     graph.add_nodes_from(agents)

@@ -1,4 +1,4 @@
-"""How figures look: colours, frames and legends; an empty sheet over steps, and a stacked sum."""
+"""Look of figures: colours, frames and legends, an empty plot over steps, and a stacked sum."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ COLOURS = ("#2563eb", "#f97316", "#16a34a", "#9333ea", "#dc2626", "#0891b2", "#c
 DOLLARS = StrMethodFormatter("${x:,.0f}")
 
 FEW = 12
-"""Up to so many points, each is marked: a line of one point is invisible."""
+"""Maximum number of points up to which each is marked, as a line of one point is invisible."""
 
 MAX_LINE = 48
-"""Maximum number of characters of all names in a legend of one line."""
+"""Maximum number of characters of all names in a one-line legend."""
 
 LABELS_HEIGHT = 0.42
-"""Height of the numbers and the name of an axis, which stand between plot and legend, in inches."""
+"""Height of the tick labels and the name of an axis, between plot and legend, in inches."""
 
 
 class Figure(matplotlib.figure.Figure):
-    """A Matplotlib figure that a notebook shows, also one that has not loaded Matplotlib's inline backend."""
+    """A Matplotlib figure that any notebook shows, even without Matplotlib's inline backend."""
 
     def _repr_png_(self) -> bytes:
         return picture_of(self)
@@ -71,12 +71,12 @@ def sheet(title: str, *, width: float = 7.0, height: float = 3.9) -> tuple[Figur
 
 
 def frame(axes: Any, title: str, *, legend: bool = False, fontsize: float | None = None) -> None:
-    """Set a title, and leave of the frame what is needed.
+    """Set a title, and reduce the frame of a plot to what is needed.
 
     Args:
         axes: Matplotlib axes.
         title: Title of the plot.
-        legend: Whether a legend stands between the title and the plot, where it hides nothing.
+        legend: Whether to put a legend between the title and the plot, where it hides nothing.
         fontsize: Size of its text; None: Matplotlib's own.
     """
     axes.set_title(title, loc="left", fontsize=13, color=GREY, pad=30 if legend else 10)
@@ -86,7 +86,7 @@ def frame(axes: Any, title: str, *, legend: bool = False, fontsize: float | None
 
 
 def tidy(axes: Any) -> None:
-    """Leave of the frame of a plot what is needed: light lines across, and no ticks.
+    """Reduce the frame of a plot to what is needed: light lines across, and no ticks.
 
     Args:
         axes: Matplotlib axes.
@@ -98,7 +98,7 @@ def tidy(axes: Any) -> None:
 
 
 def headline(figure: Figure, title: str) -> None:
-    """Set a title over the whole figure, where long names beside its axes do not push it off the edge.
+    """Set a title over the whole figure, so that long axis labels do not push it off the edge.
 
     Args:
         figure: The figure.
@@ -108,10 +108,10 @@ def headline(figure: Figure, title: str) -> None:
 
 
 def literal(text: str) -> str:
-    """Return a text as Matplotlib draws it letter by letter; between two dollar signs it would set a formula.
+    """Escape a text for Matplotlib, which would set a formula between two dollar signs.
 
     Args:
-        text: What somebody else has written, such as a name.
+        text: A text from elsewhere, such as a name.
     """
     return text.replace("$", r"\$")
 
@@ -122,7 +122,7 @@ def marker(values: Sequence[Any]) -> str:
 
 
 def stacked(title: str, parts: Mapping[str, Sequence[float]], colours: Sequence[str] = COLOURS) -> Figure:
-    """Draw how a sum of dollars is divided, step by step.
+    """Draw the parts of a sum of dollars, step by step.
 
     Args:
         title: Title of the plot.
@@ -142,7 +142,7 @@ def stacked(title: str, parts: Mapping[str, Sequence[float]], colours: Sequence[
 
 
 def legend_above(axes: Any, fontsize: float | None = None) -> None:
-    """Put the legend over the plot, in lines of four.
+    """Put the legend above the plot, in lines of four.
 
     Args:
         axes: Matplotlib axes.
@@ -161,7 +161,7 @@ def legend_above(axes: Any, fontsize: float | None = None) -> None:
 
 
 def legend_below(axes: Any, columns: int) -> None:
-    """Put the legend under the plot, where it hides nothing.
+    """Put the legend below the plot, where it hides nothing.
 
     Args:
         axes: Matplotlib axes.

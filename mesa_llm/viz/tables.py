@@ -1,4 +1,4 @@
-"""Tables of what happened: news of the worlds, actions of agents, and answers that a questionnaire lacks."""
+"""Tables of a run: news of the worlds, actions of agents, and missing answers to a questionnaire."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ class Row(NamedTuple):
     """One row of a table."""
 
     cells: tuple[str, ...]
-    """Its text, by column."""
+    """Texts of its cells, by column."""
 
     mood: str = ""
-    """`failed` marks it."""
+    """`failed` highlights it as a failure."""
 
 
 @component
@@ -54,7 +54,7 @@ def EventLog(model: LLMModel) -> None:
 
 @component
 def ActionTable(model: Any) -> None:
-    """Show the actions of all agents and what came of them, newest first.
+    """Show the actions of all agents with their outcomes, newest first.
 
     Args:
         model: The model.
@@ -70,7 +70,7 @@ def ActionTable(model: Any) -> None:
 @component
 @llm_models_only
 def LackingAnswers(model: Any) -> None:
-    """Show by item why answers to the questionnaire that is the model's `world` are lacking, most first.
+    """Show the missing answers to the questionnaire that is the model's `world`, by item and reason, most first.
 
     Args:
         model: The model.
@@ -96,13 +96,13 @@ def _Table(
 ) -> None:
     update_counter.get()
     page, turn = use_state(0)
-    found: list[dict[str, Any]] = []
+    rows: list[dict[str, Any]] = []
     count = 0
     with suppress(ConfigError), steady(model):  # Reset may just have closed it: the next drawing shows the new model
         runlog = runlog_of(model)
         if runlog is not None:
-            found, count = runlog.latest(name, ROWS, page * ROWS)
-    Markup("table.html", columns=columns, rows=[row(fields) for fields in found], more=0, nothing=nothing)
+            rows, count = runlog.latest(name, ROWS, page * ROWS)
+    Markup("table.html", columns=columns, rows=[row(fields) for fields in rows], more=0, nothing=nothing)
     if count > ROWS:
         Pager(page, count, ROWS, turn)
 
@@ -112,8 +112,8 @@ def Pager(page: int, count: int, size: int, turn: Callable[[int], None]) -> None
     """Let a visitor turn the pages of a table whose latest rows come first.
 
     Args:
-        page: The page that is shown, from 0.
-        count: Number of rows in all.
+        page: Index of the page.
+        count: Total number of rows.
         size: Number of rows on a page.
         turn: Called with the page to show.
     """
@@ -130,17 +130,17 @@ def Pager(page: int, count: int, size: int, turn: Callable[[int], None]) -> None
 
 
 def event_row(fields: dict[str, Any]) -> Row:
-    """Write an event as a row: step, where, what."""
+    """Write an event as a row: step, world, text."""
     text = fields["text"] or f"{fields['kind']} {fields['facts']}"
     return Row((str(fields["time"]), fields["source"], shortened(text)))
 
 
 def action_row(fields: dict[str, Any], names: dict[int, str]) -> Row:
-    """Write an action as a row: step, who, what, what came of it.
+    """Write an action as a row: step, agent, action, result.
 
     Args:
         fields: The row of the run log.
-        names: Names of agents by their number.
+        names: Names of agents by id.
     """
     agent_name = names.get(fields["agent"]) or f"agent {fields['agent']}"
     result = json.loads(fields["result"])

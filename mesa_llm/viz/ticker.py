@@ -1,11 +1,11 @@
 """The one thread that sets a page's state while its model runs.
 
 Two threads that set state can make Solara render without end: what one sets while the other renders is rendered by the
-other, which never gets done. So the runner's thread sets none; handlers of clicks set only what the visitor chose; all
-that the runner does, the ticker looks at and tells; and it says nothing more until what was said before is shown.
+other, which never finishes. So the runner's thread sets no state, and click handlers set only what the visitor chose.
+The ticker watches the runner and reports its progress, and reports nothing more until the last report is shown.
 
-All pages of a server share one interpreter, and drawing is what costs: some 80 ms of processor time a plot. So one page
-draws at a time, the others go on telling in words meanwhile; and nothing is drawn for a page that nobody has open.
+All pages of a server share one interpreter, and drawing is expensive: some 80 ms of processor time a plot. So one page
+draws at a time while the others keep reporting in words, and nothing is drawn for a page that nobody has open.
 """
 
 from __future__ import annotations
@@ -26,31 +26,31 @@ from reacton import use_effect
 logger = logging.getLogger(__name__)
 
 TICK_S = 0.15
-"""Seconds between two looks."""
+"""Seconds between two checks."""
 
 MAX_REST_S = 1.0
-"""Seconds for which a page that was drawn is not drawn again, at most; at least as long as drawing took."""
+"""Maximum number of seconds before a page is drawn again; within it, a page rests as long as its drawing took."""
 
 SETTLING_S = 10.0
-"""Seconds after which the ticker goes on even if what it said last was never shown: a drawing may have failed."""
+"""Seconds after which the ticker goes on even if its last report was never shown, as when a drawing failed."""
 
 AWAY_S = 20.0
-"""Seconds without an open browser page after which no further step begins: a lost connection is back before."""
+"""Seconds without an open browser page after which no further step begins; a lost connection returns sooner."""
 
 words = solara.reactive(object())
-"""Changes whenever what is said about a running step has to be said anew.
+"""Changes whenever the words about a running step have to be updated.
 
-Mesa's `update_counter` changes when the model itself has changed, and is to be drawn anew.
+Mesa's `update_counter` changes when the model itself has changed and has to be redrawn.
 """
 
 last_moment: solara.Reactive[tuple[object, ...]] = solara.reactive(())
-"""The last `moment` that a page has shown to the end."""
+"""The last `moment` that a page has shown completely."""
 
 _turn = threading.Lock()
 """Held by the page that draws."""
 
 _seen_at: WeakKeyDictionary[Watched, float] = WeakKeyDictionary()
-"""When a browser last had a page of each model open; several pages may show one."""
+"""Model → time at which a browser last had a page of it open; several pages may show one model."""
 
 
 class Watched(Protocol):
@@ -58,30 +58,30 @@ class Watched(Protocol):
 
     @property
     def drawn(self) -> int:
-        """A number that changes with the model."""
+        """Counter that changes with the model."""
         ...
 
     @property
     def state(self) -> tuple[object, ...]:
-        """All that is said in words about the run."""
+        """Everything that is said in words about the run."""
         ...
 
     def still(self) -> AbstractContextManager[None]:
-        """Hold what is drawn still, so that all of a page shows one moment."""
+        """Hold the model still, so that all parts of a page show the same moment."""
         ...
 
     def rest(self) -> None:
-        """Begin no further step: nobody looks."""
+        """Begin no further step, as nobody is watching."""
         ...
 
 
 def watch(watched: Watched, drawn: int | None = None, arrival: threading.Event | None = None) -> Callable[[], None]:
-    """Start the thread, and return what ends it.
+    """Start the thread, and return a function that ends it.
 
     Args:
-        watched: What it looks at.
-        drawn: What `drawn` was when the page was drawn first; None: what it is now.
-        arrival: Set as soon as the browser shows the page: what it is told before, it may lose. None: it shows it.
+        watched: The model to watch.
+        drawn: Value of `drawn` when the page was first drawn; None: its present value.
+        arrival: Set as soon as the browser shows the page, which may lose earlier updates; None: it shows it already.
     """
     is_closed = threading.Event()
     signature = watched.drawn if drawn is None else drawn
@@ -91,18 +91,18 @@ def watch(watched: Watched, drawn: int | None = None, arrival: threading.Event |
 
 
 def moment() -> tuple[object, ...]:
-    """Return what a page that is drawn now shows; a component that calls this is drawn anew whenever it changes."""
+    """Return the moment that a page drawn now shows; a component that calls this is redrawn whenever it changes."""
     return update_counter.get(), words.get()
 
 
 def use_moment() -> None:
-    """Draw the component that calls this anew at each `moment`, and note when all of the page shows it."""
+    """Redraw the calling component at each `moment`, and note when the whole page shows it."""
     now = moment()
     use_effect(lambda: last_moment.set(now), [now])  # runs once all of the page is drawn
 
 
 def is_seen() -> bool:
-    """Check whether a browser has the page of this thread open; outside Solara's server, somebody always looks."""
+    """Check whether a browser has the page of this thread open; outside Solara's server this is always true."""
     contexts = _contexts()
     if contexts is None:
         return True
@@ -110,7 +110,7 @@ def is_seen() -> bool:
 
 
 def _contexts() -> Any:
-    """Return Solara's module of visitors, if this thread serves one, else None; importing it would start a thread."""
+    """Return Solara's kernel contexts if this thread has one, else None; importing the module would start a thread."""
     contexts = sys.modules.get("solara.server.kernel_context")
     return contexts if contexts is not None and contexts.has_current_context() else None
 
@@ -144,7 +144,7 @@ def _tell(watched: Watched, is_closed: threading.Event, signature: int, arrival:
 
 
 def _draw(watched: Watched) -> bool:
-    """Draw all of a page, unless other pages keep their turn for too long; return whether it was drawn."""
+    """Draw a whole page, unless other pages hold the turn for too long; return whether it was drawn."""
     with watched.still():
         if not _turn.acquire(timeout=TICK_S):
             return False

@@ -1,4 +1,4 @@
-"""What an agent was asked, answered, decided and did, step by step, as a page shows it."""
+"""An agent's prompts, replies, decisions and actions, step by step, as a page shows them."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from mesa_llm.tools.toolbox import ToolBox
 from mesa_llm.viz.plain import runlog_of
 
 MAX_CALLS = 400
-"""Maximum number of requests of one agent that are looked at, the latest ones."""
+"""Maximum number of an agent's latest requests that are read."""
 
 MAX_CHARACTERS = 20_000
-"""Maximum number of characters of one text that are shown."""
+"""Maximum number of characters shown of one text."""
 
 DIGEST_DIGITS = 12
-"""Number of digits of a tool's digest that the run log keeps."""
+"""Number of digits of a tool's digest in the run log."""
 
 
 @dataclass(frozen=True)
@@ -32,15 +32,15 @@ class Line:
     """One message of a prompt."""
 
     role: str
-    """Who speaks: system, user, assistant or tool."""
+    """Role of the speaker: system, user, assistant or tool."""
 
     text: str
-    """What is said; of an assistant, also what it called."""
+    """Text of the message; for an assistant, with its tool calls."""
 
 
 @dataclass(frozen=True)
 class OfferedTool:
-    """One tool or action that could be called."""
+    """One tool or action that was offered."""
 
     name: str
     """Its name."""
@@ -54,7 +54,7 @@ class OfferedTool:
 
 @dataclass(frozen=True)
 class Call:
-    """One request to a language model, with what came back."""
+    """One request to a language model, with its reply or error."""
 
     purpose: str
     """Its purpose: `decide`, `memory`, …"""
@@ -66,7 +66,7 @@ class Call:
     """The prompt."""
 
     tools: tuple[OfferedTool, ...]
-    """Tools and actions that could be called."""
+    """Tools and actions that were offered."""
 
     form: str
     """Schema of the reply and sampling settings, as JSON."""
@@ -95,15 +95,15 @@ class Deed:
     """The call."""
 
     ok: bool
-    """False if the world refused it."""
+    """Whether the world accepted it."""
 
     result: str
-    """Reply of the world."""
+    """Result from the world."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """One decision, or why there was none."""
+    """One decision or failure."""
 
     by: str
     """Who decided."""
@@ -112,7 +112,7 @@ class Verdict:
     """The actions or the answer, in words; empty if it failed."""
 
     text: str
-    """Text besides the decision, such as the reasoning."""
+    """Text beside the decision, such as the reasoning."""
 
     label: str
     """Label of the question, if it has one."""
@@ -123,13 +123,13 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Thought:
-    """All that one agent went through in one step."""
+    """Everything about one agent in one step."""
 
     time: int
     """The step."""
 
     calls: tuple[Call, ...]
-    """Its requests, in the order asked."""
+    """Its requests, in order."""
 
     verdicts: tuple[Verdict, ...]
     """Its decisions: one, unless the model has several stages, or the rule twin stepped in."""
@@ -139,14 +139,14 @@ class Thought:
 
 
 def thoughts_of(model: Any, agent: int) -> list[Thought]:
-    """Collect what an agent went through, newest first.
+    """Collect an agent's thoughts and actions, newest first.
 
     Args:
         model: The model.
         agent: Mesa `unique_id`.
 
     Returns:
-        One entry for each step with a request, a decision or an action of the agent, also of the step that runs.
+        One entry for each step with a request, a decision or an action of the agent, including the current step.
     """
     runlog = runlog_of(model)
     if runlog is None:
@@ -174,7 +174,7 @@ def _by_time(runlog: RunLog, table: str, agent: int) -> Iterable[tuple[int, list
 
 
 def _specs(model: Any, agent_id: int) -> dict[str, ToolSpec]:
-    """Return the tools of an agent's worlds and its own, by the beginning of their digests; none if it has left."""
+    """Return the tools of an agent and its worlds, by the first digits of their digests; none if it has left."""
     agent = next((each for each in minded(model) if each.unique_id == agent_id), None)
     if agent is None:
         return {}
@@ -260,14 +260,14 @@ def call_text(name: str, arguments: dict[str, Any]) -> str:
 
 
 def isolated(text: str) -> str:
-    """Keep a text that is written from right to left apart from the words around it, whose order it would change."""
+    """Isolate a right-to-left text from the words around it, whose order it would change."""
     if text.isascii() or not any(unicodedata.bidirectional(character) in ("R", "AL") for character in text):
         return text
     return f"\u2068{text}\u2069"
 
 
 def decider(by: str) -> str:
-    """Describe who decided."""
+    """Return a label for who decided."""
     return {"rule": "the rule twin", "random": "chance", "human": "a person"}.get(by, by)
 
 

@@ -1,4 +1,4 @@
-"""Text files that a visitor gives to a page."""
+"""Upload of text files to a page."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def _Upload(
 
 @component
 def Upload(label: str, on_file: Callable[[str, str], None], on_fault: Callable[[str], None], accept: str = "") -> None:
-    """Let a visitor choose a text file on its own machine.
+    """Let a visitor choose a text file on their own machine.
 
     Args:
-        label: What the file is.
+        label: Label of the field.
         on_file: Called with its name and its text.
-        on_fault: Called with a reason where the file is too large.
-        accept: Endings of names that are offered, with commas between; empty: all.
+        on_fault: Called with a reason if the file is too large.
+        accept: Accepted endings of names, with commas between; empty: all.
     """
 
     def take(file: Any) -> None:
@@ -51,11 +51,11 @@ def read_text(read: Callable[[Path], T], name: str, text: str) -> T:
 
     Args:
         read: Reads a file.
-        name: Name of the file, as its visitor calls it.
-        text: What is in it.
+        name: Name of the file on the visitor's machine.
+        text: Its contents.
 
     Raises:
-        ConfigError: As `read` does; it names the file as its visitor does.
+        ConfigError: As `read` does, with the visitor's name for the file.
     """
     with TemporaryDirectory() as folder:
         path = Path(folder, f"file{Path(name).suffix[:10]}")

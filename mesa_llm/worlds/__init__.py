@@ -1,6 +1,6 @@
-"""State and rules of the places agents act in; each world stands alone."""
+"""State and rules of the situations that agents act in; the worlds do not depend on each other."""
 
 from typing import Literal
 
 Rules = Literal["corrected", "original"]
-"""Which rules hold where an original has defects that its published numbers contain: the mended ones, or its own."""
+"""Rules to apply where an original has defects that its published numbers contain: mended ones, or its own."""

@@ -1,4 +1,4 @@
-"""Checks of amounts: true and false are refused as numbers, although Python computes with them."""
+"""Checks of amounts, which refuse true and false as numbers, although Python computes with them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _no_flag(value: object) -> object:
 
 
 NO_FLAG = BeforeValidator(_no_flag)
-"""Annotation of a numeric argument of an action: a tool box then refuses true and false."""
+"""Annotation of a numeric argument of an action, for which a tool box then refuses true and false."""
 
 
 def is_number(value: object) -> bool:

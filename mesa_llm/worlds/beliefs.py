@@ -81,13 +81,13 @@ class Beliefs:
 
 @dataclass(frozen=True, slots=True)
 class Exposure:
-    """A post as its readers take it."""
+    """A post, as it affects its readers."""
 
     author: Author
     """Author of the post."""
 
     digest: str
-    """Digest that tells it from other posts."""
+    """Digest that identifies the post."""
 
     stance: float
     """Its stance, -1 to 1."""
@@ -158,7 +158,7 @@ def update_beliefs(
         rules: SimSwarm's own, or the mended ones.
 
     Raises:
-        ValueError: If, under the corrected rules, a stance is not within -1..1.
+        ValueError: If, under the corrected rules, a stance is outside -1..1.
     """
     is_original = rules == "original"
     outside = [post.stance for post in exposures if not -1 <= post.stance <= 1]
@@ -210,7 +210,7 @@ def _summed_move(position: float, exposures: Sequence[Exposure], weights: list[f
 
 
 def _bounded_move(position: float, exposures: Sequence[Exposure], weights: list[float]) -> float:
-    """Pull towards the weighted mean stance: the more weight, the further, by `MAX_MOVE` at most."""
+    """Pull towards the weighted mean stance, further with more weight, but at most by `MAX_MOVE`."""
     total = sum(weights)
     if total <= 0:
         return 0.0
@@ -222,7 +222,7 @@ def _bounded_move(position: float, exposures: Sequence[Exposure], weights: list[
 def _trust_after(
     trust: Mapping[Author, float], exposures: Sequence[Exposure], position: float, *, by_author: bool
 ) -> dict[Author, float]:
-    """Trust authors more whose stance is near the new position, others less: for each post, or for each author."""
+    """Raise trust in authors whose stance is near the new position, and lower it in others, by post or by author."""
     stances: list[tuple[Author, float]] = [(post.author, post.stance) for post in exposures]
     if by_author:
         of_author: dict[Author, list[float]] = {}
@@ -262,7 +262,7 @@ def apply_posts(
         rules: SimSwarm's own, or the mended ones.
 
     Returns:
-        Agent → its beliefs; an agent that read nothing, and whose posts nobody judged, keeps its own.
+        Agent → its beliefs; an agent that read nothing, and whose posts nobody rated, keeps its old ones.
     """
     texts = [post for post in posts if post.text]
     exposures = [(post, exposure_of(post, stance, rules=rules)) for post in texts]
@@ -281,7 +281,7 @@ def apply_posts(
 
 
 def exposure_of(post: Post, stance: Stance = tone, *, rules: Rules = "corrected") -> Exposure:
-    """Return a post as its readers take it."""
+    """Return a post as it affects its readers."""
     text = " ".join(post.text.split()).casefold()
     identity = f"{post.step}:{post.author}:{post.text}" if rules == "original" else text
     digest = hashlib.sha256(identity.encode("utf-8", "surrogatepass")).hexdigest()[:16]
@@ -305,7 +305,7 @@ def confidence_band(confidence: float) -> str:
 
 
 def beliefs_text(beliefs: Beliefs) -> str:
-    """Write what an agent believes, a line for each topic; empty without any."""
+    """Describe an agent's beliefs, a line for each topic; empty if it has none."""
     lines = [
         f"On {quoted(topic)} you are {position_band(position)}; your view is "
         f"{confidence_band(beliefs.confidence.get(topic, FIRST_CONFIDENCE))}."

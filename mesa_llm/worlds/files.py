@@ -13,7 +13,7 @@ def read_json(path: str | Path) -> Any:
     """Read a JSON file.
 
     Raises:
-        ConfigError: If it cannot be opened, or is no JSON; names the file.
+        ConfigError: If it cannot be opened, or is not JSON; names the file.
     """
     try:
         return json.loads(Path(path).read_text(encoding="utf-8-sig"))

@@ -1,14 +1,14 @@
-"""Stance of a text about a topic, by rule: which side it takes, and whether it speaks of the topic at all.
+"""Stance of a text on a topic, by rule: the side it takes, and whether it speaks of the topic at all.
 
 VADER's score of a whole text (`beliefs.tone`) measures its mood: "We oppose this wonderful, fair and excellent law"
-is merry, and against. Here only sentences about the topic count. In them, words that take a side ("support",
-"oppose"), turned round by a negation just before, say which side it is; the mood counts only where no such word stands,
-as "The ban is a disaster" takes a side by its mood alone. What does not speak of the topic has no stance, rather than a
-neutral one, and moves nobody.
+is cheerful, and against. Here only sentences about the topic count. Words that take a side in them ("support",
+"oppose"), inverted by a negation just before, determine the side; the mood counts only if there is no such word, as
+"The ban is a disaster" takes a side by its mood alone. A text that does not speak of the topic has no stance, rather
+than a neutral one, and moves nobody.
 
-Limits: irony, comparisons, questions and sides taken by argument alone are read wrongly or as mood, and who is against
-cars is read as against a ban on cars (name such a topic by `words=("ban",)`). Where this matters, let a language model
-read the posts.
+Limits: irony, comparisons, questions and sides taken by argument alone are misread, or read as mood, and somebody who
+is against cars is read as against a ban on cars (name such a topic by `words=("ban",)`). Where this matters, let a
+language model read the posts.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ FOR = re.compile(
     r"(?:vot(?:e[sd]?|ing)|campaign(?:s|ed|ing)?|am|['’]m|are|['’]re|is|was|were|all|stand|speak) for|yes)\b",
     re.I,
 )
-"""Words that take the side of what is talked about."""
+"""Words that take the side of the topic."""
 
 AGAINST = re.compile(
     r"\b(?:(?:oppos|reject|condemn|resist|protest|refus|denounc|object)(?:s|es|ed|e|ing|ion|ions)?|against|"
@@ -42,7 +42,7 @@ NEGATION = re.compile(r"(?:\b(?:not|never|no|nobody|none|cannot|hardly|without)|
 """A negation, with up to two words between it and the end."""
 
 GOES_ON = re.compile(r"\W*(?:it|this|that|these|those|they)\b", re.I)
-"""Beginning of a sentence that goes on about what the one before was about."""
+"""Beginning of a sentence that continues the subject of the one before."""
 
 COMMON = frozenset(
     WORD.findall(
@@ -70,10 +70,10 @@ class TopicStance:
 
         Args:
             topic: What texts are for or against, such as "a ban on cars in the centre".
-            words: Words that name it; empty: the words of the topic but common ones.
+            words: Words that name it; empty: the words of the topic except common ones.
 
         Raises:
-            ConfigError: If nothing is left that names it.
+            ConfigError: If no word is left to name it.
         """
         own_words = [word.lower() for word in words] or [
             word for word in map(str.lower, WORD.findall(topic)) if len(word) >= MIN_LETTERS and word not in COMMON
@@ -86,7 +86,7 @@ class TopicStance:
         self._measure = lru_cache(maxsize=100_000)(self._stance)
 
     def __call__(self, text: str) -> float | None:
-        """Return the stance of a text, -1 (against) to 1 (for); None: it does not speak of the topic."""
+        """Return the stance of a text, -1 (against) to 1 (for); None if it does not speak of the topic."""
         return self._measure(text)
 
     def _stance(self, text: str) -> float | None:
@@ -100,11 +100,11 @@ class TopicStance:
 
 
 def side_of(sentence: str, names: re.Pattern[str] | None = None) -> float:
-    """Return the side that a sentence takes, -1 to 1: by its words for and against, else by its mood.
+    """Return the side that a sentence takes, -1 to 1: by its words for and against, or else by its mood.
 
     Args:
         sentence: The sentence.
-        names: What the topic is called; its words take no side, and have no mood.
+        names: Matches the names of the topic, which take no side and have no mood.
     """
     sides: list[int] = []
     for words, side in ((FOR, 1), (AGAINST, -1)):

@@ -1,4 +1,4 @@
-"""The bidders: they plan, bid, keep track of everybody's money, and learn."""
+"""Bidders, who plan, bid, keep track of everybody's money, and learn."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ MAX_LESSONS = 6
 """Maximum number of lessons that a bidder draws from one auction."""
 
 MAX_RAISES = 20
-"""Maximum number of minimum raises above the least bid that are offered to those who choose from a list."""
+"""Maximum number of raises above the minimum bid that are offered to those who choose from a list."""
 
 BEYOND = 10
-"""How far a sum may be from anything possible and still be taken as a (wrong) belief."""
+"""Multiple of the largest possible sum up to which a sum is accepted as a (wrong) belief."""
 
 MANY_BIDDERS = 30
-"""Number of bidders up to which rule twins, too, are asked with all names spelt out."""
+"""Maximum number of bidders up to which the answer types of rule twins, too, spell out all names."""
 
 LESSONS = "lessons"
-"""Label of the question what a bidder learns from the last auction."""
+"""Label of the question for a bidder's lessons from the last auction."""
 
 MAX_REASONS = 1_500
 """Maximum number of characters of a plan's reasons that later prompts repeat."""
 
 NO_ANSWER = "(no answer that could be read)"
-"""Text in a dialogue for an answer that was neither a bid nor a withdrawal."""
+"""Text in a dialogue in place of an answer that was neither a bid nor a withdrawal."""
 
 UNUSABLE = frozenset({"Unparsed", "Undecided", "Invalid"})
 """Kinds of failure with a reply; without one, nobody is asked again."""
@@ -68,9 +68,9 @@ class AuctionBidder(LLMAgent):
     """Somebody who bids.
 
     Attributes:
-        policy: What its rule twin bids by.
-        lessons: What it has learnt in the auctions so far.
-        reasons: What it wrote when it made the plan in force; empty if it gave no reasons.
+        policy: Bidding policy of its rule twin.
+        lessons: Its lessons from the auctions so far.
+        reasons: Its reasons for the plan in force; empty if it gave none.
         may_try_again: Whether its last answer was refused, and it is asked again in this stage.
     """
 
@@ -79,7 +79,7 @@ class AuctionBidder(LLMAgent):
 
         Args:
             model: The model.
-            policy: What its rule twin bids by.
+            policy: Bidding policy of its rule twin.
             **components: `config`, `memory`, `llm`, `tools`.
         """
         super().__init__(model, **components)
@@ -91,9 +91,9 @@ class AuctionBidder(LLMAgent):
     # -- observe
 
     def observe(self) -> Observation:
-        """Look at the auction; before a further one, look back at the last.
+        """Observe the auction; before a further auction, look back at the last.
 
-        With `fidelity="original"` the bidder reads what the original's bidders read, and nothing besides.
+        With `fidelity="original"` the bidder reads exactly what the original's bidders read.
         """
         is_original = self.model.scenario.fidelity == "original"
         if self.model.is_learning:
@@ -110,7 +110,7 @@ class AuctionBidder(LLMAgent):
         return self._question(seen, text)
 
     def _question(self, seen: Observation, text: str) -> Observation:
-        """Ask for what the stage of the auction wants, under a text."""
+        """Return a text with the question of the present stage."""
         facts: AuctionFacts = seen.facts
         options = self._options(facts)
         return replace(seen, text=text, answer=self._answer_type(facts), label=facts.stage, options=options)
@@ -118,7 +118,7 @@ class AuctionBidder(LLMAgent):
     # -- the published texts
 
     def _published_system(self) -> str:
-        """Return what stands before every request: the kind of auction, the desire, what profit is, lessons learnt."""
+        """Return the original's system message: the kind of auction, the desire, the meaning of profit, and lessons."""
         desire = DESIRES[self.account.bidder.desire]
         return self.model.prompt("original_system.md", desire=desire, lessons=self.lessons)
 
@@ -127,9 +127,9 @@ class AuctionBidder(LLMAgent):
         return self.model.prompt("original_lessons.md", story=self.model.last_story, maximum=MAX_LESSONS)
 
     def _published_request(self, facts: AuctionFacts) -> str:
-        """Return what the original asks for in the present stage; all bids on the present lot are told.
+        """Return the original's request in the present stage, with all bids on the present lot.
 
-        Where the conversation holds the request for a bid already, only the refusal is new.
+        If the conversation holds the request for a bid already, only the refusal is new.
         """
         if facts.stage == "over":
             return "The auction is over."
@@ -171,7 +171,7 @@ class AuctionBidder(LLMAgent):
         return self._bids(facts) if facts.stage == "bid" and self.opened.capabilities.needs_options else {}
 
     def _answer_type(self, facts: AuctionFacts) -> Any:
-        """Return the type of the answer; where many bid by rule, names are not spelt out, which takes long."""
+        """Return the type of the answer; with many bidders by rule, names are not spelt out, as that is slow."""
         is_many = len(self.model.bidders) > MANY_BIDDERS and self.opened.llm is None
         if is_many and facts.stage in ("plan", "replan", "belief"):
             return dict[str, Any]
@@ -185,7 +185,7 @@ class AuctionBidder(LLMAgent):
         return belief_of(names, lots, BEYOND * self.model.max_dollars)
 
     def _bids(self, facts: AuctionFacts) -> dict[str, tuple[int, ...]]:
-        """Return bids to choose from: the lowest one, and some raises above it; none if the money is short of it."""
+        """Return bids to choose from: the minimum bid and some raises above it; empty if the budget is too small."""
         step = self.model.auction.auctioneer.minimum_raise or 1
         highest = min(facts.budget, facts.min_bid + MAX_RAISES * step)
         return {"amount": tuple(range(facts.min_bid, highest + 1, step))}
@@ -208,7 +208,7 @@ class AuctionBidder(LLMAgent):
     # -- the rule twin
 
     def rule(self, seen: Observation) -> Any:
-        """Bid by the policy; rate the lots by what the money is enough for; believe what is true."""
+        """Bid by the policy; rate the lots by what the budget covers; state true beliefs."""
         if self.model.is_learning:
             return {"lessons": [self._lesson()]}
         facts: AuctionFacts = seen.facts
@@ -233,7 +233,7 @@ class AuctionBidder(LLMAgent):
     # -- act
 
     def act(self, decision: Decision | Failure, seen: Observation | None = None) -> list[Outcome]:
-        """Bid, or hand the plan, the belief or the lessons over; note whether it may try again."""
+        """Bid, or hand over the plan, the belief or the lessons; record whether it may try again."""
         n_tries, plans = self._tries(), len(self.account.plans)
         outcomes = super().act(decision, seen)
         if isinstance(decision, Failure):
@@ -248,7 +248,7 @@ class AuctionBidder(LLMAgent):
         return outcomes
 
     def _converse(self, dialogue: Dialogue, decision: Decision | Failure, seen: Observation, *, is_plan: bool) -> None:
-        """Keep a plan that was taken, and every request for a bid with its answer."""
+        """Keep an accepted plan, and every request for a bid with its answer."""
         is_failed = isinstance(decision, Failure)
         if is_plan and not is_failed:
             plan = written_answer(decision.answer, seen.answer)
@@ -279,7 +279,7 @@ class AuctionBidder(LLMAgent):
         return f"You keep {len(self.lessons)} lessons in mind."
 
     def _note_unclear(self, failure: Failure | None) -> None:
-        """Count an answer that could not be used, if there was one; after some of them nobody is asked again."""
+        """Count an unusable answer, if one came; after a number of them the bidder is not asked again."""
         auction, me = self.model.auction, self.unique_id
         if self.model.is_learning or (failure is not None and failure.kind not in UNUSABLE):
             return
@@ -293,7 +293,7 @@ class AuctionBidder(LLMAgent):
                     auction.plan(me, {})
 
     def _tries(self) -> int:
-        """Count what the auction has heard of it: every try in every stage counts."""
+        """Count the bidder's tries in all stages."""
         auctioneer = self.model.auction.auctioneer
         return self.account.bid_calls + auctioneer.revisions[self.unique_id]
 
@@ -343,7 +343,7 @@ class Dialogue(ChatMemory):
 
         Args:
             step: Step in which it was made.
-            request: What the bidder was asked.
+            request: The request to the bidder.
             answer: Its reasons and its plan.
         """
         self.forget_all()
@@ -390,7 +390,7 @@ def belief_of(bidders: tuple[str, ...], lots: tuple[str, ...], max_dollars: int)
     Args:
         bidders: Names of all bidders.
         lots: Names of all lots of the auction.
-        max_dollars: Largest sum, up or down, that is taken as a belief.
+        max_dollars: Largest absolute sum that is accepted as a belief.
     """
     dollars = Annotated[float, Field(ge=-max_dollars, le=max_dollars)]
     won = dict[Literal[lots], dollars]  # pyright: ignore[reportInvalidTypeArguments, reportInvalidTypeForm]
@@ -408,5 +408,5 @@ def _record(name: str, fields: dict[str, Any]) -> Any:
 
 
 def _reply_text(reasons: str, decision: str) -> str:
-    """Write a reply as it stands in a conversation: the reasons, then what was decided."""
+    """Write a reply for a conversation: the reasons, then the decision."""
     return "\n".join(filter(None, (reasons.strip(), decision)))

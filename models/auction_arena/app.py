@@ -24,17 +24,17 @@ from models.auction_arena.twins import TWINS
 TEMPLATES = Path(__file__).parent / "templates"
 
 COLOURS = ("#2563eb", "#f97316", "#16a34a", "#7c3aed", "#db2777", "#0891b2", "#ca8a04", "#475569", "#dc2626", "#65a30d")
-"""Colours of bidders, in the order in which they were created; after the last, the first again."""
+"""Colours of bidders, in the order in which they were created, repeating after the last."""
 
 WANTS = {"maximize_profit": "profit", "maximize_items": "lots"}
-"""Desire → what a page calls it."""
+"""Desire → its name on the page."""
 
 PRIORITY_COLOURS = {1: "#f1f5f9", 2: "#bfdbfe", 3: "#60a5fa"}
 
 
 @component
 def LotByLot(model: AuctionArena) -> None:
-    """Show a lot: bids round by round, the winner, the true value; the newest, or any before.
+    """Show the latest lot, or any before: bids round by round, the winner, the true value.
 
     Args:
         model: The model.
@@ -53,7 +53,7 @@ def LotByLot(model: AuctionArena) -> None:
 
 @component
 def Bidders(model: AuctionArena) -> None:
-    """Show how every bidder stands.
+    """Show the standing of every bidder.
 
     Args:
         model: The model.
@@ -111,7 +111,7 @@ def _draw_line(axes: Any, values: list[int], name: str, colour: str) -> None:
 
 
 def plot(draw: Callable[[AuctionArena, Any], None], post: Callable[[Any], None]) -> Any:
-    """Make a component that draws something of the auction.
+    """Return a component that draws a plot of the auction.
 
     Args:
         draw: Draws on axes.
@@ -140,10 +140,10 @@ def finish_bars(axes: Any) -> None:
 
 
 def finish_lines(title: str) -> Callable[[Any], None]:
-    """Make what finishes lines that go from lot to lot.
+    """Return a function that finishes a plot of lines from lot to lot.
 
     Args:
-        title: What the plot shows.
+        title: Title of the plot.
     """
     common = finish(title)
 
@@ -187,14 +187,14 @@ def colour_of(model: Any, agent_id: int) -> str:
 
 
 def lot_view(auction: Auction, number: int) -> dict[str, Any] | None:
-    """Return one lot: what was bid round by round and, if it has come up, what it is worth.
+    """Return one lot with its bids round by round and, once sold, its value.
 
     Args:
         auction: The auction.
-        number: Which lot, from 1; the one after those that were sold is being auctioned now.
+        number: Number of the lot, from 1; the one after those already sold is being auctioned now.
 
     Returns:
-        What the template shows; None if the lot has not come up.
+        Values for the template; None if the lot has not come up.
     """
     sale = auction.sales[number - 1] if 1 <= number <= len(auction.sales) else None
     if sale is None and (auction.stage != "bid" or number != len(auction.sales) + 1):
@@ -238,7 +238,7 @@ def _cells(auction: Auction, bids: tuple[BidRecord, ...]) -> list[Cell]:
 
 
 def bidder_views(model: Any) -> list[dict[str, Any]]:
-    """Return how every bidder stands, by seat."""
+    """Return the standing of every bidder, by seat."""
     accounts: Mapping[int, Account] = model.auction.accounts
     best = max(account.profit for account in accounts.values())
     return [
@@ -258,7 +258,7 @@ def bidder_views(model: Any) -> list[dict[str, Any]]:
 
 
 def thinks_with(model: Any, agent_id: int) -> str:
-    """Return what a bidder thinks with: the name of its rule twin, or of its language model."""
+    """Return the name of a bidder's rule twin or language model."""
     language_model = model.bidders[agent_id].opened
     if language_model.llm is None:
         return f"rule: {model.seats[list(model.bidders).index(agent_id)].twin}"
@@ -281,7 +281,7 @@ def plan_views(auction: Auction) -> dict[str, Any]:
 
 
 def belief_views(auction: Auction) -> dict[str, Any]:
-    """Return what every bidder believes, beside the auctioneer's books."""
+    """Return the beliefs of every bidder, beside the auctioneer's books."""
     names = [account.bidder.name for account in auction.accounts.values()]
     true = {account.bidder.name: account.profit for account in auction.accounts.values()}
     beliefs: list[dict[str, Any]] = []
@@ -342,7 +342,7 @@ OFFERED: dict[str, Any] = {
         "step": 5,
     },
 }
-"""Controls of what may differ by seat, and of the lots: some of the values that there are."""
+"""Controls of the settings by seat and of the lots, with a selection of their possible values."""
 
 page = LLMPage(
     AuctionArena,

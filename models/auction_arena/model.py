@@ -1,4 +1,4 @@
-"""An auction of lots whose worth nobody knows: bidders plan, bid, keep track of the others, and plan anew."""
+"""An auction of lots of unknown value: bidders plan, bid, keep track of the others, and plan again."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from models.auction_arena.agents import DIALOGUE, AuctionBidder, Dialogue
 from models.auction_arena.twins import twin
 
 TEMPERATURE, MAX_TOKENS = 0.0, 3000
-"""How language models are sampled: as in the paper; long enough to reason about everybody's profits and lots."""
+"""Sampling settings: as in the paper, with enough tokens to reason about everybody's profits and lots."""
 
 MAX_DOLLARS = 10**9
 """Largest budget, in dollars."""
@@ -73,7 +73,7 @@ class Seat(BaseModel):
     """When it plans."""
 
     overestimate_percent: Annotated[float, NO_FLAG, Field(gt=-100, le=1000)]
-    """By how much its estimates exceed the true values, in percent."""
+    """Excess of its estimates over the true values, in percent."""
 
     corrects_beliefs: bool
     """Whether wrong beliefs are sent back to it for correction."""
@@ -98,7 +98,7 @@ class Seat(BaseModel):
 class AuctionScenario(LLMScenario):
     """Parameters of a series of auctions.
 
-    What may differ by seat is one value, or several that the seats take in turn: a list, or a text with commas.
+    A setting by seat is one value, or several that the seats take in turn: a list, or a text with commas.
     """
 
     n_agents: Annotated[int, Field(ge=2), Slider(2, 10, label="Bidders")] = 3
@@ -108,20 +108,20 @@ class AuctionScenario(LLMScenario):
     """Names of the bidders, by seat; empty: Bidder 1, Bidder 2, …"""
 
     twins: str | list[str] = "rule,value,shade"
-    """What bidders bid by with `llm="rule"`, by seat: `rule`, `value`, `shade`, `naive`, `zero`, `pacing` or
-    `selective`; see `models.auction_arena.twins.TWINS`."""
+    """Rule twins of the bidders, by seat: `rule`, `value`, `shade`, `naive`, `zero`, `pacing` or `selective`; see
+    `models.auction_arena.twins.TWINS`."""
 
     budget: int | str | list[int] = 20_000
     """Dollars for one auction, by seat."""
 
     desire: str | list[str] = "maximize_profit"
-    """What bidders are after, by seat: `maximize_profit` or `maximize_items`."""
+    """Desires of the bidders, by seat: `maximize_profit` or `maximize_items`."""
 
     planning: str | list[str] = "adaptive"
     """When bidders plan, by seat: `adaptive` (before the auction and after every lot), `static` (before) or `none`."""
 
     overestimate_percent: float | str | list[float] = 10.0
-    """By how much estimates exceed the true values, in percent, by seat."""
+    """Excess of estimates over the true values, in percent, by seat."""
 
     corrects_beliefs: Annotated[bool, Label("Wrong beliefs are sent back")] = True
     """Whether bidders are told of wrong beliefs, and asked again."""
@@ -171,13 +171,13 @@ class AuctionScenario(LLMScenario):
         """Check seats and lots.
 
         Raises:
-            ConfigError: If a setting of a seat cannot be, there is no such list or file, or it holds fewer lots.
+            ConfigError: If a setting of a seat is invalid, there is no such list or file, or it holds fewer lots.
         """
         self.seats()
         self.listed_lots()
 
     def seats(self) -> list[Seat]:
-        """Return the seats, with what is set for each."""
+        """Return the seats with their settings."""
         n = self.n_agents
         columns: dict[str, list[Any]] = {
             "name": by_seat(self.names or [f"Bidder {number}" for number in range(1, n + 1)], n),
@@ -208,7 +208,7 @@ class AuctionScenario(LLMScenario):
         return lots[: self.n_lots]
 
     def auction_rules(self) -> AuctionRules:
-        """Return how an auction is run."""
+        """Return the rules of the auctions."""
         if self.rules == "original":
             return replace(ORIGINAL_RULES, raise_share=self.raise_share, discount=self.discount)
         return AuctionRules(self.raise_share, self.tie, self.max_retries, self.discount)
@@ -237,18 +237,18 @@ class AuctionArena(LLMModel):
     """Bidders buy lots with a limited purse; a step is one lot, from the first bid to the plans for the rest.
 
     Within a step everyone who is due decides together, stage after stage: plan (before the first lot), bid as many
-    rounds as it takes, state one's beliefs, plan anew. Whoever is refused may try again, a few times.
+    rounds as it takes, state their beliefs, and plan again. A bidder who is refused may try again, a few times.
 
     Attributes:
         auctions: All auctions so far; the last one is the present one.
-        seats: What is set for each seat of the first auction.
+        seats: Settings of each seat of the first auction.
         bidders: The agents by `unique_id`, in the order of seats of the first auction.
         lots: The lots, in the order of their list.
-        rules: How an auction is run.
-        max_dollars: Largest budget and all starting prices together; nobody can have more.
-        ratings: TrueSkill ratings by name, after the auctions that are over.
+        rules: Rules of the auctions.
+        max_dollars: Largest budget plus all starting prices; nobody can have more.
+        ratings: TrueSkill ratings by name, after the finished auctions.
         is_learning: Whether bidders look back at the last auction, before the next one opens.
-        last_story: How the last auction went, for those who look back at it.
+        last_story: Story of the last auction, for bidders who look back at it.
     """
 
     scenario_class = AuctionScenario
@@ -256,11 +256,11 @@ class AuctionArena(LLMModel):
     changeable = ("n_auctions", "rotate", "order", "learning")
 
     def __init__(self, scenario: AuctionScenario | None = None, **options: Unpack[LLMOptions]) -> None:
-        """Seat the bidders and open the first auction; `llm=` may name what bidders think with by their names, too."""
+        """Seat the bidders and open the first auction; a mapping `llm=` may also use the names of bidders."""
         options.setdefault("activation", lot_by_lot)
         super().__init__(scenario, **options)
         if self.scenario.fidelity == "original":
-            self.instructions = ""  # what the original's bidders read stands in each observation
+            self.instructions = ""  # each observation holds the original's system message
         self.seats = self.scenario.seats()
         self.rules = self.scenario.auction_rules()
         self.lots = self.scenario.listed_lots()
@@ -308,7 +308,7 @@ class AuctionArena(LLMModel):
         self.worlds = (auction,)
 
     def llm_of(self, agent: Any) -> str | LLM:
-        """Return what a bidder thinks with; `llm=` can name it by its name."""
+        """Return a bidder's language model, which `llm=` may also name by the bidder's name."""
         if isinstance(self.llm, Mapping) and agent.config.name in self.llm and self.design is None:
             return self.llm[agent.config.name]
         return super().llm_of(agent)
@@ -332,9 +332,9 @@ class AuctionArena(LLMModel):
         return [self.bidders[agent_id] for agent_id in agent_ids]
 
     def next_stage(self, acted: Stage) -> Stage:
-        """Return those who may try again, else those who are due in the next stage; nobody if the lot is done.
+        """Return the bidders who may try again, else those due in the next stage; empty if the lot is done.
 
-        With `fidelity="original"` one bidder after the other is asked again for a bid, by seat.
+        With `fidelity="original"`, bidders are asked again for a bid one after the other, by seat.
         """
         if self.scenario.fidelity == "original" and self.stage == "bid":
             bidders = [bidder for bidder in self.due_bidders if bidder.may_try_again][:1]
@@ -353,13 +353,13 @@ class AuctionArena(LLMModel):
 
     @property
     def _is_last_stage(self) -> bool:
-        """Whether the end of the step, which ends the stage as well, is all that is left of this lot."""
+        """Whether only the end of the step, which also ends the stage, is left of this lot."""
         is_last_lot = len(self.auction.sales) == len(self.lots)
         plans_anew = not is_last_lot and any(seat.planning == "adaptive" for seat in self.seats)
         return self.auction.stage == "replan" or (self.auction.stage == "belief" and not plans_anew)
 
     def end_step(self) -> None:
-        """Report how the lot went; after the last one, rate the bidders, and stop after the last auction."""
+        """End the lot; after the last lot rate the bidders, and after the last auction end the run."""
         for bidder in self.bidders.values():
             if isinstance(bidder.memory, Dialogue):
                 bidder.memory.forget_bids()
@@ -374,13 +374,13 @@ class AuctionArena(LLMModel):
     # -- measures
 
     def outcome(self, auction: Auction) -> dict[str, float]:
-        """Return what an auction is won by: lots if all are after lots, else profit in dollars.
+        """Return the result of an auction that decides who wins: lots if all bidders want lots, else profit in dollars.
 
         Args:
             auction: One of `auctions`.
 
         Returns:
-            By name of a bidder, in the order in which they were created.
+            Name of a bidder → result, in the order in which they were created.
         """
         by_lots = all(seat.desire == "maximize_items" for seat in self.seats)
         accounts = [auction.accounts[agent_id] for agent_id in self.bidders]
@@ -388,11 +388,11 @@ class AuctionArena(LLMModel):
 
     @property
     def finished_auctions(self) -> list[Auction]:
-        """The auctions that are over, in order."""
+        """The finished auctions, in order."""
         return [auction for auction in self.auctions if auction.is_over]
 
     def results(self) -> dict[str, Any]:
-        """Return scores over the auctions that are over, or of the first while it goes on.
+        """Return scores over the finished auctions, or of the first while it is under way.
 
         Returns:
             Means over auctions of `lots_sold`, `revenue` (dollars), `price_ratio` (price over starting price) and
@@ -454,7 +454,7 @@ class AuctionArena(LLMModel):
         return sum(sale.price or 0 for sale in self.auction.sales)
 
     def story(self) -> str:
-        """Describe how the present auction went, lot by lot; in a series, the ratings come first."""
+        """Summarise the present auction lot by lot; in a series, the ratings come first."""
         lines: list[str] = []
         if len(self.auctions) > 1:
             lines.append(f"Auction {len(self.auctions)} of {self.scenario.n_auctions}; ratings so far:")
@@ -464,7 +464,7 @@ class AuctionArena(LLMModel):
 
 
 def lot_by_lot(model: AuctionArena) -> list[Stage]:
-    """Return the first stage on the next lot; the auction itself calls for the others, one after the other."""
+    """Return the first stage of the next lot; `next_stage` returns the others."""
     if model.auction.is_over and not model.is_learning:
         model.is_learning = model.scenario.learning
         model.last_story = model.auction.story() if model.is_learning else ""

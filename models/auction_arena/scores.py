@@ -1,4 +1,4 @@
-"""Series of auctions between named models, and what is measured of them."""
+"""Series of auctions between named models, and their measures."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 RATES = ("failed_bid_rate", "self_error_rate", "other_error_rate")
-"""Rates of a bidder that a table of standings holds."""
+"""Rates of a bidder in the table of standings."""
 
 
 def tournament(contestants: Mapping[str, str | LLM], n_auctions: int = 10, **parameters: Any) -> AuctionArena:

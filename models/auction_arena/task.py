@@ -9,24 +9,24 @@ from mesa_llm.benchmark import Measure, PublishedError, Task
 from models.auction_arena.model import AuctionArena
 
 BIDDER = 1
-"""Number of the bidder who is measured."""
+"""Id of the measured bidder."""
 
 LOTS = 10
 """Lots of an auction."""
 
 
 def against_rules(*, llm: Any = "rule", **options: Any) -> AuctionArena:
-    """Seat a bidder who is measured, and two who bid by AucArena's rule.
+    """Seat the measured bidder, and two who bid by AucArena's rule.
 
     Args:
-        llm: What the first bidder thinks with; by rule it bids up to the value of a lot.
+        llm: Language model of the measured bidder; by rule it bids up to the value of a lot.
         **options: Fields of `AuctionScenario`, and options of all models.
     """
     return AuctionArena(llm={BIDDER: llm, "*": "rule"}, **{"twins": "value,rule,rule", **options})
 
 
 def scores(model: AuctionArena) -> Mapping[str, float]:
-    """Return what the measured bidder reached: TrueSkill, and means of its profit and its lots."""
+    """Return the measured bidder's TrueSkill, and the means of its profit and its lots."""
     results, name = model.results(), model.bidders[BIDDER].config.name
     profit = results[f"profit.{name}"] / 1000
     return {"skill": results[f"skill.{name}"], "profit, $1,000": profit, "lots": results[f"lots.{name}"]}

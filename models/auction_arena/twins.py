@@ -1,4 +1,4 @@
-"""The rule twins of a bidder: what it does when it thinks with no language model."""
+"""The rule twins of a bidder."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mesa_llm.world import RNG
 from mesa_llm.worlds.auction import Auction, AuctionFacts, LotView
 
 KNOWN_OVERESTIMATE = 1.1
-"""By how much estimates exceed true values by default; a bidder that knows it can correct for it."""
+"""Default factor by which estimates exceed true values; a bidder that knows it can correct for it."""
 
 ROUNDING = 1e-6
 """Dollars by which a bound may fall short of a bid through floating-point division."""
@@ -32,7 +32,7 @@ def next_bid(facts: AuctionFacts) -> float:
 
 @dataclass(frozen=True, slots=True)
 class RuleBidder:
-    """Raises by the minimum, a few times on every lot, whatever it is worth.
+    """Raises by the minimum, a few times on every lot, whatever its value.
 
     Source:
         The rule bidder of AucArena.
@@ -49,14 +49,14 @@ class RuleBidder:
 
 @dataclass(frozen=True, slots=True)
 class ValueBidder:
-    """Raises by the minimum up to what a lot is worth: the classical strategy of an ascending auction.
+    """Raises by the minimum up to the value of a lot: the classical strategy in an ascending auction.
 
     With `share=0.8` it shades its bids; with `overestimate=1` it believes its estimates and meets the winner's
     curse.
     """
 
     share: float = 1.0
-    """Part of the value it goes up to."""
+    """Share of the value up to which it bids."""
 
     overestimate: float = KNOWN_OVERESTIMATE
     """Factor by which its estimate exceeds the value."""
@@ -116,7 +116,7 @@ class SelectiveBidder:
 
 
 def chosen_lots(budget: int, lots: tuple[LotView, ...], *, dear_first: bool) -> tuple[str, ...]:
-    """Choose lots greedily by estimate until their starting prices use the budget up."""
+    """Choose lots greedily by estimate until their starting prices use up the budget."""
     lot_names: list[str] = []
     for lot in sorted(lots, key=lambda lot: lot.estimate, reverse=dear_first):
         if lot.start <= budget:
@@ -130,7 +130,7 @@ def play(auction: Auction, policies: Mapping[int, BiddingPolicy], rng: RNG) -> A
 
     Args:
         auction: The auction, at any stage.
-        policies: Who bids how, by `unique_id`.
+        policies: Policy of each bidder, by `unique_id`.
         rng: Source of random draws.
     """
     while not auction.is_over:
@@ -159,15 +159,15 @@ TWINS = {
     "pacing": "spreads its money over the lots to come",
     "selective": "raises like `rule`, but only on the lots it would choose for the money it has left",
 }
-"""Name of a rule twin → how it bids."""
+"""Name of a rule twin → its policy."""
 
 
 def twin(name: str, overestimate_percent: float = 10.0) -> BiddingPolicy:
-    """Make the policy that a rule twin bids by.
+    """Return the bidding policy of a rule twin.
 
     Args:
         name: One of `TWINS`.
-        overestimate_percent: By how much its estimates exceed the true values; `value` and `shade` allow for it.
+        overestimate_percent: Excess of its estimates over the true values; `value` and `shade` allow for it.
 
     Raises:
         ConfigError: If there is no such twin.
@@ -188,13 +188,13 @@ def twin(name: str, overestimate_percent: float = 10.0) -> BiddingPolicy:
 
 
 def plan(facts: AuctionFacts) -> dict[str, int]:
-    """Rate the lots to come: 3 for those it would choose for its money, 2 if affordable at the start, else 1."""
+    """Rate the lots to come: 3 for those it would choose within its budget, 2 if affordable at the start, else 1."""
     lots = chosen_lots(facts.budget, facts.remaining, dear_first=facts.desire == "maximize_profit")
     return {lot.name: 3 if lot.name in lots else 2 if lot.start <= facts.budget else 1 for lot in facts.remaining}
 
 
 def belief(facts: AuctionFacts) -> dict[str, Any]:
-    """Return what is true of those it keeps an eye on: the sales are known to everyone."""
+    """Return true beliefs about the watched bidders, as everyone knows the sales."""
     profits = {facts.name: facts.profit, **{rival.name: rival.profit for rival in facts.rivals}}
     wins: dict[str, dict[str, int]] = {name: {} for name in profits}
     for sale in facts.sales:

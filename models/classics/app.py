@@ -18,7 +18,7 @@ from models.classics.charts import twins_figure
 from models.classics.recordings import CLASSICS, Classic
 
 OPPONENTS = {"recorded language model": "", "random baseline": "random"}
-"""What stands beside the rule twin → what its agents think with; empty: as recorded."""
+"""Label of the counterpart of the rule twin → its language model; empty: as recorded."""
 
 
 @component
@@ -27,7 +27,7 @@ def Twins(classic: Classic, llm: str) -> None:
 
     Args:
         classic: The model.
-        llm: What the counterpart thinks with; empty: as recorded.
+        llm: Language model of the counterpart; empty: as recorded.
     """
     run, set_run = use_state(0)
     step, set_step = use_state(0)
@@ -58,7 +58,7 @@ def Twins(classic: Classic, llm: str) -> None:
 
 
 def _rows(twins: Any) -> list[Any]:
-    """Return what both have measured last, as rows of a table."""
+    """Return the latest measures of both, as rows of a table."""
     rule, llm = (twin.results() for twin in twins)
     return [
         Row((name.replace("_", " "), f"{value:.4g}", f"{llm[name]:.4g}"))
@@ -69,7 +69,7 @@ def _rows(twins: Any) -> list[Any]:
 
 @component
 def Page() -> None:
-    """Choose a classic, and what stands beside its rule twin."""
+    """Let a visitor choose a classic, and the counterpart of its rule twin."""
     name, choose = use_state(next(iter(CLASSICS)))
     beside, put = use_state(next(iter(OPPONENTS)))
     bring_style()

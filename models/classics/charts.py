@@ -28,7 +28,7 @@ RULE, LLM = GREY, ORANGE
 """Colours of the rule twin and of the language model."""
 
 BASELINES = {"rule": "rule twin", "random": "random baseline"}
-"""What agents think with that is no language model → its name."""
+"""Choice of `llm` without a language model → its name."""
 
 HEALTH = {"susceptible": BLUE, "infected": RED, "resistant": GREEN}
 """Health of a person → its colour."""
@@ -95,7 +95,7 @@ PAINTERS: dict[type[LLMModel], Callable[[Any, Any], None]] = {
     OpinionModel: _paths,
     DilemmaModel: _scores,
 }
-"""Class of a model → what draws its world."""
+"""Class of a model → function that draws its world."""
 
 LEGENDS: dict[type[LLMModel], str] = {
     SugarModel: "red: traders; greener: more sugar and spice",
@@ -103,11 +103,11 @@ LEGENDS: dict[type[LLMModel], str] = {
     EpidemicModel: "red: ill; blue: not yet;\ngreen: resistant; dark rim: out",
     DilemmaModel: "orange: the guest",
 }
-"""Class of a model → how its drawing is read, where it needs to be said."""
+"""Class of a model → legend of its drawing, if it needs one."""
 
 
 def _dots(axes: Any, grid: Any, agents: list[Any], colours: list[str]) -> None:
-    """Draw agents as dots in the cells of a grid, beside each other where there are several in one."""
+    """Draw agents as dots in the cells of a grid, side by side if a cell holds several."""
     turns = np.array([agent.unique_id * 2.4 for agent in agents])
     cells = np.array([agent.cell.coordinate for agent in agents], dtype=float).reshape(-1, 2)
     aside = np.array([0.22 if len(agent.cell.agents) > 1 else 0.0 for agent in agents])
@@ -132,7 +132,7 @@ def _shade(axes: Any, grid: Any, value: Callable[[Any], float], colours: str, mo
 
 
 def paint(axes: Any, model: LLMModel, title: str) -> None:
-    """Draw the world of a classic model as it is now.
+    """Draw the present state of a classic model.
 
     Args:
         axes: Matplotlib axes.
@@ -146,7 +146,7 @@ def paint(axes: Any, model: LLMModel, title: str) -> None:
 
 
 def world_figure(model: LLMModel) -> Figure:
-    """Draw the world of a classic model as it is now.
+    """Draw the present state of a classic model.
 
     Args:
         model: The model.
@@ -157,7 +157,7 @@ def world_figure(model: LLMModel) -> Figure:
 
 
 def twins_figure(name: str, rule: LLMModel, llm: LLMModel) -> Figure:
-    """Draw the worlds of a rule twin and of a language model beside each other, and their measure in one plot below.
+    """Draw the worlds of a rule twin and of a language model side by side, and their measure in one plot below.
 
     Args:
         name: Name of the classic.
@@ -184,7 +184,7 @@ def twins_figure(name: str, rule: LLMModel, llm: LLMModel) -> Figure:
 
 
 def classic_page(kind: type[LLMModel], title: str) -> Any:
-    """Make the page of a classic: its world, its measures, and the recorded run beside the rule twin.
+    """Return the page of a classic: its world, its measures, and the recorded run beside the rule twin.
 
     Args:
         kind: Class of the model.

@@ -28,7 +28,7 @@ SEED = 1
 
 @dataclass(frozen=True)
 class Classic:
-    """A classic model, and what of it is recorded."""
+    """A classic model and its recording."""
 
     name: str
     """Name of its package, by which `mesa-llm run` knows it."""
@@ -37,7 +37,7 @@ class Classic:
     """Name of its class."""
 
     measure: str
-    """Measure in which its twins are compared."""
+    """Measure by which the rule twin is compared with the language model."""
 
     label: str
     """Description of that measure, for a plot."""
@@ -60,22 +60,22 @@ class Classic:
 
     @property
     def recording(self) -> Recording:
-        """What its recorded run was.
+        """Its recorded run.
 
         Raises:
-            ConfigError: If it is not there, or damaged.
+            ConfigError: If it is missing or damaged.
         """
         return Recording.read(self.file)
 
     def llm_twin(self) -> LLMModel:
-        """Make the model of the recorded run, before its first step; nobody is asked when it steps."""
+        """Rebuild the model of the recorded run, before its first step; it is replayed without requests."""
         return self.recording.rebuilt(log=self.file, replay=True)
 
     def twin(self, llm: str = "rule") -> LLMModel:
         """Make a model of the same world and seed, before its first step.
 
         Args:
-            llm: What its agents think with.
+            llm: Language model of its agents.
         """
         return self.recording.rebuilt({"llm": llm})
 
@@ -83,7 +83,7 @@ class Classic:
         """Record the run anew.
 
         Args:
-            llm: What its agents think with.
+            llm: Language model of its agents.
         """
         self.file.unlink(missing_ok=True)
         model = self.model(**self.setting, llm=llm, rng=SEED, log=self.file)
@@ -155,7 +155,7 @@ CLASSICS = {
         ),
     )
 }
-"""Name → classic model, in the order in which they are best met."""
+"""Name → classic model, from the best introduction onwards."""
 
 
 def run_twins(name: str) -> tuple[LLMModel, LLMModel]:

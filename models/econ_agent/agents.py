@@ -58,7 +58,7 @@ REFLECTION = "reflection"
 """Label of the question that asks a household to look back on the last months."""
 
 NO_ANSWER = "(no answer that could be read)"
-"""Stands in a dialogue for the answer of a household whose decision failed."""
+"""Text in a dialogue in place of the answer of a household whose decision failed."""
 
 DIALOGUE = "dialogue"
 """Name of the memory of the paper's households among the parameters of the model."""
@@ -83,7 +83,7 @@ class Household(LLMAgent):
             model: The model.
             policy: Policy of its rule twin.
             index: Its index in the arrays of the economy.
-            reflect_every: Number of months that it notes to reflect on; 0: it never reflects.
+            reflect_every: Number of months between two reflections; 0: it never reflects.
             **components: `config`, `memory`, `llm`, `tools`.
         """
         super().__init__(model, **components)
@@ -110,14 +110,14 @@ class Household(LLMAgent):
         return self.model.world.facts(self.unique_id)
 
     def rule(self, seen: Observation) -> ToolCall:
-        """Plan by the policy, which draws whether the household works: it then works surely, or not at all."""
+        """Plan by the policy, which draws whether the household works: its propensity is then 1 or 0."""
         plans = self.policy.decide(Standing.of(self.facts), self.random)
         level = int(plans.levels[0])
         share = level_share(level) if self.model.scenario.rules == "original" else level / TOP_LEVEL
         return ToolCall("plan_month", {"work": float(plans.works[0]), "consumption": share})
 
     def act(self, decision: Decision | Failure, seen: Observation | None = None) -> list[Outcome]:
-        """Do what was planned, and note it if the household reflects."""
+        """Carry out the plan, and note it if the household reflects."""
         outcomes = super().act(decision, seen)
         if seen is None or seen.label == REFLECTION:
             return outcomes
@@ -290,7 +290,7 @@ class Standing:
 
     @classmethod
     def of(cls, facts: HouseholdFacts) -> Standing:
-        """Return what one household knows, as arrays of one."""
+        """Return the standing of one household, as arrays of one."""
         return cls(
             salary=np.array([facts.salary]),
             coin=np.array([facts.coin]),
@@ -303,7 +303,7 @@ class Standing:
 
     @classmethod
     def of_all(cls, economy: MonthlyEconomy) -> Standing:
-        """Return what all households of an economy know, in the order of its arrays."""
+        """Return the standing of all households of an economy, in the order of its arrays."""
         homes = economy.households
         return cls(
             salary=economy.parameters.hours * homes.skill,
@@ -342,14 +342,14 @@ class Policy(Protocol):
         """Return who works and how much each spends.
 
         Args:
-            standing: What the households know.
+            standing: State of the households.
             rng: Source of random draws.
         """
         ...
 
 
 def work_propensity(standing: Standing) -> FloatArray:
-    """Compute the chance to work: pay over savings with interest, to the power 0.1; above 1 means surely."""
+    """Compute the chance to work: pay over savings with interest, to the power 0.1; above 1 means certain."""
     wealth = standing.coin * (1 + standing.interest_rate) + EPSILON
     return (standing.salary / wealth) ** WORK_EXPONENT
 
@@ -361,7 +361,7 @@ def lengnick_share(standing: Standing, works: BoolArray) -> FloatArray:
 
 
 def buffer_stock_share(standing: Standing, works: BoolArray) -> FloatArray:
-    """Compute the share spent under the CATS rule: what lies above a buffer of a month's income.
+    """Compute the share spent under the CATS rule: the excess over a buffer of a month's income.
 
     Before a first month at work the terms are of the order of 1e8 and the share ends at either bound.
     """
@@ -414,7 +414,7 @@ class AtRandom:
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
-    """Plans the same every month."""
+    """Makes the same plan every month."""
 
     work: float = 1.0
     """Chance to work in a month."""
@@ -431,7 +431,7 @@ class Fixed:
 
 @dataclass(frozen=True, slots=True)
 class HandToMouth:
-    """Always works, and spends what it earns after tax, with last month's tax credit."""
+    """Always works, and spends its income after tax, with last month's tax credit."""
 
     def decide(self, standing: Standing, rng: RNG) -> Plans:
         """Return who works and how much each spends."""

@@ -20,7 +20,7 @@ OKUN, HOMES = (Path(__file__).parent / "templates" / name for name in ("okun.htm
 
 
 def showing(draw: Callable[[Any, EconAgentModel], None]) -> Any:
-    """Return a component that draws something of the economy on Matplotlib axes."""
+    """Return a component that draws a plot of the economy on Matplotlib axes."""
 
     def figure_of(model: EconAgentModel) -> Figure:
         figure = Figure(figsize=(7, 3.9))
@@ -59,7 +59,7 @@ def Homes(model: EconAgentModel) -> None:
 
 
 def collected(model: EconAgentModel) -> pd.DataFrame:
-    """Return what the model has collected, a row a month."""
+    """Return the collected measures of the model, a row a month."""
     return model.datacollector.get_model_vars_dataframe()
 
 

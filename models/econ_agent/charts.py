@@ -34,7 +34,7 @@ def draw_prices(axes: Any, measures: pd.DataFrame) -> None:
 
     Args:
         axes: Matplotlib axes.
-        measures: What the model has collected, a row a month.
+        measures: The collected measures of the model, a row a month.
     """
     x, unit = _time(measures)
     style = {"lw": 2.2, "ms": 4, "marker": marker(list(measures.index))}
@@ -49,7 +49,7 @@ def draw_unemployment(axes: Any, measures: pd.DataFrame, years: pd.DataFrame) ->
 
     Args:
         axes: Matplotlib axes.
-        measures: What the model has collected, a row a month.
+        measures: The collected measures of the model, a row a month.
         years: The yearly table.
     """
     x, unit = _time(measures)
@@ -66,19 +66,19 @@ def draw_unemployment(axes: Any, measures: pd.DataFrame, years: pd.DataFrame) ->
 
 
 def draw_output(axes: Any, measures: pd.DataFrame) -> None:
-    """Draw what is made in a month, at the price of the day and at the first price.
+    """Draw the output of each month, at the price of the month and at the first price.
 
     Args:
         axes: Matplotlib axes.
-        measures: What the model has collected, a row a month.
+        measures: The collected measures of the model, a row a month.
     """
-    made = measures.iloc[1:]
-    if made.empty:
+    months = measures.iloc[1:]
+    if months.empty:
         axes.text(0.5, 0.5, "nothing is made before the first month", color=GREY, ha="center", transform=axes.transAxes)
-    x, unit = _time(made)
-    style = {"lw": 2.2, "ms": 4, "marker": marker(list(made.index))}
-    axes.plot(x, made["nominal_gdp"], color=BLUE, label="nominal, $ a month", **style)
-    axes.plot(x, made["real_gdp"], color=GREEN, label="real, at the first price", **style)
+    x, unit = _time(months)
+    style = {"lw": 2.2, "ms": 4, "marker": marker(list(months.index))}
+    axes.plot(x, months["nominal_gdp"], color=BLUE, label="nominal, $ a month", **style)
+    axes.plot(x, months["real_gdp"], color=GREEN, label="real, at the first price", **style)
     axes.yaxis.set_major_formatter(DOLLARS)
     axes.set_ylim(bottom=0)
     _time_frame(axes, "Output (GDP)", unit)
@@ -177,7 +177,7 @@ def _time_frame(axes: Any, title: str, unit: int) -> None:
 
 
 def _frame(axes: Any, title: str, xlabel: str) -> None:
-    if np.isneginf(axes.dataLim.width):  # nothing yet: ticks would count what is not there
+    if np.isneginf(axes.dataLim.width):  # there is nothing yet, and ticks would mean nothing
         axes.set(xlim=(0, 1), xticks=[], yticks=[])
     is_named = bool(axes.get_legend_handles_labels()[0])
     frame(axes, title, legend=is_named, fontsize=9)

@@ -41,7 +41,7 @@ from models.econ_agent.agents import DIALOGUE, DIALOGUE_TOKENS, POLICIES, Dialog
 from models.econ_agent.scores import inequality, nominal_okun, okun, phillips, scores_of
 
 SETTINGS = Settings(temperature=0.0, max_tokens=2000)
-"""Sampling as in the paper: the likeliest tokens; with room for models that reason before they plan."""
+"""Sampling settings as in the paper, the likeliest tokens, but with room for models that reason before they plan."""
 
 MEASURES = (
     "price",
@@ -108,8 +108,8 @@ class EconAgentScenario(LLMScenario):
     `window:4`, or `dialogue` with `fidelity="original"`."""
 
     fidelity: Annotated[Literal["corrected", "original"], Label("What households see and remember")] = "corrected"
-    """What households see and remember: what we hold best, or what the paper shows (`original`). The economy itself is
-    chosen by `rules`."""
+    """What households see and remember: our choice (`corrected`), or that of the paper (`original`). `rules` chooses
+    the economy itself."""
 
 
 class EconAgentModel(LLMModel):
@@ -160,7 +160,7 @@ class EconAgentModel(LLMModel):
             )
 
     def scenario_changed(self) -> None:
-        """Hand taxes, limits of change and the target on to the economy."""
+        """Pass taxes, limits of change and the target on to the economy."""
         self.world.set_parameters(_parameters_of(self.scenario))
 
     # -- the loop

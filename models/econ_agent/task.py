@@ -8,7 +8,7 @@ from mesa_llm.benchmark import Measure, Reference, Task
 from models.econ_agent.model import EconAgentModel
 
 SCORES = ("phillips_r", "okun_r", "okun_nominal_r", "unemployment_mean", "inflation_mean", "gini")
-"""What of a run's results is scored."""
+"""Results of a run that are scored."""
 
 
 def scores(model: EconAgentModel) -> Mapping[str, float]:

@@ -94,10 +94,10 @@ class Player(LLMAgent):
 
 
 def produce(facts: EconomyFacts, rng: Random, payout: float) -> list[ToolCall]:
-    """Choose a firm's actions: price and hire by what is unsold; invest while goods sell out, else pay profits out.
+    """Choose a firm's actions: price and hire by unsold goods; invest while goods sell out, else pay out profits.
 
     Args:
-        facts: What it sees.
+        facts: Its observation.
         rng: Source of random draws.
         payout: Share of a step's profit that is paid out, 0 to 1.
 
@@ -114,7 +114,7 @@ def unit_cost(facts: EconomyFacts) -> float:
 
 
 def _pricing(facts: EconomyFacts, rng: Random) -> list[ToolCall]:
-    """Ask a markup at first; then more when sold out, less when goods pile up, and never less than the cost."""
+    """Price with a markup at first; then higher when sold out, lower when goods pile up, but never below cost."""
     own, cost = facts.own, unit_cost(facts)
     if own.price <= 0:
         price = (cost or 10.0) * rng.uniform(*MARKUP)
@@ -134,7 +134,7 @@ def is_sold_out(own: Participant) -> bool:
 
 
 def _staffing(facts: EconomyFacts, rng: Random) -> list[ToolCall]:
-    """Hire a few to begin with, a tenth more when sold out, and let a tenth go when goods pile up."""
+    """Hire a few to begin with, a tenth more when sold out, and lay off a tenth when goods pile up."""
     own, wage = facts.own, facts.wage
     if not wage:  # the original rules: hiring is free, and firms see the employment rate only
         is_needed = facts.metrics["employment_rate"] < 0.95
@@ -150,7 +150,7 @@ def _staffing(facts: EconomyFacts, rng: Random) -> list[ToolCall]:
 
 
 def _investing(facts: EconomyFacts) -> list[ToolCall]:
-    """Invest a tenth of what the reserve for wages leaves over, while goods sell out."""
+    """Invest a tenth of the money beyond the reserve for wages, while goods sell out."""
     own = facts.own
     spare = own.balance - RESERVE_STEPS * facts.wage * own.workforce
     if not facts.wage or spare < 100 or not is_sold_out(own):
@@ -167,7 +167,7 @@ def _paying_out(facts: EconomyFacts, payout: float) -> list[ToolCall]:
 
 
 def govern(facts: EconomyFacts) -> list[ToolCall]:
-    """Choose a government's actions: a tax of a tenth at first, less while many are without work, and transfers."""
+    """Choose a government's actions: a tax of a tenth at first, less while unemployment is high, and transfers."""
     own, employment = facts.own, facts.metrics["employment_rate"]
     actions: list[ToolCall] = []
     rate = facts.tax_rate
@@ -200,7 +200,7 @@ def with_offers(player: Mind, seen: Observation) -> Observation:
 
     Args:
         player: The participant.
-        seen: What it sees of the economy.
+        seen: Its observation of the economy.
     """
     if not player.opened.capabilities.needs_options:
         return seen
@@ -208,7 +208,7 @@ def with_offers(player: Mind, seen: Observation) -> Observation:
 
 
 def offers(facts: EconomyFacts) -> dict[str, tuple[Any, ...]]:
-    """Return round figures to choose from, and a payee where no others are shown, by name of the argument."""
+    """Return round figures to choose from, and a payee if no others are shown, by name of the argument."""
     own = facts.own
     base = own.price or facts.metrics["avg_price"] or facts.wage or 10.0
     payable = tuple(round(own.balance * share, 2) for share in SHARES if own.balance * share >= 0.01)

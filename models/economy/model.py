@@ -91,7 +91,7 @@ class EconomyModel(LLMModel):
         self.datacollector.collect(self)
 
     def scenario_changed(self) -> None:
-        """Hand wage, productivity and spending on to the economy."""
+        """Pass wage, productivity and spending on to the economy."""
         self.world.set_parameters(_parameters_of(self.scenario))
 
     # -- measures
@@ -148,7 +148,7 @@ class EconomyModel(LLMModel):
         return rate if isinstance(rate, float) else 0.0
 
     def story(self) -> str:
-        """Describe the policies, how the measures moved, each firm, and where the money is."""
+        """Summarise the policies, the changes of the measures, each firm, and the distribution of money."""
         state, names = self.world.state, self.world.names
         table = self.datacollector.get_model_vars_dataframe()
         first, last = table.iloc[0], table.iloc[-1]
@@ -169,7 +169,7 @@ class EconomyModel(LLMModel):
 
 
 def _firm_line(player: Player) -> str:
-    """Describe how a firm stands."""
+    """Summarise the state of a firm."""
     own = player.account
     return (
         f"{player.config.name} employs {own.workforce}, asks ${own.price:.2f}, took ${own.sales:,.0f} in the last step "

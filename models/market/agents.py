@@ -86,12 +86,12 @@ class Trader(LLMAgent):
 
 
 def best_bet(facts: MarketFacts, beliefs: Mapping[str, float], rng: Random, reach: float = 0.5) -> ToolCall | None:
-    """Choose a bet on a market whose price is off by more than `MARGIN`, drawn in proportion to how far it is off.
+    """Choose a bet on a market whose price is off by more than `MARGIN`, drawn in proportion to the difference.
 
-    Shares of the other answer are sold first. Where no price is off, the bet is now and then a remark.
+    Shares of the other answer are sold first. If no price is off, the action is now and then a remark.
 
     Args:
-        facts: What the trader sees.
+        facts: The trader's observation.
         beliefs: Market → probability of yes.
         rng: Source of random draws.
         reach: Share of the way to the belief by which one bet may move a price.
@@ -119,13 +119,14 @@ def best_bet(facts: MarketFacts, beliefs: Mapping[str, float], rng: Random, reac
 def stake(view: MarketView, side: Outcome, belief: float, facts: MarketFacts, reach: float = 0.5) -> float:
     """Compute the size of a bet in dollars, to the cent: a share of the Kelly stake, less the value of shares owned.
 
-    It moves the price at most by `reach` of the way to the belief. Without cash or quotes in sight it is a fixed sum.
+    It moves the price by at most `reach` of the way to the belief. If neither cash nor quotes are shown, it is a fixed
+    sum.
 
     Args:
         view: The market.
         side: The answer to bet on.
         belief: Probability that it is right.
-        facts: What the trader sees.
+        facts: The trader's observation.
         reach: Share of the way to the belief by which it may move the price.
 
     Source:
@@ -152,11 +153,11 @@ def _remark(view: MarketView, beliefs: Mapping[str, float], rng: Random) -> Tool
 
 
 def with_choices(trader: Mind, seen: Observation, world: PredictionMarkets) -> Observation:
-    """Offer the actions that are possible now, and a menu of sums to models that cannot count.
+    """Restrict an observation to the actions that are possible now, with a menu of sums for models that cannot count.
 
     Args:
         trader: The trader.
-        seen: What it sees of the markets.
+        seen: Its observation of the markets.
         world: The markets.
     """
     facts: MarketFacts = seen.facts
@@ -172,7 +173,7 @@ def with_menu(seen: Observation, ledger: Ledger, rng: Random) -> Observation:
     The answer is drawn: half of the time from those that the trader owns shares of, if any, else from all open ones.
 
     Args:
-        seen: What a trader sees of the markets.
+        seen: A trader's observation of the markets.
         ledger: The ledger, which knows the limits of a trade.
         rng: Source of the random draw.
     """
@@ -210,7 +211,7 @@ def _sides(view: MarketView) -> list[tuple[str, Outcome, float]]:
 
 
 def possible_actions(facts: MarketFacts) -> tuple[str, ...]:
-    """Return the names of the tools of use now: a purchase needs cash, a sale shares, and each an open market."""
+    """Return the names of the tools that can be used now: buying needs cash, selling shares, both an open market."""
     views = [view for view in facts.markets if view.is_open]
     names = ["browse_markets", "do_nothing"]
     if views:

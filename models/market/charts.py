@@ -1,4 +1,4 @@
-"""Figures of a prediction market: prices, dollars, gains, and how good the prices are."""
+"""Figures of a prediction market: prices, dollars, gains, and the accuracy of prices."""
 
 from __future__ import annotations
 

@@ -166,7 +166,7 @@ class MarketModel(LLMModel):
         self.datacollector.collect(self)
 
     def _draw_hints(self) -> dict[str, float]:
-        """Draw what one trader finds out about each market."""
+        """Draw one trader's hint about each market."""
         noise = self.scenario.noise
         return {
             market_id: draw_hint(fate.chance, noise, self.random)
@@ -287,7 +287,7 @@ class MarketModel(LLMModel):
         return pd.DataFrame({key: pd.Series(market.prices_yes) for key, market in self.world.ledger.markets.items()})
 
     def story(self) -> str:
-        """Describe the last trades and remarks, how prices moved, who gained, and how good the prices are."""
+        """Summarise the last trades and remarks, the moves of prices, the gains, and the accuracy of prices."""
         lines = [*_trade_lines(self), *_price_lines(self)]
         ranked = sorted(self.agents, key=lambda trader: -trader.wealth)
         best, worst = ranked[0], ranked[-1]
@@ -323,7 +323,7 @@ def _trade_lines(model: MarketModel) -> list[str]:
 
 
 def _price_lines(model: MarketModel) -> list[str]:
-    """Describe how the price of each question moved, and its answer."""
+    """Describe the change of each question's price, and its answer."""
     lines: list[str] = []
     for market, fate in zip(model.world.ledger.markets.values(), model.fates, strict=True):
         path = market.prices_yes
@@ -338,10 +338,10 @@ def _price_lines(model: MarketModel) -> list[str]:
 
 
 def bets_of(scenario: MarketScenario) -> list[Bet]:
-    """Return the questions to bet on, with their first prices.
+    """Return the questions to bet on, with their initial prices.
 
     Raises:
-        ConfigError: If a file of them cannot be read, or holds something else.
+        ConfigError: If their file cannot be read, or is of another form.
     """
     chosen = scenario.questions
     if not isinstance(chosen, str):
@@ -384,7 +384,7 @@ def draw_fates(texts: Sequence[str], chances: Sequence[float] | None, horizon: i
 
 
 def draw_hint(probability: float, noise: float, rng: random.Random) -> float:
-    """Draw what one trader finds out: the chance, with a normal error of its log-odds.
+    """Draw one trader's hint: the chance, with a normal error of its log-odds.
 
     Args:
         probability: Probability of yes, 0 to 1.

@@ -1,4 +1,4 @@
-"""What a network of users of X becomes when a part is taken out or exchanged: recommender, embedder, hours of activity.
+"""Ablations of a network of users of X: recommender, embedder and hours of activity removed or replaced.
 
 The parts are those of OASIS (Yang et al. 2024, arXiv 2411.11581).
 """
@@ -26,11 +26,11 @@ COUNTS = (
     (5, 3, 2, 1, 0, 0, 0, 0, 0, 0, 1, 1, 2, 2, 2, 2, 3, 3, 3, 4, 5, 6, 8, 7),
     (1,) * 24,
 )
-"""Posts in each hour of the day of four kinds of people, in our own numbers: who rises early, whose evenings are long,
-who is up at night, and who posts at any time."""
+"""Posts in each hour of the day of four kinds of people, in our own numbers: early risers, people with long evenings,
+night owls, and people who post at any time."""
 
 EVEN_SHARE = 0.307
-"""Mean probability of being active that these counts come to by the formula of OASIS's code."""
+"""Mean probability of being active that these counts give by the formula of OASIS's code."""
 
 
 class AblationScenario(SocialScenario):
@@ -40,22 +40,22 @@ class AblationScenario(SocialScenario):
     """Number of users."""
 
     population: Annotated[PopulationName, Hidden()] = "oasis_x"
-    """Users who are in no file: drawn from OASIS's distributions, with topics."""
+    """Source of the users: OASIS's distributions, with topics."""
 
     preset: Annotated[PresetName, Hidden()] = "x"
     """Actions of users."""
 
     feed: FeedName | None = "x_personal"
-    """What users are shown."""
+    """Name of the feed."""
 
     activity_form: Annotated[ActivityForm | None, Hidden()] = "code"
-    """How the counts become probabilities of being active."""
+    """Formula from counts to probabilities of being active."""
 
     activity_table: Annotated[str | tuple[tuple[float, ...], ...] | None, Hidden()] = COUNTS
-    """Counts of activity, 24 a row; each user is dealt one."""
+    """Activity counts, 24 a row; each user is dealt one."""
 
     active_share: Annotated[float, Field(ge=0, le=1), Hidden()] = EVEN_SHARE
-    """Probability of being active at any hour, where hours play no part (`activity_form="reddit"`)."""
+    """Probability of being active at any hour, if hours play no part (`activity_form="reddit"`)."""
 
     step_minutes: Annotated[float, Field(gt=0), Hidden()] = 60.0
     """Simulated minutes in a step."""
@@ -65,10 +65,10 @@ class AblationScenario(SocialScenario):
 
 
 class AblationModel(SocialModel):
-    """Users of X, some topics each, for a day: what do they see, and what becomes of it?
+    """Users of X with some topics each, for a day: what do they see, and how do they react?
 
     Attributes:
-        fit: Share of the posts shown in the last step, of users not followed, that come from somebody who shares a
+        fit: Share of the posts by users not followed in the feeds of the last step whose author shares a
             topic with the viewer; None if there were none.
     """
 
@@ -76,7 +76,7 @@ class AblationModel(SocialModel):
     scenario: AblationScenario
 
     def __init__(self, scenario: AblationScenario | None = None, **options: Unpack[LLMOptions]) -> None:
-        """Let users sign up, follow one another by topic, and publish a first post."""
+        """Sign the users up, connect them by topic, and publish their first posts."""
         super().__init__(scenario, **options)
         self.fit: float | None = None
         names = ("posts", "likes", "reposts", "active")
@@ -85,7 +85,7 @@ class AblationModel(SocialModel):
         self.datacollector.collect(self)
 
     def end_step(self) -> None:
-        """Measure how well posts of users who are not followed fit whoever was shown them."""
+        """Measure the fit between viewers and the posts of users they do not follow."""
         super().end_step()
         world, fits = self.world, list[bool]()
         for user_id, post_ids in world.recommended.items():
@@ -95,10 +95,10 @@ class AblationModel(SocialModel):
         self.fit = fmean(fits) if fits else None
 
     def results(self) -> dict[str, Any]:
-        """Return what was measured last; of the fit its mean, and of the busiest step how far it stands out."""
-        found = self.datacollector.model_vars
-        fits = [fit for fit in found["fit"] if fit is not None]
-        active = [*found["active"][1:]]
+        """Return the last measures, the mean of the fit, and the ratio of the busiest step to the mean."""
+        measures = self.datacollector.model_vars
+        fits = [fit for fit in measures["fit"] if fit is not None]
+        active = [*measures["active"][1:]]
         peak = max(active) / fmean(active) if any(active) else None
         return super().results() | {"fit": fmean(fits) if fits else None, "busiest_over_mean": peak}
 
@@ -117,4 +117,4 @@ ARMS: Mapping[str, Mapping[str, Any]] = {
     "no hours": {"activity_form": "reddit", "activity_table": None},
     "always active": {"activity_form": None, "activity_table": None},
 }
-"""What is taken out, or exchanged → the parameters that do it."""
+"""Removed or replaced part → parameters of the arm."""

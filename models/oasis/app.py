@@ -18,7 +18,7 @@ from models.oasis.model import N_USERS, OasisModel
 from models.oasis.spreading import baseline_curves
 
 N_AGENTS = {"type": "SliderInt", "label": "Users", "value": N_USERS, "min": 2, "max": 200, "step": 1}
-"""Control of the number of users, who are invented on this page."""
+"""Slider for the number of users; this page invents them."""
 
 page = LLMPage(
     OasisModel,

@@ -1,4 +1,4 @@
-"""Figures of a post that spreads, and of the studies."""
+"""Figures of a spreading post, and of the studies."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from models.oasis.spreading import SpreadingModel
 from models.oasis.study import Band, Findings, bands_of, course, line_of
 
 LABELS = {"scale": "users (scale)", "max_breadth": "users at one distance (max breadth)", "depth": "distance (depth)"}
-"""Measure → what the legend calls it."""
+"""Measure → name in the legend."""
 
 
 def cascade_figure(model: OasisModel) -> Figure:
     """Draw scale, max breadth and depth of the influencer's post, step by step."""
     figure, axes = sheet("Spread of the post")
     spread = model.cascade
-    steps = spread.steps[: int(model.time) + 1]  # in the one that begins, nothing has happened yet
+    steps = spread.steps[: int(model.time) + 1]  # the step in progress has no events yet
     curves = dict(zip(LABELS, (spread.size, spread.breadth, spread.depth), strict=True))
     for (name, label), colour in zip(LABELS.items(), COLOURS, strict=False):
         values = curves[name][: len(steps)]
@@ -33,7 +33,7 @@ def cascade_figure(model: OasisModel) -> Figure:
 
 
 def activity_figure(model: OasisModel) -> Figure:
-    """Draw the share of users who did something, step by step."""
+    """Draw the share of active users, step by step."""
     figure, axes = sheet("Users active in each step, %")
     shares = [100 * share for share in model.datacollector.model_vars["activity"][1:]]
     axes.plot(range(1, len(shares) + 1), shares, color=COLOURS[0], lw=2.2, marker=marker(shares))
@@ -43,13 +43,13 @@ def activity_figure(model: OasisModel) -> Figure:
 
 
 def _none_yet(axes: Any, values: list[float]) -> None:
-    """Draw a note that nothing has happened, where nothing has."""
+    """Write into an empty plot that nothing has happened yet."""
     if not values:
         axes.text(0.5, 0.5, "no step yet", ha="center", transform=axes.transAxes, color=GREY)
 
 
 GROUP_COLOURS = {"up": COLOURS[2], "control": GREY, "down": COLOURS[4], "real": "#0f172a"}
-"""Name of a line → its colour; others take theirs in turn."""
+"""Name of a line → colour; other lines take the next of the palette."""
 
 TITLES = {
     "spreading": ("A post that spreads, minute by minute", ""),
@@ -64,7 +64,7 @@ TITLES = {
 
 
 def study_figure(findings: Findings) -> Figure:
-    """Draw what a study found, arm beside arm, means over seeds with 95 % intervals."""
+    """Draw the results of a study by arm, as means over seeds with 95 % intervals."""
     title, prefix = TITLES[findings.study]
     is_spreading = findings.study == "spreading"
     figure = Figure(figsize=(3.9 * max(len(findings.bands), 2), 4.6 if is_spreading else 3.9), layout="constrained")
@@ -82,11 +82,11 @@ def study_figure(findings: Findings) -> Figure:
 
 
 def course_figure(study: str, measures: Sequence[str]) -> Callable[[Any], Figure]:
-    """Return a function that draws one run of a study's model, as `study_figure` draws many.
+    """Return a function that draws one run of a study's model in the style of `study_figure`.
 
     Args:
         study: Name of the study.
-        measures: What it follows over the steps.
+        measures: Measures to draw over the steps.
     """
 
     def draw(model: Any) -> Figure:
@@ -106,8 +106,8 @@ def draw_band(axes: Any, band: Band, label: str, colour: str) -> None:
     Args:
         axes: Matplotlib axes.
         band: The measure.
-        label: What the legend calls it.
-        colour: Colour of both.
+        label: Name in the legend.
+        colour: Colour of the mean and its interval.
     """
     steps = range(len(band.mean))
     axes.fill_between(steps, band.low, band.high, color=colour, alpha=0.2, lw=0)

@@ -1,4 +1,4 @@
-"""Do people follow the votes they see? Comments or posts get a first vote by lot, and users go on from there."""
+"""Do people follow the votes they see? Comments or posts get a random first vote, and users vote after it."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from models.social.model import SocialModel, SocialScenario
 DATA = Path(__file__).parent / "data"
 
 Group = Literal["up", "control", "down"]
-"""What a comment or post starts with: a like, nothing, a dislike."""
+"""First vote of a comment or post: a like, none, a dislike."""
 
 GROUPS: dict[Group, int] = {"up": 1, "control": 0, "down": -1}
-"""Group → score that its members start with."""
+"""Group → initial score of its members."""
 
 MAX_ACTIONS = 3
-"""Maximum number of actions of a user who looks at a post with several comments."""
+"""Maximum number of actions of a user on a post with several comments."""
 
 MAX_TEXT = 5_000
 """Maximum number of characters of a post or comment, as in the world."""
 
 CLIP = 2
-"""Score from which on, up or down, a rule twin is not impressed further."""
+"""Absolute score above which a rule twin does not react more strongly."""
 
 AGREEING = (
     "True, I have read the same.",
@@ -54,10 +54,10 @@ DISAGREEING = (
 
 AGREEMENT = re.compile(r"\b(true|right|correct|agree|exactly|indeed)\b")
 DISAGREEMENT = re.compile(r"\b(wrong|false|doubt|nonsense|not true|incorrect|disagree|lie|untrue|myth)\b")
-"""What the rule counts as agreement and as disagreement."""
+"""Words that the rule counts as agreement and as disagreement."""
 
 DisagreeScore = Annotated[int, Field(ge=1, le=10)]
-"""How much a comment disagrees with its post: 1 not at all, 10 altogether."""
+"""Disagreement of a comment with its post: 1 none, 10 complete."""
 
 
 @dataclass(frozen=True)
@@ -68,58 +68,58 @@ class Thread:
     """Text of the post."""
 
     comments: tuple[str, ...] = ()
-    """Comments that it is published with."""
+    """Comments to publish with it."""
 
     groups: tuple[Group, ...] = ()
-    """Group of each comment, or of the post where posts are treated; empty: by lot."""
+    """Group of each comment, or of the post if posts are treated; empty: random."""
 
 
 @dataclass
 class Treated:
-    """A comment or post that was published with a first vote, or without."""
+    """A comment or post of the experiment, published with a first vote or without."""
 
     item_id: int
     """Id of the comment, or of the post."""
 
     group: Group
-    """What it started with."""
+    """Group that sets the first vote."""
 
     comments: list[tuple[int, float]] = field(default_factory=list[tuple[int, float]])
-    """(Step, disagree score) of each comment on it that was judged."""
+    """(Step, disagree score) of each judged comment on it."""
 
 
 class HerdScenario(SocialScenario):
     """Parameters of a herd study."""
 
     n_agents: Annotated[Annotated[int, Field(ge=2)] | None, Slider(10, 500, 10, label="Users")] = 120
-    """Number of users; with `users`, the maximum number that is taken from it."""
+    """Number of users; with `users`, the maximum number read from it."""
 
     preset: Annotated[Literal["herd_effect", "counterfactual_herd"], Label("What gets the first vote")] = "herd_effect"
-    """`herd_effect`: comments under posts; `counterfactual_herd`: posts, all of them false, that users comment on."""
+    """`herd_effect`: comments under posts get the first votes; `counterfactual_herd`: false posts do, to comment on."""
 
     threads: Annotated[str | None, Hidden()] = None
-    """File with posts and comments, ours or OASIS's; None: our own."""
+    """File with posts and comments, in our format or OASIS's; None: our own threads."""
 
     posts_per_step: Annotated[int, Field(ge=1), Slider(1, 50, label="New posts in a step")] = 8
-    """Number of posts that are published at the beginning of a step."""
+    """Number of posts published at the start of each step."""
 
     active_share: Annotated[float, Field(ge=0, le=1), Slider(0, 1, 0.05, label="Probability of being active")] = 0.1
-    """Probability of each user to be active in a step (OASIS: 0.1)."""
+    """Probability that a user is active in a step (OASIS: 0.1)."""
 
     herding: Annotated[float, Field(ge=0, le=5), Slider(0, 2, 0.1, label="Herding of the rule twin")] = 0.8
-    """How far a visible score of 1 moves the log-odds of the rule twin's like; 0: it votes blind."""
+    """Shift of the log-odds of the rule twin's like for a visible score of 1; 0: it ignores the score."""
 
     approval: Annotated[float, Field(gt=0, lt=1), Slider(0.05, 0.95, 0.05, label="Likes without a score")] = 0.75
-    """Share of likes among the rule twin's votes, and of agreement among its comments, where the score is 0."""
+    """Share of likes among the rule twin's votes, and of agreement among its comments, at a score of 0."""
 
     judge: Annotated[str, Hidden()] = "rule"
-    """Language model that scores how much comments disagree; `rule` counts words."""
+    """Language model that scores the disagreement of comments; `rule` counts words."""
 
     follows: Annotated[int, Field(ge=0), Hidden()] = 0
-    """Number of users that a new user follows; the feed shows everybody the same hot list."""
+    """Number of users that a new user follows; the feed is the same hot list for everybody."""
 
     memory: Annotated[str, Hidden()] = "window:6"
-    """What users remember with."""
+    """Memory of the users."""
 
 
 def like_probability(score: int, approval: float, herding: float) -> float:
@@ -127,18 +127,18 @@ def like_probability(score: int, approval: float, herding: float) -> float:
 
     Args:
         score: Likes minus dislikes, as shown.
-        approval: Its value at score 0.
-        herding: Log-odds a point of the score, up to `CLIP` points.
+        approval: Probability at score 0.
+        herding: Log-odds for each point of the score, up to `CLIP` points.
     """
     log_odds = math.log(approval / (1 - approval)) + herding * max(-CLIP, min(CLIP, score))
     return 1 / (1 + math.exp(-log_odds))
 
 
 class HerdUser(SocialUser):
-    """Reads a post and votes; by rule it goes along with the score it sees, or votes blind."""
+    """A user who reads a post and votes; the rule twin follows the visible score, or ignores it."""
 
     def rule(self, seen: Observation) -> list[ToolCall] | ToolCall | None:
-        """Vote on about half of the comments under the post, or comment or vote on one of several posts."""
+        """Vote on about half of the comments under a post, or comment or vote on one of several posts."""
         facts: SocialFacts = seen.facts
         items = [item for item in facts.feed if item.post.source_author_id != self.unique_id]
         nothing = ToolCall("do_nothing") if "do_nothing" in (seen.tools or ()) else None
@@ -150,10 +150,10 @@ class HerdUser(SocialUser):
         return self._comment_or_vote(item) or nothing
 
     def likes(self, score: int) -> bool:
-        """Draw whether it likes something.
+        """Draw whether the vote is a like.
 
         Args:
-            score: Its likes minus dislikes.
+            score: Likes minus dislikes, as shown.
         """
         scenario = self.model.scenario
         return self.random.random() < like_probability(score, scenario.approval, scenario.herding)
@@ -178,10 +178,10 @@ class HerdUser(SocialUser):
 
 
 def rule_disagreement(text: str) -> int:
-    """Score how much a text disagrees, 1 to 10, by the words in it: 5 where neither side has more.
+    """Score the disagreement of a text, 1 to 10, by the words in it: 5 if both sides have as many.
 
     Args:
-        text: The text; of a judge's prompt, the part after the last line `Comment:`.
+        text: The text, or a judge's prompt, whose part after the last line `Comment:` counts.
     """
     comment = text.rpartition("Comment:\n")[2].lower()
     n_against = len(DISAGREEMENT.findall(comment))
@@ -193,7 +193,7 @@ def read_threads(path: str | Path) -> tuple[Thread, ...]:
     """Read posts with comments: ours (`post`, `comments`), or OASIS's (`RS`, `RC_1` …).
 
     Raises:
-        ConfigError: If the file cannot be read or holds something else; names the entry.
+        ConfigError: If the file cannot be read or has an invalid entry, which the message names.
     """
     entries = read_json(path)
     if not isinstance(entries, list) or not entries:
@@ -238,11 +238,11 @@ def _number(name: str) -> int:
 
 
 class HerdModel(SocialModel):
-    """Comments, or posts, start with a like, a dislike or nothing, by lot: where do their scores go?
+    """Comments or posts start with a random like, dislike or nothing: how do their scores develop?
 
     Attributes:
-        threads: What is published, in turn.
-        treated: Comments or posts that were published, in order.
+        threads: Threads to publish, in turn.
+        treated: Published comments or posts, in order.
     """
 
     scenario_class = HerdScenario
@@ -251,7 +251,7 @@ class HerdModel(SocialModel):
     user_class = HerdUser
 
     def __init__(self, scenario: HerdScenario | None = None, **options: Unpack[LLMOptions]) -> None:
-        """Sign users up, and two scripted accounts that publish and cast the first votes."""
+        """Sign up the users, and two scripted accounts that publish and cast the first votes."""
         super().__init__(scenario, **options)
         parameters = self.scenario
         if "activation" not in options:
@@ -275,19 +275,19 @@ class HerdModel(SocialModel):
 
     @property
     def judge(self) -> Any:
-        """Who scores how much comments disagree: whom `llm=` names for `judge`, else the scenario."""
+        """Language model that scores disagreement: `llm["judge"]` if given, else the scenario's."""
         return self.llm["judge"] if isinstance(self.llm, Mapping) and "judge" in self.llm else self.scenario.judge
 
     @property
     def treats_comments(self) -> bool:
-        """Whether comments get the first votes; else posts."""
+        """Whether comments, rather than posts, get the first votes."""
         return self.scenario.preset == "herd_effect"
 
     def _changes(self) -> dict[str, Any]:
         return super()._changes() | {"max_actions": MAX_ACTIONS if self.treats_comments else 1}
 
     def opening(self, users: Sequence[SocialUser]) -> list[tuple[SocialUser, str]]:
-        """Let nobody open with a post of their own.
+        """Return no first posts by users.
 
         Args:
             users: All users.
@@ -327,7 +327,7 @@ class HerdModel(SocialModel):
             self._by_post[item_id] = self.treated[-1]
 
     def end_step(self) -> None:
-        """Have the new comments on treated posts judged, and take the scores."""
+        """Have the new comments on treated posts judged, and measure the scores."""
         if not self.treats_comments:
             self._judge_comments()
         self._scores = self.scores()
@@ -351,7 +351,7 @@ class HerdModel(SocialModel):
     # -- measures
 
     def scores(self) -> dict[Group, list[int]]:
-        """Return the score of everything treated, first votes included, by group."""
+        """Return the scores of all treated items by group, first votes included."""
         if self.treats_comments:
             rows = {row["comment_id"]: row["likes"] - row["dislikes"] for row in self.world.comments_table()}
         else:

@@ -1,4 +1,4 @@
-"""An account that everybody follows posts news, and its followers react to it."""
+"""News from an account that everybody follows, and its followers' reactions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mesa_llm.worlds.social import Cascade, PresetName
 from models.social.model import Names, SocialModel, SocialScenario
 
 N_USERS = 31
-"""Number of users where neither a number nor a file is given; the benchmark has 111."""
+"""Number of users if neither a number nor a file is given; the benchmark has 111."""
 
 POST = "Amazon is about to open a shop with walls and a door, its first one, in New York City, a newspaper reports."
 """News of October 2014, which turned out to be wrong: one of OASIS's 198 topics (False_Business_0)."""
@@ -40,16 +40,16 @@ class OasisScenario(SocialScenario):
     """Number of users, the influencer included; None: 31, or all in the file."""
 
     preset: Annotated[PresetName, Label("Feed as in")] = "x"
-    """Feed and settings of the world, see the social model."""
+    """Feed and settings of the world; see the social model."""
 
     actions: Annotated[Names | None, Hidden()] = (
         *("create_post", "create_comment", "like_post", "dislike_post", "repost", "quote_post"),
         *("follow", "unfollow", "mute", "do_nothing"),
     )
-    """Names of what users can do, with commas between them; None: the preset's."""
+    """Names of the users' actions; None: those of the preset."""
 
     post: Annotated[str, Field(min_length=1, max_length=5_000), Label("The influencer's post")] = POST
-    """Post that the influencer opens with, unless the file brings one of its own."""
+    """First post of the influencer, unless the file has one."""
 
     ties: Annotated[float, Field(ge=0, le=20), Slider(0, 5, 0.1, label="Other followers that a follower follows")] = 0.1
     """Mean number of fellow followers that a follower follows; OASIS's file of this topic has 12 such follows."""
@@ -61,23 +61,23 @@ class OasisScenario(SocialScenario):
     """Hour of the day at the start; the real post was published at 18:48 UTC."""
 
     memory: Annotated[str, Hidden()] = "chat:100000:5"
-    """What users remember with: the conversation, up to 100,000 tokens and the last five exchanges."""
+    """Memory of the users: the conversation, up to 100,000 tokens and the last five exchanges."""
 
 
 class OasisModel(SocialModel):
-    """News from an account that all follow, who hardly follow each other: how far does it spread, and who talks?
+    """One account posts news to followers who hardly follow each other: how far does it spread, and who talks?
 
     Attributes:
         influencer: The account that everybody follows.
-        root_id: The post whose spread is measured.
+        root_id: Id of the influencer's post.
     """
 
     scenario_class = OasisScenario
     scenario: OasisScenario
-    _cascade: tuple[tuple[int, dict[str, int]], Cascade] | None = None  # with what there was when it was computed
+    _cascade: tuple[tuple[int, dict[str, int]], Cascade] | None = None  # with the counts that it was computed for
 
     def __init__(self, scenario: OasisScenario | None = None, **options: Unpack[LLMOptions]) -> None:
-        """Let users sign up, follow the influencer, and read its post."""
+        """Sign the users up as followers of the influencer, and publish its post."""
         super().__init__(scenario, **options)
         followers = {agent: agent.n_followers for agent in self.agents}
         self.influencer: Any = max(followers, key=lambda agent: followers[agent])
@@ -91,7 +91,7 @@ class OasisModel(SocialModel):
         self.datacollector.collect(self)
 
     def _people(self) -> People:
-        """Return the influencer, first, and its followers; or the people in the file, whose most followed one it is."""
+        """Return the influencer and its followers, or the people in the file, with the most followed as influencer."""
         parameters = self.scenario
         if parameters.users is None:
             return people_of(fan_base(parameters.n_agents or N_USERS, parameters.post, parameters.ties, self.random))
@@ -106,7 +106,7 @@ class OasisModel(SocialModel):
 
     @property
     def cascade(self) -> Cascade:
-        """Spread of the influencer's post by reposts and quotes, step by step; computed once until there are more."""
+        """Spread of the influencer's post by reposts and quotes, step by step; recomputed only after new ones."""
         world = self.world
         moment = world.step, world.totals()
         if self._cascade is None or self._cascade[0] != moment:
@@ -115,7 +115,7 @@ class OasisModel(SocialModel):
 
     @property
     def scale(self) -> int:
-        """Number of users in the cascade now, the influencer included."""
+        """Number of users in the cascade, the influencer included."""
         return self.cascade.size[-1]
 
     @property
@@ -125,23 +125,23 @@ class OasisModel(SocialModel):
 
     @property
     def max_breadth(self) -> int:
-        """Largest number of users at one distance from the influencer; 1 before anybody has shared."""
+        """Largest number of users at one distance from the influencer; 1 before the first share."""
         return self.cascade.breadth[-1]
 
     @property
     def activity(self) -> float:
-        """Share of all users who did something in the last step, refused attempts left out."""
+        """Share of all users who acted in the last step, refused actions left out."""
         did = [any(o.ok and o.action != "do_nothing" for o in outcomes) for outcomes in self.last_outcomes.values()]
         return sum(did) / len(self.agents)
 
     def results(self) -> dict[str, Any]:
-        """Return what was measured last; of the activity its mean over all steps."""
+        """Return the last measures, with the mean of the activity over all steps."""
         activity = self.datacollector.model_vars["activity"][1:]
         return super().results() | {"activity": fmean(activity) if activity else 0.0}
 
 
 def fan_edges(n: int, ties: float, rng: random.Random) -> list[tuple[int, int]]:
-    """Draw who follows whom among an account, user 0, and its followers.
+    """Draw the follows among an account, user 0, and its followers.
 
     Args:
         n: Number of users, the account included.
@@ -149,7 +149,7 @@ def fan_edges(n: int, ties: float, rng: random.Random) -> list[tuple[int, int]]:
         rng: Source of random draws.
 
     Returns:
-        (follower, followee), sorted: everybody follows user 0, and pairs drawn evenly follow one another.
+        (follower, followee), sorted: everybody follows user 0, and uniformly drawn pairs are added.
     """
     n_fans = n - 1
     n_pairs = n_fans * (n_fans - 1)
@@ -161,16 +161,16 @@ def fan_edges(n: int, ties: float, rng: random.Random) -> list[tuple[int, int]]:
 
 
 def fan_base(n: int, post: str, ties: float, rng: random.Random) -> list[Persona]:
-    """Invent an account and those who follow it.
+    """Invent an account and its followers.
 
     Args:
         n: Number of users, the account included.
-        post: Post that the account opens with.
+        post: First post of the account.
         ties: Mean number of others that a follower follows.
         rng: Source of random draws.
 
     Returns:
-        The account first, with its post; the follows are those of `fan_edges`.
+        The population, with the account and its post first and the follows of `fan_edges`.
     """
     people = [INFLUENCER.model_copy(update={"posts": (post,)}), *invented(n - 1, rng)]
     follows: list[list[int]] = [[] for _ in people]

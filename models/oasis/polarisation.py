@@ -1,4 +1,4 @@
-"""Do groups become more extreme by talking? Users of one leaning discuss a dilemma, and are interviewed on the way."""
+"""Do groups become more extreme by talking? Users of one leaning discuss a dilemma, with interviews in between."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ DILEMMA = (
     "his savings, and work on it for five years. If it comes off, his name stays. If it does not, he starts again "
     "at forty-eight with nothing. Or he goes on with the houses. What should he do?"
 )
-"""Our own, in the shape of OASIS's: somebody successful, a safe way and a daring one."""
+"""Our own dilemma, modelled on OASIS's: somebody successful chooses between a safe and a daring way."""
 
 QUESTION = f"{DILEMMA}\nAnswer in one or two sentences, as you would advise him today."
 
 Leaning = Literal["cautious", "bold"]
-"""What users are like at the beginning."""
+"""Initial leaning of the users."""
 
 PERSONAS: dict[Leaning, str] = {
     "cautious": "You look before you leap. What you have counts more for you than what you might win, and you have "
@@ -38,7 +38,7 @@ PERSONAS: dict[Leaning, str] = {
     "bold": "You would rather regret what you did than what you left undone. Twice you have put all you had on one "
     "card, and you would do it again.",
 }
-"""Leaning → sentences that every persona gets."""
+"""Leaning → sentences added to every persona."""
 
 ANSWERS = {
     3: "He must risk everything on the hall; nothing else is worth five years of a life.",
@@ -49,23 +49,23 @@ ANSWERS = {
     -2: "He should be careful and keep building houses.",
     -3: "He must keep everything he has and be careful always; no building is worth such a loss.",
 }
-"""Stance of a rule twin, from -3 (safe) to 3 (daring) → what it says."""
+"""Stance of a rule twin, from -3 (safe) to 3 (daring) → its answer."""
 
 DARING = re.compile(r"\b(risk|dare|daring|bold|leap|take the hall|go for it|gamble)\b")
 CAUTIOUS = re.compile(r"\b(careful|caution|cautious|keep|safe|safer|secure|wait|loss)\b")
 STRONG = re.compile(r"\b(must|always|never|everything|nothing|no|absolutely|definitely)\b")
 WEAK = re.compile(r"\b(lean|perhaps|maybe|might|a little|somewhat)\b")
-"""What the rule reads in an answer: its side, and how strongly it is put."""
+"""Words by which the rule reads the side and the strength of an answer."""
 
 More = Literal["first", "second", "neither"]
 """Which of two answers is more extreme."""
 
 Helpfulness = Annotated[int, Field(ge=1, le=10)]
-"""How much an answer helps, 1 to 10."""
+"""Helpfulness of an answer, 1 to 10."""
 
 
 def stance_of(text: str) -> int:
-    """Read a stance off a text by the words in it, from -3 (safe) to 3 (daring).
+    """Derive the stance of a text from its words, from -3 (safe) to 3 (daring).
 
     Args:
         text: The text.
@@ -94,7 +94,7 @@ def rule_more_extreme(prompt: str) -> More:
 
 
 def rule_helpfulness(prompt: str) -> int:
-    """Score how much an answer helps by its length alone: a point for three words, up to 10.
+    """Score the helpfulness of an answer by its length alone: a point for every three words, up to 10.
 
     Args:
         prompt: The judge's prompt.
@@ -126,35 +126,35 @@ class PolarisationScenario(SocialScenario):
     """Parameters of a discussion of a dilemma."""
 
     n_agents: Annotated[Annotated[int, Field(ge=2)] | None, Slider(10, 500, 10, label="Users")] = 40
-    """Number of users; with `users`, the maximum number that is taken from it."""
+    """Number of users; with `users`, the maximum number read from it."""
 
     preset: Annotated[Literal["group_polarisation"], Hidden()] = "group_polarisation"
     """Feed and actions of OASIS's study."""
 
     leaning: Annotated[Leaning, Label("Users are")] = "cautious"
-    """What users are like at the beginning."""
+    """Initial leaning of the users."""
 
     persuasion: Annotated[float, Field(ge=0, le=1), Slider(0, 0.5, 0.05, label="Persuasion of the rule twin")] = 0.1
-    """How far the comments that it reads move the rule twin's stance: this share of their mean is added to it."""
+    """Share of the mean stance of the comments read that is added to the rule twin's stance."""
 
     interval: Annotated[int, Field(ge=1), Slider(1, 30, label="Steps between interviews")] = 10
     """Number of steps between interviews."""
 
     n_interviewed: Annotated[int, Field(ge=1), Slider(1, 100, label="Users interviewed")] = 20
-    """Maximum number of users who are interviewed, always the same."""
+    """Maximum number of users to interview, always the same ones."""
 
     active_share: Annotated[float, Field(ge=0, le=1), Slider(0, 1, 0.05, label="Probability of being active")] = 0.3
-    """Probability of each user to be active in a step."""
+    """Probability that a user is active in a step."""
 
     judge: Annotated[str, Hidden()] = "rule"
     """Language model that compares answers; `rule` reads words."""
 
     memory: Annotated[str, Hidden()] = "window:10"
-    """What users remember with."""
+    """Memory of the users."""
 
 
 class Debater(SocialUser):
-    """Advises; by rule it says what its stance is, and is moved by what it reads.
+    """A user who gives advice; the rule twin states its stance, and is moved by the comments it reads.
 
     Attributes:
         stance: From -3 (safe) to 3 (daring).
@@ -164,11 +164,11 @@ class Debater(SocialUser):
 
     @property
     def advice(self) -> str:
-        """What it says now."""
+        """Answer for the present stance."""
         return ANSWERS[max(-3, min(3, round(self.stance)))]
 
     def rule(self, seen: Observation) -> ToolCall | None:
-        """Comment on the dilemma, or like the comment nearest to its own stance."""
+        """Comment on the dilemma, or like the comment nearest to the own stance."""
         facts: SocialFacts = seen.facts
         actions = seen.tools or ()
         post = next((item.post for item in facts.feed if item.post.source_id == self.model.root_id), None)
@@ -182,7 +182,7 @@ class Debater(SocialUser):
         return ToolCall("do_nothing") if "do_nothing" in actions else None
 
     def rule_answer(self, question: Question) -> str:
-        """Answer the interview with its stance."""
+        """Answer the interview with the present stance."""
         return self.advice if question.text == QUESTION else super().rule_answer(question)
 
 
@@ -190,9 +190,9 @@ class PolarisationModel(SocialModel):
     """Users of one leaning discuss a dilemma: do their answers become more extreme?
 
     Attributes:
-        asker: Who posted the dilemma.
-        root_id: Its post.
-        verdicts: What was made of each interview.
+        asker: User who posted the dilemma.
+        root_id: Id of the post with the dilemma.
+        verdicts: Verdict on each interview.
     """
 
     scenario_class = PolarisationScenario
@@ -201,7 +201,7 @@ class PolarisationModel(SocialModel):
     user_class = Debater
 
     def __init__(self, scenario: PolarisationScenario | None = None, **options: Unpack[LLMOptions]) -> None:
-        """Let one user post the dilemma, and draw what the others think of it."""
+        """Publish the dilemma by one user, and draw the stances of the others."""
         super().__init__(scenario, **options)
         parameters = self.scenario
         if "activation" not in options:
@@ -220,7 +220,7 @@ class PolarisationModel(SocialModel):
         self.datacollector.collect(self)
 
     def _people(self) -> People:
-        """Return the population; everyone's persona says how it leans."""
+        """Return the population, with the leaning in each persona."""
         leaning = PERSONAS[self.scenario.leaning]
         personas = [
             one.model_copy(update={"persona": f"{one.persona} {leaning}".strip(), "posts": ()})
@@ -242,7 +242,7 @@ class PolarisationModel(SocialModel):
         return super()._changes() | {"replies_shown": 5}
 
     def opening(self, users: Sequence[SocialUser]) -> list[tuple[SocialUser, str]]:
-        """Let the first user post the dilemma.
+        """Return the dilemma as the first user's post.
 
         Args:
             users: All users.
@@ -251,20 +251,20 @@ class PolarisationModel(SocialModel):
 
     @property
     def judge(self) -> Any:
-        """Who compares answers: whom `llm=` names for `judge`, else the scenario."""
+        """Language model that compares answers: `llm["judge"]` if given, else the scenario's."""
         return self.llm["judge"] if isinstance(self.llm, Mapping) and "judge" in self.llm else self.scenario.judge
 
     # -- the course of a step
 
     def start_step(self) -> None:
-        """Interview before the first step, and note what is to be read under the dilemma now."""
+        """Interview before the first step, and store the comments now visible under the dilemma."""
         if self.now == 1:
             self._interview(0)
         stances = [stance_of(comment.content) for comment in self.world.post_view(self.root_id).comments]
         self._heard = fmean(stances) if stances else 0.0
 
     def end_step(self) -> None:
-        """Let those who were active be moved by what they read, and interview from time to time."""
+        """Move the active users by the comments they read, and interview at each interval."""
         for agent in self.debaters:
             if agent.unique_id in self.last_outcomes:
                 agent.stance = max(-3.0, min(3.0, agent.stance + self.scenario.persuasion * self._heard))
@@ -272,7 +272,7 @@ class PolarisationModel(SocialModel):
             self._interview(self.now)
 
     def _interview(self, step: int) -> None:
-        """Ask for advice, aside, and have the answers judged."""
+        """Interview users for their advice, and have the answers judged."""
         table = self.survey([Question(QUESTION, str, "advice")], self.interviewed, purpose="interview")
         answers = {
             int(row["agent"]): one_line(str(row["answer"]))
@@ -295,19 +295,19 @@ class PolarisationModel(SocialModel):
             self.verdicts.append(Verdict(step, agent_id, answer, changes.get(agent_id), score))
 
     def _changes_since(self, firsts: Mapping[int, str], answers: Mapping[int, str]) -> dict[int, Any]:
-        """Have each later answer compared with the first; which of them comes first in the prompt is drawn."""
-        asked = [agent_id for agent_id in answers if agent_id in firsts]
-        is_later_first = [self.random.random() < 0.5 for _ in asked]
+        """Have each later answer compared with the first, in random order in the prompt."""
+        agent_ids = [agent_id for agent_id in answers if agent_id in firsts]
+        is_later_first = [self.random.random() < 0.5 for _ in agent_ids]
         pairs = [
             (answers[one], firsts[one]) if swapped else (firsts[one], answers[one])
-            for one, swapped in zip(asked, is_later_first, strict=True)
+            for one, swapped in zip(agent_ids, is_later_first, strict=True)
         ]
         prompts = [self.prompt("extreme.md", question=DILEMMA, first=first, second=second) for first, second in pairs]
         if not prompts:
             return {}
         verdicts = self.consult(self.judge, prompts, answer=More, purpose="judge", rule=rule_more_extreme)
         changes: dict[int, Any] = {}
-        for agent_id, swapped, verdict in zip(asked, is_later_first, verdicts, strict=True):
+        for agent_id, swapped, verdict in zip(agent_ids, is_later_first, verdicts, strict=True):
             if isinstance(verdict, Decision):
                 later = "first" if swapped else "second"
                 changes[agent_id] = {"neither": "same", later: "more"}.get(str(verdict.answer), "less")
@@ -321,7 +321,7 @@ class PolarisationModel(SocialModel):
         return [one for one in self.verdicts if one.step == self.verdicts[-1].step]
 
     def share(self, change: str) -> float | None:
-        """Return the share of the latest answers that changed so since the first; None before the second interview.
+        """Return the share of the latest answers with a change since the first; None before the second interview.
 
         Args:
             change: `more`, `less` or `same`.

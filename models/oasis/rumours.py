@@ -1,4 +1,4 @@
-"""Truths and rumours on four topics, published at the same time by the same account: which are passed on more?"""
+"""Truths and rumours on four topics, published at the same time by the same account: which spread further?"""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ Kind = Literal["truth", "rumour"]
 
 @dataclass(frozen=True)
 class Story:
-    """A post that is published at the beginning."""
+    """A post of the publisher."""
 
     topic: str
-    """What it is about."""
+    """Topic of the post."""
 
     kind: Kind
-    """Whether it is true."""
+    """Truth or rumour."""
 
     text: str
-    """Its words."""
+    """Text of the post."""
 
 
 STORIES = (
@@ -53,14 +53,14 @@ STORIES = (
 TOPICS = tuple(dict.fromkeys(story.topic for story in STORIES))
 
 CORE_SHARE = 0.05
-"""Share of users who are core users: they are followed, and ten times as active."""
+"""Share of core users, who are followed and ten times as active."""
 
 
 class RumourScenario(SocialScenario):
     """Parameters of truths and rumours."""
 
     n_agents: Annotated[Annotated[int, Field(ge=10)] | None, Slider(50, 1000, 50, label="Users")] = 400
-    """Number of users, the publisher included; a twentieth of them are core users."""
+    """Number of users, the publisher included; one in twenty is a core user."""
 
     preset: Annotated[Literal["information_spreading"], Hidden()] = "information_spreading"
     """Feed and actions of OASIS's study."""
@@ -77,26 +77,26 @@ class RumourScenario(SocialScenario):
     """Probability that an ordinary user follows a core user with whom it shares a topic."""
 
     sharing: Annotated[float, Field(ge=0, le=1), Slider(0, 1, 0.05, label="Rule twin shares a truth")] = 0.3
-    """Probability that the rule twin passes on a truth that it looks at."""
+    """Probability that the rule twin passes on a truth that it reads."""
 
     allure: Annotated[float, Field(ge=0, le=3), Slider(0, 3, 0.1, label="Allure of rumours")] = 1.5
-    """How many times likelier the rule twin passes on a rumour; 1: it makes no difference."""
+    """Factor on that probability for a rumour; 1: no difference."""
 
     memory: Annotated[str, Hidden()] = "window:6"
-    """What users remember with."""
+    """Memory of the users."""
 
 
 class Bystander(SocialUser):
-    """Reads what is going round; by rule it passes something on, or not.
+    """A user who reads stories; the rule twin passes some on.
 
     Attributes:
-        is_core: Whether it is a core user.
+        is_core: Whether this is a core user.
     """
 
     is_core = False
 
     def rule(self, seen: Observation) -> ToolCall | None:
-        """Look at one story of the feed, drawn evenly, and share it with the probability of its kind."""
+        """Choose one story of the feed at random, and share it with the probability of its kind."""
         facts: SocialFacts = seen.facts
         scenario = self.model.scenario
         stories = [item for item in facts.feed if item.post.source_id in self.model.stories]
@@ -111,11 +111,11 @@ class Bystander(SocialUser):
 
 
 class RumourModel(SocialModel):
-    """One account publishes four truths and four rumours; core users are followed and active, ordinary ones hardly.
+    """One account publishes four truths and four rumours to active, much-followed core users and ordinary ones.
 
     Attributes:
-        stories: Id of a post → the story that it carries.
-        sharers: (User id, post id) of who has shared which story.
+        stories: Id of a post → its story.
+        sharers: (User id, post id) of each share of a story.
         n_core: Number of core users, the publisher included.
     """
 
@@ -127,7 +127,7 @@ class RumourModel(SocialModel):
     _order: Sequence[Story] = STORIES
 
     def __init__(self, scenario: RumourScenario | None = None, **options: Unpack[LLMOptions]) -> None:
-        """Let the publisher post all stories."""
+        """Sign up the users, and publish all stories."""
         super().__init__(scenario, **options)
         if "activation" not in options:
             self.activation = RumourModel.awake
@@ -160,23 +160,23 @@ class RumourModel(SocialModel):
         )
 
     def opening(self, users: Sequence[SocialUser]) -> list[tuple[SocialUser, str]]:
-        """Let the first user publish all stories, in an order drawn.
+        """Return all stories as the first user's posts, in random order.
 
         Args:
             users: All users.
         """
-        self._order = self.random.sample(STORIES, len(STORIES))  # a feed shows the newest of equals first
+        self._order = self.random.sample(STORIES, len(STORIES))  # feeds break ties by recency
         return [(users[0], story.text) for story in self._order]
 
     def awake(self) -> list[list[Any]]:
-        """Draw who is active, and in which order they act."""
+        """Draw the active users and their order."""
         core, ordinary = self.scenario.core_activity, self.scenario.activity
         agents = [agent for agent in self.agents if self.random.random() < (core if agent.is_core else ordinary)]
         self.random.shuffle(agents)
         return [agents]
 
     def end_step(self) -> None:
-        """Count the posts on each story: the first, reposts and quotes."""
+        """Count the posts on each story: the original, reposts and quotes."""
         sharers: set[tuple[int, int]] = set()
         counts: Counter[Story] = Counter()
         for post in self.world.posts_table():

@@ -1,7 +1,7 @@
-"""How a post spreads, minute by minute: a rule twin with three parameters, fitted on half of OASIS's topics.
+"""Spread of a post, minute by minute: a rule twin with three parameters, fitted on half of OASIS's topics.
 
-`python -m models.oasis.studies spreading --data FOLDER` reports it on the other half, and on the one topic whose real
-curve is public; `python -m models.oasis.spreading FOLDER` fits it again. The folder holds OASIS's own files.
+`python -m models.oasis.studies spreading --data FOLDER` tests it on the other half, and on the one topic whose real
+curve is public; `python -m models.oasis.spreading FOLDER` repeats the fit. The folder holds OASIS's own files.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ from models.social.model import Names
 FloatArray = npt.NDArray[np.float64]
 
 MINUTES = 150
-"""Number of minutes that are compared, from 0 on (OASIS, section 3.1)."""
+"""Number of minutes to compare, from 0 on (OASIS, section 3.1)."""
 
 FIRST = 50
-"""Number of shares that the times in OASIS's table of topics are taken over, see `Topic`."""
+"""Number of shares that the times in OASIS's table of topics refer to, see `Topic`."""
 
 CURVE_TOPIC = "False_Business_0"
-"""The topic whose real curve is public; it is never fitted on."""
+"""Topic whose real curve is public; never used in a fit."""
 
 SPLIT_SEED = 11
 """Seed of the split."""
 
 FIT_SEEDS = 6
-"""Number of seeds that a candidate of the fit is averaged over."""
+"""Number of seeds to average each candidate of the fit over."""
 
 
 @dataclass(frozen=True)
@@ -51,25 +51,25 @@ class Twin:
     """Parameters of the spreading twin: everybody looks once, at a time of their own, and shares."""
 
     look_minutes: float
-    """Median time from the post to a follower's look, in minutes."""
+    """Median time from the post to a follower's visit, in minutes."""
 
     look_sigma: float
     """Standard deviation of the logarithm of that time."""
 
     ties: float
-    """Mean number of fellow followers that a follower follows; what they passed on is seen before the post itself."""
+    """Mean number of fellow followers that a follower follows; their shares are above the post itself in the feed."""
 
 
 FITTED = Twin(look_minutes=20.43, look_sigma=1.699, ties=0.65)
 """Parameters fitted on 99 of the 198 topics of OASIS's `all_topics.csv`, on 2026-11-22, by
-`python -m models.oasis.spreading FOLDER` (split seed 11); frozen before they were compared with the other 99."""
+`python -m models.oasis.spreading FOLDER` (split seed 11); frozen before the comparison with the other 99."""
 
 
 LOG_SLOPE = 0.0932
 """Slope of the logarithmic baseline, see `log_slope`; of the same 99 topics as `FITTED`."""
 
 MEAN_DEPTH = 3.80
-"""Mean depth of these topics."""
+"""Mean depth of the same topics."""
 
 
 @dataclass(frozen=True)
@@ -77,8 +77,8 @@ class Topic:
     """A real post, as OASIS's table `all_topics.csv` describes its spread on Twitter.
 
     The unit of the table's times is not documented. Their means are whole multiples of 1/5000, as those of 50 times
-    with two decimals are; and of the topic with a public curve the maximum, 7.02, falls into the minute in which the
-    curve passes 50 users of 130. So they are read as minutes, of the first 50 who shared.
+    with two decimals would be; and for the topic with a public curve the maximum, 7.02, falls into the minute when the
+    curve passes 50 users of 130. So we take them as minutes, of the first 50 shares.
     """
 
     name: str
@@ -88,7 +88,7 @@ class Topic:
     """One of ten categories."""
 
     start: str
-    """Time of the post, as text that sorts."""
+    """Time of the post, in a format that sorts."""
 
     users: int
     """Number of users in the cascade."""
@@ -97,7 +97,7 @@ class Topic:
     """Largest distance of a user from the author."""
 
     median_minutes: float
-    """Median time of the first 50 who shared; NaN where the table has none that can be."""
+    """Median time of the first 50 shares; NaN if the table has no possible one."""
 
     last_minutes: float
     """Time of the 50th."""
@@ -107,7 +107,7 @@ def read_topics(path: str | Path) -> list[Topic]:
     """Read OASIS's table of topics.
 
     Raises:
-        ConfigError: If the file cannot be read, or a row lacks a field; names the line.
+        ConfigError: If the file cannot be read, or a row lacks a field; the message names the line.
     """
     topics: list[Topic] = []
     try:
@@ -128,14 +128,14 @@ def read_topics(path: str | Path) -> list[Topic]:
 
 
 def split_topics(topics: Sequence[Topic], seed: int = SPLIT_SEED) -> tuple[list[Topic], list[Topic]]:
-    """Divide topics into two halves, category by category; the topic with a real curve is in the second.
+    """Split topics into halves by category; the topic with a real curve is in the second.
 
     Args:
         topics: The topics.
         seed: Seed of the draw.
 
     Returns:
-        Topics to fit on, and topics held out.
+        Topics to fit on, and held-out topics.
     """
     rng = random.Random(seed)
     by_category: dict[str, list[Topic]] = {}
@@ -152,7 +152,7 @@ def split_topics(topics: Sequence[Topic], seed: int = SPLIT_SEED) -> tuple[list[
 
 
 def look_steps(n: int, twin: Twin, step_minutes: float, rng: random.Random) -> list[int]:
-    """Draw in which step each follower looks, from 1 on; the author, user 0, never does.
+    """Draw the step of each follower's visit, from 1 on; the author, user 0, never visits.
 
     Args:
         n: Number of users, the author included.
@@ -165,15 +165,15 @@ def look_steps(n: int, twin: Twin, step_minutes: float, rng: random.Random) -> l
 
 
 def spread(edges: Sequence[tuple[int, int]], looks: Sequence[int], steps: int) -> list[tuple[int, int]]:
-    """Spread a post as `SpreadingModel` does by rule, without a world: for fits, which need thousands of runs.
+    """Spread a post like the rule twin of `SpreadingModel` but without a world, as fits need thousands of runs.
 
     Args:
         edges: (follower, followee); user 0 is the author.
-        looks: Step in which each user looks.
+        looks: Step of each user's visit.
         steps: Number of steps.
 
     Returns:
-        (Step, distance from the author) of each who shared, in order.
+        (Step, distance from the author) of each share, in order.
     """
     followees: dict[int, list[int]] = {}
     for follower, followee in edges:
@@ -187,30 +187,11 @@ def spread(edges: Sequence[tuple[int, int]], looks: Sequence[int], steps: int) -
     return [(step, distance) for step, _, distance in list(shared.values())[1:]]
 
 
-def curves_of(joins: Sequence[tuple[int, int]], steps: int, step_minutes: float = 1.0) -> SpreadCurves:
-    """Return scale, depth and max breadth minute by minute.
-
-    Args:
-        joins: (Step, distance) of each who shared.
-        steps: Number of steps.
-        step_minutes: Minutes in a step.
-    """
-    depth = max((distance for _, distance in joins), default=0)
-    counts = np.zeros((steps + 1, depth + 1), dtype=np.int64)
-    counts[0, 0] = 1
-    for step, distance in joins:
-        counts[step, distance] += 1
-    at_distance = counts.cumsum(axis=0)
-    depths = np.where(at_distance > 0, np.arange(depth + 1), 0).max(axis=1)
-    scale, breadth = at_distance.sum(axis=1), at_distance.max(axis=1)
-    return SpreadCurves.of_steps(scale.tolist(), depths.tolist(), breadth.tolist(), step_minutes)
-
-
 def early_minutes(joins: Sequence[tuple[int, int]], minutes: int = MINUTES) -> tuple[float, float]:
-    """Return the median and the last of the times of the first 50 who shared; who is missing counts as the last minute.
+    """Return the median and the last time of the first 50 shares; missing shares count as the last minute.
 
     Args:
-        joins: (Minute, distance) of each who shared, a step a minute.
+        joins: (Minute, distance) of each share, with steps of a minute.
         minutes: Number of minutes.
     """
     times = sorted(minute - 0.5 for minute, _ in joins)[:FIRST]
@@ -219,7 +200,7 @@ def early_minutes(joins: Sequence[tuple[int, int]], minutes: int = MINUTES) -> t
 
 
 def run_twin(twin: Twin, n: int, seed: int, minutes: int = MINUTES) -> list[tuple[int, int]]:
-    """Spread a post among a generated population, a step a minute.
+    """Spread a post among a generated population, in steps of a minute.
 
     Args:
         twin: The twin.
@@ -228,7 +209,7 @@ def run_twin(twin: Twin, n: int, seed: int, minutes: int = MINUTES) -> list[tupl
         minutes: Number of minutes.
 
     Returns:
-        (Minute, distance) of each who shared.
+        (Minute, distance) of each share.
     """
     rng = random.Random(seed)
     edges = fan_edges(n, twin.ties, rng)
@@ -236,7 +217,7 @@ def run_twin(twin: Twin, n: int, seed: int, minutes: int = MINUTES) -> list[tupl
 
 
 def fit(topics: Sequence[Topic]) -> Twin:
-    """Fit the twin to topics: first the times, then the ties.
+    """Fit the twin: first the times, then the ties.
 
     Args:
         topics: The topics to fit on.
@@ -246,7 +227,7 @@ def fit(topics: Sequence[Topic]) -> Twin:
 
 
 def fit_times(topics: Sequence[Topic]) -> tuple[float, float]:
-    """Fit the median of the times to a look and the deviation of their logarithms, by least squares.
+    """Fit the median of the times of visits and the standard deviation of their logarithms, by least squares.
 
     The k-th of n independent log-normal times has the expected logarithm mu + sigma · z((k - 3/8) / (n + 1/4)) (Blom).
     The ratio of the last to the median of the first 50 times gives sigma, whatever the topic's own pace; mu follows.
@@ -263,11 +244,11 @@ def fit_times(topics: Sequence[Topic]) -> tuple[float, float]:
 
 
 def fit_ties(topics: Sequence[Topic], twin: Twin) -> Twin:
-    """Return the twin with the ties, of 0 to 1.5 in steps of 0.05, whose mean depth is nearest to the topics'.
+    """Return the twin with the ties, from 0 to 1.5 in steps of 0.05, whose mean depth is nearest to the topics'.
 
     Args:
         topics: The topics to fit on.
-        twin: The twin, with any ties.
+        twin: The twin, whose ties are ignored.
     """
     real_depth = fmean(topic.depth for topic in topics)
 
@@ -290,11 +271,11 @@ def _normal_score(rank: float, n: int) -> float:
 
 
 def nrmse(simulated: FloatArray, real: FloatArray, form: Literal["paper", "code"] = "paper") -> float:
-    """Compute the root mean square error of a curve, as a share of the real one.
+    """Compute the normalised root mean square error of a curve.
 
     Args:
         simulated: Values by minute.
-        real: Values by minute, as many.
+        real: Values by minute, of the same length.
         form: `paper` divides by the real value at the last minute, `code` by the largest real value; the two are the
             same for curves that never fall.
 
@@ -322,11 +303,11 @@ SEES = {
     "everyone at once": "the number of users",
     "constant one": "nothing",
 }
-"""Baseline of a curve → what it knows beyond the number of users."""
+"""Baseline of a curve → its input besides the number of users."""
 
 
 def log_slope(topics: Sequence[Topic]) -> float:
-    """Fit the share of users reached after t minutes as slope · ln(1 + t), on the times of the 25th and 50th share."""
+    """Fit the share of users after t minutes as slope · ln(1 + t), on the times of the 25th and 50th share."""
     timed = [topic for topic in topics if math.isfinite(topic.median_minutes)]
     points = [(topic.median_minutes, FIRST / 2 / topic.users) for topic in timed]
     points += [(topic.last_minutes, FIRST / topic.users) for topic in timed]
@@ -335,11 +316,11 @@ def log_slope(topics: Sequence[Topic]) -> float:
 
 
 def baseline_curves(real: SpreadCurves, n: int | None = None) -> dict[str, SpreadCurves]:
-    """Return the five baselines of a real curve; what each knows stands in `SEES`.
+    """Return the five baselines of a real curve; `SEES` lists their inputs.
 
     Args:
         real: The real curve.
-        n: Number of users in the population; None: as many as the curve has in the end.
+        n: Number of users in the population; None: the last value of the curve.
     """
     n = int(real.scale[-1]) if n is None else n
     minutes = np.arange(len(real))
@@ -358,15 +339,15 @@ def baseline_curves(real: SpreadCurves, n: int | None = None) -> dict[str, Sprea
 
 
 QUANTITIES = ("median_minutes", "last_minutes", "depth")
-"""What is predicted of a topic that was held out."""
+"""Predicted quantities of a held-out topic."""
 
 
 def held_out_predictions(topic: Topic, topics: Sequence[Topic]) -> dict[str, dict[str, float]]:
-    """Return what the five baselines predict of a topic.
+    """Return the predictions of the five baselines for a topic.
 
     Args:
         topic: The topic.
-        topics: The topics that the twin was fitted on.
+        topics: The topics of the fit.
 
     Returns:
         Baseline → quantity → value. Persistence takes the latest earlier topic, else the earliest.
@@ -386,7 +367,7 @@ def held_out_predictions(topic: Topic, topics: Sequence[Topic]) -> dict[str, dic
 
 
 def twin_prediction(twin: Twin, topic: Topic, seed: int) -> dict[str, float]:
-    """Run the twin on a generated population as large as a topic's, and return what is predicted of the topic."""
+    """Run the twin on a generated population of a topic's size, and return its predictions for the topic."""
     joins = run_twin(twin, topic.users, seed)
     median, last = early_minutes(joins)
     depth = max((distance for _, distance in joins), default=0)
@@ -400,13 +381,13 @@ class SpreadingScenario(OasisScenario):
     """Parameters of a spreading post."""
 
     n_agents: Annotated[Annotated[int, Field(ge=2)] | None, Slider(10, 500, 10, label="Users")] = 111
-    """Number of users, the author included; with `users`, the maximum number that is taken from the file."""
+    """Number of users, the author included; with `users`, the maximum number read from the file."""
 
     preset: Annotated[Literal["information_spreading"], Label("Feed as in")] = "information_spreading"
     """Feed and actions of OASIS's study."""
 
     actions: Annotated[Names | None, Hidden()] = None
-    """Names of what users can do; None: the preset's."""
+    """Names of the users' actions; None: those of the preset."""
 
     step_minutes: Annotated[float, Field(gt=0), Slider(1, 30, 1, label="Minutes in a step")] = 1.0
     """Simulated minutes in a step (OASIS: 3)."""
@@ -414,7 +395,7 @@ class SpreadingScenario(OasisScenario):
     look_minutes: Annotated[float, Field(gt=0), Slider(1, 120, 1, label="Median minutes to a look")] = (
         FITTED.look_minutes
     )
-    """Median time from the post to a follower's look."""
+    """Median time from the post to a follower's visit, in minutes."""
 
     look_sigma: Annotated[float, Field(ge=0, le=5), Slider(0, 4, 0.1, label="Spread of the times")] = FITTED.look_sigma
     """Standard deviation of the logarithm of that time."""
@@ -425,20 +406,20 @@ class SpreadingScenario(OasisScenario):
     """Mean number of fellow followers that a follower follows."""
 
     memory: Annotated[str, Hidden()] = "none"
-    """What users remember with: they look once."""
+    """Memory of the users, who visit only once."""
 
 
 class SpreadingUser(SocialUser):
-    """Looks at its feed once, and by rule passes the post on from where it has it.
+    """A user who visits the feed once; the rule twin shares the post from wherever it appeared.
 
     Attributes:
-        look_step: Step in which it looks; 0: never.
+        look_step: Step of the visit; 0: never.
     """
 
     look_step = 0
 
     def rule(self, seen: Observation) -> ToolCall | None:
-        """Repost what carries the post, if it stands in the feed."""
+        """Repost the post, or the share of it, that is in the feed."""
         facts: SocialFacts = seen.facts
         for item in facts.feed:
             if item.post.source_id == self.model.root_id:
@@ -447,14 +428,14 @@ class SpreadingUser(SocialUser):
 
 
 class SpreadingModel(OasisModel):
-    """A post, and followers who look at different times: scale, depth and max breadth, minute by minute."""
+    """A post, and followers who visit at different times: scale, depth and max breadth, minute by minute."""
 
     scenario_class = SpreadingScenario
     scenario: SpreadingScenario
     user_class = SpreadingUser
 
     def __init__(self, scenario: SpreadingScenario | None = None, **options: Unpack[LLMOptions]) -> None:
-        """Let users sign up, and draw when they look."""
+        """Sign the users up, and draw the times of their visits."""
         super().__init__(scenario, **options)
         parameters = self.scenario
         if "activation" not in options:
@@ -466,7 +447,7 @@ class SpreadingModel(OasisModel):
             agent.look_step = step
 
     def onlookers(self) -> list[list[Any]]:
-        """Return who looks in this step, in order of creation."""
+        """Return the users who visit in this step, in order of creation."""
         return [[agent for agent in self.agents if agent.look_step == self.now]]
 
     def curves(self) -> SpreadCurves:
@@ -476,7 +457,7 @@ class SpreadingModel(OasisModel):
 
 
 def provenance(topics: Sequence[Topic], twin: Twin) -> Mapping[str, Any]:
-    """Return the fitted parameters with what they were fitted on, for a record."""
+    """Return the fitted parameters and a description of the fit, for a record."""
     timed = sum(math.isfinite(topic.median_minutes) for topic in topics)
     baselines = {"log_slope": round(log_slope(topics), 4), "mean_depth": round(fmean(one.depth for one in topics), 2)}
     return {**asdict(twin), **baselines, "topics": len(topics), "with_times": timed, "split_seed": SPLIT_SEED}

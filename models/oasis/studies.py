@@ -48,12 +48,12 @@ N_SEEDS = 30
 
 
 CURVES = ("scale", "depth", "max_breadth")
-"""The three curves of a post that spreads."""
+"""The three curves of a spreading post."""
 
 
 @dataclass(frozen=True)
 class SpreadingStudy:
-    """Spreads a post by the frozen twin, and compares it with real posts where OASIS's files are at hand."""
+    """Spread of a post by the frozen twin, compared with real posts if OASIS's files are available."""
 
     name: str = "spreading"
     """Name, in one word."""
@@ -62,10 +62,10 @@ class SpreadingStudy:
     """Class of the model."""
 
     steps: int = MINUTES - 1
-    """Number of steps of a run, where each is a minute."""
+    """Number of steps of a run, of one minute each."""
 
     measures: tuple[str, ...] = CURVES
-    """Curves that are followed over the minutes."""
+    """Curves over the minutes."""
 
     def run(
         self,
@@ -80,8 +80,8 @@ class SpreadingStudy:
         Args:
             seeds: The seeds.
             steps: Number of steps of a run; None: those of 149 minutes, so that minutes 0 to 149 are compared.
-            log: Folder of one run log a run, which are gone on with; None: nothing is recorded.
-            data: Folder with OASIS's files; None: nothing is compared.
+            log: Folder of the run logs, which are continued if they exist; None: no recording.
+            data: Folder with OASIS's files; None: no comparison.
             **parameters: Parameters and options of the model.
         """
         start, usage = time.perf_counter(), Usage()
@@ -114,43 +114,43 @@ class SpreadingStudy:
 def curve_bands(
     name: str, runs: Mapping[str, Sequence[SpreadCurves]], lines: Mapping[str, SpreadCurves]
 ) -> dict[str, Band]:
-    """Return one of the three curves of each arm as a band, and of all others as lines.
+    """Return one of the three curves, with the arms as bands and the others as lines.
 
     Args:
         name: `scale`, `depth` or `max_breadth`.
         runs: Arm → curves of its runs.
-        lines: Name → curves of one line each.
+        lines: Name → curves of a single line.
     """
     bands = {arm: Band(*bootstrap(np.array([getattr(one, name) for one in own]))) for arm, own in runs.items()}
     return bands | {line: line_of(getattr(curves, name)) for line, curves in lines.items()}
 
 
 def curve_errors(runs: Mapping[str, Sequence[SpreadCurves]], real: SpreadCurves) -> dict[str, Estimate]:
-    """Compute the error of each run, and of each baseline, to a real curve, in the form of the paper and of the code.
+    """Compute the errors of all runs and baselines against a real curve, in the form of the paper and of the code.
 
     Args:
-        runs: Who predicts → its curves, one a seed.
+        runs: Predictor → its curves, one a seed.
         real: The real curves.
     """
-    found: dict[str, Estimate] = {}
+    errors: dict[str, Estimate] = {}
     for name in CURVES:
         for form in ("paper", "code"):
             for who, curves in runs.items():
                 key = f"NRMSE of {name} ({form}), {who}"
-                found |= estimates([{key: nrmse(getattr(one, name), getattr(real, name), form)} for one in curves])
-    return found
+                errors |= estimates([{key: nrmse(getattr(one, name), getattr(real, name), form)} for one in curves])
+    return errors
 
 
 def held_out_errors(training: Sequence[Topic], held_out: Sequence[Topic], seeds: Sequence[int]) -> dict[str, Estimate]:
-    """Compute the errors on topics that were held out, with intervals of bootstrap samples of the topics.
+    """Compute the errors on held-out topics, with bootstrap intervals over topics.
 
-    Of times, the mean absolute difference of logarithms (0.69: wrong by a factor of two); of depths, the mean absolute
-    difference.
+    For times, the mean absolute difference of logarithms (0.69: wrong by a factor of two); for depths, the mean
+    absolute difference.
 
     Args:
-        training: The topics fitted on.
-        held_out: The others; those without times are left out.
-        seeds: Seeds of the twin, whose prediction is the mean over them.
+        training: The topics of the fit.
+        held_out: The others; topics without times are left out.
+        seeds: Seeds of the twin; its prediction is their mean.
     """
     rows: list[dict[str, float]] = []
     for index, topic in enumerate(held_out):
@@ -169,7 +169,7 @@ def held_out_errors(training: Sequence[Topic], held_out: Sequence[Topic], seeds:
 
 
 def herd_outcomes(arms: Mapping[str, Results]) -> dict[str, float]:
-    """Compute by how much a first vote changes the votes that come after it.
+    """Compute the effect of a first vote on later votes.
 
     A group's mean score less its first vote, less the mean score of the control group.
     """
@@ -184,7 +184,7 @@ def herd_outcomes(arms: Mapping[str, Results]) -> dict[str, float]:
 
 
 def counterfactual_outcomes(arms: Mapping[str, Results]) -> dict[str, float]:
-    """Compute by how much comments on posts with a first vote disagree more than those on others."""
+    """Compute the excess disagreement of comments on posts with a first vote over those on others."""
     figures: dict[str, float] = {}
     for arm, results in arms.items():
         scores = {group: _known(results[f"disagree_{group}"]) for group in GROUPS}
@@ -223,7 +223,7 @@ COUNTERFACTUAL = Study(
 
 
 def polarisation_outcomes(arms: Mapping[str, Results]) -> dict[str, float]:
-    """Return how many answers became more extreme in each arm, where they lean, and how helpful they are."""
+    """Return the share of answers that became more extreme, their leaning and their helpfulness, by arm."""
     names = ("more_extreme", "less_extreme", "neutral", "leaning", "helpfulness")
     return {
         f"{arm}: {name.replace('_', ' ')}": _known(results[name]) for arm, results in arms.items() for name in names
@@ -231,7 +231,7 @@ def polarisation_outcomes(arms: Mapping[str, Results]) -> dict[str, float]:
 
 
 def rumour_outcomes(arms: Mapping[str, Results]) -> dict[str, float]:
-    """Compute how many more posts there are on rumours than on truths, of all topics and of each."""
+    """Compute the excess of posts on rumours over those on truths, over all topics and for each."""
     figures: dict[str, float] = {}
     for arm, results in arms.items():
         figures[f"{arm}: posts on truths"] = results["truths"]
@@ -269,7 +269,7 @@ RUMOURS = Study(
 )
 
 SIZES = (50, 200, 1000)
-"""Numbers of users in the scale study; posts in a step grow with them."""
+"""Numbers of users in the scale study; the number of posts in a step is proportional."""
 
 SCALE = Study(
     "scale",
@@ -282,16 +282,16 @@ SCALE = Study(
 )
 
 ABLATED = ("posts", "likes", "reposts", "largest_cascade", "fit", "busiest_over_mean")
-"""Measures that the arms of the ablations are compared by."""
+"""Measures to compare the arms of the ablations by."""
 
 
 def ablation_outcomes(arms: Mapping[str, Results]) -> dict[str, float]:
-    """Return the measures of the whole network, and by how much each of them changes when a part is taken out."""
+    """Return the measures of the whole network, and the change of each in every ablation."""
     whole = arms["whole"]
     figures = {f"whole: {name.replace('_', ' ')}": whole[name] for name in ABLATED}
     for arm, results in arms.items():
         for name in ABLATED if arm != "whole" else ():
-            if results[name] is not None and whole[name] is not None:  # nobody was shown a stranger's post, say
+            if results[name] is not None and whole[name] is not None:  # None if no feed had a stranger's post, say
                 figures[f"{arm}: change of {name.replace('_', ' ')}"] = results[name] - whole[name]
     return {name: float(_known(value)) for name, value in figures.items()}
 
@@ -305,7 +305,7 @@ STUDIES: dict[str, Study | SpreadingStudy] = {
 
 
 PLOTS = (".png", ".svg", ".pdf")
-"""Ends of the names of files for the figure."""
+"""File suffixes for the figure."""
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 

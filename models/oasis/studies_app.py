@@ -19,7 +19,7 @@ PARTS: dict[str, list[Any]] = {
     "polarisation": [(InterviewForm, "Interview")],
     "rumours": [(CascadeTree, CASCADE_TAB)],
 }
-"""Study → parts that its page has beside the figure and the feeds."""
+"""Study → additional components of its page."""
 
 PAGES: dict[str, Any] = {
     name: LLMPage(
@@ -39,7 +39,7 @@ PAGES: dict[str, Any] = {
 
 @component
 def Studies() -> None:
-    """Show the page of the study that is chosen."""
+    """Show the page of the selected study."""
     name, choose = use_state("herd")
     choice = solara.Select("Study", values=list(PAGES), value=name, on_value=choose, dense=True)
     solara.Column(children=[choice, PAGES[name]])

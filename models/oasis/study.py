@@ -1,4 +1,4 @@
-"""What a study is: arms of a model that run with the same seeds, and figures with intervals."""
+"""Studies: arms of a model that run with the same seeds, and figures with intervals."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Results = Mapping[str, float]
 
 @dataclass(frozen=True)
 class Band:
-    """A measure over the steps: mean over runs, with a 95 % bootstrap interval of the runs."""
+    """A measure over the steps: mean over runs, with a 95 % bootstrap interval."""
 
     mean: FloatArray
     """Mean by step, from step 0; NaN where no run has a value."""
@@ -43,7 +43,7 @@ class Band:
 
 @dataclass(frozen=True)
 class Findings:
-    """What a study found."""
+    """Results of a study."""
 
     study: str
     """Name of the study."""
@@ -58,16 +58,16 @@ class Findings:
     """Arm → measure → its course over the steps."""
 
     outcomes: Mapping[str, Estimate]
-    """Name of a figure → its mean over seeds, with a 95 % bootstrap interval of the seeds."""
+    """Name of a figure → mean over seeds, with a 95 % bootstrap interval."""
 
     seconds: float = 0.0
-    """Seconds that it took."""
+    """Duration in seconds."""
 
     usage: Usage = field(default_factory=Usage)
-    """What all runs together used; failures are decisions and answers that failed."""
+    """Usage of all runs together; failures are failed decisions and answers."""
 
     def summary(self) -> dict[str, Any]:
-        """Return the figures as JSON can hold them."""
+        """Return the figures in types that JSON can represent."""
         outcomes = {
             name: {
                 key: None if figure is None or math.isnan(figure) else figure
@@ -97,16 +97,16 @@ class Study:
     """Class of the model."""
 
     arms: Mapping[str, Mapping[str, Any]]
-    """Name of an arm → parameters and options that set it apart; they go before those of the command."""
+    """Name of an arm → its parameters and options, which override those of the command."""
 
     steps: int
     """Number of steps of a run."""
 
     measures: tuple[str, ...]
-    """Measures of the model that are followed over the steps."""
+    """Measures of the model to follow over the steps."""
 
     outcomes: Callable[[Mapping[str, Results]], Mapping[str, float]]
-    """Computes the figures of one seed, from the results of its run in each arm."""
+    """Function from the results of one seed, by arm, to its figures."""
 
     setting: Mapping[str, Any] | None = None
     """Parameters of all arms."""
@@ -144,7 +144,7 @@ class Study:
 
 
 def run_model(model: SocialModel, steps: int) -> Usage:
-    """Run a model, and return what it used.
+    """Run a model, and return its usage.
 
     Args:
         model: The model.
@@ -162,11 +162,11 @@ def run_model(model: SocialModel, steps: int) -> Usage:
 
 
 def course(model: SocialModel, measures: Sequence[str], steps: int) -> FloatArray:
-    """Return measures of a run over the steps, shape `(measures, steps + 1)`; NaN where there is no value.
+    """Return measures of a run over the steps, shape `(measures, steps + 1)`; NaN for missing values.
 
     Args:
         model: A model that has run.
-        measures: Names of what its data collector collects.
+        measures: Names of measures that its data collector collects.
         steps: Number of steps.
     """
     table = np.full((len(measures), steps + 1), np.nan)
@@ -216,7 +216,7 @@ def log_option(log: Path | None, study: str, arm: str, seed: int) -> dict[str, P
     """Return the option that names the run log of a run.
 
     Args:
-        log: Folder of the logs; None: nothing is recorded.
+        log: Folder of the logs; None: no recording.
         study: Name of the study.
         arm: Name of the arm.
         seed: The seed.

@@ -1,4 +1,4 @@
-"""OASIS as a benchmark task: how far the news of one account spreads among 110 followers, and how active they are."""
+"""OASIS as a benchmark task: the spread of one account's news among 110 followers, and their activity."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from mesa_llm.benchmark import Measure, Task
 from models.oasis.model import OasisModel
 
 SCORES = ("scale", "depth", "max_breadth", "activity")
-"""What of a run's results is scored."""
+"""Scored results of a run."""
 
 
 def scores(model: OasisModel) -> Mapping[str, float]:
-    """Return scale, depth and max breadth after the last step, and the mean share of users who did something."""
+    """Return scale, depth and max breadth after the last step, and the mean share of active users."""
     results = model.results()
     return {name: float(results[name]) for name in SCORES}
 

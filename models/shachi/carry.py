@@ -1,4 +1,4 @@
-"""Memory carried to the next life: does what agents lived through elsewhere bend their decisions?
+"""Memory carried over from another run: do experiences elsewhere bias the agents' decisions?
 
 Source:
     Shachi (2025), section 4.3.2 and Figure 5: memories of OASIS (111 agents, 10 steps) and of EconAgent (100 agents,
@@ -30,13 +30,13 @@ from models.shachi.other_life import DIRECTIONS, CarriedModel
 from models.shachi.two_worlds import OTHER_POST
 
 PLACEBOS = ("neutral", "shuffled", "other topic")
-"""Arms that a memory is compared with, besides none at all."""
+"""Control arms besides the one without memory."""
 
 ARMS = ("fresh", "carried", "half", *PLACEBOS)
 """All arms."""
 
 ALPHA = 0.05
-"""Adjusted p below which a shift counts as found."""
+"""Adjusted p below which a shift counts as significant."""
 
 MEMORY = "chat:100000:5"
 """Memory of the agents of the source: the last five exchanges, up to 100,000 tokens."""
@@ -46,12 +46,12 @@ CAVEAT = (
     "neutral text. By rule, deciders are moved in the published directions because they were written so; the study "
     "then shows that it finds these shifts, and none in other biases or in placebos without the life's words."
 )
-"""What the figures do not say."""
+"""Limits of the figures."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where a life is lived."""
+    """Model of a life in another world."""
 
     model: type[LLMModel]
     """The model."""
@@ -71,7 +71,7 @@ SOURCES: Mapping[str, Source] = {
     "other": Source(OasisModel, {"memory": MEMORY, "post": OTHER_POST}, 10, 111),
     "econ_agent": Source(EconAgentModel, {"memory": MEMORY, "reflect_every": 0}, 240, 100),
 }
-"""Name → where lives are lived: the network of the study, the same with another topic, and the economy."""
+"""Name → source of lives: the network of the study, the same with another topic, and the economy."""
 
 OTHER = {"oasis": "other", "econ_agent": "oasis"}
 """Source → source of the lives with another topic."""
@@ -83,11 +83,11 @@ def study_memory(
     people: int | None = 12,
     months: int | None = 24,
 ) -> Findings:
-    """Let agents live elsewhere, carry their memories into tests of biases, and compare with none and with placebos.
+    """Run agents in other worlds, test them for biases with those memories, and compare with none and with placebos.
 
     Args:
-        setup: How the runs are made; the parameters are those of the tests.
-        steps: Number of tests of each bias; None: as the parameters say, else 2.
+        setup: Settings of the runs; the parameters are those of the tests.
+        steps: Number of tests of each bias; None: that of the parameters, else 2.
         people: Number of agents of a source; None: as in the study, 111 and 100.
         months: Number of months in the economy; None: 240, as in the study.
     """
@@ -98,8 +98,8 @@ def study_memory(
         tables = []
         for source, other in OTHER.items():
             files = {"lives": lives[source], "other_lives": lives[other]}
-            found = runs.sweep(f"biases {source}", CarriedModel, {"carried": ARMS}, fixed={**own, **files})
-            tables.append(scores_table(found).assign(source=source))
+            rows = runs.sweep(f"biases {source}", CarriedModel, {"carried": ARMS}, fixed={**own, **files})
+            tables.append(scores_table(rows).assign(source=source))
     finally:
         runs.close()
     scores = pd.concat(tables, ignore_index=True)
@@ -116,11 +116,11 @@ def study_memory(
 
 
 def _lives_of(runs: Runs, name: str, people: int | None, months: int | None) -> str:
-    """Let agents live in a source with the first seed, and write what they remember into a file of the study.
+    """Run a source with the first seed, and write its agents' memories into a file of the study.
 
     Returns:
-        The file, as seen from the folder of a sweep, so that the study's folder can be moved; its name holds a digest
-        of its contents.
+        Path of the file relative to the folder of a sweep, so that the study's folder can be moved; the name holds a
+        digest of its contents.
     """
     source = SOURCES[name]
     is_economy = source.model is EconAgentModel
@@ -139,14 +139,14 @@ def _lives_of(runs: Runs, name: str, people: int | None, months: int | None) -> 
 def lives_in(
     model: type[LLMModel], log: Path, seed: int, steps: int, setup: Setup, parameters: Mapping[str, Any]
 ) -> SavedLives:
-    """Return what the agents of a recorded run remember at its end: it is replayed, which asks nothing.
+    """Return the agents' memories at the end of a recorded run, by replaying it without calls.
 
     Args:
         model: The model.
         log: The run's log.
         seed: Its seed.
         steps: Its number of steps.
-        setup: How it was made.
+        setup: Settings of the run.
         parameters: Its parameters.
     """
     options = {**parameters, **setup.options, "llm": setup.llm, "rng": seed, "log": log, "replay": True}
@@ -156,7 +156,7 @@ def lives_in(
 
 
 def scores_table(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return one row for each arm, decider and bias: its mean score, and the characters that it remembers.
+    """Return one row for each arm, decider and bias: the mean score, and the length of the memory in characters.
 
     Args:
         rows: One row a run.
@@ -176,11 +176,11 @@ def scores_table(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def values_of(scores: pd.DataFrame, source: str, bias: str, arm: str) -> list[float | None]:
-    """Return the scores of a bias in one arm, a value a decider, in the order of seeds and deciders.
+    """Return the scores of a bias in one arm, one a decider, in the order of seeds and deciders.
 
     Args:
         scores: See `scores_table`, with the `source`.
-        source: Where the life was lived.
+        source: Source of the life.
         bias: The bias.
         arm: The arm.
     """
@@ -190,29 +190,29 @@ def values_of(scores: pd.DataFrame, source: str, bias: str, arm: str) -> list[fl
 
 
 def biases_of(scores: pd.DataFrame) -> list[str]:
-    """Return the biases that were tested, in alphabetical order."""
-    found = set(scores["bias"])
-    return [name for name in BIASES if name in found]
+    """Return the tested biases, in alphabetical order."""
+    biases = set(scores["bias"])
+    return [name for name in BIASES if name in biases]
 
 
 def shifts_of(scores: pd.DataFrame, arm: str, control: str) -> dict[tuple[str, str], Comparison | None]:
-    """Compare an arm with another, in each source and bias; p are adjusted for all of them.
+    """Compare an arm with another in each source and bias, with p adjusted for all of them.
 
     Args:
         scores: See `scores_table`, with the `source`.
         arm: The arm.
-        control: The arm that it is compared with.
+        control: The arm to compare it with.
 
     Returns:
         (source, bias) → the comparison, paired by decider.
     """
     keys = [(source, bias) for source in OTHER for bias in biases_of(scores)]
-    found = [compare(values_of(scores, *key, arm), values_of(scores, *key, control)) for key in keys]
-    return dict(zip(keys, correct(found), strict=True))
+    comparisons = [compare(values_of(scores, *key, arm), values_of(scores, *key, control)) for key in keys]
+    return dict(zip(keys, correct(comparisons), strict=True))
 
 
 def is_found(one: Comparison | None) -> bool:
-    """Check whether a shift is there, after correction."""
+    """Check whether a shift is significant after correction."""
     return one is not None and one.adjusted_p is not None and one.adjusted_p < ALPHA
 
 
@@ -246,11 +246,11 @@ def shift_table(scores: pd.DataFrame) -> Table:
 
 
 def verdict(one: Comparison | None, against: Comparison | None, expected: int) -> str:
-    """Judge a shift: found or not, as published or not; or not to be found among so few.
+    """Judge a shift: significant or not, as published or not, or undecidable with so few pairs.
 
     Args:
-        one: Against no memory.
-        against: Against neutral text.
+        one: Comparison with no memory.
+        against: Comparison with neutral text.
         expected: The published direction; 0: none.
     """
     if one is not None and one.difference.n < MIN_PAIRS:
@@ -264,7 +264,7 @@ def verdict(one: Comparison | None, against: Comparison | None, expected: int) -
 
 
 def placebo_table(scores: pd.DataFrame) -> Table:
-    """Return how many shifts each arm has against no memory, and how large they are."""
+    """Return the number and size of the shifts of each arm against no memory."""
     rows: list[dict[str, Value]] = []
     for arm in ARMS[1:]:
         shifts = shifts_of(scores, arm, "fresh")
@@ -291,7 +291,7 @@ def placebo_table(scores: pd.DataFrame) -> Table:
 
 
 def length_table(scores: pd.DataFrame) -> Table:
-    """Return how long the memories are, by source and arm."""
+    """Return the lengths of the memories, by source and arm."""
     rows: list[dict[str, Value]] = []
     for source, arm in product(OTHER, ARMS):
         is_chosen = (scores["source"] == source) & (scores["arm"] == arm)

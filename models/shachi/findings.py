@@ -1,4 +1,4 @@
-"""What a study of Shachi's found: its runs, its tables, and its page."""
+"""Runs, tables and page of a study of Shachi's."""
 
 from __future__ import annotations
 
@@ -31,22 +31,22 @@ Value = str | float | None
 
 @dataclass(frozen=True)
 class Setup:
-    """How the runs of a study are made."""
+    """Settings of the runs of a study."""
 
     seeds: Sequence[int]
     """Seeds of each arm."""
 
     folder: Path | None = None
-    """Folder of a log a run, which are gone on with; None: a temporary one."""
+    """Folder of the run logs, which are continued if they exist; None: a temporary one."""
 
     llm: str = "rule"
-    """What the agents think with."""
+    """Language model of the agents, or `rule`."""
 
     workers: int = 1
     """Number of runs at once."""
 
     parameters: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """Parameters of the study's model; they go before the study's own."""
+    """Parameters of the study's model, which override the study's own."""
 
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Options of all models."""
@@ -55,21 +55,21 @@ class Setup:
     """Endpoints and limits, as `sweep` takes them."""
 
     purse: Purse | None = None
-    """Budget of all runs of the study together; None: as much as it takes."""
+    """Budget of all runs of the study together; None: no limit."""
 
 
 @dataclass
 class Runs:
-    """The runs of a study, made as sweeps: those that a folder holds are not made again."""
+    """The runs of a study, made as sweeps; runs that the folder already holds are not repeated."""
 
     setup: Setup
-    """How they are made."""
+    """Settings of the runs."""
 
     made: list[pd.DataFrame] = field(default_factory=list[pd.DataFrame])
     """Tables of the sweeps, with the column `sweep`."""
 
     n_done: int = 0
-    """Number of runs made now."""
+    """Number of runs made by this call."""
 
     _temporary: TemporaryDirectory[str] | None = None
 
@@ -94,13 +94,13 @@ class Runs:
         designs: Mapping[str, AgentDesign | None] | None = None,
         seeds: Sequence[int] | None = None,
     ) -> pd.DataFrame:
-        """Make runs, and return one row a run.
+        """Run a sweep, and return one row a run.
 
         Args:
             name: Name of the sweep, and of its folder.
             model: The model.
             vary: Parameter → its values.
-            steps: Number of steps; None: until the model ends by itself.
+            steps: Number of steps; None: until the model ends on its own.
             fixed: Parameters of all runs.
             llm: Language models; None: that of the set-up.
             designs: Designs of the agents by name.
@@ -181,7 +181,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Findings:
-    """What a study found."""
+    """Results of a study."""
 
     study: str
     """Name of the study."""
@@ -202,10 +202,10 @@ class Findings:
     """Draws its figure."""
 
     caveat: str = ""
-    """What the figures do not say."""
+    """Limits of the figures."""
 
     def summary(self) -> dict[str, Any]:
-        """Return everything as JSON can hold it."""
+        """Return everything in types that JSON can represent."""
         tables = {
             one.title: [{name: _finite(value) for name, value in row.items()} for row in one.rows]
             for one in self.tables
@@ -213,7 +213,7 @@ class Findings:
         return {"study": self.study, "setting": dict(self.setting), **self.cost, "tables": tables}
 
     def text(self) -> str:
-        """Write the tables for a terminal."""
+        """Return the tables as text for a terminal."""
         head = [f"{self.study}: {self.question}", self.setting_text]
         blocks = ["\n".join([one.title, *table(one.head, one.cells())]) for one in self.tables]
         return "\n\n".join(["\n".join(head), *blocks, *filter(None, [self.caveat])])
@@ -229,12 +229,12 @@ class Findings:
         )
 
     def page(self) -> str:
-        """Write an HTML page without further files."""
+        """Return a self-contained HTML page."""
         return rendered("page.html", "models.shachi", findings=self, plot=picture(self.draw()))
 
 
 def cell_text(value: Value) -> str:
-    """Write a cell: numbers with three digits that mean something."""
+    """Format a cell, with three significant digits for numbers."""
     return value if isinstance(value, str) else figure_text(value)
 
 
@@ -255,10 +255,10 @@ def _setting_text(value: Any) -> str:
 
 
 def estimate_cells(estimate: Estimate | None, name: str = "mean") -> dict[str, Value]:
-    """Return a figure and the ends of its interval as cells.
+    """Return a figure and the bounds of its interval as cells.
 
     Args:
-        estimate: The figure; None: there is none.
+        estimate: The figure, if there is one.
         name: Name of its column.
     """
     if estimate is None:
@@ -270,20 +270,20 @@ def comparison_cells(one: Comparison | None) -> dict[str, Value]:
     """Return a comparison as cells: difference, interval, effect size, p and p after correction.
 
     Args:
-        one: The comparison; None: there was no pair.
+        one: The comparison; None without a pair.
     """
-    found = estimate_cells(None if one is None else one.difference, "difference")
+    cells = estimate_cells(None if one is None else one.difference, "difference")
     if one is None:
-        return found | {"effect": None, "p": None, "adjusted p": None, "pairs": 0.0}
-    return found | {"effect": one.effect, "p": one.p, "adjusted p": one.adjusted_p, "pairs": float(one.difference.n)}
+        return cells | {"effect": None, "p": None, "adjusted p": None, "pairs": 0.0}
+    return cells | {"effect": one.effect, "p": one.p, "adjusted p": one.adjusted_p, "pairs": float(one.difference.n)}
 
 
 def runs_with(rows: pd.DataFrame, **chosen: Any) -> pd.DataFrame:
-    """Return some runs in the order of their seeds.
+    """Return the runs with some values, in the order of their seeds.
 
     Args:
         rows: One row a run.
-        **chosen: Column → its value in these runs.
+        **chosen: Column → required value.
     """
     mask = pd.Series(True, index=rows.index)
     for key, value in chosen.items():
@@ -297,18 +297,18 @@ def total(rows: pd.DataFrame, name: str) -> float:
 
 
 def column(rows: pd.DataFrame, name: str, **chosen: Any) -> list[float | None]:
-    """Return a figure of some runs in the order of their seeds; None where a run lacks it.
+    """Return a figure of the runs with some values, in the order of their seeds; None for a run without it.
 
     Args:
         rows: One row a run.
         name: Name of the figure.
-        **chosen: Column → its value in these runs.
+        **chosen: Column → required value.
 
     Raises:
         ConfigError: If there are no such runs.
     """
-    found = runs_with(rows, **chosen)
-    if found.empty:
+    runs = runs_with(rows, **chosen)
+    if runs.empty:
         raise ConfigError(f"there are no runs with {chosen}")
-    values = [None if value is None else float(value) for value in found[name]]
+    values = [None if value is None else float(value) for value in runs[name]]
     return [None if value is None or not math.isfinite(value) else value for value in values]

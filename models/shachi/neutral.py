@@ -1,4 +1,4 @@
-"""Neutral text that takes the place of memories: about rivers and stones, of no use to anybody's decisions."""
+"""Neutral text about rivers and stones in place of memories, irrelevant to every decision."""
 
 NEUTRAL = (
     "The river bends twice before it reaches the old bridge.",

@@ -1,4 +1,4 @@
-"""Deciders with the memory of another life: carried over, or a placebo of it."""
+"""Deciders with the memory of another run, or a placebo of it."""
 
 from __future__ import annotations
 
@@ -18,52 +18,52 @@ from models.shachi.neutral import NEUTRAL
 
 Arm = Literal["fresh", "carried", "half", "neutral", "shuffled", "other topic"]
 """Memory of the deciders: none; that of another life; the newer half of that; neutral text of its length; its words in
-an order without sense; or that of a life with another topic."""
+random order; or that of a life with another topic."""
 
 DIRECTIONS: Mapping[str, Mapping[str, int]] = {
     "oasis": {"HyperbolicDiscounting": 1, "InGroupBias": 1},
     "econ_agent": {"EndowmentEffect": 1, "LossAversion": -1, "SurvivorshipBias": -1},
 }
-"""Where the life was lived → bias → the direction in which Shachi reports that its memory moves the bias (Figure 5).
-The study holds them as said beforehand; the rule twins are built to move in them."""
+"""Source of the life → bias → direction in which its memory moves the bias, as Shachi reports (Figure 5).
+The study treats them as predictions; the rule twins are built to follow them."""
 
 CUES: Mapping[str, str] = {"oasis": "a shop with walls and a door", "econ_agent": "Your savings are"}
-"""Where the life was lived → words by which a rule twin knows that it remembers that life."""
+"""Source of the life → words by which a rule twin recognises its memory."""
 
 
 class CarriedScenario(CognitiveBiasesScenario):
-    """Parameters of tests of cognitive biases of deciders who remember another life."""
+    """Parameters of tests of cognitive biases with the memory of another life."""
 
     lives: str | None = None
-    """File with the lives, as `SavedLives.write` writes it, looked for beside the run log first; None: nobody remembers
-    anything."""
+    """File with the lives, as written by `SavedLives.write` and searched beside the run log first; None: nobody
+    remembers anything."""
 
     other_lives: str | None = None
     """File with lives of another topic, for the arm `other topic`."""
 
     carried: Annotated[Arm, Label("Memory of the deciders")] = "carried"
-    """What the deciders remember."""
+    """Memory of the deciders."""
 
     memory_tokens: Annotated[int, Field(ge=1), Label("Tokens of memory")] = 2000
-    """Maximum number of tokens of a life that are remembered, the newest."""
+    """Maximum number of tokens of a life in memory, the newest."""
 
     pull: Annotated[float, Field(ge=0, le=1), Label("Rule twins are moved by")] = 0.4
-    """By how much a rule twin's score is moved that remembers the life, in the biases and directions of Figure 5."""
+    """Shift of the score of a rule twin that remembers the life, in the biases and directions of Figure 5."""
 
     noise: Annotated[float, Field(ge=0, le=1), Label("Scatter of rule twins")] = 0.2
-    """Standard deviation of the score that a rule twin aims at, from test to test."""
+    """Standard deviation of a rule twin's target score between tests."""
 
     susceptibility: Annotated[float, Field(ge=-1, le=1)] = 0.2
-    """Score that the rule twin aims at in every test, where nothing moves it."""
+    """Target score of a rule twin without a shift."""
 
 
 class CarriedDecider(Decider):
-    """A decider. As a rule twin it is moved by what it remembers, in the biases of Figure 5, and scatters."""
+    """A decider whose rule twin is moved by its memory, in the biases of Figure 5, with random scatter."""
 
     model: CarriedModel
 
     def rule(self, seen: Observation) -> str:
-        """Choose as any decider of the model does, moved by memory, with a scatter that is the same in all arms."""
+        """Choose like the parent class, moved by memory, with a scatter that is the same in all arms."""
         noise = self.model.scenario.noise
         scatter = random.Random(f"{self.model.run_seed} {self.unique_id} {seen.label}").gauss(0, noise)
         test: BiasTest = seen.facts.items[0].facts[0]
@@ -77,12 +77,12 @@ class CarriedDecider(Decider):
 
 
 class CarriedModel(CognitiveBiasesModel):
-    """Deciders get tests of biases, and remember another life, to which the tests add nothing.
+    """Deciders take tests of biases with the memory of another life, to which the tests add nothing.
 
-    Which lives they have is drawn by the seed, from those of the file that remember anything: the same in all arms.
+    The seed draws the lives from those of the file with any memory: the same in all arms.
 
     Attributes:
-        drawn: The life of each decider, in order; empty without a file.
+        drawn: Life of each decider, in order; empty without a file.
     """
 
     scenario_class = CarriedScenario
@@ -110,13 +110,13 @@ class CarriedModel(CognitiveBiasesModel):
             import_memory(agent, memory_of(life, chosen.carried, chosen.memory_tokens, rng), "readonly")
 
     def _lives_in(self, file: str) -> SavedLives:
-        """Read lives from a file beside the run log, which may be moved with it, else from the working folder."""
+        """Read lives from a file beside the run log, so that both can be moved, else from the working folder."""
         log = self.runlog.path
         beside = Path(file) if log is None else log.parent / file
         return SavedLives.read(beside if beside.exists() else file)
 
     def results(self) -> dict[str, Any]:
-        """Return the scores of each bias, and `deciders`: where each one's memory is from, and its mean scores."""
+        """Return the scores of each bias, and `deciders`: the source of each one's memory, and its mean scores."""
         return {**super().results(), "deciders": [self._decider(index) for index in range(len(self.agents))]}
 
     def _decider(self, index: int) -> dict[str, Any]:
@@ -141,9 +141,9 @@ def memory_of(life: SavedLife, arm: Arm, max_tokens: int, rng: random.Random) ->
 
     Args:
         life: The life.
-        arm: What becomes of it.
-        max_tokens: Maximum number of tokens of it that are remembered, the newest.
-        rng: Source of the order of words.
+        arm: Treatment of the memory.
+        max_tokens: Maximum number of tokens to keep, the newest.
+        rng: Source of random draws.
     """
     memory = within_tokens(life.memory, max_tokens)
     match arm:
@@ -158,7 +158,7 @@ def memory_of(life: SavedLife, arm: Arm, max_tokens: int, rng: random.Random) ->
 
 
 def draw_lives(saved: SavedLives, n: int, rng: random.Random) -> list[SavedLife]:
-    """Draw lives that remember anything, all different as long as there are enough.
+    """Draw lives with any memory, without repetition as long as there are enough.
 
     Args:
         saved: The lives of a run.
@@ -166,7 +166,7 @@ def draw_lives(saved: SavedLives, n: int, rng: random.Random) -> list[SavedLife]
         rng: Source of the draw.
 
     Raises:
-        ConfigError: If nobody remembers anything.
+        ConfigError: If no life has any memory.
     """
     lives = [life for life in saved.lives if life.last_step is not None]
     if not lives:

@@ -38,13 +38,13 @@ STUDIES: dict[str, tuple[Callable[..., Findings], type[Any]]] = {
     "worlds": (study_worlds, TwoWorldsModel),
     "validity": (study_validity, ShockModel),
 }
-"""Name of a study → its function, and the model that `--set` is about."""
+"""Name of a study → its function, and the model that `--set` applies to."""
 
 N_SEEDS = 20
 """Number of seeds of a study."""
 
 PAGE, FIGURES = "page.html", "findings.json"
-"""Files of the results in the study's folder."""
+"""Names of the result files in the study's folder."""
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
@@ -116,10 +116,10 @@ def run_study(
 
 
 def _own_options(name: str, own: dict[str, Any], llm: str) -> dict[str, Any]:
-    """Return the options that one study alone takes.
+    """Return the options that only one study takes.
 
     Raises:
-        ConfigError: If one is set that another study takes, or cannot be read.
+        ConfigError: If an option belongs to another study, or cannot be read.
     """
     takes = {"memory": ("people", "months"), "validity": ("news", "real", "event", "stock")}.get(name, ())
     for option in own:
@@ -148,10 +148,10 @@ def _day(text: str | None) -> date | None:
 
 
 def write(findings: Findings, folder: Path | None, *, as_json: bool) -> None:
-    """Print what a study found, and write page and figures into its folder.
+    """Print the results of a study, and write page and figures into its folder.
 
     Args:
-        findings: What it found.
+        findings: The results.
         folder: The folder; None: nothing is written.
         as_json: Whether to end with one line of JSON.
     """

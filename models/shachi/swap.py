@@ -1,4 +1,4 @@
-"""Backend swap: the same economy with other language models, named on one line.
+"""Backend swap: the same economy with other language models.
 
 Source:
     Shachi (2025), section 4.3.1 and Figure 4: EconAgent, 100 agents, 240 months, no memory, config or tools; one run a
@@ -29,10 +29,10 @@ MONTHS = 240
 """Number of months of a run."""
 
 BARE = {"memory": "none", "reflect_every": 0}
-"""Parameters of households that have a language model and nothing else, as in the study."""
+"""Parameters of households without memory and reflection, as in the study."""
 
 BASELINES = ("composite", "len", "cats")
-"""Rules of households that stand beside the language models."""
+"""Rules of households to compare the language models with."""
 
 LAWS: Mapping[str, tuple[str, str, str]] = {
     "Phillips curve": ("unemployment", "wage_inflation", "wage inflation on unemployment"),
@@ -43,37 +43,37 @@ LAWS: Mapping[str, tuple[str, str, str]] = {
         "growth of nominal output on that of unemployment",
     ),
 }
-"""Name of a law → column of x, column of y, and what it relates."""
+"""Name of a law → column of x, column of y, and description."""
 
 LEVELS = ("unemployment", "price_inflation", "wage_inflation", "nominal_growth", "real_growth")
-"""Yearly figures whose means are compared."""
+"""Yearly figures with means to compare."""
 
 CAVEAT = (
     "A slope of a run has the years as points, which follow one another, so that its own standard error is too small: "
     "the test of equality takes the slope of each run as one value, and permutes which backend it belongs to. Real "
     "output is what those at work make, so that Okun's law holds by bookkeeping; the nominal one could fail."
 )
-"""What the figures do not say."""
+"""Limits of the figures."""
 
 
 class SwapModel(EconAgentModel):
-    """The economy of EconAgent; its results hold the yearly points of both laws."""
+    """The economy of EconAgent, with the yearly points of both laws in its results."""
 
     def results(self) -> dict[str, Any]:
         """Return the published measures, mean yearly figures, and the points of each law as pairs (x, y)."""
         years = self.years
-        found: dict[str, Any] = dict(super().results())
-        found |= {f"mean {name}": _mean(years[name].to_numpy(dtype=np.float64)) for name in LEVELS}
-        return found | {"points": {law: points_of(years, law) for law in LAWS}}
+        results: dict[str, Any] = dict(super().results())
+        results |= {f"mean {name}": _mean(years[name].to_numpy(dtype=np.float64)) for name in LEVELS}
+        return results | {"points": {law: points_of(years, law) for law in LAWS}}
 
 
 def _mean(values: FloatArray) -> float:
-    known = values[np.isfinite(values)]
-    return float(known.mean()) if len(known) else math.nan
+    finite = values[np.isfinite(values)]
+    return float(finite.mean()) if len(finite) else math.nan
 
 
 def points_of(years: pd.DataFrame, law: str) -> list[list[float]]:
-    """Return the points of a law as pairs (x, y), without years that lack either.
+    """Return the points of a law as pairs (x, y), without incomplete years.
 
     Args:
         years: A world's yearly table.
@@ -89,9 +89,9 @@ def study_swap(setup: Setup, steps: int | None = None, backends: Sequence[str] =
     """Run the economy with each backend and each seed, and compare the lines of both laws.
 
     Args:
-        setup: How the runs are made.
+        setup: Settings of the runs.
         steps: Number of months; None: 240.
-        backends: Language models; `rule` stands for the rule baselines, which are there anyway.
+        backends: Language models besides the rule baselines; `rule` adds nothing.
     """
     policies = [str(setup.parameters["policy"])] if "policy" in setup.parameters else list(BASELINES)
     own = {name: value for name, value in setup.parameters.items() if name != "policy"}
@@ -142,23 +142,23 @@ def lines_of(rows: pd.DataFrame, backend: str, law: str) -> list[Line | None]:
 
 
 def slopes_of(rows: pd.DataFrame, backend: str, law: str) -> Column:
-    """Return the slope of each run of a backend, in the order of the seeds; None where there is no line."""
+    """Return the slope of each run of a backend, in the order of the seeds; None without a line."""
     return [None if line is None else line.slope.value for line in lines_of(rows, backend, law)]
 
 
 def intercepts_of(rows: pd.DataFrame, backend: str, law: str) -> Column:
-    """Return the intercept of each run of a backend, in the order of the seeds; None where there is no line."""
+    """Return the intercept of each run of a backend, in the order of the seeds; None without a line."""
     return [None if line is None else line.intercept.value for line in lines_of(rows, backend, law)]
 
 
 def standard_error(values: Column) -> float | None:
-    """Compute the standard error of a mean; None of fewer than two values."""
-    known = [value for value in values if value is not None]
-    return float(stats.sem(known)) if len(known) > 1 else None
+    """Compute the standard error of a mean; None with fewer than two values."""
+    present = [value for value in values if value is not None]
+    return float(stats.sem(present)) if len(present) > 1 else None
 
 
 def slope_table(rows: pd.DataFrame) -> Table:
-    """Return slope and intercept of each law by backend, over runs, and through all points together."""
+    """Return slope and intercept of each law by backend: the mean over runs, and the fit to all points."""
     table: list[dict[str, Value]] = []
     for law in LAWS:
         for backend in names_of(rows):
@@ -189,7 +189,7 @@ def slope_table(rows: pd.DataFrame) -> Table:
 
 
 def equality_table(rows: pd.DataFrame) -> Table:
-    """Test whether all backends, and each two of them, have the same slope and intercept."""
+    """Test whether all backends, and each pair, have the same slope and intercept."""
     backends = names_of(rows)
     tests: list[dict[str, Value]] = []
     for law in LAWS:
@@ -238,7 +238,7 @@ def _interaction(rows: pd.DataFrame, row: Mapping[str, Value]) -> dict[str, Valu
 
 
 def interaction_p(groups: Sequence[Sequence[Sequence[float]]]) -> float | None:
-    """Test whether the lines of several groups of points have one slope, with an intercept for each group.
+    """Test whether the lines through several groups of points share one slope, with an intercept for each group.
 
     Args:
         groups: Points (x, y) of each group.
@@ -267,7 +267,7 @@ def _centred(points: Sequence[Sequence[float]]) -> FloatArray:
 
 
 def _residual(centred: FloatArray) -> float:
-    """Compute the sum of squares that a line through the origin leaves."""
+    """Compute the residual sum of squares of a line through the origin."""
     x, y = centred.T
     return float(y @ y - (x @ y) ** 2 / (x @ x))
 
@@ -306,7 +306,7 @@ def cost_table(rows: pd.DataFrame) -> Table:
 
 
 def swap_figure(rows: pd.DataFrame) -> Figure:
-    """Draw the yearly points and pooled lines of each law, a colour a backend."""
+    """Draw the yearly points and pooled lines of each law, one colour for each backend."""
     figure = Figure(figsize=(13, 4.4), layout="constrained")
     panels: Any = figure.subplots(1, len(LAWS))
     for axes, (law, (x, y, _)) in zip(panels, LAWS.items(), strict=True):

@@ -1,4 +1,4 @@
-"""Traders whose rule twins draw from generators of their own, so that runs with and without a treatment are pairs."""
+"""Traders whose rule twins have their own random generators, so that runs with and without a treatment are pairs."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from mesa_llm.worlds.exchange import Side, Stock, TraderFacts
 from models.stock_agent.agents import Trader, take
 
 PART = 0.1
-"""Part of its cash or shares that a rule twin trades upon what it has heard."""
+"""Fraction of its cash or shares that a rule twin trades on news or hearsay."""
 
 
 class PairedTrader(Trader):
-    """A trader who, as a rule twin, draws from a generator of its own in each decision.
+    """A trader whose rule twin draws from a new generator in each decision.
 
-    What others do, how many they are, or what it has heard shifts none of its draws.
+    Its draws depend neither on the actions and number of others nor on what it has heard.
     """
 
     _rng: random.Random | None = None
 
     @property
     def random(self) -> random.Random:
-        """Source of the draws of the present decision."""
+        """Random generator of the present decision."""
         return self.model.random if self._rng is None else self._rng
 
     def rule(self, seen: Observation) -> ToolCall | None:
@@ -36,13 +36,13 @@ class PairedTrader(Trader):
 
 
 def order_near(facts: TraderFacts, side: Side, stock: Stock, margin: float) -> ToolCall | None:
-    """Return an order that may be met at somewhat worse than the latest price; None without means.
+    """Return an order with a limit slightly worse than the latest price; None without means.
 
     Args:
-        facts: What the trader sees.
-        side: Whether it buys or sells.
+        facts: Facts that the trader observes.
+        side: Side of the order.
         stock: The stock.
-        margin: By how much worse, as a part of the price.
+        margin: Distance from the latest price, as a fraction of it.
     """
     limit = facts.prices[stock] * (1 + margin if side == "buy" else 1 - margin)
     return take(facts, side, stock, limit, PART)

@@ -1,4 +1,4 @@
-"""One population in two worlds: people who trade on an exchange and talk on a social network, in turn."""
+"""One population in two worlds: people who trade on an exchange and talk on a social network in turn."""
 
 from __future__ import annotations
 
@@ -37,20 +37,20 @@ ACTIONS = ("create_post", "create_comment", "like_post", "repost", "quote_post",
 """Actions on the social network."""
 
 Coupling = Literal["shared", "isolated", "filler", "alone"]
-"""What the worlds have in common: one memory (`shared`); a memory for each (`isolated`), or that and neutral text in
-place of what was remembered of the network (`filler`); or nobody goes to the network (`alone`)."""
+"""Link between the worlds: one memory (`shared`); a memory for each (`isolated`), also with neutral text in
+place of the network's (`filler`); or no network at all (`alone`)."""
 
 DEALS = re.compile(r"\b(bought|sold) ([AB])\b")
-"""How the rule twin talks of its trades, and what it hears in what others say."""
+"""Trades as the rule twin posts them and recognises them in posts of others."""
 
 TECHNOLOGY = re.compile(r"\b(?:Amazon|technology)\b")
-"""Words in which the rule twin hears good news for the technology firm, stock B."""
+"""Words that the rule twin takes as good news for the technology firm, stock B."""
 
 TRADE_TALK = re.compile(r"\b(?:stocks?|shares?|bought|sold|trad(?:e|es|ed|er|ers|ing)|invest\w*)\b", re.IGNORECASE)
-"""Words of posts and comments that are about trading."""
+"""Words that mark a post or comment as about trading."""
 
 MARGIN = 0.01
-"""By how much worse than the latest price the rule twin accepts upon hearsay."""
+"""Distance from the latest price that the rule twin accepts on hearsay, as a fraction of it."""
 
 
 class TwoWorldsScenario(LLMScenario):
@@ -69,50 +69,50 @@ class TwoWorldsScenario(LLMScenario):
     """Number of trading turns between two steps of the network; None: one each, a session. 50 in the study."""
 
     order: Annotated[Literal["social_first", "exchange_first"], Label("World visited first")] = "social_first"
-    """World visited first: the network, as in the study's program, or the exchange, as in its text."""
+    """First world to visit: the network, as in the study's program, or the exchange, as in its text."""
 
     coupling: Annotated[Coupling, Label("What the worlds have in common")] = "shared"
-    """What the worlds have in common: one memory, a memory each, that and neutral text, or nobody is on the network."""
+    """Link between the worlds: one memory, a memory for each, that with neutral text, or no network."""
 
     post: Annotated[str, Field(min_length=1, max_length=5000), Label("Post that all see first")] = POST
     """Post of the account that all follow."""
 
     news_crosses: bool = False
-    """Whether news of one world is also told in the other, as a second link besides memory."""
+    """Whether people also hear news of the other world, as a second link besides memory."""
 
     twin: Annotated[Twin, Label("Rule of the traders")] = "mixed"
-    """Rule by which rule twins trade where hearsay moves them to nothing."""
+    """Rule by which rule twins trade if they do not follow hearsay."""
 
     hearsay: Annotated[float, Field(ge=0, le=1), Label("Rule twins follow hearsay")] = 0.5
-    """Probability that a rule twin follows what it remembers to have heard of a stock."""
+    """Probability that a rule twin follows hearsay on a stock in its memory."""
 
     talk: Annotated[float, Field(ge=0, le=1), Label("Rule twins talk of trades")] = 0.5
-    """Probability that a rule twin posts about the trade that it remembers, when it is on the network."""
+    """Probability that a rule twin on the network posts about the trade it remembers."""
 
     ties: Annotated[float, Field(ge=0, le=20)] = 3.0
-    """Mean number of others that each follows, besides the account that all follow."""
+    """Mean number of others that each person follows, besides the account that all follow."""
 
     memory: Annotated[str, Label("Memory")] = "chat:4000:3"
     """Memory of each person, or of each person in each world."""
 
 
 class Inhabitant(PairedTrader, SocialUser):
-    """Somebody who trades and talks. Where it is, the model's `world` says."""
+    """A person who trades or talks, depending on the model's present `world`."""
 
     @property
     def is_original(self) -> bool:
-        """False: it sees and remembers what the traders of the corrected model do."""
+        """False: observation and memory are those of the corrected model."""
         return False
 
     def observe(self) -> Observation:
-        """Look at the present world."""
+        """Return the observation of the present world."""
         if self.model.is_social:
             return SocialUser.observe(self)
         seen = LLMMixin.observe(self)
         return with_menu(seen, self.facts) if self.opened.capabilities.needs_options else seen
 
     def act_by_rule(self, seen: Observation) -> ToolCall | None:
-        """Trade by the strategy, or after hearsay; talk of trades, or of what social users talk of."""
+        """Trade by the strategy or on hearsay; post about trades, or what the social rule twin posts."""
         if self.model.is_social:
             return self._trade_talk(seen) or SocialUser.rule(self, seen)
         usual = super().act_by_rule(seen)
@@ -121,7 +121,7 @@ class Inhabitant(PairedTrader, SocialUser):
         return order_upon(heard_in(self.memory.entries), self.facts) or usual
 
     def _trade_talk(self, seen: Observation) -> ToolCall | None:
-        """Post about the latest trade that it remembers."""
+        """Post about the latest trade in memory."""
         text = last_deal_in(self.memory.entries)
         if text is None or self.random.random() >= self.model.scenario.talk:
             return None
@@ -129,7 +129,7 @@ class Inhabitant(PairedTrader, SocialUser):
 
 
 def heard_in(entries: Iterable[MemoryEntry]) -> Counter[Stock]:
-    """Count what a memory of the network says for each stock: buyers less sellers, and one more for a topic of B.
+    """Count the votes for each stock in a memory of the network: buyers less sellers, plus one for B's topic.
 
     Args:
         entries: Entries of a memory.
@@ -143,11 +143,11 @@ def heard_in(entries: Iterable[MemoryEntry]) -> Counter[Stock]:
 
 
 def order_upon(votes: Counter[Stock], facts: TraderFacts) -> ToolCall | None:
-    """Return an order in the stock that most is said of, on the side of those who say it; None without any.
+    """Return an order in the stock with the most votes, on their side; None without votes.
 
     Args:
         votes: Buyers less sellers, by stock.
-        facts: What the trader sees.
+        facts: Facts that the trader observes.
     """
     stock = max(STOCKS, key=lambda one: abs(votes[one]))
     if not votes[stock]:
@@ -156,7 +156,7 @@ def order_upon(votes: Counter[Stock], facts: TraderFacts) -> ToolCall | None:
 
 
 def last_deal_in(entries: Iterable[MemoryEntry]) -> str | None:
-    """Return the latest order that a memory of the exchange holds, as `bought A`; None without any."""
+    """Return the latest order in a memory of the exchange, as `bought A`; None without any."""
     orders = [entry.text for entry in entries if entry.world == "exchange" and entry.kind == "outcome"]
     deals = [re.match(r"(buy|sell)\(stock='([AB])'.*?\): (?!refused)", text) for text in orders]
     last = next((deal for deal in reversed(deals) if deal), None)
@@ -164,12 +164,12 @@ def last_deal_in(entries: Iterable[MemoryEntry]) -> str | None:
 
 
 class TwoWorldsModel(LLMModel):
-    """People visit a social network and an exchange in turn: a step of the one, then some turns of trading.
+    """People visit a social network and an exchange alternately: a step of the first, then some turns of trading.
 
-    A step is a step of the network, or a stage of the exchange's day, or as much of a session as belongs to the visit.
-    Loans, forecasts and posts on the exchange's forum, which all make at once, count no turns. Each world draws from a
-    generator of its own, and time passes alike whatever the `coupling`: so runs of one seed differ in nothing but that,
-    and in what follows from it.
+    A step is a step of the network, a stage of the exchange's day, or the part of a session that belongs to the visit.
+    Loans, forecasts and posts on the exchange's forum are simultaneous and count as no turns. Each world draws from its
+    own generator, and time passes alike for every `coupling`, so that runs of one seed differ only in the coupling and
+    its consequences.
 
     Attributes:
         exchange: The exchange.
@@ -181,7 +181,7 @@ class TwoWorldsModel(LLMModel):
     schedule: WorldSchedule
 
     def __init__(self, scenario: TwoWorldsScenario | None = None, **options: Unpack[LLMOptions]) -> None:
-        """Open the exchange, let people sign up on the network, and publish the first post there."""
+        """Open the exchange, sign people up on the network, and publish the first post there."""
         options.setdefault("activation", turns_of_visit)
         super().__init__(scenario, **options)
         chosen = self.scenario
@@ -235,7 +235,7 @@ class TwoWorldsModel(LLMModel):
         }
 
     def _sign_up(self, people: list[Any], rng: random.Random) -> None:
-        """Let people sign up and follow each other, and an account that all follow publish the first post."""
+        """Sign people up, connect them, and publish the first post by the account that all follow."""
         n = len(people)
         account = n + 1
         self.social.sign_up_many(
@@ -251,7 +251,7 @@ class TwoWorldsModel(LLMModel):
 
     @property
     def world(self) -> Any:
-        """The world that is visited now."""
+        """The present world."""
         return self.present_worlds[0]
 
     @property
@@ -261,11 +261,11 @@ class TwoWorldsModel(LLMModel):
 
     @property
     def instructions_text(self) -> str:
-        """Text that all read first in the present world."""
+        """Text above every prompt in the present world."""
         return self.prompt("social.md" if self.is_social else "exchange.md")
 
     def turns_of(self) -> list[Stage]:
-        """Return whose turn it is now."""
+        """Return the agents whose turn it is, as stages."""
         people = {agent.unique_id: agent for agent in minded(self)}
         if self.is_social:
             if self.scenario.coupling == "alone":
@@ -284,23 +284,23 @@ class TwoWorldsModel(LLMModel):
 
     @property
     def visit_length(self) -> int:
-        """A step of the network, or the trading turns taken in this step."""
+        """Length of the step: 1 on the network, else the number of trading turns taken."""
         return 1 if self.is_social else len(self._turns) if self.exchange.takes_turns else 0
 
     @property
     def ending_worlds(self) -> tuple[World, ...]:
-        """The present world; an exchange where traders still wait for their turn in a session goes on with it."""
+        """The present world, unless it is an exchange in the middle of a session."""
         return () if not self.is_social and self._waiting else self.present_worlds
 
     def end_step(self) -> None:
-        """Note who still waits for a turn, and put neutral text where memories of the network would be."""
+        """Store the traders who still wait for a turn, and put neutral text in place of memories of the network."""
         if not self.is_social:
             self._waiting = self._waiting[len(self._turns) :]
         elif self.scenario.coupling == "filler":
             self._fill()
 
     def _fill(self) -> None:
-        """Let everybody remember neutral text, of the length of what is remembered of this step of the network."""
+        """Add neutral text to everybody's memory, of the length of the memory of this step of the network."""
         for agent in minded(self):
             for entry in agent.roles["social"].memory.entries:
                 if entry.time == self.now:
@@ -311,7 +311,7 @@ class TwoWorldsModel(LLMModel):
 
     @property
     def present(self) -> str:
-        """Name of the world that was visited in the last step; empty before the first."""
+        """Name of the world of the last step; empty before the first."""
         return self.world.name if self.time else ""
 
     @property
@@ -341,11 +341,11 @@ class TwoWorldsModel(LLMModel):
 
     @property
     def n_trade_posts(self) -> int:
-        """Number of these that are about trading."""
+        """Number of such posts that are about trading."""
         return sum(bool(TRADE_TALK.search(text)) for _, text in self.writings())
 
     def writings(self) -> list[tuple[int, str]]:
-        """Return what people have written on the network: its step there, and the text."""
+        """Return (step of the network, text) of everything that people wrote on it."""
         posts = [row for row in self.social.posts_table() if row["user_id"] <= self.scenario.n_agents]
         rows = [*posts, *self.social.comments_table()]
         return [(row["step"], str(row["content"])) for row in rows if row["content"]]
@@ -382,21 +382,21 @@ class TwoWorldsModel(LLMModel):
 
     def story(self) -> str:
         """Describe prices, orders and posts."""
-        found = self.results()
+        results = self.results()
         lines = [
-            f"{stock}: {found[f'buys_{stock}']} orders to buy, {found[f'sells_{stock}']} to sell, "
-            f"{found[f'volume_{stock}']} matched; the price changed by {found[f'change_{stock}']:+.1f}%."
+            f"{stock}: {results[f'buys_{stock}']} orders to buy, {results[f'sells_{stock}']} to sell, "
+            f"{results[f'volume_{stock}']} matched; the price changed by {results[f'change_{stock}']:+.1f}%."
             for stock in STOCKS
         ]
-        lines.append(f"{found['posts']} posts and comments, {found['trade_posts']} of them about trading.")
+        lines.append(f"{results['posts']} posts and comments, {results['trade_posts']} of them about trading.")
         return "\n".join(["What happened:", *lines])
 
 
 def _another(memory: Memory) -> Memory:
-    """Return a memory of the same kind, as empty as this one."""
+    """Return a copy of a memory."""
     return memory_from_json(memory.to_json())
 
 
 def turns_of_visit(model: TwoWorldsModel) -> list[Stage]:
-    """Return whose turn it is in the present world."""
+    """Return the agents whose turn it is in the present world."""
     return model.turns_of()

@@ -1,8 +1,8 @@
-"""External validity: an exchange under a news shock, with and without memory and tools, beside a real price series.
+"""External validity: an exchange under a news shock, with and without memory and tools, against a real price series.
 
 Source:
-    The later version of Shachi (2025, arXiv 2509.21862) sets the exchange's reaction to the news of U.S. tariffs beside
-    the real event. It publishes no numbers that could be compared with.
+    The later version of Shachi (2025, arXiv 2509.21862) compares the exchange's reaction to the news of U.S. tariffs
+    with the real event. It publishes no numbers to compare with.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ NEWS = (
     "The government puts a heavy tariff on nearly all imports from next week on. Trading partners threaten to answer "
     "in kind, and analysts warn of losses, a bad recession and a crisis of confidence."
 )
-"""News of the shock, where no other is given."""
+"""Default news of the shock."""
 
 MEMORY = "chat:4000:6"
-"""Memory of the traders who have one: the last six exchanges, with what was shown."""
+"""Memory of traders who have one: the last six exchanges, observations included."""
 
 COMPONENTS = {
     "memory and tools": AgentDesign(memory=MEMORY),
@@ -50,10 +50,10 @@ COMPONENTS = {
     "tools": AgentDesign(memory="none"),
     "neither": AgentDesign(memory="none", world_tools=False),
 }
-"""Name of a design → components that the traders have."""
+"""Name of a design → components of the traders."""
 
 MARGIN = 0.03
-"""By how much worse than the latest price a rule twin accepts that has heard the news."""
+"""Distance from the latest price that a rule twin accepts on the news, as a fraction of it."""
 
 
 class ShockScenario(StockAgentScenario):
@@ -63,24 +63,24 @@ class ShockScenario(StockAgentScenario):
     """Text of the news."""
 
     shock_day: Annotated[int, Field(ge=0), Label("Day of the news (0: none)")] = 3
-    """Day on which the news is told, from the first session on; 0: never."""
+    """Day of the news, from the first session on; 0: never."""
 
     news_tone: Annotated[Annotated[float, Field(ge=-1, le=1)] | None, Hidden()] = None
-    """How good the news is, for rule twins, from -1 to 1; None: VADER's score of its words."""
+    """Tone of the news for rule twins, from -1 to 1; None: VADER's score of the text."""
 
     reaction: Annotated[float, Field(ge=0, le=1), Label("Rule twins act upon the news")] = 0.6
-    """Probability that a rule twin that knows of the news acts upon it, of the best or the worst news."""
+    """Probability that a rule twin acts on news it knows of, if the tone is -1 or 1."""
 
 
 class ShockTrader(PairedTrader):
-    """A trader who hears of the news.
+    """A trader who may hear of the news.
 
-    As a rule twin it knows of the news in the session in which it is told; later only if it remembers it, or may look
-    at the forum and somebody wrote of it there. It then buys or sells, and writes of it.
+    Its rule twin knows of the news in the session of the news; later only if it remembers it, or may look
+    at the forum and somebody mentioned it there. It then buys or sells, and posts about it.
     """
 
     def act_by_rule(self, seen: Observation) -> ToolCall | None:
-        """Trade by the strategy, or upon the news; write of the news, if it knows of it."""
+        """Trade by the strategy or on the news, and post about the news if it is known."""
         usual = super().act_by_rule(seen)
         stage = self.model.world.now.stage
         mood = self.model.mood
@@ -100,7 +100,7 @@ class ShockTrader(PairedTrader):
 
 
 def remembered_text(memory: Any) -> str:
-    """Return what a memory of entries holds, as one text; nothing of another kind of memory.
+    """Return the entries of a memory as one text; empty for a memory without entries.
 
     Args:
         memory: The memory.
@@ -110,11 +110,11 @@ def remembered_text(memory: Any) -> str:
 
 
 class ShockModel(StockAgentModel):
-    """An exchange on which all traders hear of one piece of news, in the first session of a day.
+    """An exchange where all traders hear of one piece of news in the first session of a day.
 
     Attributes:
         news: The news, on one line.
-        mood: How good it is for rule twins, from -1 to 1.
+        mood: Tone of the news for rule twins, from -1 to 1.
     """
 
     scenario_class = ShockScenario
@@ -135,7 +135,7 @@ class ShockModel(StockAgentModel):
             self.bridge.connect("bankruptcy", self._remove_trader)
 
     def results(self) -> dict[str, Any]:
-        """Return the scores of the exchange, and the price of both stocks at the end of each day."""
+        """Return the scores of the exchange, and the closing prices of both stocks for each day."""
         paths, n = self.world.market.paths, self.scenario.sessions
         return super().results() | {"closes": {stock: [path[0], *path[n::n]] for stock, path in paths.items()}}
 
@@ -158,7 +158,7 @@ class RealSeries:
         """Read a CSV file with a column `date` (2025-04-03) and a column `close` or `price`.
 
         Raises:
-            ConfigError: If it cannot be read, lacks a column, or a row cannot be used.
+            ConfigError: If it cannot be read, lacks a column, or has an unusable row.
         """
         try:
             text = Path(path).read_text(encoding="utf-8-sig")
@@ -168,8 +168,8 @@ class RealSeries:
         names = {str(name).strip().lower(): name for name in rows.fieldnames or ()}
         price = next((names[name] for name in ("close", "price", "adj close") if name in names), None)
         if "date" not in names or price is None:
-            found = ", ".join(map(str, rows.fieldnames or ())) or "none"
-            raise ConfigError(f"{str(path)!r} needs the columns date, and close or price; it has: {found}")
+            columns = ", ".join(map(str, rows.fieldnames or ())) or "none"
+            raise ConfigError(f"{str(path)!r} needs the columns date, and close or price; it has: {columns}")
         found_rows: list[tuple[date, float]] = []
         for number, row in enumerate(rows, 2):
             try:
@@ -185,11 +185,11 @@ class RealSeries:
         return cls(*zip(*found_rows, strict=True))
 
     def around(self, event: date, before: int, after: int) -> dict[int, float]:
-        """Return the price by the day from an event on, in percent of change from the last price before it.
+        """Return the change of the price around an event, in percent of the last price before it.
 
         Args:
-            event: First day on which the news was known; if there was no trading, the next day with a price counts.
-            before: Maximum number of days before, besides the one compared with.
+            event: First day of the news; without trading, the next day with a price counts.
+            before: Maximum number of days before the reference day.
             after: Maximum number of days from the event on.
 
         Returns:
@@ -214,12 +214,12 @@ CAVEAT = (
     "`no change`, and with other news. By rule, traders react to the tone of the words with the strength that was "
     "written into them."
 )
-"""What the figures do not say."""
+"""Limits of the figures."""
 
 
 @dataclass(frozen=True)
 class Reactions:
-    """Price changes of all runs in event time, and the real ones."""
+    """Simulated and real price changes in event time."""
 
     runs: pd.DataFrame
     """One row a run: design, shock_day, seed, closes."""
@@ -228,17 +228,17 @@ class Reactions:
     """Day of the news."""
 
     stocks: tuple[Stock, ...]
-    """Stocks whose mean change counts."""
+    """Stocks to average the change over."""
 
     real: Mapping[int, float]
-    """Day → real change in percent, day 0 the last before the event; empty: no series was given."""
+    """Day → real change in percent, day 0 the last before the event; empty without a series."""
 
     def changes(self, design: str, *, has_news: bool) -> FloatArray:
         """Return the change in percent since the last close before the news, shape `(seeds, days)`, from day 0 on.
 
         Args:
             design: Name of the design.
-            has_news: Whether in the runs with the news, or in those without.
+            has_news: Whether to take the runs with the news, or those without.
         """
         day = self.shock_day if has_news else 0
         chosen = runs_with(self.runs, design=design, shock_day=day)
@@ -250,13 +250,13 @@ class Reactions:
         return np.array([row[:length] for row in rows])
 
     def comparable_days(self, design: str) -> list[int]:
-        """Return the days from the event on that both the runs and the real series have."""
+        """Return the days from the event on that are in both the runs and the real series."""
         n_days = self.changes(design, has_news=True).shape[1]
         return [day for day in range(1, n_days) if day in self.real]
 
 
 def relative(prices: Sequence[float]) -> FloatArray:
-    """Return prices as change in percent from the first."""
+    """Return prices as changes in percent from the first."""
     path = np.asarray(prices, dtype=np.float64)
     return 100 * (path / path[0] - 1)
 
@@ -268,17 +268,17 @@ def study_validity(
     event: date | None = None,
     stock: Literal["A", "B", "both"] = "both",
 ) -> Findings:
-    """Run the exchange with and without the news, with four designs of the traders, and compare with a real series.
+    """Run the exchange with and without the news for four designs of the traders, and compare with a real series.
 
     Args:
-        setup: How the runs are made.
+        setup: Settings of the runs.
         steps: Maximum number of steps of a run; None: until the exchange closes.
-        real: Real prices; None: nothing is compared with.
-        event: First day on which the real news was known.
-        stock: Whose price is compared; `both`: the mean of both changes.
+        real: Real prices; None: no comparison.
+        event: First day of the real news.
+        stock: Stock to compare; `both`: the mean of both changes.
 
     Raises:
-        ConfigError: If one of `real` and `event` is given without the other, the news has no day, or the runs end
+        ConfigError: If only one of `real` and `event` is given, the news has no day, or the runs end
             before it.
     """
     if (real is None) != (event is None):
@@ -377,14 +377,14 @@ def _real(reactions: Reactions) -> FloatArray:
 
 
 def likeness(paths: FloatArray, real: FloatArray) -> dict[str, Value]:
-    """Measure how like simulated paths are to a real one.
+    """Compare simulated paths with a real one.
 
     Args:
         paths: Changes in percent, shape `(seeds, days)`.
         real: Real changes, shape `(days,)`.
 
     Returns:
-        Distance of the mean path, its correlation (None where it cannot be told), and the share of the runs that end
+        Distance of the mean path, its correlation (None if undefined), and the share of the runs that end
         with the sign of the real one.
     """
     mean = paths.mean(axis=0)

@@ -1,4 +1,4 @@
-"""Living in two worlds: does what people hear on a social network change how they trade?
+"""Living in two worlds: does talk on a social network change how people trade?
 
 Source:
     Shachi (2025), section 4.3.3, Figure 6 and Table 3: 50 agents, 10 days, three trials with GPT-3.5, no intervals.
@@ -34,7 +34,7 @@ from models.shachi.two_worlds import OTHER_POST, TwoWorldsModel
 FloatArray = NDArray[np.float64]
 
 CONTROL = "alone"
-"""Arm that the others are compared with."""
+"""Control arm."""
 
 ARMS = ("shared", "other topic", "filler", "isolated")
 """Arms with a network: the treatment, and three placebos."""
@@ -46,7 +46,7 @@ ARM_TEXTS = {
     "filler": "a memory for each world, and neutral text of the length of what was remembered of the network",
     "isolated": "a memory for each world",
 }
-"""Arm → what it is."""
+"""Arm → description."""
 
 PUBLISHED = {
     ("volume", "A"): 10.0,
@@ -56,24 +56,24 @@ PUBLISHED = {
     ("sells", "A"): 6.6,
     ("sells", "B"): -8.5,
 }
-"""Indicator and stock → its change in percent with the network, as published without an interval."""
+"""Indicator and stock → published change in percent with the network, without an interval."""
 
 CAVEAT = (
     "Runs of one seed have the same endowments, draws and times in all arms, so that differences are paired by seed. "
     "By rule, the links between the worlds are those that were written into the rule twins: the study then shows that "
     "it finds them, and finds nothing in the placebos, and says nothing about people or language models."
 )
-"""What the figures do not say."""
+"""Limits of the figures."""
 
 LAGS = (-2, -1, 0, 1, 2)
-"""By how many sessions orders come after posts; below 0: before them."""
+"""Lags of orders behind posts, in sessions; below 0: orders come first."""
 
 
 def study_worlds(setup: Setup, steps: int | None = None) -> Findings:
     """Run all arms with each seed, and compare each with the exchange alone.
 
     Args:
-        setup: How the runs are made.
+        setup: Settings of the runs.
         steps: Maximum number of steps of a run; None: until the exchange closes.
     """
     runs = Runs(setup)
@@ -101,7 +101,7 @@ def study_worlds(setup: Setup, steps: int | None = None) -> Findings:
 
 
 def arm_table() -> Table:
-    """Return what the arms are."""
+    """Return the descriptions of the arms."""
     return Table("Arms", [{"arm": name, "what it is": text} for name, text in ARM_TEXTS.items()])
 
 
@@ -140,10 +140,10 @@ def indicator_table(rows: pd.DataFrame) -> Table:
 
 
 def change_cells(treated: list[float | None], control: list[float | None]) -> dict[str, Value]:
-    """Return the change of a mean in percent of the control's, with its interval; nothing of a control of 0.
+    """Return the change of a mean in percent of the control's, with its interval; empty for a control of 0.
 
     Args:
-        treated: Values of the treatment, a run each.
+        treated: Values of the treatment, one a run.
         control: Values of the control, by the same seeds.
     """
     try:
@@ -189,7 +189,7 @@ def price_table(rows: pd.DataFrame) -> Table:
 
 
 def paths_of(rows: pd.DataFrame, name: str, arm: str) -> FloatArray:
-    """Return one course of the runs of an arm, shape `(runs, points)`, cut to the shortest.
+    """Return one course of the runs of an arm, shape `(runs, points)`, cut to the shortest run.
 
     Args:
         rows: One row a run.
@@ -202,16 +202,16 @@ def paths_of(rows: pd.DataFrame, name: str, arm: str) -> FloatArray:
 
 
 def path_p(first: FloatArray, second: FloatArray) -> float | None:
-    """Test whether two sets of paths are alike, by exchanging the paths of a pair.
+    """Test whether two sets of paths differ, by permutations within pairs.
 
-    The statistic is the sum over the points of the squared mean difference; p is exact where all exchanges can be made.
+    The statistic is the sum over points of the squared mean difference; p is exact if all permutations are feasible.
 
     Args:
         first: Paths of one treatment, shape `(runs, points)`.
         second: Paths of the other, by the same seeds.
 
     Returns:
-        p; None of fewer than two pairs.
+        p; None with fewer than two pairs.
     """
     length = min(first.shape[1], second.shape[1])
     apart = first[:, :length] - second[:, :length]
@@ -232,7 +232,7 @@ def path_p(first: FloatArray, second: FloatArray) -> float | None:
 
 
 def lag_table(rows: pd.DataFrame) -> Table:
-    """Relate posts about trading to the orders of sessions before and after, by arm.
+    """Correlate posts about trading with the orders of sessions before and after, by arm.
 
     Args:
         rows: One row a run, with its `arm`.
@@ -242,8 +242,8 @@ def lag_table(rows: pd.DataFrame) -> Table:
         courses = list(runs_with(rows, arm=arm)["course"])
         row: dict[str, Value] = {"arm": arm}
         for lag in LAGS:
-            found = mean_estimate([lagged_correlation(course, lag) for course in courses])
-            row[f"lag {lag:+d}" if lag else "lag 0"] = None if found is None else found.value
+            estimate = mean_estimate([lagged_correlation(course, lag) for course in courses])
+            row[f"lag {lag:+d}" if lag else "lag 0"] = None if estimate is None else estimate.value
         table.append(row)
     return Table(
         "Correlation of posts about trading with orders",
@@ -254,14 +254,14 @@ def lag_table(rows: pd.DataFrame) -> Table:
 
 
 def lagged_correlation(course: Mapping[str, Sequence[float]], lag: int) -> float | None:
-    """Correlate the posts about trading of a step of the network with the orders of a session that many later.
+    """Correlate the posts about trading in a step of the network with the orders in a session `lag` later.
 
     Args:
-        course: What a run went through, see `TwoWorldsModel.results`.
+        course: Course of a run, see `TwoWorldsModel.results`.
         lag: Number of sessions; 0: the one after the step.
 
     Returns:
-        Pearson's r; None where either does not vary, or fewer than four pairs are left.
+        Pearson's r; None if either is constant, or fewer than four pairs are left.
     """
     orders = np.sum([course[f"orders_{stock}"] for stock in STOCKS], axis=0)
     posts = np.asarray(course["trade_posts"], dtype=np.float64)[: len(orders)]

@@ -1,1 +1,1 @@
-"""People on a social network, who read, post, react and follow."""
+"""People who read, post, react and follow on a social network."""

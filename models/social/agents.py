@@ -19,7 +19,7 @@ from mesa_llm.worlds.social import FeedItem, SocialFacts
 from models.social.opinions import Opinions
 
 WORD = re.compile(r"[^\W\d_]{5,}")
-"""Words that can carry an interest: five letters or more."""
+"""Words long enough to show an interest: five letters or more."""
 
 REMARKS = (
     "Has anybody else been thinking about {topic} lately?",
@@ -45,7 +45,7 @@ STATEMENTS = (
     ("What do others make of {topic}?", "I have heard both sides on {topic}."),
     ("I am against {topic}.", "I oppose {topic}. It would do more harm than good.", "Nobody here supports {topic}."),
 )
-"""Posts of the rule twin about the topic of beliefs: of who is for it, undecided, against it."""
+"""Posts of the rule twin about the topic of beliefs: for it, undecided, against it."""
 
 INTENTS: dict[str, tuple[tuple[str, dict[str, int]], ...]] = {
     "post": (("create_post", {}),),
@@ -55,10 +55,10 @@ INTENTS: dict[str, tuple[tuple[str, dict[str, int]], ...]] = {
     "share": (("repost", {}),),
     "follow": (("follow", {}),),
 }
-"""What a user wants to do → the actions that do it, in the order tried."""
+"""Intent of a user → the actions that serve it, in the order tried."""
 
 NO_TOPICS = ("the news",)
-"""What the rule twin writes about if it has no topics."""
+"""Topics of a rule twin without topics of its own."""
 
 SETTINGS = Settings(temperature=1.0, max_tokens=2000)
 """Sampling settings of the users' language model."""
@@ -67,29 +67,29 @@ CHAT = 0.15
 """Probability that the rule twin turns to groups or products, where there are any."""
 
 CHAT_ACTIONS = ("send_to_group", "join_group", "create_group", "purchase_product")
-"""What the rule twin does with groups and products."""
+"""Actions of the rule twin on groups and products."""
 
 
 @lru_cache(maxsize=20_000)
 def words_of(text: str) -> frozenset[str]:
-    """Return the words of a text that can carry an interest, in lower case."""
+    """Return the words of a text that are long enough to show an interest, in lower case."""
     return frozenset(word.lower() for word in WORD.findall(text))
 
 
-class Looked[T]:
-    """An attribute that is looked up in the model's population, unless the user has one of its own."""
+class PopulationValue[T]:
+    """An attribute that is read from the model's population unless the user has its own value."""
 
     def __init__(self, look_up: Callable[[People, int], T], default: T) -> None:
-        """Store how it is looked up.
+        """Store the look-up.
 
         Args:
-            look_up: Returns it, given the population and the index of the user in it.
-            default: Its value in a model without a population.
+            look_up: Returns the value, given the population and the user's index in it.
+            default: Value in a model without a population.
         """
         self.look_up, self.default = look_up, default
 
     def __get__(self, user: Any, kind: Any = None) -> Any:
-        """Return the value; of the class, the attribute itself."""
+        """Return the value, or the descriptor itself when read from the class."""
         if user is None:
             return self
         people = user.model.population
@@ -97,20 +97,21 @@ class Looked[T]:
 
 
 class SocialUser(Mind, CellAgent):
-    """Somebody on the social network.
+    """A user of the social network.
 
-    What it is not given, it has from the model's population, by its number; its memory is made when it first needs one.
+    Attributes that are not passed come from the model's population, by the user's index. The memory is created on first
+    use.
 
     Attributes:
-        activity: Probability that the rule twin does anything when it is its turn.
-        topics: What the rule twin writes about.
+        activity: Probability that the rule twin does anything on its turn.
+        topics: Topics that the rule twin writes about.
         mood: Share of its reactions that are friendly.
     """
 
     activity = 0.7
     mood = 0.85
-    topics: Any = Looked(lambda people, index: people.topics(index) or NO_TOPICS, NO_TOPICS)
-    _config: Any = Looked(lambda people, index: people.config(index, SETTINGS), NOBODY)
+    topics: Any = PopulationValue(lambda people, index: people.topics(index) or NO_TOPICS, NO_TOPICS)
+    _config: Any = PopulationValue(lambda people, index: people.config(index, SETTINGS), NOBODY)
 
     def __init__(
         self,
@@ -121,14 +122,14 @@ class SocialUser(Mind, CellAgent):
         hours: Sequence[float] = (),
         **components: Any,
     ) -> None:
-        """Place a user.
+        """Create a user.
 
         Args:
             model: The model.
             cell: Its node of the network, if the network is drawn.
-            activity: Probability that the rule twin does anything when it is its turn; None: 0.7.
-            topics: What the rule twin writes about; empty: as the population has it.
-            hours: 24 probabilities of being active; empty: as the population has it.
+            activity: Probability that the rule twin does anything on its turn; None: 0.7.
+            topics: Topics that the rule twin writes about; empty: those of the population.
+            hours: 24 probabilities of being active; empty: those of the population.
             **components: `config`, `memory`, `llm`, `tools`.
         """
         super().__init__(model, **components)
@@ -157,7 +158,7 @@ class SocialUser(Mind, CellAgent):
 
     @property
     def first_memory(self) -> str | None:
-        """Memory that it begins with."""
+        """Memory that the user starts with."""
         return None if self.model.population is None else self.model.memory
 
     @property
@@ -168,12 +169,12 @@ class SocialUser(Mind, CellAgent):
         return words_of(f"{persona} {' '.join(self.topics)}")
 
     def observe(self) -> Observation:
-        """Look at the feed, with its beliefs in mind."""
+        """Return the feed, below the user's beliefs if there are any."""
         seen = super().observe()
         return seen if self.opinions is None else self.opinions.on_mind(self.unique_id, seen)
 
     def act(self, decision: Decision | Failure, seen: Observation | None = None) -> list[Outcome]:
-        """Do what was decided, and keep in mind what was read."""
+        """Carry out the decision, and let the user's opinions count the posts it read."""
         outcomes = super().act(decision, seen)
         if seen is not None and self.opinions is not None:
             self.opinions.read(self.unique_id, seen.facts)
@@ -181,7 +182,7 @@ class SocialUser(Mind, CellAgent):
 
     @property
     def opinions(self) -> Opinions | None:
-        """What users of the model think of its topic; None: they hold no beliefs."""
+        """Opinions of all users on the topic; None: they hold no beliefs."""
         return getattr(self.model, "opinions", None)
 
     @property
@@ -191,16 +192,16 @@ class SocialUser(Mind, CellAgent):
 
     @property
     def n_followers(self) -> int:
-        """Number of users who follow it now."""
+        """Number of followers now."""
         return int(self.model.world.users.get("followers", self.unique_id))
 
     # -- the rule twin
 
     def rule(self, seen: Observation) -> ToolCall | None:
-        """Do what interest, popularity and habit suggest.
+        """Act on interest, popularity and habit.
 
-        A user acts with probability `activity`. It then writes something of its own with probability 0.15 (always
-        when it sees nothing to react to), or reacts to one post, drawn by interest and popularity. Where there are
+        A user acts with probability `activity`. It then writes a post of its own with probability 0.15 (always
+        if there is nothing to react to), or reacts to one post, drawn by interest and popularity. If there are
         chat groups or products, it first turns to these with probability 0.15.
         """
         facts: SocialFacts = seen.facts["social"] if isinstance(seen.facts, dict) else seen.facts
@@ -221,7 +222,7 @@ class SocialUser(Mind, CellAgent):
 
         Args:
             item: A post of the feed.
-            interests: Words that draw its attention; None: its own.
+            interests: Words that draw its attention; None: the user's own interests.
 
         Returns:
             At least 0.2; a shared word counts 1, a followed author 1, popularity ln(1 + likes + shares).
@@ -249,7 +250,7 @@ class SocialUser(Mind, CellAgent):
         )
 
     def _wish(self, seen: Observation, wishes: Sequence[str], **arguments: Any) -> ToolCall | None:
-        """Return the first action that does one of the wishes and may be used now; else do nothing."""
+        """Return the first available action that serves one of the wishes, or a decision to do nothing."""
         actions = seen.tools or ()
         whom = options_for("follow", seen.options).get("user_id")
         if whom is not None and arguments.get("user_id") not in whom:
@@ -265,9 +266,10 @@ class SocialUser(Mind, CellAgent):
         return ToolCall("do_nothing") if "do_nothing" in actions else None
 
     def _chat(self, seen: Observation, facts: SocialFacts) -> ToolCall | None:
-        """Write to a group, join one, open the first one, or buy something; draw nothing where none of it is offered.
+        """Write to a group, join one, open the first one, or buy something; without such actions, use no random draws.
 
-        In a group with something new it answers, in a quiet one it brings up a topic. It buys what sells.
+        It answers new messages in a group, starts a topic in a quiet one, and buys products in proportion to their
+        sales.
         """
         has_groups = bool(facts.groups or facts.open_groups)
         offered = [
@@ -290,12 +292,12 @@ class SocialUser(Mind, CellAgent):
                 return ToolCall("create_group", {"name": self.random.choice(self.topics)[:MAX_NAME]})
 
     def rule_answer(self, question: Question) -> str:
-        """Answer a question asked aside with what it writes about, whatever the question."""
+        """Answer an interview with a remark on its topics, whatever the question."""
         topics = self.topics[0] if len(self.topics) == 1 else f"{', '.join(self.topics[:-1])} and {self.topics[-1]}"
         return f"What I think about most is {topics}."
 
     def remark(self) -> str:
-        """Write something about one of its topics, or, of users with beliefs, every other time where it stands."""
+        """Return a remark on one of its topics; with beliefs, a statement of its position half of the time."""
         if self.opinions is not None and self.random.random() < 0.5:
             position = self.position or 0.0
             band = 0 if position >= 0.2 else 2 if position <= -0.2 else 1

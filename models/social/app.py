@@ -26,7 +26,7 @@ N_AGENTS = {
     "value": 20,
     "values": [2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000],
 }
-"""Control of the number of users, who are invented on this page."""
+"""Slider for the number of users; this page invents them."""
 
 activity = make_plot_component(
     {"posts": "#2563eb", "replies": "#16a34a", "likes": "#f97316"},
@@ -41,7 +41,7 @@ spread = make_plot_component(
 
 
 def positions(model: SocialModel) -> dict[str, Colouring]:
-    """Return the users' positions on the topic, to colour them by; nothing where they hold no beliefs.
+    """Return the users' positions on the topic as node colours; empty without beliefs.
 
     Args:
         model: The model.

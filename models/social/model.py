@@ -34,90 +34,90 @@ from models.social.people import (
 )
 
 TOPIC = "a ban on cars in the town centre"
-"""What beliefs are about, where nothing else is said."""
+"""Default topic of beliefs."""
 
 MAX_DRAWN = 500
 """Maximum number of users whose network is laid out and drawn."""
 
 MAX_SPRUNG = 150
-"""Maximum number of users whose network is laid out by springs; more stand in a circle."""
+"""Maximum number of users for a spring layout; larger networks are drawn as a circle."""
 
 MAX_LINES = 12
 """Maximum number of posts, of comments and of follows in the story."""
 
 
 def split_names(names: Any) -> Any:
-    """Split a text at its commas, as names are written on the command line; leave anything else as it is."""
+    """Split a string at its commas, as the command line passes names; return anything else unchanged."""
     return [name.strip() for name in names.split(",") if name.strip()] if isinstance(names, str) else names
 
 
 Names = Annotated[tuple[str, ...], BeforeValidator(split_names)]
-"""Several names, or one text with commas between them."""
+"""Several names, or one string of names with commas."""
 
 
 class SocialScenario(LLMScenario):
     """Parameters of a social network."""
 
     n_agents: Annotated[int, Field(ge=1)] | None = None
-    """Number of users; None: 20, or all in the file. With `users`, the maximum number that is taken from it."""
+    """Number of users; None: 20, or all in the file. With `users`, the maximum number read from it."""
 
     preset: Annotated[PresetName, Label("Actions and feed as in")] = "simswarm"
     """Actions and feed: SimSwarm's, those of X and Reddit, or those of one of OASIS's scenarios."""
 
     actions: Annotated[Names | None, Hidden()] = None
-    """Names of what users can do, with commas between them; None: the preset's."""
+    """Names of the users' actions; None: those of the preset."""
 
     products: Annotated[Names, Hidden()] = ()
-    """Names of the products on offer, which `purchase_product` buys."""
+    """Names of the products that `purchase_product` can buy."""
 
     feed: Annotated[FeedName | None, Label("Feed")] = None
-    """What users are shown; None: the preset's feed."""
+    """Name of the feed; None: that of the preset."""
 
     embedder: Annotated[str, Hidden()] = "wordllama"
-    """What compares posts and interests for the feeds `x_personal…`: `wordllama`, `minilm`, `twhin-bert`, or a model of
-    litellm or sentence-transformers, see `mesa_llm.llm.embeddings.embedder`."""
+    """Embedder that compares posts and interests for the feeds `x_personal…`: `wordllama`, `minilm`, `twhin-bert`, or a
+    model of litellm or sentence-transformers, see `mesa_llm.llm.embeddings.embedder`."""
 
     feed_size: Annotated[Annotated[int, Field(ge=0)] | None, Label("Posts in a feed")] = None
-    """Maximum number of posts in a feed; None: as the preset has it."""
+    """Maximum number of posts in a feed; None: that of the preset."""
 
     may_pass: Annotated[bool, Label("Users may do nothing")] = True
-    """Whether users may do nothing when it is their turn."""
+    """Whether users may do nothing on their turn."""
 
     follows: Annotated[int, Field(ge=0), Slider(0, 10, label="Users a newcomer follows")] = 3
-    """Number of users that a new user follows, where the population brings no follows."""
+    """Number of users that a new user follows, if the population has no follows."""
 
     users: Annotated[str | None, Hidden()] = None
     """File with a population, in one of OASIS's formats or a table; None: see `population`."""
 
     skip_broken: Annotated[bool, Hidden()] = False
-    """Whether rows of `users` that cannot be used are left out, and counted; else they are an error."""
+    """Whether to skip and count unusable rows of `users` instead of raising an error."""
 
     population: Annotated[PopulationName, Label("Users who are in no file")] = "invented"
-    """Users who are in no file: invented residents, or drawn from OASIS's distributions of users of X or Reddit. With a
-    file, `oasis_x` takes those in it as core users, and draws ordinary ones up to `n_agents`."""
+    """Source of users who are not in a file: invented residents, or OASIS's distributions of users of X or Reddit. With
+    a file, `oasis_x` makes its users core users and draws ordinary ones up to `n_agents`."""
 
     core_users: Annotated[Annotated[int, Field(ge=0)] | None, Hidden()] = None
-    """Number of core users, whom others follow by topic (`oasis_x`); None: a tenth of all, up to 196."""
+    """Number of core users, followed by topic (`oasis_x`); None: a tenth of all users, up to 196."""
 
     follow_probability: Annotated[float, Field(ge=0, le=1), Hidden()] = 0.2
-    """Probability that a user follows a core user for a topic both have: 0.2 in OASIS's code, 0.1 in its appendix."""
+    """Probability that a user follows a core user for a shared topic: 0.2 in OASIS's code, 0.1 in its appendix."""
 
     hourly: Annotated[bool, Label("Active by the hour of the day")] = False
-    """Whether users are active by the hour of the day, as their file says, instead of always."""
+    """Whether users are active by the hour of the day, as in their file, instead of always."""
 
     activity_form: Annotated[ActivityForm | None, Label("Hours of activity as in")] = None
     """Hours of activity: counts by the formula of OASIS's paper or code, one probability for all as in its Reddit runs,
-    or one for core and one for ordinary users; None: as the file says, if `hourly`, else always active."""
+    or one for core and one for ordinary users; None: the hours of the file if `hourly`, else always active."""
 
     activity_table: Annotated[str | tuple[tuple[float, ...], ...] | None, Hidden()] = None
-    """Counts of activity, 24 a row, or the file that holds them; of any other number of rows than users, each user is
-    dealt one. None: those of `users`."""
+    """Activity counts, 24 a row, or the file that holds them; if there are not as many rows as users, each user is
+    dealt one at random. None: those of `users`."""
 
     active_share: Annotated[float, Field(ge=0, le=1), Hidden()] = 0.1
     """Probability that a user is active in a step (`reddit`), or that a core user is (`core`)."""
 
     ordinary_share: Annotated[float, Field(ge=0, le=1), Hidden()] = 0.01
-    """Probability that a user who is no core user is active in a step (`core`)."""
+    """Probability that an ordinary user is active in a step (`core`)."""
 
     step_minutes: Annotated[Annotated[float, Field(gt=0)] | None, Label("Minutes in a step")] = None
     """Simulated minutes in a step; None: 3 in OASIS's presets, 60 in SimSwarm's."""
@@ -126,40 +126,40 @@ class SocialScenario(LLMScenario):
     """Hour of the day at the start."""
 
     hide_reports: Annotated[int, Field(ge=0), Slider(0, 20, label="Reports that hide a post (0: none)")] = 0
-    """Number of reports from which on a post is shown to nobody; 0: always shown."""
+    """Number of reports that hides a post; 0: posts are never hidden."""
 
     viral_threshold: Annotated[int, Field(ge=0), Slider(1, 20, label="Likes to go viral")] = 5
     """Number of likes, reposts and quotes at which a post goes viral."""
 
     threading: Annotated[bool, Label("Replies stand under posts")] = True
-    """Whether replies and comments stand under posts."""
+    """Whether feeds show replies and comments under their posts."""
 
     memory: Annotated[str, Hidden()] = "window:6"
-    """What users remember with."""
+    """Memory of the users."""
 
     database: Annotated[str | None, Hidden(), Output()] = None
-    """SQLite file of the network, which grows with every step; None: in memory. That of an earlier run is emptied."""
+    """SQLite file of the network, written after every step; None: in memory. An existing file is emptied."""
 
     beliefs: Annotated[bool, Label("Posts move beliefs")] = False
-    """Whether users hold a belief about `topic`, which the posts they read move."""
+    """Whether users hold a belief about `topic` that shifts with the posts they read."""
 
     topic: Annotated[str, Field(min_length=3, max_length=200), Label("Topic of beliefs")] = TOPIC
-    """What beliefs are about, as something to be for or against."""
+    """Topic of beliefs, something to be for or against."""
 
     topic_words: Annotated[Names, Hidden()] = ()
-    """Words that name the topic, by which the rule finds sentences about it; none: the words of the topic."""
+    """Words by which the rule finds sentences about the topic; empty: the words of the topic."""
 
     stance: Annotated[StanceName, Label("Stance of posts is measured by")] = "rule"
-    """What measures the stance of posts: a rule about the topic, their tone, or a model (`llm={"stance": …}`)."""
+    """Measure of the stance of posts: a rule about the topic, their tone, or a model (`llm={"stance": …}`)."""
 
     belief_rules: Annotated[Rules, Hidden()] = "corrected"
-    """`original`: SimSwarm's beliefs, by the tone of all posts of a step, read or not."""
+    """`original`: SimSwarm's beliefs, which move with the tone of all posts of a step, read or not."""
 
     belief_spread: Annotated[float, Field(ge=0, le=1), Hidden()] = 0.8
-    """Positions at the start lie evenly between minus this and this; SimSwarm's are all 0."""
+    """Initial positions are uniform from minus this value to it; SimSwarm's are all 0."""
 
     def check(self) -> None:
-        """Check that the parameters of the people fit together."""
+        """Check that the parameters of the population agree."""
         check_people(self)
 
 
@@ -172,20 +172,20 @@ EXAMPLES = (
     (("send_to_group", "join_group", "create_group"), "talk in a group"),
     (("purchase_product",), "buy something on offer"),
 )
-"""Actions of which users have at least one → how their instructions put it."""
+"""Actions → example in the users' instructions if they have at least one of the actions."""
 
 
 class SocialModel(LLMModel):
-    """Users of a social network decide together what to do with what their feeds show, and do it in an order drawn.
+    """Users of a social network decide on their feeds simultaneously, and act in random order.
 
     Attributes:
-        population: Who the users are, in the order of their numbers.
-        memory: What users remember with.
+        population: Population of the users, in order of creation.
+        memory: Memory of the users.
         world: Users, posts and follows.
         grid: The follow network at the start, for drawing; empty beyond `MAX_DRAWN` users.
-        users_file: What the file of users holds, with the rows that were left out; nothing, without a file.
+        users_file: Contents of the file of users, with the skipped rows; empty without a file.
         step_minutes: Simulated minutes in a step.
-        opinions: What users think of the topic; None: they hold no beliefs.
+        opinions: Opinions of the users on the topic; None: they hold no beliefs.
         user_class: Class of its users.
     """
 
@@ -194,11 +194,11 @@ class SocialModel(LLMModel):
     scenario: SocialScenario
 
     def __init__(self, scenario: SocialScenario | None = None, **options: Unpack[LLMOptions]) -> None:
-        """Let users sign up, follow one another and publish what they bring along."""
+        """Sign the users up, connect them, and publish their first posts."""
         super().__init__(scenario, **options)
         parameters = self.scenario
         self.memory = parameters.memory
-        open_memory(self.memory)  # a mistake in it is found now
+        open_memory(self.memory)  # raises on an invalid name before any user is created
         self.step_minutes = parameters.step_minutes or (60.0 if parameters.preset == "simswarm" else 3.0)
         self.world = SocialWorld(parameters.preset, rng=self.random, path=parameters.database, **self._changes())
         self.worlds = (self.world,)
@@ -209,7 +209,7 @@ class SocialModel(LLMModel):
         if is_hourly(parameters) and "activation" not in options:
             self.activation = Hourly(self.population.hours, self.step_minutes, parameters.start_hour)
         self._settle(self.population)
-        self.world.end_step()  # what was brought along is of step 0
+        self.world.end_step()  # first posts and follows belong to step 0
         self.datacollector = DataCollector(
             model_reporters={name: f"n_{name}" for name in ("posts", "replies", "likes", "reposts")}
             | {"follow_edges": "n_follows", "largest_cascade": "largest_cascade", "active": "n_active"}
@@ -219,14 +219,14 @@ class SocialModel(LLMModel):
         self.datacollector.collect(self)
 
     def stances(self) -> Mapping[int, float]:
-        """Return the position of each user on the topic, by number; of none, if they hold no beliefs."""
+        """Return the position of each user on the topic, by id; empty without beliefs."""
         opinions = self.opinions
         return {} if opinions is None else {agent_id: opinions.position(agent_id) for agent_id in opinions.beliefs}
 
     # -- set-up
 
     def _changes(self) -> dict[str, Any]:
-        """Return in what the world differs from its preset."""
+        """Return the settings in which the world differs from its preset."""
         parameters = self.scenario
         names = ("viral_threshold", "threading", "products", "hide_reports")
         changes = {name: getattr(parameters, name) for name in names} | {"step_minutes": self.step_minutes}
@@ -237,13 +237,13 @@ class SocialModel(LLMModel):
         return changes
 
     def _agent_reporters(self) -> dict[str, str]:
-        """Return what is collected of each user, where there are few enough."""
+        """Return the reporters of each user; none if there are too many users."""
         if len(self.agents) > MAX_DRAWN:
             return {}
         return {"followers": "n_followers"} | ({} if self.opinions is None else {"position": "position"})
 
     def _opinions(self) -> Opinions | None:
-        """Return what users will think of the topic; None: they hold no beliefs."""
+        """Return the opinions of the users on the topic; None: they hold no beliefs."""
         chosen = self.scenario
         if not chosen.beliefs:
             return None
@@ -251,12 +251,12 @@ class SocialModel(LLMModel):
         return Opinions(belief)
 
     def _people(self) -> People:
-        """Return the population: drawn or invented, or as many as are wanted of those in the file."""
+        """Return the population: invented, drawn, or read from the file."""
         people, self.users_file = draw_people(self.scenario, self.random)
         return people
 
     def _settle(self, people: People) -> None:
-        """Sign the users up, let them follow one another, and publish what they brought."""
+        """Sign the users up, connect them, and publish their first posts."""
         edges = follow_edges(people, self.scenario, self.random)
         self.grid = follow_network(len(people), edges, self.run_seed, self.random)
         cells = list(self.grid.all_cells) or [None] * len(people)
@@ -272,7 +272,7 @@ class SocialModel(LLMModel):
             self.world.create_post(user.unique_id, post)
 
     def opening(self, users: Sequence[SocialUser]) -> list[tuple[SocialUser, str]]:
-        """Return who opens with which post, where the population brings none: a quarter of the users. Override.
+        """Return the first posts if the population has none, by a quarter of the users. Override it for others.
 
         Args:
             users: All users.
@@ -281,7 +281,7 @@ class SocialModel(LLMModel):
 
     @property
     def examples(self) -> str:
-        """Examples of what users can do, as the end of a sentence in their instructions; empty if there are none."""
+        """Examples of actions, as the end of a sentence in the users' instructions; empty if there are none."""
         actions = self.world.settings.actions
         texts = [text for names, text in EXAMPLES if not set(names).isdisjoint(actions)]
         conjunction = ("", " or ", ", or ")[min(len(texts), 3) - 1] if texts else ""
@@ -292,16 +292,16 @@ class SocialModel(LLMModel):
         return named and f": {named.replace('{author}', author)}"
 
     def end_step(self) -> None:
-        """Let what users read move their beliefs, if they hold any."""
+        """Move the users' beliefs, if they hold any, by the posts that they read."""
         if self.opinions is not None:
             self.opinions.end_step(self)
 
     # -- asking a user aside
 
     def interview(self, agent: SocialUser, question: str) -> str | None:
-        """Ask one user a question, aside: nobody else hears it, and it enters neither the user's memory nor the run.
+        """Ask one user a question without changing the run: nobody else hears it, and the user does not remember it.
 
-        It is recorded, replayed and budgeted like everything that is asked; question and answer stand in the table
+        It is recorded, replayed and budgeted like any other call; question and answer are in the table
         `answers` of the run log, under the purpose `interview`. The database of the world does not change.
 
         Args:
@@ -309,7 +309,7 @@ class SocialModel(LLMModel):
             question: Text of the question.
 
         Returns:
-            The answer; None if there is none, for the reason that stands in the log.
+            The answer; None if the call failed, with the reason in the log.
 
         Raises:
             ConfigError: If the agent is no user of this model, or the question is empty.
@@ -324,7 +324,7 @@ class SocialModel(LLMModel):
 
     @property
     def n_posts(self) -> int:
-        """Number of posts of one's own so far."""
+        """Number of original posts so far."""
         return self.world.totals()["original"]
 
     @property
@@ -371,16 +371,16 @@ class SocialModel(LLMModel):
         return self.world.largest_cascade()
 
     def story(self) -> str:
-        """Describe what happened: posts, replies, reactions, new follows."""
+        """Describe the posts, replies, reactions and new follows."""
         return _story(self)
 
 
 def follow_network(n: int, edges: npt.NDArray[np.int32], seed: int, rng: random.Random) -> Network:
-    """Lay the follow network out for drawing; beyond `MAX_DRAWN` users it is empty.
+    """Lay out the follow network for drawing; with more than `MAX_DRAWN` users it is empty.
 
     Args:
         n: Number of users.
-        edges: Who follows whom.
+        edges: (follower, followee), as indices of users.
         seed: Seed of the layout.
         rng: Source of random draws of the space.
     """
@@ -422,7 +422,7 @@ def _story(model: SocialModel) -> str:
 
 
 def _groups_line(world: SocialWorld) -> str:
-    """Describe which groups are largest, and how much was said; empty without groups."""
+    """Describe the largest groups and their number of messages; empty without groups."""
     groups = sorted(world.groups_table(), key=lambda group: -group["members"])
     names = ", ".join(f"{quoted(group['name'])} ({counted(group['members'], 'member')})" for group in groups[:3])
     n_messages = counted(len(world.messages_table()), "message")
@@ -430,7 +430,7 @@ def _groups_line(world: SocialWorld) -> str:
 
 
 def _products_line(world: SocialWorld) -> str:
-    """Describe what was sold; empty without products."""
+    """Describe the sales; empty without products."""
     sales = ", ".join(f"{product['name']} {product['sales']}" for product in world.products_table())
     return f"Sold: {sales}." if sales else ""
 

@@ -1,4 +1,4 @@
-"""What users think of one topic, and how the posts they read move them."""
+"""Opinions of users on one topic, moved by the posts that they read."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from mesa_llm.worlds.social.board import ORIGINAL, REPLY
 from mesa_llm.worlds.stances import TopicStance
 
 StanceName = Literal["rule", "tone", "model"]
-"""What measures the stance of a post, see `Opinions`."""
+"""Measure of the stance of a post, see `Opinions`."""
 
 
 class Reading(BaseModel, frozen=True):
@@ -38,32 +38,32 @@ class Belief:
     """Parameters of users' beliefs."""
 
     topic: str
-    """What they are for or against."""
+    """Topic to be for or against."""
 
     words: tuple[str, ...] = ()
     """Words that name the topic, for the rule; empty: the words of the topic."""
 
     stance: StanceName = "rule"
-    """What measures the stance of a post."""
+    """Measure of the stance of a post."""
 
     rules: Rules = "corrected"
-    """SimSwarm's own rules, or the mended ones."""
+    """SimSwarm's own rules, or the corrected ones."""
 
     spread: float = 0.8
-    """Positions at the start lie evenly between minus this and this."""
+    """Initial positions are uniform from minus this value to it."""
 
 
 class Opinions:
-    """What each user thinks of a topic.
+    """Opinion of each user on a topic.
 
-    Under the corrected rules a user is moved by the posts, replies and comments that it read when it was its turn, as
-    far as they speak of the topic, and by the likes and dislikes that its own got since. Under SimSwarm's own, everyone
-    is moved by all posts of a step, read or not, and by their tone, whatever they speak of.
+    Under the corrected rules a user is moved by the posts, replies and comments that it read on its turn, as
+    far as they are about the topic, and by the likes and dislikes that its own posts got since. Under SimSwarm's own,
+    everyone is moved by the tone of all posts of a step, read or not, whatever they are about.
 
     Attributes:
         belief: Parameters.
         beliefs: User → its beliefs.
-        stances: Text of a post → its stance, -1 to 1; None: it does not speak of the topic, or could not be read.
+        stances: Text of a post → its stance, -1 to 1; None: not about the topic, or not measurable.
     """
 
     def __init__(self, belief: Belief) -> None:
@@ -82,11 +82,11 @@ class Opinions:
 
     @property
     def topic(self) -> str:
-        """What users are for or against."""
+        """Topic to be for or against."""
         return self.belief.topic
 
     def enter(self, agent_ids: Iterable[int], rng: Any) -> None:
-        """Place users at their first positions.
+        """Give users their first positions.
 
         Args:
             agent_ids: The users.
@@ -96,7 +96,7 @@ class Opinions:
         self.beliefs |= {agent_id: Beliefs({self.topic: rng.uniform(-spread, spread)}) for agent_id in agent_ids}
 
     def position(self, agent_id: int) -> float:
-        """Return a user's position, -1 (against) to 1 (for); 0 of who entered later."""
+        """Return a user's position, -1 (against) to 1 (for); 0 for an unknown user."""
         return self.of(agent_id).positions[self.topic]
 
     def of(self, agent_id: int) -> Beliefs:
@@ -119,16 +119,16 @@ class Opinions:
         return statistics.pstdev(self.positions)
 
     def on_mind(self, agent_id: int, seen: Observation) -> Observation:
-        """Put what a user believes in front of what it sees."""
+        """Return an observation with the user's beliefs in front."""
         return replace(seen, text=f"{beliefs_text(self.of(agent_id))}\n\n{seen.text}", cue=seen.cue or seen.text)
 
     def read(self, agent_id: int, facts: SocialFacts) -> None:
-        """Keep in mind what a user read when it was its turn."""
+        """Store the posts that a user read on its turn, until the end of the step."""
         posts = [post for item in facts.feed for post in posts_of(item.post)]
         self._read[agent_id] = [post for post in posts if post.author != agent_id and post.text]
 
     def end_step(self, model: Any) -> None:
-        """Let what was read in this step move users.
+        """Move the users by the posts read in this step.
 
         Args:
             model: The model, whose world has the posts and whose language model may read them.
@@ -140,7 +140,7 @@ class Opinions:
         self._read = {}
 
     def _move_all(self, model: Any) -> None:
-        """Let every user be moved by all posts of the step."""
+        """Move every user by all posts of the step."""
         world, board = model.world, model.world.board
         rows = np.arange(self._n_posts, len(board))
         self._n_posts = len(board)
@@ -154,7 +154,7 @@ class Opinions:
         self.beliefs = apply_posts(self.beliefs, posts, self.topic, stance=tone, rules="original")
 
     def _move_readers(self, model: Any) -> None:
-        """Let users be moved by what they read, and by how their own posts fared."""
+        """Move users by the posts they read, and by the reactions to their own."""
         gains = self._gains(model.world)
         self._learn_stances(model, {post.text for posts in self._read.values() for post in posts})
         for agent_id in sorted(self._read.keys() | gains.keys()):
@@ -186,7 +186,7 @@ class Opinions:
         return dict(zip(authors.tolist(), zip(*np.maximum(gains, 0).tolist(), strict=True), strict=True))
 
     def _learn_stances(self, model: Any, texts: set[str]) -> None:
-        """Measure the stance of texts that were not read before, each once."""
+        """Measure the stance of each text that has none yet."""
         new = sorted(texts - self.stances.keys())
         if self.belief.stance != "model":
             measure = tone if self.belief.stance == "tone" else self._by_rule
@@ -213,7 +213,7 @@ class Opinions:
 
 
 def posts_of(post: PostView) -> list[Post]:
-    """Return a post with what stands under it and what it quotes, as posts that move beliefs."""
+    """Return a post with its comments and the post it quotes, as posts that move beliefs."""
     own = Post(post.source_id, post.source_author_id, post.content, post.likes, post.dislikes)
     below = [
         Post(reply.reply_id, reply.author_id, reply.content, reply.likes, reply.dislikes)

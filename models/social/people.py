@@ -1,4 +1,4 @@
-"""The people of a social network: who they are, whom they follow, and when they are active."""
+"""The population of a social network: personas, follows and hours of activity."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from mesa_llm.population.columns import InventedPeople, People, people_of
 from mesa_llm.population.follows import preferential_edges
 
 PopulationName = Literal["invented", "oasis_x", "oasis_reddit"]
-"""Where people come from who are in no file."""
+"""Source of users who are not in a file."""
 
 N_INVENTED = 20
-"""Number of users where neither a number nor a file is given."""
+"""Number of users if neither a number nor a file is given."""
 
 MAX_CORE = 196
-"""Maximum number of core users, where the number is not given (OASIS has 196 real ones)."""
+"""Maximum number of core users if the number is not given (OASIS has 196 real ones)."""
 
 
 def check_people(scenario: Any) -> None:
-    """Check that the parameters of the people fit together.
+    """Check that the parameters of the population agree.
 
     Raises:
-        ConfigError: If people are to come from two sources, or an activity is to be made from counts and there are
+        ConfigError: If there are two sources of users, or the activity needs counts and there are
             none.
     """
     if scenario.users is not None and scenario.population == "oasis_reddit":
@@ -54,7 +54,7 @@ def check_people(scenario: Any) -> None:
 
 
 def n_core_of(scenario: Any, n: int) -> int:
-    """Return the number of core users among so many: as the scenario says, else a tenth, up to `MAX_CORE`.
+    """Return the number of core users among `n`: the scenario's, else a tenth, up to `MAX_CORE`.
 
     Raises:
         ConfigError: If the scenario wants more core users than there are users.
@@ -65,7 +65,7 @@ def n_core_of(scenario: Any, n: int) -> int:
 
 
 def draw_people(scenario: Any, rng: random.Random) -> tuple[People, Users]:
-    """Return the people of a network, and what their file holds; nothing, without a file.
+    """Return the population of a network, and the contents of its file; empty without a file.
 
     Args:
         scenario: Parameters of the network.
@@ -92,7 +92,7 @@ def draw_people(scenario: Any, rng: random.Random) -> tuple[People, Users]:
 
 
 def follow_edges(people: People, scenario: Any, rng: random.Random) -> npt.NDArray[np.int32]:
-    """Return who follows whom: what the population brings, core users by topic, or new users following popular ones.
+    """Return the follows: the population's own, of core users by topic, or of popular users by new ones.
 
     Args:
         people: The population.
@@ -118,16 +118,16 @@ def is_hourly(scenario: Any) -> bool:
 
 
 def set_hours(people: People, scenario: Any, users: Users, rng: random.Random) -> None:
-    """Set everybody's probabilities of being active, hour by hour, unless those that the people bring are wanted.
+    """Set each user's hourly probabilities of being active, unless the scenario keeps the population's own.
 
     Args:
         people: The population.
         scenario: Parameters of the network.
-        users: What their file holds.
+        users: Contents of their file.
         rng: Source of random draws.
 
     Raises:
-        ConfigError: If there are no counts to make them from, or the table is none of 24 counts a row.
+        ConfigError: If there are no counts, or the table does not have 24 counts a row.
     """
     form, table, n = scenario.activity_form, scenario.activity_table, len(people)
     if form is None and table is None:
@@ -135,7 +135,7 @@ def set_hours(people: People, scenario: Any, users: Users, rng: random.Random) -
     counts = None if users.counts is None else users.counts[:n]
     shares = {"share": scenario.active_share, "ordinary_share": scenario.ordinary_share}
     n_core = people.n_core if isinstance(people, DrawnPeople) else n_core_of(scenario, n)
-    if counts is not None and 0 < len(counts) < n:  # those in the file have their own, the others are dealt one
+    if counts is not None and 0 < len(counts) < n:  # users in the file have their own, others are dealt one
         dealt = rng.choices(range(len(counts)), k=n - len(counts))
         counts = counts[[*range(len(counts)), *dealt]]
     try:

@@ -1,1 +1,1 @@
-"""Traders on a small stock exchange, who borrow, trade two stocks, forecast and talk."""
+"""Traders who borrow, trade two stocks, forecast and talk on a small stock exchange."""

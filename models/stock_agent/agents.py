@@ -1,6 +1,6 @@
-"""Traders: what they see with either fidelity, a menu for those who cannot count, and the rules of their twins.
+"""Traders: observations of either fidelity, a menu for deciders that cannot count, and the rule twins.
 
-Where only equal prices trade (all settlements but `strict`), a rule that wants to trade has to look at the book.
+If only equal prices trade (all settlements but `strict`), a rule that wants to trade has to read the book.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ ORIGINAL_ACTIONS = {
 """Stage → actions with `fidelity="original"`: nothing can be looked up, as the forum is shown to everybody."""
 
 MENU_PRICES = (0.95, 0.975, 1.0, 1.025, 1.05)
-"""Prices on the menu, as multiples of the latest: few, so that two traders often name the same."""
+"""Prices on the menu, as multiples of the latest: few, so that orders often have the same price."""
 
 MENU_PARTS = 10
 """Number of equal parts into which the menu divides what a trader can afford."""
@@ -64,13 +64,13 @@ MAX_READERS = 100
 """Number of traders above which rule twins observe values only, no text."""
 
 NO_ANSWER = "(no answer that could be read)"
-"""Stands in the day's conversation for the answer of a trader whose decision failed."""
+"""Placeholder in the day's conversation for the answer of a trader whose decision failed."""
 
 TICK = 0.1
 """Step of the prices that fundamentalists and chartists name, in money."""
 
 COARSE_TICK = 0.5
-"""Step of the prices that zero intelligence names: coarse, so that two traders often name the same."""
+"""Step of the prices that zero intelligence names: coarse, so that orders often have the same price."""
 
 
 class Trader(LLMAgent):
@@ -94,7 +94,7 @@ class Trader(LLMAgent):
         self.last_order: tuple[Side, Stock] | None = None
 
     def observe(self) -> Observation:
-        """Return prices, books and the own account; with `fidelity="original"` what the paper shows, and no more."""
+        """Return prices, books and the trader's account; with `fidelity="original"` only what the paper shows."""
         if self.opened.llm is None and len(self.model.world.market.accounts) > MAX_READERS:
             return Observation(facts=self.facts)
         has_left, stage = self.account.has_left, self.model.world.now.stage
@@ -109,18 +109,18 @@ class Trader(LLMAgent):
 
     @property
     def facts(self) -> TraderFacts:
-        """Facts that it observes of the exchange."""
+        """Facts that the trader observes on the exchange."""
         return self.model.world.facts(self.unique_id)
 
     @property
     def is_original(self) -> bool:
-        """Whether it sees and remembers what the traders of the paper do."""
+        """Whether the trader observes and remembers the same as the paper's traders."""
         return self.model.scenario.fidelity == "original"
 
     def _original_observation(self) -> Observation:
         """Return what the paper shows in the present stage.
 
-        All of it stands in the conversation of the day, so that a stage repeats nothing of an earlier one. Every order
+        All of it stays in the conversation of the day, so that no stage repeats an earlier one. Every order
         in the books is listed, oldest first.
 
         Source:
@@ -142,7 +142,7 @@ class Trader(LLMAgent):
         return Observation(text, tools=ORIGINAL_ACTIONS[facts.now.stage], facts=facts)
 
     def act(self, decision: Decision | Failure, seen: Observation | None = None) -> list[Outcome]:
-        """Do what was decided, and note which order was placed."""
+        """Carry out the decision, and store the order if one was placed."""
         outcomes = super().act(decision, seen)
         if isinstance(decision, Failure) and seen is not None and self._keeps_original_day:
             self.memory.add(MemoryEntry(self.now, "observation", seen.text))
@@ -153,7 +153,7 @@ class Trader(LLMAgent):
         return outcomes
 
     def remember(self, decision: Decision, outcomes: Iterable[Outcome], seen: Observation | None = None) -> None:
-        """Remember observation, decision and outcome; of outcomes the original conversation holds refusals only."""
+        """Remember observation, decision and outcomes; in the original conversation, only refused outcomes."""
         if self._keeps_original_day:
             outcomes = [outcome for outcome in outcomes if not outcome.ok]
         super().remember(decision, outcomes, seen)
@@ -165,7 +165,7 @@ class Trader(LLMAgent):
     # -- the rule twin
 
     def rule(self, seen: Observation) -> ToolCall | None:
-        """Borrow nothing, trade by the strategy, expect to go on as before, and post what was done."""
+        """Borrow nothing, trade by the strategy, forecast the same behaviour for tomorrow, and post the trades."""
         match self.model.world.now.stage:
             case "trade":
                 return self.strategy.order(self.facts, self.random)
@@ -187,7 +187,7 @@ class Trader(LLMAgent):
 
     @property
     def account(self) -> Account:
-        """Its assets and debts."""
+        """Assets and debts of the trader."""
         return self.model.world.market.accounts[self.unique_id]
 
     @property
@@ -220,14 +220,14 @@ def _book_text(book: OrderBook, side: Side) -> str:
 
 
 def with_menu(seen: Observation, facts: TraderFacts, max_fee: float = 0.0) -> Observation:
-    """Restrict a choice to orders and loans that can be honoured, for deciders that cannot count.
+    """Restrict a choice to orders and loans that the trader can honour, for deciders that cannot count.
 
     In a session one of the two stocks is on the menu, the other one in the next session; traders with odd and even
     ids alternate.
 
     Args:
-        seen: What a trader sees.
-        facts: The same, as values.
+        seen: Observation of a trader.
+        facts: Facts of the same observation.
         max_fee: Maximum fee of a trade, in money.
     """
     if facts.now.stage == "loan":
@@ -246,7 +246,7 @@ def with_menu(seen: Observation, facts: TraderFacts, max_fee: float = 0.0) -> Ob
 
 
 def _parts(whole: int) -> tuple[int, ...]:
-    """Divide a number into equal parts, and return the sums of the first one, two, … of them."""
+    """Divide a number into equal parts, and return their cumulative sums."""
     return tuple(sorted({max(1, whole * part // MENU_PARTS) for part in range(1, MENU_PARTS + 1)} if whole > 0 else ()))
 
 
@@ -260,7 +260,7 @@ class Strategy(Protocol):
         """Return the order to place now; None: no order.
 
         Args:
-            facts: What the trader sees.
+            facts: Facts that the trader observes.
             rng: Source of random draws.
         """
         ...
@@ -282,7 +282,7 @@ class ZeroIntelligence:
     """
 
     def order(self, facts: TraderFacts, rng: random.Random) -> ToolCall | None:
-        """Draw stock and side, a price within 5% of the latest, and up to a fifth of what it has."""
+        """Draw stock and side, a price within 5% of the latest, and up to a fifth of the trader's means."""
         stock = rng.choice(STOCKS)
         side: Side = rng.choice(("buy", "sell"))
         price = facts.prices[stock] * rng.uniform(0.95, 1.05)
@@ -291,17 +291,17 @@ class ZeroIntelligence:
 
 @dataclass(frozen=True)
 class Fundamentalist:
-    """Trades towards its own opinion of what the shares are worth.
+    """Trades towards its own opinion of the value of the shares.
 
     Source:
         Lux and Marchesi (1999), Nature 397; Chiarella and Iori (2002), Quantitative Finance 2(5).
     """
 
     value_a: float
-    """Opinion of the worth of a share of A, in money."""
+    """Opinion of the value of a share of A, in money."""
 
     value_b: float
-    """Opinion of the worth of a share of B, in money."""
+    """Opinion of the value of a share of B, in money."""
 
     @classmethod
     def drawn(cls, rng: random.Random) -> Fundamentalist:
@@ -310,7 +310,7 @@ class Fundamentalist:
         return cls(first, second)
 
     def order(self, facts: TraderFacts, rng: random.Random) -> ToolCall | None:
-        """Trade the stock that is furthest from its opinion, with more the further; none if both are within 2%."""
+        """Trade the stock furthest from its opinion, more the larger the distance; neither if both are within 2%."""
         values: dict[Stock, float] = {"A": self.value_a, "B": self.value_b}
         gaps: dict[Stock, float] = {stock: values[stock] / facts.prices[stock] - 1 for stock in STOCKS}
         stock = max(STOCKS, key=lambda stock: abs(gaps[stock]))
@@ -329,7 +329,7 @@ class Chartist:
     """
 
     def order(self, facts: TraderFacts, rng: random.Random) -> ToolCall | None:
-        """Buy a stock that has risen, sell one that has fallen, with a tenth of what it has."""
+        """Buy a stock that has risen, or sell one that has fallen, with a tenth of the trader's means."""
         stock = rng.choice(STOCKS)
         path = facts.recent_prices[stock][-4:]
         returns = [after / before - 1 for before, after in pairwise(path)]
@@ -345,7 +345,7 @@ TWINS: Mapping[Twin, tuple[Callable[[random.Random], Strategy], ...]] = {
     "mixed": (Fundamentalist.drawn, lambda rng: ZeroIntelligence(), lambda rng: Chartist()),
     "hold": (lambda rng: Hold(),),
 }
-"""Name of a rule → constructors of the strategies of one trader after another, and round again."""
+"""Name of a rule → constructors of the strategies, dealt to the traders in turn."""
 
 
 def strategies(twin: Twin, count: int, rng: random.Random) -> list[Strategy]:
@@ -364,11 +364,11 @@ def take(facts: TraderFacts, side: Side, stock: Stock, limit: float, fraction: f
     """Return an order at the best price of the other side, if it is no worse than a limit; otherwise at the limit.
 
     Args:
-        facts: What the trader sees.
-        side: Whether it buys or sells.
-        stock: Stock that it trades.
+        facts: Facts that the trader observes.
+        side: Side of the order.
+        stock: Stock to trade.
         limit: Worst acceptable price, in money.
-        fraction: Share of its cash, or of its shares, that it wants to trade.
+        fraction: Fraction of the cash, or of the shares, to trade.
     """
     best = facts.asks[stock] if side == "buy" else facts.bids[stock]
     is_good = best is not None and (best.price <= limit if side == "buy" else best.price >= limit)

@@ -39,7 +39,7 @@ def Forum(model: StockAgentModel) -> None:
 
 @component
 def Traders(model: StockAgentModel) -> None:
-    """Show what every trader owns and owes.
+    """Show the assets and debts of every trader.
 
     Args:
         model: The model.

@@ -24,7 +24,7 @@ BOOK_REACH = 0.12
 """Distance from the latest price, as a share of it, up to which orders are drawn."""
 
 MAX_NAMED = 30
-"""Maximum number of traders up to which each bar is labelled with its trader."""
+"""Maximum number of traders for which each bar carries its trader's name."""
 
 
 def price_figure(world: Exchange) -> Figure:
@@ -44,7 +44,7 @@ def price_figure(world: Exchange) -> Figure:
 
 
 def book_figure(world: Exchange) -> Figure:
-    """Draw the order books: how many shares are wanted and offered at each price near the latest."""
+    """Draw the order books: shares bid for and offered at each price near the latest."""
     figure = Figure(figsize=(7, 4.4), layout="constrained")
     for axes, stock in zip(figure.subplots(1, len(STOCKS)), STOCKS, strict=True):
         _draw_book(axes, world, stock)
@@ -126,7 +126,7 @@ def profit_figure(world: Exchange) -> Figure:
 
 
 def _sheet(title: str, xlabel: str, world: Exchange) -> tuple[Figure, Any]:
-    """Return an empty plot, with the moment in its title."""
+    """Return an empty plot with the present day and stage in its title."""
     figure = Figure(figsize=(7, 3.6), layout="constrained")
     axes: Any = figure.subplots()
     axes.set_title(title, loc="left", fontsize=13, color=GREY)
@@ -137,7 +137,7 @@ def _sheet(title: str, xlabel: str, world: Exchange) -> tuple[Figure, Any]:
 
 
 def moment_text(world: Exchange) -> str:
-    """Describe what comes next."""
+    """Describe the next stage."""
     day, stage, session = world.now
     match stage:
         case "closed":

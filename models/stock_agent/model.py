@@ -64,7 +64,7 @@ SETTINGS = Settings(temperature=1.0, max_tokens=2000)
 """Sampling of traders' replies; the temperature is that of both studies."""
 
 DAY = "day"
-"""Name of the memory that is the conversation of one day, forgotten overnight."""
+"""Name of the memory that holds the conversation of one day and is cleared overnight."""
 
 DAY_TOKENS = 12_000
 """Maximum number of tokens of one day's conversation."""
@@ -73,7 +73,7 @@ ORIGINAL_DAY_TOKENS = 500_000
 """The same with `fidelity="original"`: room for every order, and for a post of full length by each of 200 traders."""
 
 MAX_TRACED = 500
-"""Maximum number of traders up to which each one's cash and shares are collected in every step."""
+"""Maximum number of traders for which cash and shares of each are collected in every step."""
 
 MAX_LINES = 12
 """Maximum number of sessions, and of other happenings, in the story."""
@@ -119,17 +119,17 @@ class StockAgentScenario(LLMScenario):
     """Rule by which rule twins trade."""
 
     rules: Annotated[Rules, Label("Trading rules")] = "corrected"
-    """Trading rules: `original` has the fault of the published program, and lets equal prices trade only."""
+    """Trading rules: `original` keeps the fault of the published program, and only equal prices trade."""
 
     settlement: Annotated[Literal["strict", "one_sided"], Label("Settlement, if corrected")] = "strict"
-    """Settlement of fills under the corrected rules: both sides or none, at whole cents (`strict`), or each side by
+    """Settlement of fills under the corrected rules: both sides or none, in whole cents (`strict`), or each side by
     itself, at equal prices only, as in the original (`one_sided`)."""
 
     cross: Annotated[bool | None, Hidden()] = None
-    """Whether a bid above an offer trades, rather than equal prices only; needs `strict`. None: wherever it can."""
+    """Whether a bid above an offer trades, not only equal prices; needs `strict`. None: yes if `strict`."""
 
     fees: bool = False
-    """Whether to charge the fees that the paper names and its program leaves out; needs `strict`."""
+    """Whether to charge the fees that the paper names but its program omits; needs `strict`."""
 
     shows_forum: Annotated[bool, Label("Show everyone the forum")] = False
     """Whether the forum is shown before every loan decision, as in the original; otherwise traders have a tool to read
@@ -140,8 +140,8 @@ class StockAgentScenario(LLMScenario):
     `fidelity="original"`."""
 
     fidelity: Annotated[Literal["corrected", "original"], Label("What traders see and remember")] = "corrected"
-    """What traders see and remember: what we hold best, or what the paper shows (`original`), the forum before every
-    loan decision included. The trading rules are chosen by `rules`."""
+    """What traders see and remember: all that we think useful, or what the paper shows (`original`), the forum before
+    every loan decision included. The trading rules are chosen by `rules`."""
 
     def check(self) -> None:
         """Check that the trading rules agree.
@@ -160,7 +160,7 @@ class StockAgentScenario(LLMScenario):
 
 
 def by_turn(model: StockAgentModel) -> list[Stage]:
-    """Return whose turn it is now: in a session one after another, as each sees what the one before did."""
+    """Return the traders whose turn it is; sessions are sequential, so that each sees the orders before its own."""
     traders = {trader.unique_id: trader for trader in minded(model)}
     agents = [traders[agent_id] for agent_id in model.world.turn_order if agent_id in traders]
     return [[trader] for trader in agents] if model.world.takes_turns else [agents]
@@ -175,7 +175,7 @@ class StockAgentModel(LLMModel):
     Attributes:
         world: The exchange.
         last_moment: Day, stage and session of the last step; None before the first.
-        turn_counts: What traders did with their turns in each session so far.
+        turn_counts: Use of the traders' turns in each session so far.
         trader_class: Class of its traders.
     """
 
@@ -217,7 +217,7 @@ class StockAgentModel(LLMModel):
         self.datacollector.collect(self)
 
     def _config_of(self, endowment: Endowment) -> AgentConfig:
-        """Return who a trader is: its number, and how it invests."""
+        """Return the profile of a trader: its number and its style of investing."""
         return AgentConfig(
             name=f"Trader {endowment.trader}",
             persona=self.prompt(f"{endowment.style.lower()}.md"),
@@ -226,7 +226,7 @@ class StockAgentModel(LLMModel):
         )
 
     def scenario_changed(self) -> None:
-        """Hand the last day, and whether the forum is shown, on to the exchange."""
+        """Pass the last day, and whether the forum is shown, on to the exchange."""
         fields = self.scenario
         self.world.set_days(fields.days)
         self.world.screen = Screen(shows_posts=fields.shows_forum or fields.fidelity == "original")
@@ -234,7 +234,7 @@ class StockAgentModel(LLMModel):
     # -- the day
 
     def end_step(self) -> None:
-        """Note which stage is over; forget the day's conversation after its last; stop after the last day."""
+        """Store the finished stage; clear the day's conversation after its last stage; stop after the last day."""
         self.last_moment = self.world.now
         if self.last_moment.stage == "trade":
             traders = self.world.turn_order
@@ -248,7 +248,7 @@ class StockAgentModel(LLMModel):
             self.running = False
 
     def _remove_trader(self, event: Event) -> None:
-        """Remove a trader who is insolvent, before the step after."""
+        """Remove an insolvent trader before the next step."""
         if event.source == self.world.name:
             for trader in [agent for agent in minded(self) if agent.unique_id == event.facts["trader"]]:
                 trader.remove()
@@ -260,7 +260,7 @@ class StockAgentModel(LLMModel):
         return sessions_table(self.world.history.closes)
 
     def replies(self) -> pd.DataFrame:
-        """Return one row a session: how many traders placed an order, none, or one that was refused, or failed."""
+        """Return one row a session: numbers of traders with an order, a refused one, none, or a failed decision."""
         return turns_table(self.turn_counts)
 
     def orders(self) -> pd.DataFrame:
@@ -268,7 +268,7 @@ class StockAgentModel(LLMModel):
         return orders_table(self.world.history, self.world.market.accounts)
 
     def forecasts(self) -> pd.DataFrame:
-        """Compare what traders expected to do the next day with what they then did."""
+        """Compare the traders' forecasts for the next day with their actions on it."""
         is_traded = self.stage in ("estimate", "post") or (self.session == self.world.calendar.sessions)
         return forecasts_table(self.world.history, self.day if is_traded else self.day - 1)
 
@@ -284,7 +284,7 @@ class StockAgentModel(LLMModel):
         `change_A` and `change_B` are percent of the price before the first session. `volatility` is the mean of both
         changes from the first session to the last, in percent (Shachi, Table 2). `gemini_error` is the distance to the
         session changes of the authors' run with Gemini-Pro, in percentage points (as in Table 1); None where its three
-        sessions a day and 43 days cannot be compared.
+        sessions a day and 43 days are not comparable.
         """
         paths, history = self.world.market.paths, self.world.history
         reference = gemini_paths()
@@ -311,12 +311,12 @@ class StockAgentModel(LLMModel):
 
     @property
     def session(self) -> int:
-        """Trading session of the last step; 0 before the day's first, its last one's number after that."""
+        """Trading session of the last step; 0 before the day's first, and the number of the last one after it."""
         return self.last_moment.session if self.last_moment else 0
 
     @property
     def stage(self) -> str:
-        """Stage of the day that the last step was; empty before the first."""
+        """Stage of the day in the last step; empty before the first."""
         return self.last_moment.stage if self.last_moment else ""
 
     @property
@@ -357,13 +357,13 @@ class StockAgentModel(LLMModel):
 
     @property
     def abstention_share(self) -> float | None:
-        """Share of the traders in the last step who wanted no order; None if it was no session."""
+        """Share of the traders in the last step who chose no order; None outside sessions."""
         counts = self.turn_counts[-1] if self.stage == "trade" else None
         return counts.abstentions / counts.traders if counts and counts.traders else None
 
     @property
     def n_cancellations(self) -> int:
-        """Number of orders cancelled in the last step: not honoured, or met by their own trader's."""
+        """Number of orders cancelled in the last step: not honoured, or matched with the same trader's."""
         return len(self._recent(self.world.history.cancellations)) if self.stage == "trade" else 0
 
     @property
@@ -374,12 +374,12 @@ class StockAgentModel(LLMModel):
 
     @property
     def spread_a(self) -> float | None:
-        """Best ask less best bid of A after the last step; None if it was no session, or a side is empty."""
+        """Best ask less best bid of A after the last step; None outside sessions or if a side is empty."""
         return next(map(spread_of, self._closes("A")), None)
 
     @property
     def spread_b(self) -> float | None:
-        """Best ask less best bid of B after the last step; None if it was no session, or a side is empty."""
+        """Best ask less best bid of B after the last step; None outside sessions or if a side is empty."""
         return next(map(spread_of, self._closes("B")), None)
 
     def _recent(self, rows: Sequence[Row]) -> list[Row]:
@@ -392,12 +392,12 @@ class StockAgentModel(LLMModel):
         return len(self.world.market.active_accounts)
 
     def _closes(self, *stocks: Stock) -> list[Close]:
-        """Return the closes of some stocks in the last step; none if it was no session."""
+        """Return the closes of some stocks in the last step; empty outside sessions."""
         closes = self.world.history.closes[-2:] if self.stage == "trade" else []
         return [close for close in closes if close.stock in stocks]
 
     def story(self) -> str:
-        """Describe sessions, loans, forced sales, who gained and lost most, and the forum."""
+        """Describe sessions, loans, forced sales, the largest gains and losses, and the forum."""
         world = self.world
         lines = [*_session_lines(world)[-MAX_LINES:], *_money_lines(world)[-MAX_LINES:]]
         ranked = sorted(world.market.portfolios(), key=lambda holding: holding.profit)

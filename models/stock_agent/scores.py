@@ -20,7 +20,7 @@ GEMINI = resources.files("models.stock_agent").joinpath("data", "gemini_closes.c
 
 
 def sessions_table(closes: Sequence[Close]) -> pd.DataFrame:
-    """Return one row a session: day, session, and for each stock how the session went.
+    """Return one row a session, with prices and orders of each stock.
 
     Args:
         closes: The world's closes, oldest first.
@@ -61,7 +61,7 @@ def session_changes(path: Sequence[float]) -> np.ndarray:
 
 
 def total_change(prices: Sequence[float]) -> float:
-    """Compute the change from the first to the last of some prices, in percent.
+    """Compute the change from the first of the prices to the last, in percent.
 
     Over the session prices (`path[1:]`) its mean of both stocks is what Shachi calls volatility.
 
@@ -72,11 +72,11 @@ def total_change(prices: Sequence[float]) -> float:
 
 
 def changes_error(runs: Sequence[Paths], reference: Paths) -> float:
-    """Compute how far the price changes of several runs, averaged over the runs, lie from those of a reference.
+    """Compute the distance of price changes, averaged over several runs, from those of a reference.
 
     Args:
         runs: Price paths of each run, of equal length.
-        reference: The paths to compare with; only as many sessions as the runs have count.
+        reference: The paths to compare with, cut to the sessions of the runs.
 
     Returns:
         Mean absolute difference over sessions and both stocks, in percentage points.
@@ -103,7 +103,7 @@ ORDER_ACTIONS = ("buy", "sell")
 """Actions that place an order, named as the sides of the book."""
 
 FORECAST_ITEMS = {"buy_a": ("buy", "A"), "buy_b": ("buy", "B"), "sell_a": ("sell", "A"), "sell_b": ("sell", "B")}
-"""Field of a forecast → side and stock of the order that it is about."""
+"""Field of a forecast → side and stock of the order that it predicts."""
 
 
 class TurnCounts(NamedTuple):
@@ -115,22 +115,22 @@ class TurnCounts(NamedTuple):
     """Number of traders who had a turn."""
 
     orders: int
-    """Number of those whose order was placed."""
+    """Number of traders who placed an order."""
 
     refusals: int
-    """Number of those whose order was refused, and who placed none."""
+    """Number of traders whose order was refused and who placed no other."""
 
     failures: int
-    """Number of those from whom no usable reply came."""
+    """Number of traders without a usable reply."""
 
     abstentions: int
-    """Number of those who wanted no order."""
+    """Number of traders who chose no order."""
 
 
 def turn_counts_of(
     now: Moment, traders: Sequence[int], outcomes: Mapping[int, Sequence[Outcome]], failed: set[int]
 ) -> TurnCounts:
-    """Count what traders did with their turns in a session.
+    """Count the use of the traders' turns in a session.
 
     Args:
         now: The session.
@@ -193,15 +193,15 @@ def orders_table(history: History, traders: Iterable[int]) -> pd.DataFrame:
 
 
 def forecasts_table(history: History, last_day: int) -> pd.DataFrame:
-    """Compare what traders expected to do with what they did the day after.
+    """Compare the traders' forecasts with their actions on the day after.
 
     Args:
         history: History of the exchange.
-        last_day: Last day on which trading is over; forecasts for later days are left out.
+        last_day: Last complete day of trading; forecasts for later days are left out.
 
     Returns:
         One row for each of `buy_a`, `buy_b`, `sell_a`, `sell_b` and `take_loan`, with the columns `forecasts`,
-        `expected` (number of forecasts of yes), `done` (number of those who did it), `both`, and `right` (share of
+        `expected` (number of forecasts of yes), `done` (number of traders who did it), `both`, and `right` (share of
         forecasts that came true).
     """
     expired = [forecast for forecast in history.forecasts if forecast.day < last_day]

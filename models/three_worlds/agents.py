@@ -1,4 +1,4 @@
-"""The citizens, who use the social network, trade and run firms; what they know of the town; and their rule twin."""
+"""Citizens who use the social network, trade and run firms; their knowledge of the town, and their rule twin."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ MAX_ACTIONS = 3
 """Maximum number of actions of a citizen in a step."""
 
 REACH = 0.15
-"""Share of the way to its belief by which one bet of the rule twin may move a price: many have seen the same."""
+"""Share of the distance to its belief by which one bet of the rule twin may move a price; others bet on the same."""
 
 TALK = 0.35
-"""Probability that the rule twin passes on news that nobody in its feed has."""
+"""Probability that the rule twin passes on news that its feed does not show."""
 
 OUTSPOKEN = 0.15
-"""Probability that the rule twin states its opinion otherwise."""
+"""Probability that the rule twin states its opinion if it passes on no news."""
 
 OPINION_WEIGHT = 0.5
 """Weight of a viral post in an estimate of the town's opinion, against all posts before."""
@@ -41,15 +41,15 @@ OPINIONS = (
     (-0.6, "About the question everybody asks: I have doubts, and I am afraid it may go wrong."),
     (-1.1, "About the question everybody asks: no! It is a terrible mistake and will hurt us all."),
 )
-"""Lowest position → the words of the rule twin from there on."""
+"""Lowest position → statement of the rule twin from that position on."""
 
 OPENERS = ("Have you heard?", "This is going round:", "I just read this:", "Did everybody see this?")
-"""Words with which the rule twin passes news on."""
+"""Opening words of the rule twin when it passes on news."""
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A question of the market whose answer is measured in the town itself."""
+    """A question of the market that a measure of the town answers."""
 
     measure: str
     """Name of the measure: `employment_rate`, `avg_price` (both of the economy) or `opinion` (mean position)."""
@@ -76,13 +76,13 @@ class Claim:
 
 
 class Citizen(SocialUser):
-    """A citizen, who talks, bets and works in one town.
+    """A citizen who talks, bets and works in one town.
 
     Attributes:
-        role: Whether it produces or governs in the economy.
-        beliefs: Its beliefs on the town's question.
-        knowledge: Measure of the town → its value, as last seen or heard.
-        exposures: Posts that it read or heard of in this step.
+        role: Role in the economy: producer or government.
+        beliefs: Beliefs on the town's question.
+        knowledge: Measure of the town → value last observed or heard.
+        exposures: Posts read or heard of in this step.
     """
 
     def __init__(self, model: Any, role: Role, beliefs: Beliefs, payout: float = 0.9, **components: Any) -> None:
@@ -90,8 +90,8 @@ class Citizen(SocialUser):
 
         Args:
             model: The model.
-            role: Whether it produces or governs in the economy.
-            beliefs: Its beliefs at first.
+            role: Role in the economy: producer or government.
+            beliefs: Initial beliefs.
             payout: Share of its firm's profit that the rule twin pays out.
             **components: `activity`, `topics`; `config`, `memory`, `llm`, `tools`.
         """
@@ -102,11 +102,11 @@ class Citizen(SocialUser):
         self.knowledge: dict[str, float] = {}
         self.exposures: list[Exposure] = []
 
-    # -- what it looks at
+    # -- observation
 
     @property
     def worlds(self) -> tuple[Any, ...]:
-        """The worlds that it visits in this step: one after the other, or all together."""
+        """The worlds to visit in this step: one in turn, or all."""
         worlds = self.model.worlds
         if self.model.scenario.visits == "together":
             return worlds
@@ -114,16 +114,16 @@ class Citizen(SocialUser):
 
     @property
     def news(self) -> list[Event]:
-        """The news of this step from worlds that it does not visit."""
+        """The news of this step from the other worlds."""
         return self.model.bridge.heard((world.name for world in self.worlds), self.unique_id)
 
     @property
     def position(self) -> float:
-        """Its position on the town's question, -1 (against) to 1 (for)."""
+        """Position on the town's question, -1 (against) to 1 (for)."""
         return self.beliefs.positions.get(self.model.topic, 0.0)
 
     def observe(self) -> Observation:
-        """Look at the worlds that it visits, and hear of the others."""
+        """Observe the visited worlds, and the news of the others."""
         looks = {world.name: self._look(world) for world in self.worlds}
         seen = join(looks, self.worlds)
         return self.with_news(
@@ -144,14 +144,14 @@ class Citizen(SocialUser):
         return seen
 
     def with_news(self, seen: Observation) -> Observation:
-        """Append the news of other worlds to an observation."""
+        """Return an observation with the news of other worlds appended."""
         news = self.model.bridge.digest((world.name for world in self.worlds), self.unique_id)
         if not news:
             return seen
         return replace(seen, text=f"{seen.text}\n\nNews from elsewhere:\n{news}", cue=seen.cue or seen.text)
 
     def act(self, decision: Decision | Failure, seen: Observation | None = None) -> list[Outcome]:
-        """Do what was decided, and keep in mind what was seen and heard."""
+        """Carry out the decision, and update knowledge and exposures by what was observed."""
         outcomes = super().act(decision, seen)
         if seen is not None:
             reports = self.model.crossings.reports
@@ -163,7 +163,7 @@ class Citizen(SocialUser):
     # -- the rule twin
 
     def rule(self, seen: Observation) -> list[ToolCall]:
-        """Do one thing in each world that it visits; in the economy alone up to three."""
+        """Act once in each visited world, up to three times if the economy is the only one."""
         facts: Mapping[str, Any] = seen.facts
         actions: list[ToolCall] = []
         if "social" in facts:
@@ -178,10 +178,10 @@ class Citizen(SocialUser):
         return useful[:MAX_ACTIONS] or [ToolCall("do_nothing")]
 
     def guesses(self, facts: Mapping[str, Any]) -> dict[str, float]:
-        """Estimate the probability of yes of each question of the market whose measure it knows.
+        """Estimate the probability of yes of each question whose measure the citizen knows.
 
         Args:
-            facts: What it sees, by world, and `news`.
+            facts: Facts by world, and `news`.
 
         Returns:
             Market → probability of yes.
@@ -197,7 +197,7 @@ class Citizen(SocialUser):
         }
 
     def _talk(self, facts: Mapping[str, Any]) -> ToolCall | None:
-        """Pass on the latest news of other worlds, unless the feed shows that somebody has; or state its opinion."""
+        """Pass on the latest news of other worlds, unless it is in the feed already; otherwise state an opinion."""
         paper = self.model.crossings.paper
         feed = "\n".join(item.post.content for item in facts["social"].feed if item.post.source_author_id != paper)
         news = [event.text for event in facts["news"] if event.text and event.text not in feed]
@@ -208,19 +208,19 @@ class Citizen(SocialUser):
         return None
 
     def remark(self) -> str:
-        """State its opinion on the town's question."""
+        """Return a statement of the citizen's opinion on the town's question."""
         return next(opinion for floor, opinion in OPINIONS if self.position >= floor)
 
 
-# -- what citizens know and read
+# -- knowledge and exposures
 
 
 def own_words(text: str, reports: Collection[str]) -> str:
-    """Return a post without the news that it quotes: who quotes a price argues for nothing.
+    """Return a post without the news that it quotes: a quoted price is no argument.
 
     Args:
         text: The post.
-        reports: News, in the words in which they were published.
+        reports: Texts of the published news.
     """
     for report in reports:
         text = text.replace(report, " ")
@@ -230,15 +230,15 @@ def own_words(text: str, reports: Collection[str]) -> str:
 def updated_knowledge(
     knowledge: Mapping[str, float], facts: Mapping[str, Any], reports: Collection[str]
 ) -> dict[str, float]:
-    """Compute what somebody knows of the measures of the town, after a look and the news.
+    """Compute a citizen's knowledge of the town's measures after an observation and the news.
 
     Args:
-        knowledge: Measure → its value, as known before.
-        facts: What it sees now, by world, and `news`.
-        reports: News published so far, which argue for nothing.
+        knowledge: Measure → value known before.
+        facts: Facts by world, and `news`.
+        reports: Texts of the news published so far, which are no argument.
 
     Returns:
-        Measure → its value, for those of which anything is known.
+        Measure → value, for the known measures.
     """
     updated = dict(knowledge)
     for event in facts.get("news", ()):
@@ -255,7 +255,7 @@ def updated_knowledge(
 
 
 def _hear(knowledge: dict[str, float], event: Event, reports: Collection[str]) -> None:
-    """Update knowledge by one piece of news."""
+    """Update the knowledge by one piece of news."""
     facts = event.facts
     if event.kind == "metric_change":
         knowledge[str(facts["metric"])] = float(facts["current"])
@@ -272,12 +272,12 @@ def _hear(knowledge: dict[str, float], event: Event, reports: Collection[str]) -
 
 
 def exposures_of(reader_id: int, facts: Mapping[str, Any], reports: Collection[str]) -> list[Exposure]:
-    """Return the posts that move a reader: those of its feed, and viral ones that it heard of, without its own.
+    """Return the posts by others that move a reader: those in its feed, and viral ones from the news.
 
     Args:
         reader_id: Mesa `unique_id` of the reader.
-        facts: What it sees, by world, and `news`.
-        reports: News published so far; a post counts for its words besides them, if there are any.
+        facts: Facts by world, and `news`.
+        reports: Texts of the news published so far; of a post, only the other words count.
     """
     social: SocialFacts | None = facts.get("social")
     posts = [

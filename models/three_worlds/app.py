@@ -21,7 +21,7 @@ MAX_NEWS = 40
 
 @component
 def News(model: ThreeWorldsModel) -> None:
-    """Show the news that crossed, newest first, and how many heard of it.
+    """Show the news that crossed, newest first, with the number of citizens who heard of it.
 
     Args:
         model: The model.
@@ -48,7 +48,7 @@ def News(model: ThreeWorldsModel) -> None:
 
 @component
 def Posts(model: ThreeWorldsModel) -> None:
-    """Show the citizens' posts that were liked and passed on most.
+    """Show the citizens' posts with the most likes and reposts.
 
     Args:
         model: The model.
@@ -64,7 +64,7 @@ def Posts(model: ThreeWorldsModel) -> None:
 
 @component
 def Prompt(model: ThreeWorldsModel) -> None:
-    """Show the text that all citizens read first: the question, the background and the circumstances.
+    """Show the text above every citizen's prompt: the question, the background and the circumstances.
 
     Args:
         model: The model.

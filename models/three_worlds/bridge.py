@@ -1,4 +1,4 @@
-"""What crosses between the worlds of the town: shocks from outside, the paper's reports, and the bets of the crowd."""
+"""Crossings between the worlds of the town: outside shocks, the paper's reports, and the bets of the crowd."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NEWS = ("price_move", "market_resolved", "policy_change", "metric_change", "news
 """Kinds of events that the paper reports: all but posts."""
 
 MIN_TONE = 0.05
-"""Minimum tone, in either direction, of a post that the crowd bets on; VADER's own limit of a neutral text."""
+"""Minimum absolute tone of a post that the crowd bets on; VADER's own limit of a neutral text."""
 
 SCHEDULE = "schedule"
 """Source of scheduled events."""
@@ -60,7 +60,7 @@ STATE_TAX: Shock = {
     "variable": "tax_rate",
     "value": 0.3,
 }
-"""The shock that strikes where no others are chosen."""
+"""Shock if the scenario names none."""
 
 
 def shock_event(shock: Shock) -> Event:
@@ -74,10 +74,10 @@ def shock_event(shock: Shock) -> Event:
 
 
 def check_shocks(shocks: Iterable[Shock]) -> None:
-    """Check the variables that shocks set.
+    """Check the variables set by shocks.
 
     Raises:
-        ConfigError: If one has a variable without a value or the reverse, or sets it to what it cannot be.
+        ConfigError: If one has only one of variable and value, or a value that the economy refuses.
     """
     for shock in shocks:
         variable, value = shock.get("variable"), shock.get("value")
@@ -88,13 +88,13 @@ def check_shocks(shocks: Iterable[Shock]) -> None:
 
 
 def checked_variables(variables: Mapping[str, Value]) -> dict[str, Value]:
-    """Check variables of the economy, by setting them in an economy without anybody else.
+    """Check variables of the economy by setting them in an empty one.
 
     Returns:
         The variables as the economy holds them.
 
     Raises:
-        ConfigError: If there is no such variable, or it cannot have the value.
+        ConfigError: If the economy has no such variable, or refuses its value.
     """
     trial = Economy()
     own = trial.enter(1)
@@ -107,12 +107,12 @@ def checked_variables(variables: Mapping[str, Value]) -> dict[str, Value]:
 
 
 class Crossings:
-    """Lets the news of each world act on the others.
+    """Effects of the news of each world on the others.
 
     Attributes:
-        paper: Account of the paper, which writes on the social network and under markets.
-        crowd: Account of the crowd, which bets.
-        reports: News published so far, in their words; a post that quotes them argues for nothing by that.
+        paper: Account id of the paper, which writes on the social network and comments on markets.
+        crowd: Account id of the crowd, which bets.
+        reports: Texts of the news published so far; quoting them is no argument.
         n_reports: Number of reports of the paper on the social network.
         n_bets: Number of bets of the crowd.
     """
@@ -134,8 +134,8 @@ class Crossings:
             market: The prediction market.
             economy: The economy.
             claims: Market → its question.
-            account: Unused agent id, of the paper; the next one is the crowd's.
-            crowd_dollars: Dollars that the crowd bets on each viral post, as far as it has cash.
+            account: Unused agent id for the paper; the crowd gets the next one.
+            crowd_dollars: Maximum number of dollars that the crowd bets on each viral post.
         """
         self.social, self.market, self.economy, self.claims = social, market, economy, claims
         self.paper, self.crowd, self.crowd_dollars = account, account + 1, crowd_dollars
@@ -149,7 +149,7 @@ class Crossings:
 
         Args:
             bridge: The bridge.
-            crosses: Whether news crosses; without, only scheduled policies act, on the economy.
+            crosses: Whether news crosses; if not, only scheduled policies act, on the economy.
         """
         bridge.connect("policy_change", self.enact)
         for kind in NEWS:
@@ -163,12 +163,12 @@ class Crossings:
         bridge.connect("viral_post", self.bet)
 
     def record(self, event: Event) -> None:
-        """Record the words of the news."""
+        """Record the text of the news."""
         if event.text:
             self.reports[event.text] = None
 
     def enact(self, event: Event) -> None:
-        """Enact a scheduled policy in the economy, in place of those that set the same variable."""
+        """Enact a scheduled policy in the economy; it replaces those that set the same variable."""
         facts, economy = event.facts, self.economy
         if event.source != SCHEDULE or facts.get("variable") is None:
             return
@@ -184,7 +184,7 @@ class Crossings:
             self.n_reports += 1
 
     def remark(self, event: Event) -> None:
-        """Write of an event under the questions that it bears on."""
+        """Comment on an event under the questions that it concerns."""
         if not is_newsworthy(event):
             return
         measures = ("opinion",) if event.kind == "viral_post" else METRICS
@@ -193,7 +193,7 @@ class Crossings:
             self.market.comment_on_market(self.paper, market_id, clip(event.text, 300))
 
     def bet(self, event: Event) -> None:
-        """Bet with the crowd on the stance of a viral post, as far as it has cash."""
+        """Place the crowd's bet on the stance of a viral post, within its cash."""
         stance = tone(own_words(str(event.facts.get("text", "")), self.reports))
         dollars = min(self.crowd_dollars, self.market.ledger.portfolio(self.crowd).cash)
         if abs(stance) < MIN_TONE or dollars <= 0:
@@ -201,16 +201,16 @@ class Crossings:
         for market_id in self.open_markets("opinion"):
             try:
                 self.market.buy_shares(self.crowd, market_id, "yes" if stance > 0 else "no", dollars)
-            except ToolError:  # a limit of the market: the crowd stays away
+            except ToolError:  # a limit of the market: the crowd does not bet
                 return
             self.n_bets += 1
 
     def open_markets(self, *measures: Any) -> list[str]:
-        """Return the ids of the open markets on some measures."""
+        """Return the ids of the open markets on the given measures."""
         markets = self.market.ledger.markets
         return [key for key, claim in self.claims.items() if claim.measure in measures and markets[key].is_open]
 
 
 def is_newsworthy(event: Event) -> bool:
-    """Check whether the paper reports an event: any but the change of a metric that nobody bets on."""
+    """Check whether the paper reports an event: any but a change of a metric without a market."""
     return event.kind != "metric_change" or event.facts.get("metric") in METRICS

@@ -1,4 +1,4 @@
-"""The cast of a town: those whom its background names, found by a language model, or by their capital letters."""
+"""The cast of a town: the people and bodies in its background, found by a language model or by capital letters."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from mesa_llm.model.cast import Cast, Character, distinct, names_in, personas_of
 
 
 def cast_of(model: LLMModel, background: str, goal: str, n: int) -> list[Persona]:
-    """Find those whom the background of a town names, as personas; a name that comes twice is one persona.
+    """Find the people and bodies that the background of a town names, as personas with unique names.
 
     Args:
-        model: The model; it is asked once what its language model finds. A reply that cannot be used, and a rule, give
-            way to the words with a capital.
+        model: The model, whose language model is asked once. A rule, or an unusable reply, falls back
+            to the words with a capital.
         background: The background of the town.
-        goal: Question that they have a say or a stake in.
+        goal: Question that concerns them.
         n: Maximum number of personas.
     """
 

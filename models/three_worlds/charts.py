@@ -1,4 +1,4 @@
-"""Figures of a town in three worlds: the market, the news that crossed, opinions, and dollars."""
+"""Figures of a town in three worlds: the market, the news that crossed, opinions, and money."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MEASURED = {
     "avg_price": ("average_price", "goods_price", "Will goods cost more than ${:g}?"),
     "opinion": ("mean_position", "opinion_price", "Will opinion be above {:g}?"),
 }
-"""Measure of a question → its column, the column of its price, and the question in short."""
+"""Measure of a question → its column, the column of its price, and a short form of the question."""
 
 KINDS = {
     "viral_post": COLOURS[3],
@@ -33,7 +33,7 @@ ROWS = ("schedule", "economy", "market", "social")
 
 
 def market_figure(model: ThreeWorldsModel) -> Figure:
-    """Draw the price of each question, and the chance that its measure suggests at that moment."""
+    """Draw the price of each question, and the chance that its measure suggests at the same time."""
     table = model.datacollector.get_model_vars_dataframe()
     figure = Figure(figsize=(7, 5.6), layout="constrained")
     plots: Any = figure.subplots(len(model.claims), 1, sharex=True)
@@ -61,7 +61,7 @@ def _draw_claim(axes: Any, claim: Claim, table: Any) -> None:
 
 
 def news_figure(model: ThreeWorldsModel) -> Figure:
-    """Draw the news that crossed: step, source, and number of citizens who heard of it while they looked elsewhere."""
+    """Draw the news that crossed: step, source, and number of citizens who heard of it from another world."""
     figure, axes = sheet("News over the bridge (larger: heard by more)", height=3.6)
     readers = Counter((delivery.time, delivery.event.kind, delivery.event.text) for delivery in model.bridge.deliveries)
     for kind, colour in KINDS.items():
@@ -83,7 +83,7 @@ def news_figure(model: ThreeWorldsModel) -> Figure:
 
 
 def opinion_figure(model: ThreeWorldsModel) -> Figure:
-    """Draw the position of each citizen, step by step, and the mean."""
+    """Draw the position of each citizen and the mean, step by step."""
     figure, axes = sheet("What people think: against (-1) to for (1)")
     table = model.datacollector.get_agent_vars_dataframe()["position"].unstack()
     axes.plot(range(len(table)), table.to_numpy(), color=COLOURS[3], lw=0.9, ms=3, marker=marker(table), alpha=0.45)
@@ -96,7 +96,7 @@ def opinion_figure(model: ThreeWorldsModel) -> Figure:
 
 
 def money_figure(model: ThreeWorldsModel) -> Figure:
-    """Draw the dollars of the economy and those to bet with; none flow from one to the other."""
+    """Draw the money of the economy and of the market; none flows between them."""
     to_bet, earned = model.money
     table = model.datacollector.get_model_vars_dataframe()
     parts = {

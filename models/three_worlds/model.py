@@ -1,4 +1,4 @@
-"""One town in three worlds: what people say, what they bet on, and what they live on."""
+"""One town in three worlds: a social network, a prediction market and an economy."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ STORY_NEWS = 14
 """Maximum number of pieces of news in the story of a run."""
 
 TALK_WORDS = re.compile(r"\b(?:market|price|odds|bet|yes rose|yes fell|economy|employment|tax|polic\w+|wage)s?\b", re.I)
-"""Words of posts that are about the market or the economy."""
+"""Words that mark a post as about the market or the economy."""
 
 MEASURES = (
     *("employment_rate", "average_price", "work_price", "goods_price", "opinion_price", "lag"),
@@ -69,41 +69,41 @@ class ThreeWorldsScenario(LLMScenario):
     """Parameters of a town in three worlds."""
 
     n_agents: Annotated[int, Field(ge=1), Slider(2, 60, label="Citizens")] = 15
-    """Number of citizens; the first one governs, if there are two or more."""
+    """Number of citizens; the first one governs if there are two or more."""
 
     goal: Annotated[str, Field(min_length=1), Label("Question of the town")] = GOAL
-    """The question on everybody's mind: it is in every prompt, and the topic of beliefs."""
+    """Question of the town, in every prompt, and the topic of beliefs."""
 
     seed_text: Annotated[str, Label("Background")] = SEED_TEXT
     """Background, in every prompt; up to 4,000 characters."""
 
     cast: Annotated[Literal["invented", "named"], Label("Who the citizens are")] = "invented"
-    """`invented`: invented people; `named`: those whom the background names, as far as there are any."""
+    """`invented`: invented people; `named`: the people and bodies that the background names, if any."""
 
     users: Annotated[str | None, Hidden()] = None
-    """File with the citizens, as `mesa-llm cast` writes it; invented people fill up the rest. Goes before `cast`."""
+    """File with the citizens, as `mesa-llm cast` writes it, filled up with invented people. Overrides `cast`."""
 
     variables: Mapping[str, Setting] | None = None
-    """Circumstances, in every prompt as they are by then; `tax_rate` and `minimum_wage` act on the economy."""
+    """Circumstances, with their present values in every prompt; `tax_rate` and `minimum_wage` act on the economy."""
 
     shocks: Sequence[Shock] | None = None
-    """Shocks from outside, each with `step`, `text` and, if it sets one, `variable` and `value`. None: a tax of 30 %
+    """Outside shocks, each with `step`, `text` and optionally `variable` and `value`. None: a tax of 30 %
     in step 7."""
 
     visits: Annotated[Literal["in_turn", "together"], Label("Citizens look at the worlds")] = "in_turn"
-    """`in_turn`: each looks at one world in a step, and hears news of the others; `together`: at all three."""
+    """`in_turn`: each visits one world a step and hears news of the others; `together`: each visits all three."""
 
     bridged: Annotated[bool, Label("News crosses between the worlds")] = True
-    """Whether news crosses; without, only scheduled shocks are told, as in SimSwarm."""
+    """Whether news crosses; if not, citizens hear only of scheduled shocks, as in SimSwarm."""
 
     horizon: Annotated[int, Field(ge=2), Slider(2, 60, label="Questions answered in step")] = 20
     """Step in which the market's questions are answered; the markets close a step before."""
 
     work: Annotated[float, Field(ge=0, le=1), Slider(0, 1, 0.05, label="Employment rate to bet on")] = 0.5
-    """Employment rate that the market asks about."""
+    """Employment rate in the market's question."""
 
     price: Annotated[float, Field(ge=0), Slider(1, 50, 1, label="Price of goods to bet on, $")] = 16.0
-    """Average price of goods that the market asks about, in dollars."""
+    """Average price of goods in the market's question, in dollars."""
 
     maker: Annotated[MakerName, Label("Market maker")] = "fixed_product"
     """Market maker."""
@@ -112,10 +112,10 @@ class ThreeWorldsScenario(LLMScenario):
     """Depth of the market makers, in dollars."""
 
     fee: Annotated[float, Field(ge=0, lt=1), Slider(0, 0.1, 0.005, label="Fee, share of a trade")] = 0.0
-    """Share of the dollars of every trade that is kept as a fee."""
+    """Fee as a share of the dollars of every trade."""
 
     news_steps: Annotated[int, Field(ge=0), Slider(0, 5, label="Steps that news is told")] = 1
-    """Number of steps for which news is told; 0: to nobody, so that only the paper and the crowd hear of it."""
+    """Number of steps for which citizens hear of news; 0: only the paper and the crowd hear of it."""
 
     viral_threshold: Annotated[int, Field(ge=1), Slider(1, 15, label="Likes and reposts to go viral")] = 3
     """Number of likes and reposts at which a post goes viral."""
@@ -127,26 +127,26 @@ class ThreeWorldsScenario(LLMScenario):
     """Memory of the citizens."""
 
     def check(self) -> None:
-        """Check the variables of the economy, and those that shocks set.
+        """Check the variables of the economy, and those set by shocks.
 
         Raises:
-            ConfigError: If there is no such variable, or it cannot have the value.
+            ConfigError: If the economy has no such variable, or refuses its value.
         """
         checked_variables(self.variables or {})
         check_shocks(self.shocks or ())
 
 
 class ThreeWorldsModel(LLMModel):
-    """Citizens who talk, bet and work; what happens in one world reaches the others over the bridge.
+    """Citizens talk, bet and work; events of one world reach the others over the bridge.
 
     Attributes:
         social: The social network.
         market: The prediction market.
         economy: The economy.
         claims: Market → its question about the town.
-        crossings: The effects of news on other worlds.
+        crossings: Effects of news on other worlds.
         topic: Topic of beliefs: the goal.
-        circumstances: Variables of the economy as they were when the step began, in words.
+        circumstances: Variables of the economy at the start of the step, in words.
     """
 
     scenario_class = ThreeWorldsScenario
@@ -187,7 +187,7 @@ class ThreeWorldsModel(LLMModel):
         self.datacollector.collect(self)
 
     def scenario_changed(self) -> None:
-        """Hand the bets of the crowd on."""
+        """Pass the size of the crowd's bets on to the crossings."""
         self.crossings.crowd_dollars = self.scenario.crowd_dollars
 
     # -- set-up
@@ -200,7 +200,7 @@ class ThreeWorldsModel(LLMModel):
         )
 
     def _move_in(self) -> None:
-        """Give each citizen an account on the network, a firm or the town hall, and a first opinion."""
+        """Give each citizen an account on the network, a firm or the town hall, and an initial opinion."""
         n = self.scenario.n_agents
         named: list[Persona] = []
         if self.scenario.users is not None:
@@ -229,29 +229,29 @@ class ThreeWorldsModel(LLMModel):
         names = {citizen.unique_id: citizen.config.name for citizen in citizens}
         self.market.names |= names
         self.economy.names |= names
-        self.social.end_step()  # who follows whom at the start is of step 0
+        self.social.end_step()  # initial follows belong to step 0
 
     # -- the step
 
     @property
     def background(self) -> str:
-        """The background, as it stands in prompts."""
+        """The background as in prompts."""
         return self.scenario.seed_text.strip()[:MAX_BACKGROUND]
 
     @property
     def instructions_text(self) -> str:
-        """Text that all citizens read first, with the circumstances as they were when the step began."""
+        """Text above every citizen's prompt, with the circumstances at the start of the step."""
         return self.prompt(self.instructions, model=self, scenario=self.scenario)
 
     def _circumstances(self) -> dict[str, str]:
         return {name: value_text(value) for name, value in self.economy.state.variables.items()}
 
     def start_step(self) -> None:
-        """Record the circumstances, which all citizens read alike, after shocks have struck."""
+        """Record the circumstances after shocks, the same for all citizens of the step."""
         self.circumstances = self._circumstances()
 
     def end_step(self) -> None:
-        """Answer the market's questions when they are due, and let citizens' reading move their beliefs."""
+        """Resolve the market's questions when they are due, and move beliefs by the posts read."""
         if self.now == self.scenario.horizon:
             for market_id, claim in self.claims.items():
                 self.market.resolve(market_id, "yes" if self.measured(claim) > claim.threshold else "no")
@@ -281,11 +281,11 @@ class ThreeWorldsModel(LLMModel):
     # -- measures
 
     def measured(self, claim: Claim) -> float:
-        """Return the present value of the measure that a question is about."""
+        """Return the present value of a question's measure."""
         return self.mean_position if claim.measure == "opinion" else self.economy.state.metrics[claim.measure]
 
     def price_of(self, measure: str) -> float:
-        """Return the price of YES of the question about a measure; after its answer, the last one."""
+        """Return the price of YES of the question about a measure, or the last price after its answer."""
         market = self.market.ledger.markets[self._market_on(measure)]
         return market.prices_yes[-1] if market.answer else market.maker.price("yes")
 
@@ -294,17 +294,17 @@ class ThreeWorldsModel(LLMModel):
 
     @property
     def work_price(self) -> float:
-        """Price of YES on whether enough people will have work."""
+        """Price of YES of the question on employment."""
         return self.price_of("employment_rate")
 
     @property
     def goods_price(self) -> float:
-        """Price of YES on whether goods will cost more."""
+        """Price of YES of the question on the price of goods."""
         return self.price_of("avg_price")
 
     @property
     def opinion_price(self) -> float:
-        """Price of YES on whether people will lean towards yes."""
+        """Price of YES of the question on opinion."""
         return self.price_of("opinion")
 
     @property
@@ -331,7 +331,7 @@ class ThreeWorldsModel(LLMModel):
         return [citizen.position for citizen in self.agents]
 
     def stances(self) -> Mapping[int, float]:
-        """Return the position of each citizen on the town's question, by number."""
+        """Return the position of each citizen on the town's question, by id."""
         return {citizen.unique_id: citizen.position for citizen in self.agents}
 
     @property
@@ -364,17 +364,17 @@ class ThreeWorldsModel(LLMModel):
 
     @property
     def viral(self) -> int:
-        """Number of viral posts that were published over the bridge so far."""
+        """Number of viral posts published over the bridge so far."""
         return sum(event.kind == "viral_post" for _, event in self.bridge.log)
 
     @property
     def heard(self) -> int:
-        """Number of pieces of news that reached a citizen so far, scheduled ones included."""
+        """Number of times that news reached a citizen so far, scheduled news included."""
         return len(self.bridge.deliveries)
 
     @property
     def policies_heard(self) -> int:
-        """Number of times that a citizen heard of a policy of the town's own government, so far."""
+        """Number of times that a citizen heard of a policy of the town's own government so far."""
         events = [delivery.event for delivery in self.bridge.deliveries]
         return sum(event.kind == "policy_change" and event.source == self.economy.name for event in events)
 
@@ -388,7 +388,7 @@ class ThreeWorldsModel(LLMModel):
     def viral_pull(self) -> float | None:
         """Mean move of the price on opinion towards the stance of a viral post in the step after, in dollars.
 
-        None if nothing went viral that was for or against something.
+        None if no post with a stance went viral.
         """
         path = self.market.ledger.markets[self._market_on("opinion")].prices_yes
         viral = [(time, event) for time, event in self.bridge.log if event.kind == "viral_post" and time < len(path)]
@@ -398,7 +398,7 @@ class ThreeWorldsModel(LLMModel):
 
     @property
     def betting_money(self) -> float:
-        """Cash of all who bet, the crowd included, in dollars."""
+        """Cash of all bettors, the crowd included, in dollars."""
         accounts = [*(citizen.unique_id for citizen in self.agents), self.crossings.paper, self.crossings.crowd]
         return math.fsum(self.market.ledger.portfolio(account).cash for account in accounts)
 
@@ -436,7 +436,7 @@ class ThreeWorldsModel(LLMModel):
         return super().results() | {name: score for name, score in scores.items() if score is not None}
 
     def story(self) -> str:
-        """Describe the news and how many heard it, the market's questions, and what people think."""
+        """Describe the news and the number of citizens who heard it, the market's questions, and opinions."""
         readers = Counter((delivery.time, delivery.event.text) for delivery in self.bridge.deliveries)
         news = [(time, event) for time, event in self.bridge.log if is_newsworthy(event)]
         lines = [
@@ -462,8 +462,8 @@ def town_claims(goal: str, last_step: int, work: float, price: float) -> tuple[C
     """Return the questions of a town.
 
     Args:
-        goal: The question on everybody's mind.
-        last_step: Step at whose end the measures count.
+        goal: Question of the town.
+        last_step: Step after which the measures are taken.
         work: Employment rate above which the answer is yes.
         price: Average price of goods above which the answer is yes, in dollars.
     """
@@ -480,7 +480,7 @@ def town_claims(goal: str, last_step: int, work: float, price: float) -> tuple[C
 
 
 def is_worth_hearing(agent_id: int, event: Event) -> bool:
-    """Check whether citizens hear of an event while they look elsewhere: any but metrics that nobody bets on."""
+    """Check whether citizens hear of an event of another world: any but a metric without a market."""
     return is_newsworthy(event)
 
 

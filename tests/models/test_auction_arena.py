@@ -103,12 +103,13 @@ def test_rule_bidders_bid_as_they_do_without_agents_around_them() -> None:
 
 
 def scripted(**answers: Any) -> ScriptedLLM:
-    """Answer plans, bids and beliefs as given; what is not given, sensibly."""
+    """Answer plans, bids and beliefs as given, a bid also by a function of the request; the rest sensibly."""
 
     def answer(request: Request) -> Any:
         fields = (request.schema or {}).get("properties", {})
         if not fields:
-            return answers.get("bid", ToolCall("withdraw"))
+            bid = answers.get("bid", ToolCall("withdraw"))
+            return bid(request) if callable(bid) else bid
         if "remaining_budget" in fields:
             names = request.schema["$defs"]["Profits"]["properties"] if request.schema else {}
             zero = {"total_profits": dict.fromkeys(names, 0), "winning_bids": {name: {} for name in names}}
@@ -137,13 +138,11 @@ def test_a_bad_amount_is_refused_with_a_reason_and_in_the_end_the_bidder_is_out(
 def test_a_bidder_reads_why_its_bid_was_refused() -> None:
     read: list[str] = []
 
-    def answer(request: Request) -> Any:
-        if request.schema is None:
-            read.append(request.messages[-1].content)
-            return ToolCall("bid", {"amount": 100_000}) if len(read) == 1 else ToolCall("withdraw")
-        return scripted()._answer(request)
+    def bid(request: Request) -> ToolCall:
+        read.append(request.messages[-1].content)
+        return ToolCall("bid", {"amount": 100_000}) if len(read) == 1 else ToolCall("withdraw")
 
-    run(AuctionArena(n_agents=2, llm={1: ScriptedLLM(answer), "*": "rule"}, n_lots=1, rng=1))
+    run(AuctionArena(n_agents=2, llm={1: scripted(bid=bid), "*": "rule"}, n_lots=1, rng=1))
     assert "refused" not in read[0]
     assert "A bid of $100000 is more than the $20000 you have left" in read[1]
 
@@ -405,13 +404,8 @@ def test_a_bidder_that_never_gives_a_valid_bid_is_an_error_that_says_what_to_do(
 
 def test_a_bidder_can_be_asked_for_ever() -> None:
     amounts = iter([0] * 20)
-
-    def answer(request: Request) -> Any:
-        if request.schema is None:
-            return ToolCall("bid", {"amount": next(amounts, 10_000)})
-        return scripted()._answer(request)
-
-    model = AuctionArena(n_agents=2, llm={1: ScriptedLLM(answer), "*": "rule"}, n_lots=1, rng=1, max_retries=None)
+    late = scripted(bid=lambda _: ToolCall("bid", {"amount": next(amounts, 10_000)}))
+    model = AuctionArena(n_agents=2, llm={1: late, "*": "rule"}, n_lots=1, rng=1, max_retries=None)
     model.step()
     assert (model.bidders[1].account.failed_bids, model.price) == (20, 10_000)
 

@@ -3,6 +3,7 @@
 import json
 import math
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
@@ -32,7 +33,6 @@ from models.oasis.spreading import (
     Topic,
     Twin,
     baseline_curves,
-    curves_of,
     early_minutes,
     fit_ties,
     fit_times,
@@ -253,6 +253,19 @@ def test_the_fit_finds_the_twin_that_made_the_topics() -> None:
         made.append(topic(index, users=200 + 5 * index, depth=depth, median_minutes=median, last_minutes=last))
     assert fit_times(made) == pytest.approx((15, 1.6), rel=0.15)
     assert fit_ties(made[:6], twin).ties == pytest.approx(0.4, abs=0.2)
+
+
+def curves_of(joins: Sequence[tuple[int, int]], steps: int) -> SpreadCurves:
+    """Return scale, depth and max breadth minute by minute, a step a minute, from (step, distance) of each share."""
+    depth = max((distance for _, distance in joins), default=0)
+    counts = np.zeros((steps + 1, depth + 1), dtype=np.int64)
+    counts[0, 0] = 1
+    for step, distance in joins:
+        counts[step, distance] += 1
+    at_distance = counts.cumsum(axis=0)
+    depths = np.where(at_distance > 0, np.arange(depth + 1), 0).max(axis=1)
+    scale, breadth = at_distance.sum(axis=1), at_distance.max(axis=1)
+    return SpreadCurves.of_steps(scale.tolist(), depths.tolist(), breadth.tolist(), 1.0)
 
 
 @pytest.mark.parametrize("seed", [1, 2])

@@ -163,7 +163,7 @@ def test_ordinary_users_follow_with_the_given_probability() -> None:
 def test_follows_become_a_sparse_matrix() -> None:
     matrix = follow_matrix([(0, 1), (2, 1)], 3)
     assert matrix.toarray().tolist() == [[0, 1, 0], [0, 0, 0], [0, 1, 0]]
-    with pytest.raises(ValueError, match="places run from 0 to 2"):
+    with pytest.raises(ValueError, match="indices run from 0 to 2"):
         follow_matrix([(0, 3)], 3)
 
 

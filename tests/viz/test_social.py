@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from io import BytesIO
 from typing import Any
 
@@ -12,6 +13,7 @@ from matplotlib.image import imread
 
 from mesa_llm import ScriptedLLM
 from mesa_llm.errors import ConfigError
+from mesa_llm.records import Request
 from mesa_llm.testing import honest
 from mesa_llm.viz.gate import gate_of
 from mesa_llm.viz.interview import MAX_QUESTION, InterviewDesk, Waiting, interviews_with
@@ -198,10 +200,16 @@ def test_a_question_waits_until_the_step_is_over_and_may_be_withdrawn() -> None:
 
 
 def test_a_question_in_flight_is_withdrawn() -> None:
-    model = SocialModel(n_agents=2, llm=ScriptedLLM(lambda request: "late", lambda request: 30.0), rng=1)
+    is_asked = threading.Event()
+
+    def delay_s(_request: Request) -> float:
+        is_asked.set()
+        return 30.0
+
+    model = SocialModel(n_agents=2, llm=ScriptedLLM(lambda request: "late", delay_s), rng=1)
     desk = InterviewDesk.of(model)
     desk.ask(model.agents.to_list()[0], "Well?")
-    until(lambda: desk._in_flight is not None and model.engine._running is not None)
+    assert is_asked.wait(10)
     desk.withdraw(desk.waiting[0])
     until(lambda: not desk.waiting)
     assert (interviews_with(model, 1), desk.error) == ([], "")

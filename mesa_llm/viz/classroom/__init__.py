@@ -1,1 +1,1 @@
-"""A classroom: several people in one shared model, each in a seat of their own; only the teacher runs it."""
+"""A classroom: several people in one shared model, each with their own seat; only the teacher runs the model."""

@@ -1,4 +1,4 @@
-"""What a student has chosen so far for one question, before it is sent."""
+"""A student's answer to one question, before it is sent."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mesa_llm.records import Reply, ToolCall
 from mesa_llm.viz.forms import read_fields
 
 Lines = Mapping[tuple[str, ...], str]
-"""What stands in the fields of a form."""
+"""Contents of the fields of a form."""
 
 
 class Draft:
@@ -20,12 +20,12 @@ class Draft:
 
     Attributes:
         question: The question.
-        offers: All that can be answered.
-        refusal: Why nothing can be; empty if something can.
-        calls: What is chosen already.
-        picked: Name of what was filled in last, and not taken.
-        lines: What stood in its fields.
-        faults: What is wrong with it, by field.
+        offers: All possible choices.
+        refusal: Reason why there are none; empty if there are.
+        calls: Choices made so far.
+        picked: Name of the choice that was filled in last and not accepted.
+        lines: Contents of its fields.
+        faults: Its faults, by field.
     """
 
     def __init__(self, question: Question) -> None:
@@ -44,18 +44,18 @@ class Draft:
 
     @property
     def possible(self) -> list[Offer]:
-        """What can be chosen next."""
+        """The choices that are possible next."""
         return still_possible(self.offers, self.calls, self.question.request.max_actions)
 
     def choose(self, name: str, lines: Lines) -> Reply | None:
-        """Take one choice.
+        """Make one choice.
 
         Args:
             name: Name of an action; empty for a typed answer.
-            lines: What stands in its fields.
+            lines: Contents of its fields.
 
         Returns:
-            The whole answer if nothing more can be chosen; None if there are faults, or more is possible.
+            The whole answer if no more can be chosen; None if there are faults, or more is possible.
         """
         offer = next((each for each in self.possible if each.name == name), None)
         if offer is None:
@@ -73,5 +73,5 @@ class Draft:
         return None if self.possible else self.reply()
 
     def reply(self) -> Reply:
-        """Return the calls that are chosen as an answer."""
+        """Return the choices as an answer."""
         return Reply(tool_calls=tuple(self.calls), dollars=0.0, model="human")

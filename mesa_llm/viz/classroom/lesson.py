@@ -1,4 +1,4 @@
-"""One lesson: a model that a class plays together, and that only the teacher runs."""
+"""One lesson: a model that a class plays together and only the teacher runs."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from mesa_llm.viz.session import Session
 
 
 class Lesson:
-    """What the teacher's pages and the students' pages of one server share.
+    """The state that the teacher's page and the students' pages of one server share.
 
     Attributes:
         room: The room.
         n_seats: Maximum number of seats; None: one for each agent.
-        agents: Numbers of the agents that students play; empty: the first `n_seats`.
-        title: What the students' pages call the model.
+        agents: Ids of the agents that students play; empty: the first `n_seats`.
+        title: Name of the model on the students' pages.
         links: Addresses of the students' pages, the best one first.
         is_local: Whether only this machine can reach them.
     """
@@ -32,13 +32,13 @@ class Lesson:
     def __init__(
         self, room: Room, *, title: str = "A model", n_seats: int | None = None, agents: Sequence[int] = ()
     ) -> None:
-        """Set who plays; there is no model before the teacher's page is opened.
+        """Set the seats; there is no model before the teacher's page is opened.
 
         Args:
             room: The room.
-            title: What the students' pages call the model.
+            title: Name of the model on the students' pages.
             n_seats: Maximum number of seats; None: one for each agent.
-            agents: Numbers of the agents that students play; empty: the first `n_seats`.
+            agents: Ids of the agents that students play; empty: the first `n_seats`.
         """
         self.room = room
         self.title = title
@@ -50,12 +50,12 @@ class Lesson:
         self._lock = threading.Lock()
 
     def session(self, factory: Factory, choice: Choice, folder: Path | None) -> LessonSession:
-        """Return the session of the lesson, which outlives the teacher's page; the first time it is begun.
+        """Return the session of the lesson, which outlives the teacher's page; the first call starts it.
 
         Args:
-            factory: What builds models.
-            choice: What the first one is built from.
-            folder: Where runs are kept; None: they are not.
+            factory: Builds models.
+            choice: Choices for the first model.
+            folder: Folder for runs; None: they are not kept.
         """
         with self._lock:
             if self._session is None:
@@ -64,7 +64,7 @@ class Lesson:
 
     @property
     def model(self) -> LLMModel | None:
-        """The model that is run now; None while there is none."""
+        """The current model; None while there is none."""
         session = self._session
         return None if session is None or session.runner is None else session.runner.model
 
@@ -75,10 +75,10 @@ class Lesson:
         return session is not None and session.runner is not None and session.runner.busy
 
     def players(self, model: LLMModel) -> list[tuple[int, str]]:
-        """Return number and name of the agents of a model that get a seat.
+        """Return id and name of the agents of a model that get a seat.
 
         Raises:
-            ConfigError: If one that was named is not in the model, or there is none at all.
+            ConfigError: If an agent that was named is not in the model, or there is none at all.
         """
         names = {agent.unique_id: name_of(agent) for agent in minded(model)}
         strangers = [agent_id for agent_id in self.agents if agent_id not in names]
@@ -89,23 +89,23 @@ class Lesson:
         return [(agent_id, names[agent_id]) for agent_id in self.agents or list(names)][: self.n_seats]
 
     def close(self) -> None:
-        """End the room, and close the model."""
+        """Close the room and the model."""
         self.room.close()
         if self._session is not None:
             self._session.close()
 
 
 class LessonSession(Session):
-    """The state of a lesson's model; all pages of the teacher show the same."""
+    """The session of a lesson; all pages of the teacher show the same one."""
 
     def __init__(self, lesson: Lesson, factory: Factory, choice: Choice, folder: Path | None) -> None:
         """Build the first model.
 
         Args:
             lesson: The lesson.
-            factory: What builds models.
-            choice: What it is built from.
-            folder: Where runs are kept; None: they are not.
+            factory: Builds models.
+            choice: Choices for the model.
+            folder: Folder for runs; None: they are not kept.
         """
         self.lesson = lesson
         self._players: list[tuple[int, str]] = []
@@ -113,10 +113,10 @@ class LessonSession(Session):
         self.thinkers = {name: label for name, label in THINKERS.items() if name != "human"}
 
     def arguments_of(self, choice: Choice) -> dict[str, Any]:
-        """Return the arguments that a model is built with: in each seat a person, whose rule twin may stand in.
+        """Return the arguments of a model with a person in each seat, for whom the rule twin may stand in.
 
         Args:
-            choice: What it is built from.
+            choice: Choices for the model.
 
         Raises:
             ConfigError: If nobody could play in it.
@@ -138,17 +138,17 @@ class LessonSession(Session):
         return arguments
 
     def show(self, model: LLMModel, choice: Choice) -> None:
-        """Show a model that was built; students keep their seats."""
+        """Show a new model; students keep their seats."""
         self.lesson.room.arrange(self._players)
         super().show(model, choice)
 
     @property
     def state(self) -> tuple[object, ...]:
-        """All that the teacher's page says in words about the run."""
+        """Everything that the teacher's page says in words about the run."""
         room = self.lesson.room
         return (*super().state, room.version, room.is_open, room.patience_s)
 
     def leave(self) -> None:
-        """Keep the model, as the students sit in it and the teacher comes back; begin no step meanwhile."""
+        """Keep the model for the students and the teacher's return, but begin no further step."""
         if self.runner is not None and self.runner.playing:
             self.rest()

@@ -1,4 +1,4 @@
-"""The teacher's view of a class: the room code, who sits where, who has not answered, and the rule twins."""
+"""The teacher's view of a class: room code, seats, missing answers, and the rule twins."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ PATIENCE: dict[str, float | None] = {
     "after 2 minutes": 120.0,
     "after 5 minutes": 300.0,
 }
-"""When the rule twin decides for a student who has not answered → seconds."""
+"""Label of a time limit, after which the rule twin decides for a student → seconds."""
 
 
 @component
 def ClassPanel(lesson: Lesson) -> None:
-    """Show the class, and let the teacher care for it.
+    """Show the class, and let the teacher manage it.
 
     Args:
         lesson: The lesson.

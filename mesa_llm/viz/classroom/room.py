@@ -1,4 +1,4 @@
-"""The room of a class: its code, its seats, who sits in them, and which questions wait for whom."""
+"""The room of a class: its code, its seats, the students in them, and the questions that wait for them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from mesa_llm.viz.classroom.draft import Draft, Lines
 logger = logging.getLogger(__name__)
 
 LETTERS = "ABCDEFGHJKMNPQRSTUVWXYZ23456789"
-"""Characters of codes: none looks like another."""
+"""Characters of codes, none of which looks like another."""
 
 ROOM_CODE_LENGTH, SEAT_CODE_LENGTH = 6, 8
 
@@ -32,19 +32,19 @@ MAX_NAME = 40
 """Maximum length of a student's name."""
 
 LOOK_S = 0.5
-"""Seconds between two looks for students who keep the class waiting."""
+"""Seconds between two checks for students who keep the class waiting."""
 
 
 NOBODY = "nobody sits in the seat of this agent"
-"""Why a decision at an empty seat fails, for the run log."""
+"""Reason for the failure of a decision at an empty seat, for the run log."""
 
 
 class NoSeat(MesaLLMError):
-    """A student gets no seat; the text tells the student why."""
+    """A student gets no seat; the message tells the student why."""
 
 
 class WrongCode(NoSeat):
-    """A code is not the right one."""
+    """A code is wrong."""
 
 
 @dataclass(eq=False)
@@ -55,19 +55,19 @@ class Seat:
     """Mesa `unique_id` of the agent."""
 
     agent: str
-    """What the agent is called."""
+    """Name of the agent."""
 
     student: str = ""
     """Name of the student; empty: the seat is free."""
 
     code: str = ""
-    """What the student brings, besides the name, to come back from another device."""
+    """Code with which the student, besides the name, comes back from another device."""
 
     key: str = ""
-    """What the student's browser holds."""
+    """Key that the student's browser holds."""
 
     draft: Draft | None = None
-    """What the student has chosen so far."""
+    """The student's choices so far."""
 
     @property
     def is_taken(self) -> bool:
@@ -76,7 +76,7 @@ class Seat:
 
 
 class _KeptSeat(BaseModel, frozen=True, extra="forbid"):
-    """A taken seat in the file of a room; the fields are those of `Seat`."""
+    """A taken seat in the file of a room, with the fields of `Seat`."""
 
     agent_id: int
     agent: str
@@ -86,7 +86,7 @@ class _KeptSeat(BaseModel, frozen=True, extra="forbid"):
 
 
 class _KeptRoom(BaseModel, frozen=True, extra="forbid"):
-    """What the file of a room holds."""
+    """Contents of the file of a room."""
 
     code: Annotated[str, Field(min_length=ROOM_CODE_LENGTH)]
     """Code of the room."""
@@ -108,19 +108,19 @@ class _KeptRoom(BaseModel, frozen=True, extra="forbid"):
 
 
 class SeatDesk(HumanDesk):
-    """A desk on which no question to an empty seat is laid."""
+    """A desk that takes no questions for empty seats."""
 
     def __init__(self, is_played: Callable[[int], bool]) -> None:
         """Start with an empty desk.
 
         Args:
-            is_played: Checks whether a student plays the agent of this number.
+            is_played: Checks whether a student plays the agent of this id.
         """
         super().__init__()
         self._is_played = is_played
 
     def ask(self, request: Request) -> Future[Reply]:
-        """Lay a question on the desk; the decision fails at once where nobody sits."""
+        """Lay a question on the desk; for an empty seat, the decision fails at once."""
         if self._is_played(request.salt.agent):
             return super().ask(request)
         future: Future[Reply] = Future()
@@ -132,19 +132,19 @@ class Room:
     """The room of one class. Its methods may be called from any thread.
 
     Attributes:
-        code: What students type to get in.
-        person: What the agents of all seats think with.
+        code: Code that students type to get in.
+        person: Transport of the agents of all seats.
         patience_s: Seconds after which the rule twin decides for a student; None: the class waits for everybody.
         is_open: Whether newcomers get a seat.
-        version: Rises whenever seats or their drafts change.
+        version: Counter that rises whenever seats or their drafts change.
     """
 
     def __init__(self, patience_s: float | None = None, file: Path | None = None) -> None:
-        """Open a room without seats, or go on with one that was kept.
+        """Open a room without seats, or restore one from its file.
 
         Args:
             patience_s: Seconds after which the rule twin decides for a student; None: never.
-            file: Where code and taken seats are kept, for a server that is started again; None: nowhere.
+            file: File that keeps code and taken seats for a restart of the server; None: none.
 
         Raises:
             ConfigError: If the file holds no room, or cannot be written.
@@ -169,7 +169,7 @@ class Room:
     # -- seats
 
     def _changed(self) -> None:
-        """Note that who sits where has changed."""
+        """Record that the seating has changed."""
         self.version += 1
         try:
             self._keep()
@@ -177,7 +177,7 @@ class Room:
             logger.warning("the seats of the class cannot be kept: %s", error)
 
     def _keep(self) -> None:
-        """Write who sits where; nobody else on this machine may read the codes."""
+        """Write the seating to the file, which nobody else on this machine may read, as it holds the codes."""
         if self._file is None:
             return
         taken = [_KeptSeat.model_validate(seat, from_attributes=True) for seat in self._seats.values() if seat.is_taken]
@@ -195,10 +195,10 @@ class Room:
             return list(self._seats.values())
 
     def arrange(self, agents: Iterable[tuple[int, str]]) -> None:
-        """Set the seats up for a new model; who sits in one keeps it, or gets another one if it is gone.
+        """Set up the seats for a new model; students keep their seats, or get another one if theirs is gone.
 
         Args:
-            agents: Number and name of each agent that a student may play.
+            agents: Id and name of each agent that a student may play.
         """
         with self._lock:
             old_seats = self._seats
@@ -227,12 +227,12 @@ class Room:
             return seat is not None and seat.is_taken
 
     def join(self, code: str, name: str, seat_code: str = "") -> Seat:
-        """Let a student sit down in a free seat, or in the one that the student had.
+        """Give a student a free seat, or the one that the student had.
 
         Args:
             code: Code of the room, as the student typed it.
             name: Name, as the student typed it.
-            seat_code: Code of the seat, of a student who comes back; the browser that had the seat loses it.
+            seat_code: Code of the seat of a student who comes back; the browser that had the seat loses it.
 
         Raises:
             NoSeat: If the code is wrong, or there is no seat for this name.
@@ -265,7 +265,7 @@ class Room:
         return seat
 
     def seat_of(self, key: str) -> Seat | None:
-        """Return the seat whose student's browser holds a key; None if there is none."""
+        """Return the seat that belongs to a browser's key; None if there is none."""
         with self._lock:
             for seat in self._seats.values():
                 if seat.key and secrets.compare_digest(seat.key.encode(), key.encode()):
@@ -273,7 +273,7 @@ class Room:
         return None
 
     def free(self, seat: Seat, reason: str = "the student has left") -> None:
-        """Make a seat free; the rule twin decides what its student was asked.
+        """Free a seat; the rule twin answers the open question of its student.
 
         Args:
             seat: The seat.
@@ -288,19 +288,19 @@ class Room:
     # -- questions
 
     def question_of(self, seat: Seat) -> Question | None:
-        """Return the question that waits for a student; None if none does."""
+        """Return the open question of a student; None if there is none."""
         return next((each for each in self.person.desk.pending if each.agent == seat.agent_id), None)
 
     @property
     def waiting(self) -> dict[int, float]:
-        """The agents whose students have not answered yet, each with the seconds since they were asked."""
+        """The agents whose students have not answered yet, each with the seconds since the question."""
         now = clock.monotonic()
         return {
             question.agent: now - self._since.get(question.question_id, now) for question in self.person.desk.pending
         }
 
     def draft_of(self, seat: Seat) -> Draft | None:
-        """Return what a student has chosen so far for the question that waits; None if none waits."""
+        """Return a student's choices so far for the open question; None if there is none."""
         with self._lock:
             question = self.question_of(seat)
             if question is None:
@@ -310,18 +310,18 @@ class Room:
             return seat.draft
 
     def answer(self, seat: Seat, question_id: int, offer: str, lines: Lines, n_chosen: int | None = None) -> bool:
-        """Take what a student has filled in.
+        """Accept a form that a student has filled in.
 
         Args:
             seat: The student's seat.
-            question_id: The question that the student's browser shows; an older one is left alone.
-            offer: Name of what was chosen: an action, or empty for a typed answer.
-            lines: What stands in its fields.
-            n_chosen: Number of choices that the browser shows as taken; with another number it is a second click, or
-                another window, and left alone. None: any.
+            question_id: The question that the student's browser shows; answers to older questions are ignored.
+            offer: Name of the choice: an action, or empty for a typed answer.
+            lines: Contents of its fields.
+            n_chosen: Number of choices that the browser shows as made; any other number means a second click or another
+                window, which is ignored. None: not checked.
 
         Returns:
-            Whether the browser shows what is asked now.
+            Whether the browser shows the present question.
         """
         with self._lock:
             draft = self.draft_of(seat)
@@ -336,14 +336,14 @@ class Room:
             return True
 
     def finish(self, seat: Seat, question_id: int) -> bool:
-        """Send what a student has chosen so far, who could do more.
+        """Send a student's choices so far, although more would be possible.
 
         Args:
             seat: The student's seat.
             question_id: The question that the student's browser shows.
 
         Returns:
-            Whether something was chosen for what is asked now.
+            Whether there were choices for the present question.
         """
         with self._lock:
             draft = self.draft_of(seat)
@@ -356,7 +356,7 @@ class Room:
     # -- the rule twin
 
     def stand_in(self, seats: Sequence[Seat], reason: str = "the teacher let the rule twin stand in") -> None:
-        """Let the rule twins decide what the students in some seats were asked.
+        """Let the rule twins answer the open questions of some seats.
 
         Args:
             seats: The seats.
@@ -368,10 +368,10 @@ class Room:
                 self.person.desk.withdraw(question.question_id, reason)
 
     def look(self, now: float) -> None:
-        """Let the rule twins decide for those who took longer than `patience_s`, or have left.
+        """Let the rule twins decide for students who took longer than `patience_s`, or have left.
 
         Args:
-            now: Seconds on any clock that goes on steadily.
+            now: Seconds on any monotonic clock.
         """
         pending = self.person.desk.pending
         self._since = {each.question_id: self._since.get(each.question_id, now) for each in pending}
@@ -383,7 +383,7 @@ class Room:
                 self.person.desk.withdraw(question.question_id, f"no answer within {patience_s:g} s")
 
     def watch(self) -> None:
-        """Start to look, in a thread of its own, until the room is closed."""
+        """Start a thread that calls `look` until the room is closed."""
         threading.Thread(target=self._watch, name="mesa-llm-room", daemon=True).start()
 
     def _watch(self) -> None:
@@ -396,22 +396,22 @@ class Room:
 
 
 def new_code(length: int) -> str:
-    """Make a code that is easy to read out and to type."""
+    """Return a random code that is easy to read out and to type."""
     return "".join(secrets.choice(LETTERS) for _ in range(length))
 
 
 def is_same_code(typed: str, code: str) -> bool:
-    """Compare a code with what somebody typed, whatever the case and the spaces."""
+    """Compare a code with a typed one, ignoring case and spaces."""
     plain = "".join(typed.upper().replace("-", " ").split())
     return bool(code) and secrets.compare_digest(plain.encode(), code.encode())
 
 
 JOINER = "\u200d"
-"""Joins emoji; anywhere else, it is left out as all that is invisible."""
+"""Joins emoji; anywhere else it is removed, like all invisible characters."""
 
 
 def clean_name(name: str) -> str:
-    """Clean a name: one line, without invisible characters.
+    """Return a name on one line, without invisible characters.
 
     Raises:
         NoSeat: If nothing is left, or it is too long.

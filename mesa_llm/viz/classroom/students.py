@@ -1,7 +1,7 @@
-"""The students' pages: plain HTML and forms, apart from the teacher's page, with no way from here to there.
+"""The students' pages: plain HTML and forms, separate from the teacher's page and with no way to reach it.
 
-A student's cookie holds the key of one seat. All that can be done with it is to read what the agent of that seat is
-asked and to answer; nothing here steps, resets, spends, or shows what others are asked.
+A student's cookie holds the key of one seat. With it, a student can only read the questions to the agent of that seat
+and answer them; nothing here steps, resets, spends, or shows the questions of others.
 """
 
 from __future__ import annotations
@@ -32,23 +32,23 @@ from mesa_llm.viz.markup import HERE, label_of, markup
 from mesa_llm.viz.trace import call_text
 
 MAX_BODY = 64_000
-"""Maximum size of what a form sends, in bytes."""
+"""Maximum size of a sent form, in bytes."""
 
 MAX_TEXT = 2000
-"""Maximum length of one text, in characters: what a student writes may stand in prompts that the teacher pays for."""
+"""Maximum length of one text, in characters: it may end up in prompts that the teacher pays for."""
 
 MAX_FIELDS = 200
-"""Maximum number of fields that a form sends."""
+"""Maximum number of fields of a sent form."""
 
 MAX_WRONG, WRONG_S = 20, 60.0
-"""Maximum number of wrong codes from one address within so many seconds."""
+"""Maximum number of wrong codes from one address, and the seconds within which they count."""
 
 FILES = {"seat.css": "text/css", "seat.js": "text/javascript"}
 """Files of the students' pages."""
 
 
 class TooLarge(Exception):
-    """A form sends more than any student types."""
+    """A form is larger than anything a student could type."""
 
 
 class Attempts:
@@ -58,7 +58,7 @@ class Attempts:
         """Start with none.
 
         Args:
-            now: Returns the seconds on any clock that goes on steadily.
+            now: Returns the seconds of any monotonic clock.
         """
         self._now = now
         self._wrong: dict[str, deque[float]] = {}
@@ -86,7 +86,7 @@ class StudentPages:
     """
 
     def __init__(self, lesson: Lesson, *, cookie: str) -> None:
-        """Set the pages up.
+        """Set up the pages.
 
         Args:
             lesson: The lesson.
@@ -121,7 +121,7 @@ class StudentPages:
     async def _enter(self, request: Request) -> Response:
         address = request.client.host if request.client else ""
         typed = dict(await _fields(request))
-        if self._seat_of(request) is not None:  # a second click, or the form of a page gone back to
+        if self._seat_of(request) is not None:  # a second click, or the browser's Back button
             return _sent_on(f"{DOOR}/seat")
         if self._attempts.is_exhausted(address):
             return self._door_page(typed, "Too many wrong codes came from here. Wait a minute.", 429)
@@ -190,7 +190,7 @@ class StudentPages:
         return len(self._room.waiting.keys() - {seat.agent_id})
 
     def _version(self, seat: Seat) -> str:
-        """Return what changes when the page of a seat has something new to show; with a question, only that one."""
+        """Return a text that changes whenever the page of a seat does; while a question is open, only with it."""
         question = self._room.question_of(seat)
         draft = self._room.draft_of(seat)
         if question is not None:
@@ -237,7 +237,7 @@ class StudentPages:
 
 
 NOT_KEPT = {"Cache-Control": "no-store"}
-"""Header of what a browser has to ask for each time."""
+"""Header of responses that browsers must not cache."""
 
 
 def lives(model: LLMModel, agent_id: int) -> bool:
@@ -252,7 +252,7 @@ def lives(model: LLMModel, agent_id: int) -> bool:
 
 
 def deeds_of(model: LLMModel, agent_id: int) -> list[dict[str, Any]]:
-    """Return what came of an agent's last decision.
+    """Return the outcomes of an agent's last decision.
 
     Args:
         model: The model.
@@ -298,7 +298,7 @@ def _offer(offer: Offer, is_open: bool, lines: Any, faults: Any) -> dict[str, An
 
 
 def _number(text: str | None) -> int | None:
-    """Return a whole number that a form holds; None if it holds none."""
+    """Return a whole number from a form; None if the text is none."""
     return int(text) if text is not None and text.isascii() and text.isdecimal() and len(text) < 16 else None
 
 
@@ -310,7 +310,7 @@ async def _fields(request: Request) -> list[tuple[str, str]]:
     """Read the fields of a form.
 
     Raises:
-        TooLarge: If it sends more than any student types.
+        TooLarge: If it is larger than anything a student could type.
     """
     body = b""
     async for part in request.stream():

@@ -1,4 +1,4 @@
-"""Parts of pages for models with a social world: feeds and threads, cascades, who follows whom."""
+"""Components for models with a social world: feeds and threads, cascades, follow networks."""
 
 from mesa_llm.viz.social.cascade import CascadeTree, spread_curves
 from mesa_llm.viz.social.follows import Colouring, follow_network, opinion

@@ -1,4 +1,4 @@
-"""How a post spread: who had it from whom, step by step, and the curves of its spread beside others."""
+"""The spread of a post: who got it from whom, step by step, and its curves beside others."""
 
 from __future__ import annotations
 
@@ -39,17 +39,17 @@ MEASURES = ("Users reached (scale)", "Depth", "Max breadth")
 """Titles of the three curves of a spread."""
 
 Curves = Callable[[Any, int], Mapping[str, SpreadCurves]]
-"""Returns the curves that stand beside those of a post: model and post id → curves by name."""
+"""Returns the curves to plot beside those of a post, by name, from the model and the post id."""
 
 Baselines = Callable[[SpreadCurves], Mapping[str, SpreadCurves]]
-"""Returns what simple rules make of a real curve, by name."""
+"""Returns predictions of simple rules for a real curve, by name."""
 
 MAX_FILES = 4
-"""Maximum number of files whose curves stand beside a post's at once."""
+"""Maximum number of files whose curves are plotted at once."""
 
 
 def root_of(world: SocialWorld, post_id: int) -> int:
-    """Return the post that a cascade began with: of a repost or quote, what was passed on; else the post itself.
+    """Return the post that a cascade began with: the original of a repost or quote, or else the post itself.
 
     Args:
         world: The world.
@@ -60,28 +60,28 @@ def root_of(world: SocialWorld, post_id: int) -> int:
 
 
 class Node(NamedTuple):
-    """Place of a user in the drawing of a cascade."""
+    """Position of a user in the drawing of a cascade."""
 
     user_id: int
     """The user."""
 
     x: float
-    """Step in which it joined; a little more for each share before its own in the same step."""
+    """Step in which the user joined, plus a little for each earlier share in the same step."""
 
     y: float
-    """Height; that of a user who passed the post on lies in the middle of those who had it from it."""
+    """Height; a user who passed the post on is in the middle of those who got it from them."""
 
     parent: int
-    """Index of the user it had the post from; -1 of the author."""
+    """Index of the user that the post came from; -1 for the author."""
 
 
 def tree_of(author_id: int, step: int, shares: Sequence[Share]) -> list[Node]:
-    """Lay a cascade out as a tree: steps from left to right, each user between those who had the post from it.
+    """Lay out a cascade as a tree: steps from left to right, each user between those who got the post from them.
 
     Args:
         author_id: Author of the post.
         step: Step in which it was published.
-        shares: Who joined, in order.
+        shares: The shares, in order.
 
     Returns:
         The author, then the users in the order they joined.
@@ -118,14 +118,14 @@ def tree_of(author_id: int, step: int, shares: Sequence[Share]) -> list[Node]:
 
 
 def cascade_figure(world: SocialWorld, root_id: int) -> tuple[Figure, list[Node]]:
-    """Draw who passed a post on, and from whom they had it.
+    """Draw who passed a post on, and from whom they got it.
 
     Args:
         world: The world.
         root_id: The post that the cascade began with.
 
     Returns:
-        The figure, and the place of each user that is drawn.
+        The figure, and the position of each user in it.
     """
     shares = world.shares(root_id)
     post = world.post_view(root_id)
@@ -161,7 +161,7 @@ def cascade_figure(world: SocialWorld, root_id: int) -> tuple[Figure, list[Node]
 
 
 def _name_nodes(axes: Any, nodes: Sequence[Node], world: SocialWorld, passed_on: Sequence[int]) -> None:
-    """Write names, if they are few: beside who has passed the post to nobody, above the others."""
+    """Write names, if they are few: beside users who passed the post to nobody, and above the others."""
     if len(nodes) > MAX_NAMES:
         return
     for node, count in zip(nodes, passed_on, strict=True):
@@ -187,7 +187,7 @@ def _frame_tree(axes: Any, nodes: Sequence[Node], step: int, last_step: int) -> 
 @component
 @llm_models_only
 def CascadeTree(model: LLMModel) -> None:
-    """Show who passed a post on, and from whom they had it, step by step.
+    """Show who passed a post on, and from whom they got it, step by step.
 
     Args:
         model: A model with a social world.
@@ -202,7 +202,7 @@ def CascadeTree(model: LLMModel) -> None:
 
 
 def root_to_show(model: LLMModel) -> int:
-    """Return where the cascade began of the post that is looked into; 0 without any post.
+    """Return the first post of the cascade of the selected post; 0 if there is no post.
 
     Args:
         model: A model with a social world.
@@ -240,12 +240,12 @@ def _spots(figure: Figure, nodes: Sequence[Node], world: SocialWorld) -> list[Sp
 
 
 def spread_figure(world: SocialWorld, root_id: int, curves: Mapping[str, SpreadCurves] | None = None) -> Figure:
-    """Draw how far a post has spread, beside other curves: step by step alone, else minute by minute.
+    """Draw how far a post has spread: alone step by step, beside other curves minute by minute.
 
     Args:
         world: The world.
         root_id: The post that the cascade began with.
-        curves: Curves to compare with, by name; the first, a real one, sets how long the axis is.
+        curves: Curves to compare with, by name; the first, a real one, sets the length of the axis.
     """
     cascade = world.cascade(root_id)
     n_steps = max(len(cascade.steps) - 1, 1)  # the last one has only begun
@@ -275,7 +275,7 @@ def spread_figure(world: SocialWorld, root_id: int, curves: Mapping[str, SpreadC
 
 
 def _settled_at(curve: SpreadCurves) -> int:
-    """Return the minute from which on a curve reaches hardly anybody any more; what comes after is not drawn."""
+    """Return the minute after which a curve reaches hardly anybody any more; the rest is not drawn."""
     return int(np.argmax(curve.scale >= 0.995 * curve.scale[-1]))
 
 
@@ -292,13 +292,13 @@ def _draw_lines(axes: Any, title: str, lines: Mapping[str, Sequence[float]]) -> 
 
 
 def spread_curves(curves: Curves | None = None, baselines: Baselines | None = None) -> Callable[[Any], Any]:
-    """Make a component that shows how far the post has spread that is looked into, beside other curves.
+    """Return a component that shows how far the selected post has spread, beside other curves.
 
     A visitor can add real cascades, as files of OASIS (`…_real_propagation.json`).
 
     Args:
-        curves: Returns curves that stand beside it in any case; None: none.
-        baselines: Returns what simple rules make of the first real curve that a visitor gives; None: nothing.
+        curves: Returns curves that are always shown; None: none.
+        baselines: Returns predictions of simple rules for the visitor's first real curve; None: none.
     """
 
     def Spread(model: LLMModel) -> Any:

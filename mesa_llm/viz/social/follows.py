@@ -1,4 +1,4 @@
-"""Who follows whom now, coloured by anything that is measured of a user."""
+"""The follow network, coloured by any measure of a user."""
 
 from __future__ import annotations
 
@@ -35,26 +35,26 @@ MAX_TIES = 4_000
 """Maximum number of follows that are drawn."""
 
 MAX_COMPARED = 1_000_000
-"""Maximum number of follows of which those that began during the run are found, and stand out."""
+"""Maximum number of follows up to which those that began during the run are highlighted."""
 
 LATEST_TEXTS = 5
-"""Number of texts of a user, the latest ones, whose tone is measured."""
+"""Number of a user's latest texts whose tone is measured."""
 
 UNKNOWN = "#cbd5e1"
-"""Colour of a user of whom nothing is measured."""
+"""Colour of a user without a value."""
 
 TIE, NEW_TIE = "#94a3b8", "#16a34a"
-"""Colours of a follow from the start, and of one that began during the run."""
+"""Colours of follows that existed at the start, and of those that began during the run."""
 
 WIDTH, HEIGHT = 6.2, 6.2
 """Size of the drawing, in inches."""
 
 
 class Colouring(NamedTuple):
-    """Something that is measured of each user, from which its colour comes."""
+    """A measure of users that determines their colour."""
 
     measure: Callable[[Any], float | None]
-    """Measures an agent; None: not known of it."""
+    """Measures an agent; None: not known."""
 
     low: float | None = None
     """Value at the lower end of the scale; None: the smallest there is."""
@@ -67,7 +67,7 @@ class Colouring(NamedTuple):
 
 
 def opinion(measure: Callable[[Any], float | None]) -> Colouring:
-    """Colour by something from -1 (red: against) to 1 (blue: for).
+    """Return a colouring by a measure from -1 (red: against) to 1 (blue: for).
 
     Args:
         measure: Measures an agent.
@@ -81,7 +81,7 @@ def _tone(text: str) -> float:
 
 
 def tone_of_posts(agent: Any) -> float | None:
-    """Measure the mean tone of what a user wrote last, by VADER, from -1 to 1; None if it has written nothing.
+    """Measure the mean tone of a user's latest texts by VADER, from -1 to 1; None if there are none.
 
     Args:
         agent: A user of a model with a social world.
@@ -97,15 +97,15 @@ def is_active(agent: Any) -> float:
 
 
 TONE, ACTIVITY = "tone of the latest posts (VADER)", "who acted in the last step"
-"""Names of what every social model can be coloured by."""
+"""Names of the colourings of every social model."""
 
 
 def colourings_of(model: LLMModel, own: Mapping[str, Colouring]) -> dict[str, Colouring]:
-    """Return all that users can be coloured by, by name.
+    """Return all colourings of users, by name.
 
     Args:
-        model: The model; what its data collector collects of agents counts as well.
-        own: What the page names; it goes first.
+        model: The model; the agent measures of its data collector are included.
+        own: Colourings of the page, which come first.
     """
     reporters: Mapping[str, Any] = getattr(model.datacollector, "agent_reporters", {})
     collected = {label_of(name).lower(): Colouring(reporter) for name, reporter in reporters.items()}
@@ -113,7 +113,7 @@ def colourings_of(model: LLMModel, own: Mapping[str, Colouring]) -> dict[str, Co
 
 
 def most_connected(model: LLMModel, size: int) -> tuple[dict[int, Any], int]:
-    """Return the agents that most follow or are followed by, by number, and the number of all.
+    """Return the agents with the most follows in either direction, by id, and the number of all agents.
 
     Args:
         model: A model with a social world.
@@ -140,12 +140,12 @@ def follow_figure(
 
     Args:
         model: A model with a social world.
-        name: What users are coloured by.
-        colouring: Measures them.
-        positions: Places of users by their number, which are kept; newcomers are added. None: all find theirs.
+        name: Name of the colouring.
+        colouring: The colouring.
+        positions: Positions of users by id, which are kept; newcomers are added. None: all are laid out.
 
     Returns:
-        The figure, and where each user is on it.
+        The figure, and the position of each user in it.
     """
     world = social_world(model)
     positions = {} if positions is None else positions
@@ -174,12 +174,12 @@ def follow_figure(
 
 
 def place_users(users: Sequence[int], ties: Sequence[Sequence[int]], positions: dict[int, Any]) -> None:
-    """Find a place for each user that has none yet: all at once at first, later beside those it is tied to.
+    """Find positions for users without one: all at once at first, later beside those they are tied to.
 
     Args:
         users: User ids.
         ties: Who follows whom among them.
-        positions: User id → its place, which is kept; added to.
+        positions: User id → position; entries are kept, and missing ones added.
     """
     newcomers = [user_id for user_id in users if user_id not in positions]
     if 2 * len(newcomers) > len(users):
@@ -204,7 +204,7 @@ def place_users(users: Sequence[int], ties: Sequence[Sequence[int]], positions: 
 
 
 def _draw_in(users: Sequence[int], positions: dict[int, Any]) -> None:
-    """Draw users who stand far out nearer to the others, who would have no room otherwise."""
+    """Move outlying users closer to the others, who would otherwise have no room."""
     if len(users) < 3:
         return
     places = np.array([positions[user_id] for user_id in users])
@@ -219,7 +219,7 @@ def _draw_in(users: Sequence[int], positions: dict[int, Any]) -> None:
 def _draw_ties(
     axes: Any, ties: Sequence[tuple[int, int]], recent: set[tuple[int, int]], positions: Mapping[int, Any]
 ) -> None:
-    """Draw follows as lines; those that began during the run stand out."""
+    """Draw follows as lines; those that began during the run are highlighted."""
     alpha = 0.55 if len(ties) < 300 else 0.25
     for are_new, colour, order in ((False, TIE, 1), (True, NEW_TIE, 2)):
         lines = [(positions[a], positions[b]) for a, b in ties if ((a, b) in recent) is are_new]
@@ -236,7 +236,7 @@ def _draw_users(
     colouring: Colouring,
     positions: Mapping[int, Any],
 ) -> None:
-    """Draw users as discs: larger with more followers, coloured by what is measured of them."""
+    """Draw users as discs, larger with more followers, in the colours of their values."""
     if not agents:
         return
     followers = np.array([social_world(agent.model).users.get("followers", agent.unique_id) for agent in agents])
@@ -263,11 +263,10 @@ def _draw_users(
 
 
 def follow_network(colourings: Callable[[Any], Mapping[str, Colouring]] | None = None) -> Callable[[Any], Any]:
-    """Make a component that draws who follows whom now, and lets a visitor choose what colours mean.
+    """Return a component that draws who follows whom now, and lets a visitor choose the colouring.
 
     Args:
-        colourings: Returns what users of a model can be coloured by besides what all can, by name; the first is chosen
-            at first.
+        colourings: Returns further colourings of a model's users, by name; the first is the initial choice.
     """
 
     def FollowNetwork(model: LLMModel) -> Any:

@@ -1,4 +1,4 @@
-"""The feed of a user as that user sees it now, and the thread of a post."""
+"""The feed of a user, as that user sees it now, and the thread of a post."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from mesa_llm.worlds.social import SocialWorld
 from mesa_llm.worlds.social.text import group_notices, news_lines
 
 FEED_TAB, CASCADE_TAB = "Feed", "Cascades"
-"""Titles of the tabs that clicks on users and posts lead to."""
+"""Titles of the tabs that clicks on users and posts open."""
 
 MAX_ENTRIES = 150
-"""Maximum number of replies and comments of a thread that are shown."""
+"""Maximum number of replies and comments shown of a thread."""
 
 TITLE_CHARACTERS = 70
-"""Characters of a post that stand in a list."""
+"""Maximum number of characters of a post in a list."""
 
 reader_id = solara.reactive(0)
-"""User whose feed is read; 0, or that of nobody: the first."""
+"""Id of the user whose feed is shown; 0 or an unknown id: the first user."""
 
 opened_id = solara.reactive(0)
-"""Post that is looked into; 0, or that of none: the one with the largest reach."""
+"""Id of the selected post; 0 or an unknown id: the post with the largest reach."""
 
 
 _reading: WeakKeyDictionary[LLMModel, threading.RLock] = WeakKeyDictionary()
@@ -45,7 +45,7 @@ _making = threading.Lock()
 
 @contextmanager
 def still(model: LLMModel) -> Generator[None]:
-    """Hold a model still, for one thread at a time: what is read of a social world is kept at hand by it.
+    """Hold a model still, for one thread at a time, as reading a social world fills its caches.
 
     Args:
         model: A model with a social world.
@@ -82,11 +82,11 @@ def open_user(user_id: int) -> None:
 
 
 def follow_click(kind: str, number: int) -> None:
-    """Open what was clicked in a post: a user's feed, a post's thread, or its cascade.
+    """Open the target of a click in a post: a user's feed, a post's thread, or its cascade.
 
     Args:
         kind: `user`, `post` or `cascade`.
-        number: Its number.
+        number: Id of the user or post.
     """
     if kind == "user":
         open_user(number)
@@ -96,7 +96,7 @@ def follow_click(kind: str, number: int) -> None:
 
 
 def post_option(world: SocialWorld, post_id: int) -> Option:
-    """Return how a post is listed: its number, its author, and its first words.
+    """Return the option for a post: its id, its author, and its first words.
 
     Args:
         world: The world.
@@ -108,12 +108,12 @@ def post_option(world: SocialWorld, post_id: int) -> Option:
 
 @component
 def PickPost(model: LLMModel, label: str, post_id: int) -> None:
-    """Let a visitor pick a post by its number or its words; the posts with the largest reach are listed first.
+    """Let a visitor pick a post by its id or its words; the posts with the largest reach are listed first.
 
     Args:
         model: The model.
-        label: What is picked.
-        post_id: The post that is picked now.
+        label: Label of the field.
+        post_id: The present choice.
     """
     world = social_world(model)
 
@@ -129,7 +129,7 @@ def PickPost(model: LLMModel, label: str, post_id: int) -> None:
 
 
 def post_to_show(world: SocialWorld) -> int:
-    """Return the post that is looked into; 0 if there is none at all.
+    """Return the selected post; 0 if there is no post at all.
 
     Args:
         world: The world.
@@ -171,7 +171,7 @@ def FeedReader(model: LLMModel) -> None:
 
 
 def user_option(world: SocialWorld, user_id: int) -> Option:
-    """Return how a user is listed: its number and its name.
+    """Return the option for a user: its id and its name.
 
     Args:
         world: The world.
@@ -181,7 +181,7 @@ def user_option(world: SocialWorld, user_id: int) -> Option:
 
 
 def feed_values(world: SocialWorld, user_id: int) -> dict[str, Any]:
-    """Return what a user sees now, as the template `feed.html` takes it.
+    """Return a user's present feed as values for the template `feed.html`.
 
     Args:
         world: The world.

@@ -34,14 +34,14 @@ class Review:
     """Its errors, as text for the bidder."""
 
     is_formed: bool
-    """Whether it could be read at all; a statement that could not is not counted."""
+    """Whether it could be read at all; unreadable statements are not counted."""
 
     counts: BeliefCounts
     """Number of checks and of errors."""
 
 
 def opening_belief(me: Account, names: Sequence[str]) -> dict[str, Any]:
-    """Return what everyone knows before the first lot: the own budget, and that nobody has won anything."""
+    """Return a bidder's knowledge before the first lot: its budget, and that nobody has won anything."""
     return {
         "remaining_budget": me.budget,
         "total_profits": dict.fromkeys(names, 0),
@@ -52,7 +52,7 @@ def opening_belief(me: Account, names: Sequence[str]) -> dict[str, Any]:
 def form_fault(statement: object) -> str:
     """Return why a statement cannot be read as a belief; empty if it can.
 
-    The original reads three keys with numbers, and objects of numbers, in them; more is ignored.
+    The original reads three keys that hold numbers or objects of numbers, and ignores all others.
     """
     if not isinstance(statement, Mapping) or not statement:
         return "there is no JSON object with your beliefs that can be read; write numbers, not sums."
@@ -75,15 +75,15 @@ def review_belief(
 ) -> Review:
     """Compare a belief with the truth.
 
-    The own budget counts as one check; so does the profit of each bidder listed, and the names of the lots each
-    bidder listed has won. Prices are not compared, and names of nobody are passed over.
+    The bidder's own budget counts as one check; so do the profit of each bidder listed, and the names of the lots that
+    each bidder listed has won. Prices are not compared, and unknown names are ignored.
 
     Args:
-        statement: What the bidder says; if it cannot be read, that is the only problem.
-        me: Who says it.
+        statement: The bidder's statement; if it cannot be read, that is the only problem.
+        me: Account of the bidder.
         accounts: All bidders' accounts, by name.
-        match_part: Take every listed name that contains the own name for the own, as the original does (so that
-            Bidder 1 takes Bidder 10 for itself).
+        match_part: Whether to take every listed name that contains the bidder's name for its own, as the original does
+            (so that Bidder 1 takes Bidder 10 for itself).
     """
     fault = form_fault(statement)
     if fault:
@@ -115,7 +115,7 @@ def review_belief(
 
 
 def add_counts(total: BeliefCounts, more: BeliefCounts) -> None:
-    """Add counts to those so far."""
+    """Add further counts to a total."""
     total.self_checks += more.self_checks
     total.self_errors += more.self_errors
     total.other_checks += more.other_checks

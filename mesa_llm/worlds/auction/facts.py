@@ -1,4 +1,4 @@
-"""Facts that a bidder can know, as values. True values of lots appear only once the hammer fell."""
+"""Facts that a bidder can know, as values; true values of lots appear only once the hammer has fallen."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class RivalView:
 
 @dataclass(frozen=True, slots=True)
 class AuctionFacts:
-    """All that one bidder can know in one stage."""
+    """Everything that one bidder can know in one stage."""
 
     stage: Stage
     """Current stage."""
@@ -100,7 +100,7 @@ class AuctionFacts:
     """Highest bid at the end of the round before, in dollars; -1 if there is none."""
 
     leader: str | None
-    """Who made it."""
+    """Name of its bidder."""
 
     raise_exact: float
     """Minimum raise before it is rounded down, in dollars."""
@@ -118,10 +118,10 @@ class AuctionFacts:
     """Sales so far."""
 
     rivals: tuple[RivalView, ...]
-    """The other bidders, by seat; of many only those that won most lots."""
+    """The other bidders, by seat; if there are many, only those that won most lots."""
 
     more_rivals: int
-    """Other bidders beyond those."""
+    """Number of further bidders."""
 
     priorities: Mapping[str, Any]
     """The plan in force; empty if there is none."""
@@ -137,7 +137,7 @@ class AuctionFacts:
 
 
 def bidder_facts(auctioneer: Auctioneer, agent_id: int, refusals: tuple[str, ...] = ()) -> AuctionFacts:
-    """Gather what a bidder can know now."""
+    """Collect everything that a bidder can know now."""
     me, bidding = auctioneer.accounts[agent_id], auctioneer.bidding
     bidder = me.bidder
     leader = bidding.standing.leader

@@ -32,16 +32,16 @@ from mesa_llm.worlds.auction.state import (
 TieRule = Literal["uniform", "scan"]
 """Rule for equal highest bids of one round.
 
-`uniform`: each of them wins with the same probability. `scan` (the original's): after every bid taken down, all bids
-of the round are gone through again, and each that equals the highest one tosses a coin with the leader of the moment,
-itself included; this favours late seats.
+`uniform`: each of them wins with the same probability. `scan` (the original's): after every recorded bid, all bids of
+the round are gone through again, and each that equals the highest one tosses a coin with the present leader, even with
+itself; this favours late seats.
 """
 
 MAX_ROUND_BIDS = 30
 """Maximum number of bids of one round that everyone hears."""
 
 MAX_DISCOUNTS = 3
-"""Rounds without a bid after which the starting price is no longer lowered."""
+"""Number of rounds without a bid after which the starting price is no longer lowered."""
 
 Stage = Literal["plan", "bid", "belief", "replan", "over"]
 """Stage of an auction; `bid` is one round of bidding on one lot."""
@@ -50,13 +50,13 @@ PRIORITIES = (1, 2, 3)
 """Priorities of a lot: dispensable, worth it if affordable, top."""
 
 MAX_TRIES = 1_000
-"""Maximum number of answers to one request for a bid, also where bidders are asked for ever."""
+"""Maximum number of answers to one request for a bid, even under rules that ask for ever."""
 
 MAX_STALLED_ROUNDS = 200
 """Maximum number of rounds in a row in which bids on a lot do not exceed the highest one."""
 
 MAX_WATCHED = 30
-"""Maximum number of other bidders whose profits and lots a bidder sees, and states beliefs of."""
+"""Maximum number of other bidders whose profits and lots a bidder sees, and states beliefs about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class AuctionRules:
     """Number of times a plan that cannot be used is sent back."""
 
     match_part: bool = False
-    """Whether a listed name that contains the own name counts as the own, as in the original."""
+    """Whether a listed name that contains the bidder's own counts as its own, as in the original."""
 
     is_lenient: bool = False
     """Whether any object is a plan and any last statement a belief, and prices and raises may fall to zero."""
@@ -144,7 +144,7 @@ class Auctioneer:
         return bidding.start if bidding.before < 0 else max(bidding.start, bidding.before + self.minimum_raise)
 
     def watched_by(self, agent_id: int) -> list[Account]:
-        """Return whom a bidder keeps an eye on: itself and `MAX_WATCHED` others, or all if they are fewer, by seat."""
+        """Return the accounts that a bidder watches: its own and at most `MAX_WATCHED` others, by seat."""
         if agent_id in self.watched:
             return list(self.watched.values())
         return [
@@ -153,7 +153,7 @@ class Auctioneer:
         ]
 
     def bid(self, agent_id: int, amount: int) -> Fault | None:
-        """Record a bid, and return the rule that it breaks, if any."""
+        """Record a bid, and return the rule that it breaks; None if it is valid."""
         account = self.accounts[agent_id]
         fault: Fault | None = None
         if amount > account.budget:
@@ -191,7 +191,7 @@ class Auctioneer:
         return ""
 
     def take_belief(self, agent_id: int, statement: Mapping[str, Any]) -> tuple[str, ...]:
-        """Record a belief, count its errors, and return those to be corrected; none: it is accepted."""
+        """Record a belief, count its errors, and return those to be corrected; empty if it is accepted."""
         account = self.accounts[agent_id]
         if self.revisions[agent_id] < self.rules.max_belief_revisions:
             review = review_belief(statement, account, self.by_name, match_part=self.rules.match_part)
@@ -208,7 +208,7 @@ class Auctioneer:
         """Go on to the next stage in which a bidder is due; bidders without an answer are out for the lot.
 
         Returns:
-            The lots that came to an end.
+            The sales of the lots that ended.
         """
         n_sales = len(self.sales)
         self._close_stage()
@@ -272,10 +272,10 @@ class Auctioneer:
             self._open_round()
 
     def _check_progress(self, top: int) -> None:
-        """Check that the highest bid rises now and then; with a minimum raise of 0 equal bids can go on for ever.
+        """Check that the highest bid still rises; with a minimum raise of 0, equal bids could go on for ever.
 
         Raises:
-            ConfigError: If it has stood for `MAX_STALLED_ROUNDS` rounds.
+            ConfigError: If it has not changed for `MAX_STALLED_ROUNDS` rounds.
         """
         self._stalled = self._stalled + 1 if top == self.bidding.before else 0
         if self._stalled >= MAX_STALLED_ROUNDS:
@@ -324,7 +324,7 @@ class Auctioneer:
         self.revisions = Counter()
 
     def _watch(self) -> None:
-        """Choose whom everyone watches, one more than `MAX_WATCHED`: who won most lots, the first seats of equals."""
+        """Choose the accounts that everyone watches, one more than `MAX_WATCHED`: by lots won, then by seat."""
         ranked = sorted(self.accounts, key=lambda agent_id: -len(self.accounts[agent_id].wins))[: MAX_WATCHED + 1]
         ranked_ids = set(ranked)
         self.watched = {agent_id: account for agent_id, account in self.accounts.items() if agent_id in ranked_ids}
@@ -369,12 +369,12 @@ def take_down(bids: Sequence[tuple[int, int | None]], standing: Standing, tie: T
 
     Args:
         bids: Bidder and valid bid (None: it withdrew), by seat.
-        standing: How things stood before the round.
-        tie: How equal highest bids are decided.
+        standing: The standing before the round.
+        tie: Rule for equal highest bids.
         rng: Source of random draws.
 
     Returns:
-        How things stand after each of them.
+        The standing after each bid.
     """
     equal: Counter[int | None] = Counter()
     standings: list[Standing] = []
@@ -389,7 +389,7 @@ def take_down(bids: Sequence[tuple[int, int | None]], standing: Standing, tie: T
 
 
 def round_view(records: Sequence[BidRecord], names: Mapping[int, str]) -> RoundView:
-    """Return what everyone hears of a round: the highest bids, `MAX_ROUND_BIDS` at most.
+    """Return a round as everyone hears it: the highest bids, `MAX_ROUND_BIDS` at most.
 
     Args:
         records: All bids and withdrawals of the round, by seat.
@@ -401,7 +401,7 @@ def round_view(records: Sequence[BidRecord], names: Mapping[int, str]) -> RoundV
 
 
 def _scan(bids: Sequence[tuple[int, int | None]], standing: Standing, rng: RNG) -> Standing:
-    """Go through all bids so far; an equal one tosses a coin with the leader of the moment."""
+    """Go through all bids so far; an equal one tosses a coin with the present leader."""
     top, leader = standing.top, standing.leader
     for bidder, amount in bids:
         if amount is None or amount <= 0 or amount < top:
@@ -412,7 +412,7 @@ def _scan(bids: Sequence[tuple[int, int | None]], standing: Standing, rng: RNG) 
 
 
 def _pass_on(bid: tuple[int, int | None], equal: int, standing: Standing, rng: RNG) -> Standing:
-    """Look at the last bid only: it is the k-th of equal ones, and takes the lead with probability 1/k."""
+    """Look at the last bid only: the k-th of equal bids takes the lead with probability 1/k."""
     bidder, amount = bid
     if amount is None or amount < standing.top:
         return standing
@@ -426,13 +426,14 @@ def is_hammer(bidding: Bidding, n_bids: int) -> bool:
 
     Args:
         bidding: The lot, with the round's standing, and `before` from the round before.
-        n_bids: Valid bids of the round. A single opening bid wins at once; later, a round without any ends it.
+        n_bids: Number of valid bids of the round. A single opening bid wins at once; after that, a round without bids
+            ends it.
     """
     return n_bids == 1 if bidding.before < 0 else n_bids == 0
 
 
 def check_opening(lots: Sequence[Lot], bidders: Sequence[Bidder], rules: AuctionRules) -> None:
-    """Check what an auction is opened with.
+    """Check lots, bidders and rules before an auction opens.
 
     Raises:
         ConfigError: If there are no lots or bidders, two have one name, a name is not one short line, or an amount is
@@ -455,7 +456,7 @@ def _check_distinct(name: str, values: Sequence[object]) -> None:
 
 
 def _check_names(names: Sequence[str]) -> None:
-    """Refuse names that would look like something else where all bidders read them."""
+    """Refuse names that could pass for other text in the prompts of all bidders."""
     for name in names:
         if not name or name != one_line(name, MAX_NAME):
             raise ConfigError(
@@ -481,5 +482,5 @@ def _check_amounts(lots: Sequence[Lot], bidders: Sequence[Bidder], rules: Auctio
 
 
 def _is_whole(dollars: float) -> bool:
-    """Check whether an amount is a whole number, as 2000.0 is, too; NaN, infinity, and true and false are none."""
+    """Check whether an amount is a whole number, which includes 2000.0 but not NaN, infinity, true or false."""
     return is_number(dollars) and dollars == int(dollars)

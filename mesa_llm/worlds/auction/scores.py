@@ -1,4 +1,4 @@
-"""Measures of auctions: ratings, failed bids, beliefs, engagement, priorities and how bids rise."""
+"""Measures of auctions: ratings, failed bids, beliefs, engagement, priorities and bid increments."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ with warnings.catch_warnings():
     import trueskill
 
 MU = 25.0
-"""Rating a bidder starts with."""
+"""Initial rating of a bidder."""
 
 SIGMA = MU / 3
-"""Standard deviation of the first rating."""
+"""Standard deviation of the initial rating."""
 
 BETA = SIGMA / 2
 """Standard deviation of a performance around the skill."""
@@ -115,8 +115,8 @@ def rate(games: Sequence[Mapping[str, float]], start: Mapping[str, Rating] | Non
     """Rate bidders by a series of auctions, each a game of everyone against everyone.
 
     Args:
-        games: Result by bidder, auction by auction; the larger is the better, and equal ones are a draw.
-        start: Ratings before the first auction; who has none starts with the default.
+        games: Result by bidder, auction by auction; larger results are better, and equal ones are a draw.
+        start: Ratings before the first auction; bidders without one start with the default.
 
     Returns:
         The ratings of all bidders so far after each auction.
@@ -167,7 +167,7 @@ def score_bidders(auction: Auction) -> list[BidderScore]:
 
 
 def score_sales(auction: Auction) -> SaleScore:
-    """Score how the lots of an auction went so far."""
+    """Score the sales of an auction so far."""
     lot_prices = [(sale.lot, sale.price) for sale in auction.sales if sale.price is not None]
     return SaleScore(
         n_unsold=len(auction.sales) - len(lot_prices),
@@ -222,8 +222,8 @@ def bid_increments(auction: Auction, bidder: int | None = None) -> list[float]:
     to zero, as it may under the original rules, they are left out.
 
     Args:
-        auction: The auction; a price lowered for want of bids counts as lowered.
-        bidder: Whose bids; None: everyone's.
+        auction: The auction; starting prices that were lowered for want of bids count as lowered.
+        bidder: The bidder; None: all of them.
     """
     increments: list[float] = []
     for sale in auction.sales:
@@ -238,7 +238,7 @@ def bid_increments(auction: Auction, bidder: int | None = None) -> list[float]:
 
 
 def increment_shares(increments: Sequence[float], edges: Sequence[float] = INCREMENT_EDGES) -> tuple[float, ...]:
-    """Compute the share of increments in each bin; the lower edge belongs to a bin, the upper one does not.
+    """Compute the share of increments in each bin; a bin includes its lower edge and excludes its upper one.
 
     Raises:
         ValueError: If there are no increments.

@@ -35,16 +35,16 @@ class Bidder:
     """When it plans."""
 
     overestimate_percent: float = 10
-    """By how much its estimates exceed the true values, in percent."""
+    """Excess of its estimates over the true values, in percent."""
 
     keeps_beliefs: bool = True
-    """Whether it is asked after every lot what it believes; rule bidders are not."""
+    """Whether it is asked for its beliefs after every lot; rule bidders are not."""
 
     corrects_beliefs: bool = True
     """Whether wrong beliefs are sent back to it for correction."""
 
     def estimate(self, lot: Lot) -> int:
-        """Return what it thinks a lot is worth, in whole dollars, rounded down."""
+        """Return its estimate of a lot's value, in whole dollars, rounded down."""
         return int(lot.true_value * (1 + self.overestimate_percent / 100))
 
 
@@ -165,7 +165,7 @@ class Standing:
     """Highest bid on this lot so far, in dollars; -1 if there is none."""
 
     leader: int | None
-    """Mesa `unique_id` of who made it."""
+    """Mesa `unique_id` of its bidder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +179,7 @@ class BidRecord:
     """The valid bid, in dollars; None: it withdrew."""
 
     attempts: tuple[Attempt, ...]
-    """All it answered, the last one valid, unless it ran out of tries or did not answer."""
+    """All its answers; the last one is valid, unless it ran out of tries or did not answer."""
 
     standing: Standing
     """The standing once it was processed."""
@@ -190,10 +190,10 @@ class RoundView:
     """A round, as everyone heard it."""
 
     bids: tuple[tuple[str, int | None], ...]
-    """Name and bid, by seat; None: withdrew. Of many, only the highest bids."""
+    """Name and bid, by seat; None: withdrew. If there are many, only the highest bids."""
 
     more: int
-    """Bids and withdrawals beyond those, none of them higher."""
+    """Number of further bids and withdrawals, none of them higher."""
 
 
 NOTHING_YET = Standing(-1, None)
@@ -233,10 +233,10 @@ class Sale:
     """The lot."""
 
     winner: int | None
-    """Mesa `unique_id` of who won it; None: nobody bid."""
+    """Mesa `unique_id` of the winner; None: nobody bid."""
 
     price: int | None
     """Dollars paid; None: nobody bid."""
 
     bidding: Bidding
-    """All that was bid."""
+    """The bidding on it."""

@@ -1,4 +1,4 @@
-"""Texts of what a bidder can know, and of how an auction went."""
+"""Texts for bidders, and the story of an auction."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mesa_llm.worlds.auction.state import RoundView, Sale
 
 
 def instructions_text(auctioneer: Auctioneer) -> str:
-    """Write what every bidder reads of the auction first."""
+    """Write the instructions that every bidder reads first."""
     return (
         f"This is an open auction with rising bids among {_names_text(auctioneer)}. Lots come up one at a time, in a "
         "known order. In each round everyone but the leader bids or withdraws, without seeing the others' bids of that "
@@ -27,7 +27,7 @@ def instructions_text(auctioneer: Auctioneer) -> str:
 def observation_text(facts: AuctionFacts) -> str:
     """Write what a bidder sees in one stage.
 
-    Budgets and profits appear in its own words only (its last beliefs): keeping track of them is part of the task.
+    Budgets and profits appear only as the bidder last believed them to be: keeping track of them is part of the task.
     """
     lines = [f"You are {facts.name}. {DESIRES[facts.desire]}"]
     lines += _beliefs_lines(facts)
@@ -96,9 +96,9 @@ def _names_text(auctioneer: Auctioneer) -> str:
 
 
 def story_text(auctioneer: Auctioneer) -> str:
-    """Write how the lots of an auction went so far, a line each, and what every bidder has.
+    """Summarise the lots of an auction so far, a line each, and the bidders' results.
 
-    Of many bids on a lot, the highest ones; of many bidders, those who won most lots.
+    Of many bids on a lot it lists the highest, and of many bidders those who won most lots.
     """
     if not auctioneer.sales:
         return "No lot has come up yet."
@@ -113,7 +113,7 @@ def story_text(auctioneer: Auctioneer) -> str:
 
 
 def _bidding_text(auctioneer: Auctioneer, sale: Sale) -> str:
-    """Write how one lot went: its starting price, what was bid, who won, what it was worth."""
+    """Summarise one lot: its starting price, its bids, its winner and its value."""
     rounds = "; ".join(
         ", ".join([*(f"{name} {'out' if bid is None else dollars(bid)}" for name, bid in view.bids), *_rest(view.more)])
         for view in sale.bidding.round_views

@@ -33,9 +33,9 @@ class Priorities(BaseModel):
 class Auction:
     """An open auction with rising bids, of lots whose true values are hidden.
 
-    One step of the world is one stage: planning, one round of bidding on one lot, telling beliefs, replanning.
-    Whoever drives it asks those in `due` until nobody is left there (a refused answer leaves its bidder in
-    it, up to a limit), and then calls `end_step()`:
+    One step of the world is one stage: planning, one round of bidding on one lot, stating beliefs, or replanning.
+    The driver of the auction asks the bidders in `due` until none is left (a refused answer leaves its bidder there, up
+    to a limit), and then calls `end_step()`:
 
         while not auction.is_over:
             while auction.due:
@@ -43,8 +43,8 @@ class Auction:
                     ...  # plan(), bid() or withdraw(), report_belief(): whatever auction.stage says
             events = auction.end_step()
 
-    Bids of a round are simultaneous whatever the order in which they come: they take effect by seat, when the
-    step ends. Stages in which nobody is asked are passed over.
+    Bids of a round are simultaneous, whatever their order of arrival: they take effect by seat, when the step ends.
+    Stages in which nobody is due are skipped.
 
     Source:
         AucArena: Chen et al. (2023), arXiv:2310.05746. `rules="original"` is the authors' program, with its
@@ -63,9 +63,9 @@ class Auction:
         """Open the auction.
 
         Args:
-            lots: What is auctioned, in the order in which it comes up; see `ordered_lots`.
-            bidders: Who bids, by seat.
-            rules: How it is run.
+            lots: The lots, in the order in which they come up; see `ordered_lots`.
+            bidders: The bidders, by seat.
+            rules: Rules of the auction.
             rng: Source of random draws, or a seed.
             name: Name of the world.
 
@@ -100,7 +100,7 @@ class Auction:
 
     @property
     def is_over(self) -> bool:
-        """Whether all lots have come up and all beliefs about the last one are told."""
+        """Whether all lots have come up and all beliefs about the last one have been stated."""
         return self.auctioneer.stage == "over"
 
     @property
@@ -114,7 +114,7 @@ class Auction:
         return self.auctioneer.sales
 
     def observe(self, agent_id: int) -> Observation:
-        """Show a bidder what it can know, and ask for what the stage wants: a bid, a plan or a belief."""
+        """Return what a bidder can know, with the question of the stage: for a bid, a plan or a belief."""
         facts = self.facts(agent_id)
         answers = {"plan": Priorities, "replan": Priorities, "belief": Belief}
         return Observation(
@@ -130,7 +130,7 @@ class Auction:
         return bidder_facts(self.auctioneer, agent_id, self._refusals.get(agent_id, ()))
 
     def story(self) -> str:
-        """Return how the auction went so far, lot by lot, and how every bidder did, in words."""
+        """Summarise the auction so far in words: lot by lot, and bidder by bidder."""
         return story_text(self.auctioneer)
 
     def may_bid(self, agent_id: int) -> bool:
@@ -206,7 +206,7 @@ class Auction:
         return self.plan(agent_id, answer.get("priorities", answer))
 
     def end_step(self) -> list[Event]:
-        """End the stage: take bids down by seat, let the hammer fall, or go on; report lots that came to an end."""
+        """End the stage: process bids by seat, let the hammer fall, or go on; return events of lots that ended."""
         self._refusals = {}
         events = [self._event(sale) for sale in self.auctioneer.end_stage()]
         self.step += 1

@@ -58,7 +58,7 @@ class EconomyFacts:
     """Number of other participants that are not in `others`."""
 
     wage: float = 0.0
-    """Dollars a worker costs in a step; 0 under the original rules."""
+    """Dollars that a worker costs in a step; 0 under the original rules."""
 
     goods_per_worker: float = 0.0
     """Goods that one of its workers makes in a step; 0 under the original rules."""
@@ -80,7 +80,7 @@ class Notables:
     """The participants that all others see: governments, then sellers, cheapest first, then the rest."""
 
     def __init__(self, participants: Iterable[Participant] = ()) -> None:
-        """Choose one more than are shown, as no participant is shown to itself.
+        """Choose one more than will be shown, as no participant is shown to itself.
 
         Args:
             participants: All participants, in the order in which they entered.

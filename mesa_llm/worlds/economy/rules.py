@@ -1,4 +1,4 @@
-"""The rules of an economy, corrected and original: what actions do to its state, and what the end of a step does."""
+"""The rules of an economy, corrected and original: the effects of actions, and of the end of a step, on its state."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MAX_DOLLARS = 1e12
 """Maximum price, wage or amount, in dollars."""
 
 MAX_POLICIES = 20
-"""Maximum number of policies in force; the oldest gives way."""
+"""Maximum number of policies in force; beyond it the oldest is dropped."""
 
 MAX_VARIABLES = 20
 """Maximum number of variables."""
@@ -95,7 +95,7 @@ class CorrectedRules:
         participant.price = float(price)
 
     def hire(self, participant: Participant, count: int) -> None:
-        """Employ people who are without work and whom the balance can pay for a step."""
+        """Employ people without work whom the balance can pay for a step."""
         self._check_count(count)
         if count > self.unemployed:
             raise ToolError(
@@ -138,7 +138,7 @@ class CorrectedRules:
     def enact(
         self, participant: Participant, name: str, description: str, variable: str | None, value: Value | None
     ) -> None:
-        """Enact a policy, in place of one of the same name, and set its variable."""
+        """Enact a policy, replacing one of the same name, and set its variable."""
         name, description = one_line(name), one_line(description)
         if not name or max(len(name), len(description)) > MAX_CHARACTERS:
             raise ToolError(f"a policy needs a name, and name and text of at most {MAX_CHARACTERS} characters.")
@@ -155,7 +155,7 @@ class CorrectedRules:
         state.policies[:] = [*remaining, policy][-MAX_POLICIES:]
 
     def set_variable(self, variable: str, value: Value) -> None:
-        """Set a variable from outside, and end the policies that set it."""
+        """Set a variable from outside, and repeal the policies that set it."""
         state = self.state
         state.variables[variable] = self._checked_value(variable, value)
         state.policies[:] = [policy for policy in state.policies if policy.variable != variable]
@@ -178,12 +178,12 @@ class CorrectedRules:
         }
 
     def is_news(self, previous: float, current: float) -> bool:
-        """Check whether a metric moved, and at least by the threshold relative to its value before."""
+        """Check whether a metric moved, by at least the threshold relative to its value before."""
         change = abs(current - previous)
         return change > 0 and change >= self.parameters.metric_change_threshold * abs(previous)
 
     def _pay_wages(self, participant: Participant) -> None:
-        """Pay wages to households; let the workers go whom the balance cannot pay."""
+        """Pay wages to households; lay off the workers whom the balance cannot pay."""
         self.state.employ(participant, min(0, self._affordable(participant) - participant.workforce))
         payroll = min(self.wage * participant.workforce, participant.balance)
         participant.balance -= payroll
@@ -192,7 +192,7 @@ class CorrectedRules:
     def _sell(self, participants: list[Participant]) -> tuple[float, float]:
         """Let households buy, the cheapest goods first.
 
-        Where their money does not pay for all goods at one price, each seller sells the same share of its goods.
+        If their money does not pay for all goods at one price, each seller sells the same share of its goods.
 
         Returns:
             Goods sold, and dollars paid for them.
@@ -227,7 +227,7 @@ class CorrectedRules:
         return quantity, turnover
 
     def _payee(self, participant: Participant, name: str) -> Participant:
-        """Return the participant that an id names, in brackets or not, if it is not the one who pays."""
+        """Return the participant that an id names, in brackets or not, unless it is the payer."""
         participants = self.state.participants
         match = NUMBER.match(name)
         payee = participants.get(int(match[1] or match[2])) if match else None
@@ -279,7 +279,8 @@ class CorrectedRules:
 class OriginalRules:
     """SimSwarm's rules, defects included: nothing is paid or bounded, and only firing or investing too much is refused.
 
-    Called directly they take whatever Python can convert, as SimSwarm does: NaN, negative amounts, numbers in strings.
+    Called directly they accept whatever Python can convert, as SimSwarm does: NaN, negative amounts, numbers in
+    strings.
     """
 
     def __init__(self, state: EconomyState, parameters: EconomyParameters) -> None:
@@ -287,7 +288,7 @@ class OriginalRules:
 
         Args:
             state: The state that they change.
-            parameters: The parameters; only labour force and threshold count.
+            parameters: The parameters, of which only labour force and threshold count.
         """
         self.state = state
         self.parameters = parameters

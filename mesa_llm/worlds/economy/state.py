@@ -131,7 +131,7 @@ class Policy:
     """Its text."""
 
     enacted_by: int
-    """Mesa `unique_id` of who enacted it."""
+    """Mesa `unique_id` of the participant that enacted it."""
 
     step: int
     """Step in which it was enacted, from 0."""

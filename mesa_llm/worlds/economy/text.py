@@ -70,7 +70,7 @@ def value_text(value: Value) -> str:
 
 
 def number_text(number: float) -> str:
-    """Write a number as people do: to the unit from 1,000 on, else to four significant digits; 15,520 or 0.0423."""
+    """Write a number to the unit from 1,000 on, else to four significant digits: 15,520 or 0.0423."""
     if number == 0:
         return "0"
     if not PLAIN_RANGE[0] <= abs(number) < PLAIN_RANGE[1]:

@@ -1,4 +1,4 @@
-"""The economy as a world: participants act, and a step ends with what changed."""
+"""The economy as a world: participants act, and a step ends with the changes."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ Words = Annotated[str, Field(max_length=400)]
 
 
 def _payee(value: object) -> object:
-    """Read a payee in the ways in which language models write it: 2, "[2]", "[2] Ada", "Households"."""
+    """Read a payee in any form that language models write: 2, "[2]", "[2] Ada", "Households"."""
     text = str(value).strip()
     match = NUMBER.match(text)
     if match:
@@ -60,7 +60,7 @@ class Economy(DoNothing):
     """An economy of producers, governments and households.
 
     A tool box checks the arguments of actions under either rules. Called directly, actions under the original rules
-    take what SimSwarm takes, NaN and negative amounts included, and raise Python's own errors for the rest.
+    accept what SimSwarm accepts, NaN and negative amounts included, and raise Python's own errors for the rest.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class Economy(DoNothing):
         names: Mapping[int, str] | None = None,
         name: str = "economy",
     ) -> None:
-        """Set up an economy without participants; each enters when it is first seen, or by `enter`.
+        """Set up an economy without participants; each enters when it first observes, or by `enter`.
 
         Args:
             parameters: Parameters; None: the defaults.
@@ -80,7 +80,7 @@ class Economy(DoNothing):
             name: Name of the world.
 
         Raises:
-            ConfigError: If there are no such rules, or, under the corrected ones, labour force or threshold cannot be.
+            ConfigError: If there are no such rules, or, under the corrected ones, labour force or threshold is invalid.
         """
         if rules not in get_args(Rules):
             raise ConfigError(f"rules must be one of {get_args(Rules)}, got {rules!r}")
@@ -97,7 +97,7 @@ class Economy(DoNothing):
         self._notables = Notables()
 
     def set_parameters(self, parameters: EconomyParameters) -> None:
-        """Go on with other parameters from the next step on; what participants and households started with stays.
+        """Use other parameters from the next step on; starting balances and purses stay as they were.
 
         Args:
             parameters: The parameters.
@@ -105,7 +105,7 @@ class Economy(DoNothing):
         self.parameters = self.rules.parameters = parameters
 
     def enter(self, agent_id: int, role: Role = "producer", balance: float | None = None) -> Participant:
-        """Return the account of a participant; one that has none enters.
+        """Return the account of a participant; a new participant enters first.
 
         Args:
             agent_id: Mesa `unique_id`.
@@ -124,7 +124,7 @@ class Economy(DoNothing):
         return self.state.participants[agent_id]
 
     def _add(self, participant: Participant) -> None:
-        """Add a participant, also to those that all others see, if there is room or it governs."""
+        """Add a participant; it also joins those that all others see, if there is room or it governs."""
         self.state.participants[participant.agent_id] = participant
         self.state.n_governments += participant.role == "government"
         if self._notables.has_room:
@@ -133,7 +133,7 @@ class Economy(DoNothing):
             self._notables = Notables(self.state.participants.values())
 
     def observe(self, agent_id: int) -> Observation:
-        """Show a participant the metrics, policies, other participants and its own account."""
+        """Return a participant's view of metrics, policies, other participants and its own account."""
         facts = self.facts(agent_id)
         if self.is_original:
             return Observation(text=write_original(facts), instructions=ORIGINAL_INSTRUCTIONS, facts=facts)
@@ -180,7 +180,7 @@ class Economy(DoNothing):
         return self.is_original or (self.may_produce(agent_id) and self.enter(agent_id).workforce > 0)
 
     def may_govern(self, agent_id: int) -> bool:
-        """Check whether a participant may enact policies: a government, or anyone where there is none."""
+        """Check whether a participant may enact policies: a government, or anyone if there is none."""
         own = self.enter(agent_id)
         return self.is_original or own.role == "government" or self.state.n_governments == 0
 
@@ -299,14 +299,14 @@ class Economy(DoNothing):
             MINIMUM_WAGE: "Dollars that a worker earns in a step at the least, 0 or more.",
         }
     )
-    """What may be changed during a run → what it is."""
+    """Variable that may be changed during a run → its meaning."""
 
     def changeable(self) -> Mapping[str, Any]:
-        """Return the variables, which policies set as well; any other name is taken, too."""
+        """Return the variables, which policies set as well; `change` also accepts new names."""
         return {TAX_RATE: 0.0, MINIMUM_WAGE: 0.0, **self.state.variables}
 
     def change(self, variable: str, value: Any) -> None:
-        """Set a variable; policies that set it are in force no more.
+        """Set a variable; policies that set it are repealed.
 
         Raises:
             ToolError: If there can be no such variable, or it cannot have this value.

@@ -1,4 +1,4 @@
-"""A stock exchange for trading agents, after StockAgent: order books, loans, reports, a forum, bankruptcy."""
+"""A stock exchange modelled on StockAgent: order books, loans, company reports, a forum, bankruptcy."""
 
 from mesa_llm.worlds.exchange.book import Order, OrderBook, Quote, Side
 from mesa_llm.worlds.exchange.companies import COMPANIES, Company, Report, report_on

@@ -1,4 +1,4 @@
-"""One stock's order book: resting orders by price, and at one price in the order they arrived."""
+"""One stock's order book: resting orders by price, and at each price in order of arrival."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class OrderBook:
         self.counts: dict[Side, int] = dict.fromkeys(SIDES, 0)
         """Number of orders resting on each side."""
         self.changes: dict[Side, int] = dict.fromkeys(SIDES, 0)
-        """Number of changes of each side; a side is the same while its number is."""
+        """Number of changes of each side; a side is unchanged as long as its number is."""
 
     def clear(self) -> None:
         """Drop every order."""

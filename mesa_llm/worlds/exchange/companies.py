@@ -1,4 +1,4 @@
-"""The two listed companies: what they have reported, and what they report while trading goes on."""
+"""The two listed companies: their past figures, and the reports that they publish during trading."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The bank: the cost of loans, their payment, and the forced sales of traders who cannot pay."""
+"""The bank: the cost of loans, payments, and the forced sales of traders who cannot pay."""
 
 from __future__ import annotations
 
@@ -77,8 +77,8 @@ class Lending:
     def accrued(self, loans: Iterable[Loan], day: int, rates: Rates) -> float:
         """Compute the interest on loans that has accrued by a day and is not paid yet.
 
-        The full rate, due with the loan, accrues evenly over its term. The twelfth of it that the next interest day
-        costs accrues since the last one, unless the loan is paid back before.
+        The full rate, due with the loan, accrues evenly over its term. The twelfth of it that is due on the next
+        interest day accrues from the last one, unless the loan is paid back before.
 
         Args:
             loans: Loans not yet paid back.
@@ -111,7 +111,7 @@ def borrow(account: Account, principal: float, loan_type: int, due_day: int) -> 
     """Lend a trader money, which is paid out at once.
 
     Raises:
-        ToolError: If the sum is not positive, or exceeds what the trader may still borrow.
+        ToolError: If the sum is not positive, or exceeds the trader's limit.
     """
     limit = account.loan_limit
     if not 0 < principal <= limit:
@@ -145,7 +145,7 @@ def pay_interest(account: Account, rates: Rates) -> None:
 
 
 def liquidate(account: Account, prices: Mapping[Stock, float]) -> bool:
-    """Sell a marked trader's shares, A first, until its cash is no longer negative; or let it leave.
+    """Sell a marked trader's shares, A first, until its cash is no longer negative; or make it leave.
 
     The shares leave the market: nobody buys them, and no price moves. A trader whose cash and shares are
     worth less than nothing leaves with all its debts.
@@ -178,7 +178,7 @@ def _sell_for(account: Account, stock: Stock, price: float) -> None:
 
 
 def liquidation_of(day: int, account: Account, prices: Mapping[Stock, float]) -> Liquidation:
-    """Liquidate a marked trader, and return the row of it; see `liquidate`."""
+    """Liquidate a marked trader, and return its row of the history; see `liquidate`."""
     before = (account.cash, account.shares["A"], account.shares["B"])
     has_left = liquidate(account, prices)
     after = (account.cash, account.shares["A"], account.shares["B"])

@@ -71,10 +71,10 @@ class TradingRules:
     """Fees of each side of a fill; None: there are none."""
 
     tick: float = 0.01
-    """Step of prices, in money, where fills are settled strictly; elsewhere any price is accepted."""
+    """Step of prices, in money, if fills are settled strictly; otherwise any price is accepted."""
 
     def __post_init__(self) -> None:
-        """Check that the rules agree.
+        """Check that the rules are consistent.
 
         Raises:
             ConfigError: If crossing or fees are combined with a settlement other than `strict`.
@@ -93,7 +93,7 @@ class TradingRules:
         return self.fees.of(quantity) if self.fees else 0.0
 
     def price_of(self, price: float) -> float:
-        """Return a price as it stands in the book: a whole number of ticks, if fills are settled strictly.
+        """Return a price as the book holds it: a whole number of ticks, if fills are settled strictly.
 
         Raises:
             ToolError: If it lies between two ticks, or below the first.
@@ -116,7 +116,7 @@ class TradingRules:
 
     @classmethod
     def of(cls, rules: str, trading: TradingRules | None = None) -> TradingRules:
-        """Return the trading rules that a rule set stands for, or check some against it.
+        """Return the trading rules of a rule set, or check given ones against it.
 
         Args:
             rules: `corrected` or `original`.
@@ -169,7 +169,7 @@ class Venue:
         return self._match_strictly(order) if self.rules.settlement == "strict" else self._match_loosely(order)
 
     def _match_loosely(self, order: Order) -> Match:
-        """Match as the original does: equal prices, oldest first, nothing checked beforehand.
+        """Match as the original does: equal prices, oldest first, without checks beforehand.
 
         A resting order that is used up exactly stays with quantity 0. The next order at its price trades 0
         shares with it, and only then removes it.
@@ -246,8 +246,8 @@ def _fill(order: Order, resting: Order, quantity: float) -> Fill:
 def delivered(fill: Fill, settlement: Settlement) -> float:
     """Return the shares that change hands in a fill.
 
-    The original hands quantity and price to its accounts in the wrong order: cash moves by their product,
-    shares by the price. Its published runs contain this.
+    The original passes quantity and price to its accounts in the wrong order: cash moves by their product, shares by
+    the price. Its published runs contain this defect.
     """
     return fill.price if settlement == "original" else fill.quantity
 

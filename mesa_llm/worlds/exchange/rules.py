@@ -1,4 +1,4 @@
-"""How the exchange changes: the market, and the stages of a trading day."""
+"""The rules of the exchange: the market, and the stages of a trading day."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from mesa_llm.worlds.exchange.state import (
 
 
 class Market:
-    """Accounts, order books, prices and the bank, and how a day changes them."""
+    """Accounts, order books, prices and the bank, and the events of a day."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class Market:
         return [account for account in self.accounts.values() if not account.has_left]
 
     def open_day(self, day: int) -> tuple[list[Liquidation], list[RateChange]]:
-        """Empty the books, collect what is due, liquidate traders who cannot pay, then change the rates.
+        """Empty the books, collect due payments, liquidate traders who cannot pay, then change the rates.
 
         Returns:
             Forced sales and departures, and the changes of the rates announced today.
@@ -91,7 +91,7 @@ class Market:
         return liquidations, changes
 
     def place(self, now: Moment, trader: int, stock: Stock, side: Side, quantity: int, price: float) -> Match:
-        """Match an order with the book at once, and add the rows of it to the history."""
+        """Match an order with the book at once, and add its rows to the history."""
         order = Order(trader, side, price, quantity)
         match = self._venues[stock].match(order)
         filled = sum(fill.quantity for fill in match.fills)
@@ -116,11 +116,11 @@ class Market:
         return match
 
     def cancellations_of(self, trader: int) -> tuple[Cancellation, ...]:
-        """Return a trader's waiting orders of today that were cancelled when somebody else's met them."""
+        """Return a trader's waiting orders of today that were cancelled when somebody else's order met them."""
         return tuple(self._cancellations.get(trader, ()))
 
     def close_session(self, now: Moment) -> list[Close]:
-        """Set the session prices, and return the rows of how the session went."""
+        """Set the session prices, and return a summary of the session for each stock."""
         trades = self.history.trades[self._trades_before :]
         orders = self.history.orders[self._orders_before :]
         self._trades_before, self._orders_before = len(self.history.trades), len(self.history.orders)
@@ -155,11 +155,11 @@ class Market:
         return {side: self.books[stock].depth(side) for side in SIDES}
 
     def portfolios(self) -> list[Holding]:
-        """Return what each remaining trader owns and owes, at the latest prices."""
+        """Return the assets and debts of each remaining trader, at the latest prices."""
         return [self.holding(account) for account in self.active_accounts]
 
     def holding(self, account: Account) -> Holding:
-        """Return what a trader owns and owes, at the latest prices."""
+        """Return the assets and debts of a trader, at the latest prices."""
         value, debt = account.property_at(self.prices), account.debt
         accrued = self._accrued(account)
         return Holding(
@@ -180,11 +180,11 @@ class Market:
 
 
 Happening = Close | Liquidation | RateChange
-"""What the end of a stage can bring about."""
+"""An event at the end of a stage."""
 
 
 class Floor:
-    """Leads traders through the stages of a day: whose turn it is, and what the end of a stage brings about."""
+    """Takes traders through the stages of a day: the order of turns, and the events at the end of each stage."""
 
     def __init__(self, market: Market, calendar: Calendar, rng: RNG) -> None:
         """Open on the morning of day 1.
@@ -248,7 +248,7 @@ class Floor:
         self._acted.add(agent_id)
 
     def _open_stage(self) -> list[Happening]:
-        """Begin a stage: settle what is due in the morning, and find out who acts, in which order."""
+        """Begin a stage: settle due payments in the morning, and set the order of turns."""
         self._acted = set()
         happenings = self._open_day() if self.now.stage == "loan" else []
         present = [] if self.now.stage == "closed" else self.market.active_accounts
@@ -262,7 +262,7 @@ class Floor:
         return happenings
 
     def _open_day(self) -> list[Happening]:
-        """Settle what is due, and announce the changes of the rates on the forum."""
+        """Settle due payments, and announce changes of the rates on the forum."""
         liquidations, changes = self.market.open_day(self.now.day)
         for change in changes:
             self.forum.announce(self.now.day, change.text)

@@ -1,4 +1,4 @@
-"""The state of the exchange: accounts, calendar, forum, and the rows of all that has happened."""
+"""The state of the exchange: accounts, calendar, forum, and its history as rows."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MAX_PROPERTY = 5e6
 """Bounds of cash and shares at the start, in money at the first prices."""
 
 DUE_DAYS = tuple(range(22, 265, 22))
-"""Days on which a debt that exists at the start may fall due."""
+"""Possible due days of the debts that exist at the start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +62,10 @@ class Endowment:
     """Shares by stock."""
 
     loans: tuple[Loan, ...] = ()
-    """Debts it brings along."""
+    """Debts at the start."""
 
     property_at_start: float | None = None
-    """Money at the first prices that bounds its borrowing; None: cash and shares, debts not deducted."""
+    """Limit of its borrowing, in money at the first prices; None: cash and shares, debts not deducted."""
 
 
 @dataclass(slots=True)
@@ -88,7 +88,7 @@ class Account:
     """Loans not yet paid back, oldest first."""
 
     property_at_start: float
-    """Money at the first prices that bounds its borrowing, throughout the run."""
+    """Limit of its borrowing throughout the run, in money at the first prices."""
 
     net_at_start: float
     """Cash and shares less debts at the start; profit counts from here."""
@@ -142,7 +142,7 @@ def worth(shares: Mapping[Stock, float], prices: Mapping[Stock, float]) -> float
 
 
 DayStage = Literal["loan", "trade", "estimate", "post", "closed"]
-"""What is decided in a part of the day: loans; orders, in turn; forecasts for the next day; posts; nothing more."""
+"""Stage of the day, by its decisions: loans; orders, in turn; forecasts for the next day; posts; none."""
 
 
 class Moment(NamedTuple):
@@ -155,7 +155,7 @@ class Moment(NamedTuple):
     """Current stage."""
 
     session: int
-    """Trading session: 0 before the first of the day; after the last, that one's number."""
+    """Trading session: 0 before the first of the day; after the last, still the last one's number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +236,7 @@ class Forum:
 
 
 class Liquidation(NamedTuple):
-    """One forced sale, or one insolvent trader's leaving."""
+    """One forced sale, or the departure of an insolvent trader."""
 
     day: int
     """Day, before trading."""
@@ -399,10 +399,10 @@ class History:
 
 
 def draw_endowments(traders: Iterable[int], rng: RNG) -> list[Endowment]:
-    """Draw what traders start with, in the original program's order of draws.
+    """Draw the endowments of traders, in the original program's order of draws.
 
-    Shares, cash and a debt are uniform. They are drawn anew until cash and shares are worth between 100,000
-    and 5 million, and no less than the debt.
+    Shares, cash and a debt are uniform. They are redrawn until cash and shares are worth between 100,000 and 5 million,
+    and no less than the debt.
 
     Args:
         traders: Mesa `unique_id` of each, in the order they are drawn.

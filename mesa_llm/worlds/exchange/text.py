@@ -29,10 +29,10 @@ _CROSSING = (
 )
 
 FORUM_CHARACTERS = 3_900
-"""Maximum number of characters of the forum in one look; a tool's result may have 4,000."""
+"""Maximum number of characters of the forum in one reading; a tool's result may have 4,000."""
 
 EXCERPT_CHARACTERS = 400
-"""Maximum number of characters of one post where not all posts fit."""
+"""Maximum number of characters of one post if not all posts fit."""
 
 _EXCERPT = "On the forum ({shown:,} of {count:,} posts, drawn at random; long ones are cut):"
 
@@ -51,7 +51,7 @@ class Screen:
 
 
 def instructions(calendar: Calendar, trading: TradingRules, lending: Lending) -> str:
-    """Describe how the exchange works; the same for every trader and moment."""
+    """Describe the exchange, in the same words for every trader and moment."""
     lines = [
         "You trade two stocks on a small exchange.",
         *(f"- {stock}: {introduction(COMPANIES[stock])}." for stock in STOCKS),
@@ -79,14 +79,14 @@ def _price_range(trading: TradingRules) -> str:
 
 @cache
 def company_news(day: int) -> str:
-    """Describe what is known of both companies, their past figures, and what they report today."""
+    """Describe the background of both companies, their past figures, and their reports of the day."""
     lines = [f"Company {stock}: {COMPANIES[stock].background}" for stock in STOCKS]
     figures = [line for stock in STOCKS for line in _company_lines(COMPANIES[stock], day)]
     return "\n".join([*lines, BOTH, *figures])
 
 
 def situation(facts: TraderFacts, board: Board, *, shows_posts: bool) -> str:
-    """Describe what a trader needs to know in the present stage, and what it has to decide."""
+    """Describe the situation of a trader in the present stage, and its decision."""
     match facts.now.stage:
         case "loan":
             return _loan_text(facts, facts.posts if shows_posts else ())
@@ -106,7 +106,7 @@ def forum_text(posts: Sequence[Post]) -> str:
 
 
 def forum_excerpt(posts: Sequence[Post], rng: random.Random, characters: int = FORUM_CHARACTERS) -> str:
-    """List announcements and as many posts as fit, drawn at random, with how many of how many they are.
+    """List announcements and as many posts as fit, drawn at random, with their number and the total.
 
     Args:
         posts: Posts and announcements on the forum.
@@ -138,7 +138,7 @@ def _post_line(post: Post, characters: int = MAX_QUOTE) -> str:
 
 
 def outcome_text(trader: int, stock: Stock, side: Side, quantity: int, match: Match) -> str:
-    """Describe to a trader what came of its order."""
+    """Describe the result of an order to its trader."""
     did = "bought" if side == "buy" else "sold"
     traded = "".join(f" {did} {shares_text(fill.quantity)} at {fill.price}," for fill in match.fills if fill.quantity)
     unfilled = quantity - sum(fill.quantity for fill in match.fills)
@@ -154,7 +154,7 @@ def outcome_text(trader: int, stock: Stock, side: Side, quantity: int, match: Ma
 
 
 def _loan_text(facts: TraderFacts, posts: Sequence[Post]) -> str:
-    """Describe what a trader needs to know to decide about a loan, with some posts."""
+    """Describe the situation of a trader before a loan, with some posts."""
     offers = "; ".join(
         f"type {kind}, {counted(days, 'day')}, {rate:.2%}"
         for kind, (days, rate) in enumerate(zip(facts.term_days, facts.rates, strict=True))
@@ -168,7 +168,7 @@ def _loan_text(facts: TraderFacts, posts: Sequence[Post]) -> str:
 
 
 def _trade_text(facts: TraderFacts, books: str) -> str:
-    """Describe what a trader needs to know to place an order."""
+    """Describe the situation of a trader before an order."""
     return (
         f"Day {facts.now.day}, session {facts.now.session}.\n{_state(facts)}{_cancellations(facts)}\n{books}\n"
         "Buy or sell one of the stocks, or do nothing."
@@ -192,7 +192,7 @@ def _post_text(facts: TraderFacts) -> str:
 
 
 def _state(facts: TraderFacts) -> str:
-    """Describe what a trader owns and owes, and the prices."""
+    """Describe a trader's assets and debts, and the prices."""
     owned = ", ".join(f"{shares_text(facts.shares[stock])} shares of {stock}" for stock in STOCKS)
     prices = ", ".join(f"{stock} {facts.prices[stock]}" for stock in STOCKS)
     loans = "; ".join(f"{loan.principal:.2f} due on day {loan.due_day}" for loan in facts.loans) or "none"
@@ -210,7 +210,7 @@ def _cancellations(facts: TraderFacts) -> str:
 
 
 def spendable_text(money: float) -> str:
-    """Format a sum rounded down, so that all that is shown can be spent or borrowed."""
+    """Format a sum rounded down, so that all of it can be spent or borrowed."""
     return f"{math.floor(money * 100) / 100:.2f}"
 
 
@@ -220,7 +220,7 @@ def money_text(money: float) -> str:
 
 
 def introduction(company: Company) -> str:
-    """Describe in a clause what a company does, and for how long it has been listed."""
+    """Describe a company's business, and how long it has been listed, in a clause."""
     return f"{company.business}, listed for {counted(company.listed_years, 'year')}"
 
 
@@ -250,7 +250,7 @@ def _report_line(company: Company, report: Report) -> str:
 
 
 class Board:
-    """The books of all stocks as text, written anew only where they have changed."""
+    """The books of all stocks as text, rewritten only where they have changed."""
 
     def __init__(self, books: Mapping[Stock, OrderBook], max_orders: int) -> None:
         """Keep the books.
@@ -269,7 +269,7 @@ class Board:
         return "\n".join(self._line(stock, side) for stock in STOCKS for side in reversed(SIDES))
 
     def _line(self, stock: Stock, side: Side) -> str:
-        """Return the line of one side, written anew if the side has changed since it was last read."""
+        """Return the line of one side, rewritten if the side has changed since the last reading."""
         changes = self._books[stock].changes[side]
         line = self._written.get((stock, side))
         if line is None or line[0] != changes:

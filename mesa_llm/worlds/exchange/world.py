@@ -37,7 +37,7 @@ from mesa_llm.worlds.exchange.text import Board, Screen, money_text, shares_text
 
 MAX_SHARES = 10**12
 MAX_MONEY = 1e12
-"""Bounds of what an order or a loan may name; larger numbers are refused as mistakes."""
+"""Maximum shares and money of an order or a loan; larger numbers are refused as mistakes."""
 
 RECENT_SESSIONS = 10
 """Maximum number of session prices among a trader's facts."""
@@ -55,8 +55,8 @@ class Exchange(DoNothing):
     """Traders borrow, trade two stocks through order books, forecast and post, day by day.
 
     Each `end_step()` ends one stage: the loans, one trading session, the forecasts, or the posts.
-    `turn_order` lists who decides in the present stage: in a session one after another, as each sees what the
-    one before did (`takes_turns`); in the other stages all at once.
+    `turn_order` lists the traders who decide in the present stage: in a session one after another, each seeing what the
+    one before did (`takes_turns`), in the other stages all at once.
 
     Source:
         Zhang et al. (2024), When AI Meets Finance (StockAgent), arXiv 2407.18957; its program, whose faults
@@ -77,14 +77,14 @@ class Exchange(DoNothing):
         """Open the exchange on the morning of day 1.
 
         Args:
-            endowments: What each trader starts with (see `draw_endowments`).
+            endowments: Endowment of each trader (see `draw_endowments`).
             rng: Source of the acting order, which is drawn anew for every session.
             rules: `original` repeats the original's faults; `corrected` settles fills strictly, at whole cents,
                 and lets bids above offers trade.
-            trading: The trading rules in detail; None: those that `rules` stands for.
+            trading: The trading rules in detail; None: those of `rules`.
             calendar: Days and sessions.
             lending: The bank's terms.
-            screen: How much an observation shows by itself.
+            screen: Contents of an observation.
             name: Name of the world, unique in a model.
 
         Raises:
@@ -96,14 +96,14 @@ class Exchange(DoNothing):
         self.lending = lending or Lending()
         self.screen = screen or Screen()
         self.market = Market(endowments, self.trading, self.lending)
-        # Reading the forum changes nothing, so it cannot draw from `rng`: what was drawn at the start seeds it.
+        # reading the forum must not change anything, `rng` included, so the initial draws seed its excerpts
         self._forum_seed = sum(account.cash for account in self.market.accounts.values())
         self._floor = Floor(self.market, self.calendar, rng)
         self._board = Board(self.market.books, self.screen.max_orders)
         self._instructions = texts.instructions(self.calendar, self.trading, self.lending)
 
     def set_days(self, days: int) -> None:
-        """Let the exchange close after another day; if that is over already, after the present one.
+        """Change the last day of the exchange; if that day is over already, the present day is the last.
 
         Args:
             days: Number of the last day.
@@ -140,11 +140,11 @@ class Exchange(DoNothing):
 
     @property
     def history(self) -> History:
-        """All that has happened, as rows for tables and plots."""
+        """The history, as rows for tables and plots."""
         return self.market.history
 
     def observe(self, agent_id: int) -> Observation:
-        """Show what a trader sees now; reads only.
+        """Return what a trader sees now; reads only.
 
         Raises:
             ConfigError: If there is no such trader.

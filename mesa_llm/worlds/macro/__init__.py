@@ -1,9 +1,8 @@
 """EconAgent's macroeconomy: households work, pay tax, buy and save, month by month; a bank sets the interest.
 
-A month: everyone plans; those who work are paid and make goods; incomes are taxed and the revenue is handed
-back in equal parts; households buy one after the other until the goods run out; wages and the price follow
-the imbalance of the market; at the end of a year savings bear interest and the bank sets a new rate; who is
-out of work gets an offer.
+A month: everyone plans; those who work are paid and make goods; incomes are taxed and the revenue is handed back in
+equal parts; households buy one after the other until the goods run out; wages and the price follow the imbalance of the
+market; at the end of a year savings bear interest and the bank sets a new rate; the unemployed get job offers.
 
 Source: Li et al. (2024), EconAgent: Large Language Model-Empowered Agents for Simulating Macroeconomic
 Activities, ACL, arXiv 2310.10436.

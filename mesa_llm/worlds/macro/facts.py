@@ -10,7 +10,7 @@ _MONTH_NAMES = (
     *("January", "February", "March", "April", "May", "June", "July"),
     *("August", "September", "October", "November", "December"),
 )
-"""Names of the months; those of `calendar` depend on the locale, and prompts would with them."""
+"""Names of the months; those of `calendar` depend on the locale, and so would the prompts."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The jobs of EconAgent's households: ten salary bands with ten titles each, and who is offered which.
+"""The jobs of EconAgent's households: ten salary bands with ten titles each, and the offers.
 
 The band edges are the paper's; the titles are our own.
 """
@@ -49,8 +49,8 @@ def bands_of(salary: float, rules: Rules = "corrected") -> tuple[int, ...]:
 
     Args:
         salary: Dollars a month, at least 0.
-        rules: `original` counts an edge to both its bands, and knows no band above ten million. `corrected`
-            counts an edge to the upper band, and leaves the last band open.
+        rules: `original` counts an edge to both its bands, and has no band above ten million. `corrected` counts an
+            edge to the upper band, and leaves the last band open.
 
     Returns:
         Indices of the bands, 0..9, lowest first; one under the corrected rules.
@@ -66,7 +66,7 @@ def draw_offer(salary: float, former: int, rules: Rules, rng: RNG) -> int:
 
     Args:
         salary: Dollars a month that the household could earn.
-        former: Index of the present offer, which stays if no band fits.
+        former: Index of the former offer, which stays if no band fits.
         rules: See `bands_of`.
         rng: Source of random draws.
     """

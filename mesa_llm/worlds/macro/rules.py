@@ -47,7 +47,7 @@ class MonthlyEconomy:
         parameters: MacroParameters | None = None,
         price: float | None = None,
     ) -> None:
-        """Set the economy up before its first month.
+        """Set up the economy before its first month.
 
         Args:
             households: The households; they belong to the economy from now on.
@@ -85,12 +85,12 @@ class MonthlyEconomy:
         return float(self.households.coin.sum()) + self.producer_account
 
     def run_month(self, works: BoolArray, levels: IntArray, *, undecided: int = 0) -> Month:
-        """Let a month pass: labour, tax, goods market, wages and price, bank, job offers.
+        """Run a month: labour, tax, goods market, wages and price, bank, job offers.
 
         Args:
             works: Whether each household works, shape `(households,)`.
             levels: Spending levels 0..50, same shape.
-            undecided: Number of households that had no plan, for the record.
+            undecided: Number of households without a plan, for the record.
 
         Raises:
             ValueError: If a shape or a level does not fit.

@@ -142,7 +142,7 @@ class MacroParameters:
 
 
 UNEMPLOYED = -1
-"""Stands in place of the index of a job title."""
+"""Index of a job title for the unemployed."""
 
 
 @dataclass
@@ -213,7 +213,7 @@ class Households:
 
 
 class Month(NamedTuple):
-    """One month, as it stood at its end."""
+    """One month, at its end."""
 
     month: int
     """Month, from 1."""

@@ -1,4 +1,4 @@
-"""The economy as a world: a household sees its month, plans it, and the month passes."""
+"""The economy as a world: households observe their situation, plan a month, and the month is run."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Macroeconomy:
         households: Households | None = None,
         name: str = "macro",
     ) -> None:
-        """Set the economy up before its first month.
+        """Set up the economy before its first month.
 
         Args:
             agent_ids: Mesa `unique_id` of each household, in the order of their fields.
@@ -75,7 +75,7 @@ class Macroeconomy:
         self._instructions = instructions(self.economy.parameters.tax)
 
     def set_parameters(self, parameters: MacroParameters) -> None:
-        """Go on with other parameters from the next month on; what they drew before the first month stays.
+        """Use other parameters from the next month on; draws made before the first month stay as they were.
 
         Args:
             parameters: The parameters.
@@ -84,7 +84,7 @@ class Macroeconomy:
         self._instructions = instructions(parameters.tax)
 
     def observe(self, agent_id: int) -> Observation:
-        """Show a household its job, prices, taxes, savings and the interest, before it plans the month."""
+        """Return a household's view of its job, prices, taxes, savings and the interest, before it plans the month."""
         facts = self.facts(agent_id)
         return Observation(text=view_text(facts, self.economy.rules), instructions=self._instructions, facts=facts)
 
@@ -140,7 +140,7 @@ class Macroeconomy:
         return f"You plan to work with a chance of {work:.2f} and to spend {consumption:.0%} of your money."
 
     def end_step(self) -> list[Event]:
-        """Draw who works from the plans, let the month pass, and return at the end of a year how it changed.
+        """Draw from the plans who works, run the month, and return the changes at the end of a year.
 
         A household without a plan neither works nor buys, and is counted as undecided; under the original
         rules it works and spends half.

@@ -1,4 +1,4 @@
-"""The rules of the prediction markets: who may trade what, and how cash and shares change by it."""
+"""The rules of the prediction markets: the trades that are allowed, and their effects on cash and shares."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from mesa_llm.worlds.market.state import (
 class Ledger:
     """Markets, portfolios, trades and remarks; each change of them is one method.
 
-    The cash of traders and makers and the fees add up to a constant, except that a trader's first trade brings its
-    starting cash in. `rules="original"` are SimSwarm's checks in its order, and its arithmetic with its defects.
+    The cash of traders and makers and the fees add up to a constant, except that a trader's first trade adds its
+    starting cash. `rules="original"` are SimSwarm's checks in its order, and its arithmetic with its defects.
     """
 
     def __init__(self, cash: float, fee: float, limits: TradeLimits, rules: Rules) -> None:

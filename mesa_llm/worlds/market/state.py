@@ -28,7 +28,7 @@ class Question:
     """Price of YES before the first trade."""
 
     due: int | None = None
-    """Step at whose end it is answered, as traders read; None: they do not read it."""
+    """Step at whose end it is answered, as shown to traders; None: not shown."""
 
 
 @dataclass(frozen=True, slots=True)

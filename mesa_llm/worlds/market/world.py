@@ -77,7 +77,7 @@ class PredictionMarkets(DoNothing):
         """Open the markets.
 
         Args:
-            questions: The questions; one given as a string opens at one half.
+            questions: The questions; a string opens at a price of one half.
             maker: Market maker; None: `fixed_product`, or SimSwarm's under its rules.
             cash: Dollars each trader starts with.
             liquidity: Depth of the makers; see `open_maker`.
@@ -114,7 +114,7 @@ class PredictionMarkets(DoNothing):
             self.ledger.open(Question(question) if isinstance(question, str) else question, kind, liquidity)
 
     def observe(self, agent_id: int) -> Observation:
-        """Show a trader the markets and, under the corrected rules, its cash, quotes and last results."""
+        """Return a trader's view of the markets and, under the corrected rules, its cash, quotes and last results."""
         facts = self.facts(agent_id)
         tradable = [view for view in facts.markets if view.is_open]
         return Observation(
@@ -345,10 +345,10 @@ class PredictionMarkets(DoNothing):
             "max_trade_move": "Maximum change of a price by one trade, in dollars, above 0; null: no limit.",
         }
     )
-    """What may be changed during a run → what it is."""
+    """Variable that may be changed during a run → its meaning."""
 
     def changeable(self) -> Mapping[str, Any]:
-        """Return what may be changed during a run: the fee, and the limits of a trade."""
+        """Return the variables that may be changed during a run: the fee, and the limits of a trade."""
         limits = self.ledger.limits
         return {"fee": self.ledger.fee, "max_trade_dollars": limits.dollars, "max_trade_move": limits.price_move}
 
@@ -356,7 +356,7 @@ class PredictionMarkets(DoNothing):
         """Change the fee, or a limit of a trade; traders read of it in their instructions.
 
         Raises:
-            ToolError: If it is something else, or cannot have this value.
+            ToolError: If there is no such variable, or it cannot have this value.
         """
         if variable == "fee" and is_number(value) and 0 <= value < 1:
             self.ledger.fee = float(value)

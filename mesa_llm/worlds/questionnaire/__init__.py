@@ -1,17 +1,17 @@
-"""Questionnaires: items, orders, keys, scores, and what became of each answer.
+"""Questionnaires: items, orders, keys, scores, and counts of missing answers.
 
-The shape, for a model that asks questions:
+For a model that asks questions:
 
-- `Item(label, text, choices)` is one question; `choices` are numbers or texts, and none of them means a free text.
-- `Sheet(label, items, text, instructions)` is what an agent is asked in one turn: one item or a page of them.
-  `sheets_of` puts a list of items on sheets.
+- `Item(label, text, choices)` is one question; `choices` are numbers or texts; without any, it takes a free text.
+- `Sheet(label, items, text, instructions)` holds the questions of one turn: one item or a page of them. `sheets_of`
+  puts a list of items on sheets.
 - `Questionnaire` is the world. In the activation, `Turn(agent, world.ask(agent.unique_id, sheet))` makes a turn, whose
   observation has the sheet as `facts`. Answers arrive by `receive`; an agent of the class `mesa_llm.agents.Respondent`
-  reports a `Failure` with `fail`. `answers` holds what was answered by (agent, administration, sheet), `counts` what
-  became of each item.
+  reports a `Failure` with `fail`. `answers` holds the answers by (agent, administration, sheet), `counts` the answers
+  and failures of each item.
 - `Instrument` has numbered items, a `Scale` with reversed items, and `Subscale`s with norms. It scores answers, and
-  knows the exact expectation of someone who answers at random.
-- `Original` is a file of a study: fetched on request, and known by its digest.
+  computes the exact expectation of somebody who answers at random.
+- `Original` is a file of a study: downloaded on request, and identified by its digest.
 - `summary` and `compare` summarise scores and test them against norms.
 """
 

@@ -1,4 +1,4 @@
-"""Scales, keys and scores: how numbered answers become the scores of an instrument."""
+"""Instruments: scales, keys, and the scores of numbered answers."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from typing import Literal
 from mesa_llm.worlds.questionnaire.items import Answers, Item
 
 Mode = Literal["sum", "mean"]
-"""How keyed answers become a score."""
+"""Way to combine keyed answers into a score."""
 
 
 @dataclass(frozen=True)
 class Scale:
-    """Numbered answers, and how they are keyed: a reversed item counts `low + high - answer`."""
+    """Numbered answers with their key: a reversed item counts `low + high - answer`."""
 
     low: int
     """Lowest answer."""
@@ -26,10 +26,10 @@ class Scale:
     """Highest answer."""
 
     reversed_items: frozenset[int] = frozenset()
-    """Numbers of the items that are keyed in the other direction."""
+    """Numbers of the reversed items."""
 
     anchors: Mapping[int, str] = field(default_factory=dict, compare=False)
-    """Answer → what it means in words; not every answer needs one."""
+    """Answer → its meaning in words; not every answer needs one."""
 
     @property
     def choices(self) -> tuple[int, ...]:
@@ -47,7 +47,7 @@ class Scale:
         return ((self.high - self.low + 1) ** 2 - 1) / 12
 
     def keyed(self, item: int, answer: int) -> int:
-        """Return what an answer counts.
+        """Return the value of an answer under the key.
 
         Raises:
             ValueError: If the answer is not on the scale.
@@ -57,13 +57,13 @@ class Scale:
         return self.low + self.high - answer if item in self.reversed_items else answer
 
     def score(self, answers: Answers) -> int:
-        """Add up what answers count.
+        """Add up the values of answers under the key.
 
         Args:
             answers: Item number → answer.
 
         Raises:
-            ValueError: If answers are not on the scale; the text names them.
+            ValueError: If answers are not on the scale; the message names them.
         """
         if outside := {item: answer for item, answer in answers.items() if not self.low <= answer <= self.high}:
             raise ValueError(f"outside {self.low}..{self.high}: {outside}")
@@ -75,7 +75,7 @@ class Norm:
     """Published score of a group of people."""
 
     group: str
-    """Who they are."""
+    """Name of the group."""
 
     mean: float
     """Mean of their scores."""
@@ -92,7 +92,7 @@ class Subscale:
     """One score of an instrument."""
 
     name: str
-    """What it measures."""
+    """Name of the score."""
 
     items: tuple[int, ...]
     """Numbers of its items."""
@@ -101,24 +101,24 @@ class Subscale:
     """Whether keyed answers are added up or averaged."""
 
     factor: float = 1
-    """What the sum or mean is multiplied by."""
+    """Factor that the sum or mean is multiplied by."""
 
     norms: tuple[Norm, ...] = ()
-    """Published scores; empty where there are none for these very items."""
+    """Published scores; empty if there are none for exactly these items."""
 
 
 @dataclass(frozen=True)
 class Instrument:
-    """A questionnaire with one scale for all its items, and the scores that it gives."""
+    """A questionnaire with one scale for all its items, and its scores."""
 
     name: str
     """Its name."""
 
     instructions: str
-    """What is read before the items."""
+    """Text before the items."""
 
     items: Mapping[int, str]
-    """Item number, from 1 → text. Items of no subscale are asked, and not scored."""
+    """Item number, from 1 → text. Items of no subscale are asked, but not scored."""
 
     scale: Scale
     """Answers, and which items are reversed."""
@@ -127,16 +127,16 @@ class Instrument:
     """The scores."""
 
     group: str = ""
-    """Which kind of instrument it is, for tables and plots."""
+    """Kind of instrument, for tables and plots."""
 
     is_original: bool = False
-    """Whether these are the very items that the norms are of."""
+    """Whether these are exactly the items of the norms."""
 
     def __post_init__(self) -> None:
         """Check that keys and items fit.
 
         Raises:
-            ValueError: If a subscale or the key names an item that is not there, two subscales share a name, or a
+            ValueError: If a subscale or the key names an item that does not exist, two subscales share a name, or a
                 subscale names an item twice.
         """
         keyed = {number for subscale in self.subscales for number in subscale.items} | self.scale.reversed_items
@@ -150,14 +150,14 @@ class Instrument:
                 raise ValueError(f"{self.name}: {subscale.name} counts items {repeated} more than once; name each once")
 
     def item(self, number: int) -> Item:
-        """Return an item as it is asked; its label is `NAME NUMBER`, its facts are the instrument and the number."""
+        """Return an item to ask; its label is `NAME NUMBER`, its facts are the instrument and the number."""
         return Item(f"{self.name} {number}", self.items[number], self.scale.choices, (self, number))
 
     def items_in(self, order: Sequence[int] | None = None) -> list[Item]:
-        """Return the items as they are asked.
+        """Return the items to ask.
 
         Args:
-            order: Item numbers in the order presented; None: their own order.
+            order: Item numbers in the order of presentation; None: their own order.
         """
         return [self._items[number] for number in (self.items if order is None else order)]
 
@@ -180,11 +180,11 @@ class Instrument:
         return {subscale.name: self._score(subscale, answers) for subscale in self.subscales}
 
     def _score(self, subscale: Subscale, answers: Answers) -> float | None:
-        given = {number: answers[number] for number in subscale.items if number in answers}
-        if len(given) < len(subscale.items):
+        scored = {number: answers[number] for number in subscale.items if number in answers}
+        if len(scored) < len(subscale.items):
             return None
-        total = self.scale.score(given)
-        return subscale.factor * (total / len(given) if subscale.mode == "mean" else total)
+        total = self.scale.score(scored)
+        return subscale.factor * (total / len(scored) if subscale.mode == "mean" else total)
 
     def score_range(self, subscale: Subscale) -> tuple[float, float]:
         """Return the lowest and highest possible score."""

@@ -1,4 +1,4 @@
-"""What is asked: items, and the sheets that put one or more of them before an agent at once."""
+"""Items, and the sheets that present one or more of them to an agent at once."""
 
 from __future__ import annotations
 
@@ -10,45 +10,45 @@ from typing import Annotated, Any
 from pydantic import WithJsonSchema
 
 Answer = int | str
-"""What an item is answered with: one of its choices, or a free text."""
+"""Answer to an item: one of its choices, or a free text."""
 
 
 @dataclass(frozen=True)
 class Item:
-    """One thing that is asked."""
+    """One question or statement."""
 
     label: str
     """Name of the item, unique on a sheet; answers are counted by it."""
 
     text: str
-    """The statement or question, as it is read."""
+    """The statement or question, as respondents read it."""
 
     choices: tuple[Answer, ...] = ()
-    """All answers that it takes, either all numbers or all texts; empty: any text."""
+    """All possible answers, either all numbers or all texts; empty: any text."""
 
     facts: Any = field(default=None, compare=False)
-    """What rule twins and scores know of it besides."""
+    """Further facts about it, for rule twins and scores."""
 
 
 @dataclass(frozen=True)
 class Sheet:
-    """What an agent is asked in one turn: one item, or a page of several, in the order presented."""
+    """The questions of one turn: one item, or a page of several, in the order of presentation."""
 
     label: str
-    """Name of the sheet, unique among those that an agent is asked in a step."""
+    """Name of the sheet, unique among an agent's sheets of a step."""
 
     items: tuple[Item, ...]
-    """The items, in the order presented."""
+    """The items, in the order of presentation."""
 
     text: str = ""
-    """What stands before the items: a situation, what the numbers mean."""
+    """Text before the items: a situation, or the meaning of the numbers."""
 
     instructions: str = ""
-    """What all sheets of a questionnaire share; comes before who the agent is."""
+    """Instructions common to all sheets of a questionnaire; they come before the agent's persona."""
 
     @classmethod
     def of(cls, item: Item, text: str = "", instructions: str = "") -> Sheet:
-        """Put one item on a sheet of its own, which is then named as the item is."""
+        """Put one item on a sheet of its own, which gets the item's label."""
         return cls(item.label, (item,), text, instructions)
 
     @property
@@ -57,7 +57,7 @@ class Sheet:
         return _numbers(len(self.items))
 
     def numbered(self, given: Mapping[str, Answer]) -> dict[str, Answer]:
-        """Return answers by their numbers on the page in place of the labels of the items."""
+        """Return answers by their numbers on the page instead of by the labels of the items."""
         places = zip(self.numbers, self.items, strict=True)
         return {number: given[item.label] for number, item in places if item.label in given}
 
@@ -65,7 +65,7 @@ class Sheet:
     def answer(self) -> Any:
         """The type of its answer: that of its one item, or an object of answers by their numbers on the page, from 1.
 
-        A language model is asked for the choices alone. Numbers beside them are taken, too, so that `Questionnaire` can
+        A language model is asked for the choices alone. Other numbers are accepted, too, so that `Questionnaire` can
         count them.
         """
         return _answer(tuple(item.choices for item in self.items))
@@ -115,11 +115,11 @@ def sheets_of(
     """Put items on sheets, in the order given.
 
     Args:
-        label: Name of the questionnaire. A page is named `LABEL, page 2`, the sheet of one item as the item.
-        items: The items, as presented.
+        label: Name of the questionnaire. A page is named `LABEL, page 2`, the sheet of one item like the item.
+        items: The items, in the order of presentation.
         per_sheet: Maximum number of items on a sheet; None: all on one.
-        text: What stands before the items of each sheet.
-        instructions: What all sheets share.
+        text: Text before the items of each sheet.
+        instructions: Instructions common to all sheets.
     """
     if per_sheet == 1:
         return [Sheet.of(item, text, instructions) for item in items]
@@ -129,17 +129,17 @@ def sheets_of(
 
 
 def in_item_order(order: Sequence[int], presented: Sequence[Any]) -> dict[int, Any]:
-    """Map answers in the order presented back to item numbers.
+    """Map answers in the order of presentation back to item numbers.
 
     Args:
         order: Item number of each answer, as a permutation of 1 … n.
-        presented: The answers, in the order presented.
+        presented: The answers, in the order of presentation.
 
     Returns:
         Item number → answer, by item number.
 
     Raises:
-        ValueError: If the order is no permutation, or the answers are not as many.
+        ValueError: If the order is no permutation, or its length is not that of the answers.
     """
     if sorted(order) != list(range(1, len(order) + 1)) or len(presented) != len(order):
         raise ValueError(f"{len(presented)} answers and the order {list(order)!r:.80} are no permutation of 1 … n")
@@ -147,12 +147,12 @@ def in_item_order(order: Sequence[int], presented: Sequence[Any]) -> dict[int, A
 
 
 def read_choice(item: Item, value: Any) -> Answer | None:
-    """Read an answer as a number or text, as the item wants it; it may not be among the choices.
+    """Read an answer as a number or text, whichever the item takes; it need not be among the choices.
 
     Returns:
-        The answer; None if it is no number, or no text, at all.
+        The answer; None if it is not a number, or not a text, at all.
     """
-    if type(value) is int and value in item.choices:  # as nearly all are
+    if type(value) is int and value in item.choices:  # the usual case, checked first for speed
         return value
     if not item.choices or isinstance(item.choices[0], str):
         return value if isinstance(value, str) else None

@@ -1,4 +1,4 @@
-"""Files of the original studies: never shipped, fetched on request, and known by their digests."""
+"""Files of the original studies: never shipped, downloaded on request, and identified by their digests."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from mesa_llm.errors import ConfigError
 from mesa_llm.text import one_line
 
 ORIGINAL = "original"
-"""What a parameter says in place of a file to have the original fetched."""
+"""Value of a parameter, instead of a path, that has the original file downloaded."""
 
 
 def options_for_file(parameter: str) -> str:
-    """Name the options that a parameter's file is given by, in Python and on the command line.
+    """Describe how to pass a file to a parameter, in Python and on the command line.
 
     Args:
         parameter: The parameter that takes its path.
@@ -28,26 +28,26 @@ class Original:
     """A published file."""
 
     study: str
-    """Whose it is; the folder in the cache."""
+    """Name of the study; the folder in the cache."""
 
     name: str
     """File name."""
 
     url: str
-    """Where it is."""
+    """Address to download it from."""
 
     sha256: str
-    """Its digest; what is compared with published numbers is this very file alone."""
+    """Its digest; only this exact file is compared with published numbers."""
 
     licence: str
-    """Under which it may be used."""
+    """Its licence."""
 
     def is_content(self, content: bytes) -> bool:
-        """Check whether bytes are those of this very file."""
+        """Check whether bytes are those of exactly this file."""
         return hashlib.sha256(content).hexdigest() == self.sha256
 
     def is_file(self, path: str | Path | None) -> bool:
-        """Check whether a path leads to this very file; None and empty lead nowhere."""
+        """Check whether a path leads to exactly this file; None and an empty path do not."""
         try:
             return bool(path) and self.is_content(Path(path or "").read_bytes())
         except OSError:
@@ -60,7 +60,7 @@ class Original:
             parameter: The parameter that takes its path.
 
         Raises:
-            ConfigError: If pooch is not installed, or the file cannot be had.
+            ConfigError: If pooch is not installed, or the file cannot be downloaded.
         """
         advice = f"download {self.url} yourself, and give its path as {options_for_file(parameter)}"
         try:
@@ -77,5 +77,5 @@ class Original:
             ) from error
 
     def path(self, given: str | Path, parameter: str) -> Path:
-        """Return where a parameter's file is: this one, fetched if need be, for `original`; else as given."""
+        """Return the path of a parameter's file: for `original` this one, downloaded if needed; else the given path."""
         return self.fetch(parameter) if given == ORIGINAL else Path(given)

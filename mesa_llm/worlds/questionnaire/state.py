@@ -1,4 +1,4 @@
-"""What a questionnaire remembers: answers, and how many of each item there are."""
+"""State of a questionnaire: where answers belong, and counts of answers and failures."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 Lack = Literal["out_of_range", "unparsable", "missing"]
-"""Why an item that was asked has no answer."""
+"""Reason why an item has no answer."""
 
 
 class Place(NamedTuple):
-    """Where an answer stands."""
+    """Key of an answer."""
 
     agent_id: int
-    """Mesa `unique_id` of who was asked."""
+    """Mesa `unique_id` of the respondent."""
 
     administration: int
-    """Which time, from 1; one a step."""
+    """Number of the administration, from 1; one a step."""
 
     sheet: str
     """Label of the sheet."""
@@ -24,21 +24,21 @@ class Place(NamedTuple):
 
 @dataclass
 class ItemCount:
-    """What became of one item, over everybody and all times that it was asked."""
+    """Counts of one item, over all respondents and administrations."""
 
     asked: int = 0
-    """How often it was asked."""
+    """Number of times that it was asked."""
 
     answered: int = 0
-    """Answers that count."""
+    """Number of valid answers."""
 
     out_of_range: int = 0
-    """Answers that are none of the item's choices."""
+    """Number of answers that are none of the item's choices."""
 
     unparsable: int = 0
-    """Replies in which no answer of its kind could be read."""
+    """Number of replies in which no answer of its kind could be read."""
 
     @property
     def missing(self) -> int:
-        """How often nothing came: the item was left out, or there was no reply."""
+        """Number of times that no answer came: the item was left out, or there was no reply."""
         return self.asked - self.answered - self.out_of_range - self.unparsable

@@ -11,7 +11,7 @@ from typing import Literal
 from scipy import stats
 
 SD_ADDED = 1e-8
-"""What is added to both standard deviations before they are compared, so that neither is 0."""
+"""Constant added to both standard deviations before they are compared, so that neither is 0."""
 
 
 @dataclass(frozen=True)
@@ -39,16 +39,16 @@ class Comparison:
     """An F test of two variances, and the t test that it leads to."""
 
     f: float
-    """Larger variance by smaller; of equal ones the second by the first."""
+    """Larger variance over the smaller; if they are equal, the second over the first."""
 
     f_df: tuple[int, int]
     """Degrees of freedom of the larger, and of the smaller variance."""
 
     f_p: float
-    """Two-sided: twice the upper tail. It is not cut at 1."""
+    """Two-sided p: twice the upper tail, not capped at 1."""
 
     equal_variance: bool
-    """Whether the t test is Student's, which takes the variances as equal; else Welch's."""
+    """Whether the t test is Student's, which assumes equal variances; else Welch's."""
 
     t: float
     """Difference of the means in standard errors."""
@@ -57,18 +57,18 @@ class Comparison:
     """Degrees of freedom of the t test."""
 
     t_p: float
-    """Two-sided probability of such a difference."""
+    """Two-sided p of the t test."""
 
     relation: Literal["=", ">", "<"]
-    """Whether the first mean is as large as, larger or smaller than the second."""
+    """Whether the first mean equals the second, is larger or smaller."""
 
 
 def compare(first: Summary, second: Summary, alpha: float = 0.01) -> Comparison:
     """Compare two means, with a test for the variances first.
 
     Args:
-        first: Scores, at least two.
-        second: What they are compared with, such as a norm.
+        first: Summary of at least two scores.
+        second: Summary to compare them with, such as a norm.
         alpha: Level of both tests.
 
     Raises:

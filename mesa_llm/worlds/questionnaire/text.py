@@ -1,4 +1,4 @@
-"""The same in words."""
+"""Texts of scales and sheets for respondents."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from mesa_llm.worlds.questionnaire.items import Sheet
 
 
 def describe_scale(scale: Scale) -> str:
-    """Describe which numbers may be answered, and what they mean."""
+    """Describe the possible numbers and their meanings."""
     meanings = "; ".join(f"{answer}: {meaning}" for answer, meaning in sorted(scale.anchors.items()))
     span = f"Answer with a whole number from {scale.low} to {scale.high}"
     return f"{span} ({meanings})." if meanings else f"{span}."
 
 
 def describe_sheet(sheet: Sheet) -> str:
-    """Write a sheet as it is read: a page has its items numbered from 1."""
+    """Write a sheet for respondents; the items of a page are numbered from 1."""
     if len(sheet.items) == 1:
         listed = sheet.items[0].text
     else:

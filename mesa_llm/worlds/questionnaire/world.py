@@ -18,15 +18,15 @@ MAX_TEXT = 20_000
 
 
 class Questionnaire:
-    """Asks agents items, and keeps their answers; nothing is put in the place of an answer that did not come.
+    """Asks agents items, and keeps their answers; missing answers are never filled in.
 
-    An activation hands a sheet out with `ask`, whose observation is a turn; the answer comes by `receive`. An agent
-    whose decision failed says so by `fail`.
+    An activation hands out a sheet with `ask`, whose observation makes a turn; the answer arrives by `receive`. An
+    agent whose decision failed reports it by `fail`.
 
     Attributes:
         administration: Number of the current administration, from 1; one a step.
         answers: Agent, administration and sheet → label of each item → answer.
-        counts: Label of each item → what became of it.
+        counts: Label of each item → its counts.
     """
 
     name = "questionnaire"
@@ -36,7 +36,7 @@ class Questionnaire:
         """Begin without answers.
 
         Args:
-            instructions: What agents read when they are asked nothing.
+            instructions: Text for agents who are asked nothing.
         """
         self.instructions = instructions
         self.administration = 1
@@ -46,18 +46,18 @@ class Questionnaire:
         self._places: dict[tuple[int, int], list[Place]] = {}
 
     def observe(self, agent_id: int) -> Observation:
-        """Show what there is outside sheets: the instructions, and nothing to do."""
+        """Return what agents see outside sheets: the instructions, and no tools."""
         return Observation(instructions=self.instructions, tools=())
 
     def ask(self, agent_id: int, sheet: Sheet) -> Observation:
         """Hand a sheet to an agent; its items count as asked.
 
         Args:
-            agent_id: Who is asked.
-            sheet: What it is asked.
+            agent_id: Mesa `unique_id` of the respondent.
+            sheet: The sheet.
 
         Returns:
-            What the agent sees: the sheet in words and as `facts`, with the type of its answer.
+            The observation: the sheet in words and as `facts`, with the type of its answer.
 
         Raises:
             ValueError: If the agent has a sheet of this label, or had one in this administration.
@@ -80,10 +80,10 @@ class Questionnaire:
         )
 
     def receive(self, agent_id: int, answer: Any, label: str) -> str:
-        """Take the answer to a sheet: what is no choice of its item is counted, and not kept.
+        """Receive the answer to a sheet; answers that are no choice of their item are counted, but not kept.
 
         Raises:
-            ToolError: If nothing of it could be kept; the text names each item, and why.
+            ToolError: If none of it could be kept; the message says why for each item.
         """
         sheet = self._open.pop((agent_id, label), None)
         if sheet is None:
@@ -115,12 +115,12 @@ class Questionnaire:
         return "; ".join(refused)
 
     def fail(self, agent_id: int, label: str, *, is_unparsable: bool) -> None:
-        """Note that the decision on a sheet failed.
+        """Record that the decision on a sheet failed.
 
         Args:
-            agent_id: Who was asked.
+            agent_id: Mesa `unique_id` of the respondent.
             label: Label of the sheet.
-            is_unparsable: Whether there was a reply, in which no answer could be read; else nothing came.
+            is_unparsable: Whether a reply came in which no answer could be read; else no reply came.
         """
         sheet = self._open.pop((agent_id, label), None)
         if sheet is not None and is_unparsable:
@@ -128,14 +128,14 @@ class Questionnaire:
                 self.counts[item.label].unparsable += 1
 
     def end_step(self) -> list[Event]:
-        """End the administration; what was not answered by now is missing."""
+        """End the administration; items without an answer by now are missing."""
         self._open.clear()
         self.administration += 1
         return []
 
     @staticmethod
     def _by_item(sheet: Sheet, answer: Any) -> Mapping[str, Any]:
-        """Return what was answered by the labels of the items."""
+        """Return the answers by the labels of their items."""
         if len(sheet.items) == 1:
             return {sheet.items[0].label: answer}
         fields = answer if isinstance(answer, Mapping) else {}
@@ -155,17 +155,17 @@ class Questionnaire:
 
     def answers_to(self, instrument: Instrument, agent_id: int, administration: int) -> dict[int, int]:
         """Return an agent's answers to an instrument, by item number; those that are missing are left out."""
-        given = self.given(agent_id, administration)
+        by_label = self.given(agent_id, administration)
         labels = {number: instrument.item(number).label for number in instrument.items}
-        return {number: int(given[label]) for number, label in labels.items() if label in given}
+        return {number: int(by_label[label]) for number, label in labels.items() if label in by_label}
 
     def scores(self, instrument: Instrument, agent_id: int, administration: int) -> dict[str, float | None]:
         """Compute an agent's scores of one administration; None where an item has no answer."""
         return instrument.score(self.answers_to(instrument, agent_id, administration))
 
     def lacking(self) -> dict[str, dict[Lack, int]]:
-        """Count by item why answers are lacking; items that lack none are left out."""
-        found: dict[str, dict[Lack, int]] = {}
+        """Count missing answers by item and reason; items without any are left out."""
+        lacking: dict[str, dict[Lack, int]] = {}
         for label, count in self.counts.items():
             lacks: dict[Lack, int] = {
                 "out_of_range": count.out_of_range,
@@ -173,11 +173,11 @@ class Questionnaire:
                 "missing": count.missing,
             }
             if any(lacks.values()):
-                found[label] = {lack: number for lack, number in lacks.items() if number}
-        return found
+                lacking[label] = {lack: number for lack, number in lacks.items() if number}
+        return lacking
 
     def totals(self) -> ItemCount:
-        """Add up what became of all items."""
+        """Add up the counts of all items."""
         counts = list(self.counts.values())
         return ItemCount(
             sum(count.asked for count in counts),

@@ -1,4 +1,4 @@
-"""The clock on the wall of a room. It moves only by what happens there, so that runs repeat to the second."""
+"""The clock on the wall of a room, which moves only by what happens there, so that runs repeat to the second."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def seconds_of(time: str) -> int:
     Raises:
         ValueError: If it is neither.
     """
-    found = _TIME.fullmatch(time)
-    if found is None:
+    match = _TIME.fullmatch(time)
+    if match is None:
         raise ValueError(f"a time of day is HH:MM or HH:MM:SS, got {time!r}")
-    hours, minutes, seconds = (int(part or 0) for part in found.groups())
+    hours, minutes, seconds = (int(part or 0) for part in match.groups())
     return 3600 * hours + 60 * minutes + seconds
 
 
@@ -35,7 +35,7 @@ def _time_of(seconds: int) -> str:
 
 @dataclass
 class Clock:
-    """A clock that goes on when somebody is asked, and when somebody speaks."""
+    """A clock that advances when somebody is asked, and when somebody speaks."""
 
     start: str = "10:00:00"
     """Time of day at which the room is opened."""
@@ -71,11 +71,11 @@ class Clock:
         return _time_of(self._start_s)
 
     def ask(self) -> None:
-        """Let the time pass that thinking takes."""
+        """Advance by the time that thinking takes."""
         self.elapsed_s += self.pause_s
 
     def say(self, text: str) -> None:
-        """Let the time pass that a message takes."""
+        """Advance by the time that a message takes."""
         self.elapsed_s += self.message_s + self.word_s * len(text.split())
 
 

@@ -1,4 +1,4 @@
-"""What somebody in a room sees, as values."""
+"""Facts that a member of a room observes, as values."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from mesa_llm.worlds.room.state import Line
 
 @frozen
 class RoomFacts:
-    """What somebody in a room sees."""
+    """Facts that a member of a room observes."""
 
     name: str
-    """Its own name."""
+    """Name of the member."""
 
     others: tuple[str, ...]
-    """Who else is there."""
+    """Names of the others who are present."""
 
     lines: tuple[Line, ...]
-    """What it has heard, oldest first."""
+    """Lines that it has heard, oldest first."""
 
     n_earlier: int
     """Number of lines before those, which are not shown."""
@@ -32,19 +32,19 @@ class RoomFacts:
     """Seconds until the time is up; None: there is no limit, or it is not shown."""
 
     phase: str
-    """What is asked: `write`, `choose`, `decide`, `draft`, `token`, `interact`; empty: nothing."""
+    """Kind of question: `write`, `choose`, `decide`, `draft`, `token`, `interact`; empty: none."""
 
     draft: str = ""
-    """What it has written, and may send now."""
+    """Text that it has written, and may send now."""
 
     question: str = ""
-    """What everybody is asked aside, under the original rules."""
+    """Question that everybody is asked aside, under the original rules."""
 
     turn: int = 1
     """Number of the turn, from 1."""
 
     brief: str = ""
-    """What it alone reads, where it reads that now; empty: it has read it, or reads it elsewhere."""
+    """Private text for this member, if it reads it now; empty: it has read it before, or reads it elsewhere."""
 
     is_news: bool = False
-    """Whether the lines are only those since it was asked last."""
+    """Whether the lines are only those since the last question to this member."""

@@ -1,4 +1,4 @@
-"""Hosts: who is called on next."""
+"""Hosts, who decide whom to call on next."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ class Host(Protocol):
     """Calls on people."""
 
     def call(self, room: Room) -> list[int]:
-        """Return who is called on now; nobody: somebody else has to choose."""
+        """Return the ids of those called on now; empty: somebody else has to choose."""
         ...
 
 
 class RoundRobin:
-    """Calls on one after the other; who has left is passed over."""
+    """Calls on one after the other, skipping those who have left."""
 
     def __init__(self, start: int = 0, skip: int = 1) -> None:
         """Store where to start.
 
         Args:
             start: Seat that is called on first; negative: from the end.
-            skip: How many seats to move on; 0: none, negative: backwards.
+            skip: Number of seats to move on; 0: none, negative: backwards.
         """
         self.seat, self.skip = start, skip
 
     def call(self, room: Room) -> list[int]:
-        """Return who is called on now."""
+        """Return the ids of those called on now."""
         seats, present = list(room.members), room.present
         for _ in seats:
             agent_id = seats[self.seat]
@@ -53,7 +53,7 @@ class RandomHost:
         self.rng = rng
 
     def call(self, room: Room) -> list[int]:
-        """Return who is called on now."""
+        """Return the ids of those called on now."""
         seats = room.present
         agent_id = self.rng.choice(seats) if self.seat is None else list(room.members)[self.seat]
         self.seat = None
@@ -61,16 +61,16 @@ class RandomHost:
 
 
 class Everyone:
-    """Calls on all at once: they speak without waiting for one another."""
+    """Calls on everyone at once: they speak without waiting for one another."""
 
     def call(self, room: Room) -> list[int]:
-        """Return who is called on now."""
+        """Return the ids of those called on now."""
         return room.present
 
 
 class Moderated:
-    """Calls on whom the moderator of the room has chosen."""
+    """Calls on the speaker whom the moderator of the room has chosen."""
 
     def call(self, room: Room) -> list[int]:
-        """Return who is called on now; nobody before the moderator has chosen."""
+        """Return the id of the chosen speaker; empty before the moderator has chosen."""
         return [] if room.next_speaker is None else [room.next_speaker]

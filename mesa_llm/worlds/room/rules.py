@@ -1,4 +1,4 @@
-"""When a conversation ends, and what a text that holds a token means."""
+"""End rules of conversations, and the meaning of texts with tokens."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mesa_llm.worlds.room.state import Line, Member, Move, Ruling, SurveyAnswer
 
 
 class Conversation(Protocol):
-    """What end rules know of a room; for the meaning of each attribute see `Room`."""
+    """The attributes of a room that end rules use; see `Room` for their meanings."""
 
     clock: Clock
     members: dict[int, Member]
@@ -25,15 +25,15 @@ class Conversation(Protocol):
 
     @property
     def present(self) -> list[int]:
-        """Numbers of those whose last move was not to leave, in the order they sit."""
+        """Ids of the members whose last move was not to leave, by seat."""
         ...
 
 
 class EndRule(Protocol):
-    """Says when a conversation is over."""
+    """Decides when a conversation is over."""
 
     def reason(self, room: Conversation) -> str:
-        """Return why the conversation is over; empty: it is not."""
+        """Return why the conversation is over; empty if it is not."""
         ...
 
 
@@ -42,10 +42,10 @@ class MaxLines:
     """Ends a conversation at a number of messages."""
 
     maximum: int
-    """Number of messages; none or fewer end it before it begins."""
+    """Number of messages; with 0 or less it ends before it begins."""
 
     def reason(self, room: Conversation) -> str:
-        """Return why the conversation is over; empty: it is not."""
+        """Return why the conversation is over; empty if it is not."""
         return counted(len(room.lines), "message") if len(room.lines) >= self.maximum else ""
 
 
@@ -57,7 +57,7 @@ class MaxTurns:
     """Number of turns."""
 
     def reason(self, room: Conversation) -> str:
-        """Return why the conversation is over; empty: it is not."""
+        """Return why the conversation is over; empty if it is not."""
         return counted(room.n_turns, "turn") if room.n_turns >= self.maximum else ""
 
 
@@ -69,7 +69,7 @@ class MaxTime:
     """Seconds since the room was opened."""
 
     def reason(self, room: Conversation) -> str:
-        """Return why the conversation is over; empty: it is not."""
+        """Return why the conversation is over; empty if it is not."""
         return "the time is up" if room.clock.elapsed_s >= self.seconds else ""
 
 
@@ -81,7 +81,7 @@ class EveryoneSilent:
     """Number of turns in a row in which nobody spoke."""
 
     def reason(self, room: Conversation) -> str:
-        """Return why the conversation is over; empty: it is not."""
+        """Return why the conversation is over; empty if it is not."""
         return f"nobody spoke for {counted(room.n_silent_turns, 'turn')}" if room.n_silent_turns >= self.turns else ""
 
 
@@ -93,7 +93,7 @@ class Stale:
     """Maximum number of such moves."""
 
     def reason(self, room: Conversation) -> str:
-        """Return why the conversation is over; empty: it is not."""
+        """Return why the conversation is over; empty if it is not."""
         count = 0
         for move in reversed(room.moves):
             if move.kind == "turn":
@@ -111,10 +111,10 @@ class TooFewLeft:
     """Ends a conversation in which too few people are left."""
 
     minimum: int = 2
-    """Number of people that it takes."""
+    """Minimum number of people."""
 
     def reason(self, room: Conversation) -> str:
-        """Return why the conversation is over; empty: it is not."""
+        """Return why the conversation is over; empty if it is not."""
         present = room.present
         if not room.members or len(present) >= self.minimum:
             return ""
@@ -127,7 +127,7 @@ class JustLeft:
     """Ends a conversation of two if one of the last two moves is to leave."""
 
     def reason(self, room: Conversation) -> str:
-        """Return why the conversation is over; empty: it is not."""
+        """Return why the conversation is over; empty if it is not."""
         left = [move.agent_id for move in room.moves[-2:] if move.kind == "leave"]
         names = [room.members[one].name for one in left if one is not None]
         return f"{', '.join(names)} left" if names else ""
@@ -141,11 +141,11 @@ class Agreement:
     """Id of the question."""
 
     def reason(self, room: Conversation) -> str:
-        """Return why the conversation is over; empty: it is not."""
+        """Return why the conversation is over; empty if it is not."""
         last = {answer.agent_id: answer.answer for answer in room.answers if answer.question == self.question}
-        given = [last.get(agent_id) for agent_id in room.members]
-        agreed = bool(given) and None not in given and all(one == given[0] for one in given)
-        return f"all answered {self.question!r} alike: {given[0]}" if agreed else ""
+        answers = [last.get(agent_id) for agent_id in room.members]
+        agreed = bool(answers) and None not in answers and all(one == answers[0] for one in answers)
+        return f"all answered {self.question!r} alike: {answers[0]}" if agreed else ""
 
 
 @dataclass(frozen=True)
@@ -156,12 +156,12 @@ class JudgedAgreement:
     """Number of messages between two rulings."""
 
     def is_due(self, room: Conversation) -> bool:
-        """Check whether the judge is to be asked now: whenever so many more messages were sent, or some over it."""
+        """Check whether the judge is due: after every `every` messages, or as soon as possible after that."""
         n_before = room.rulings[-1].after if room.rulings else 0
         return len(room.lines) // self.every > n_before // self.every
 
     def reason(self, room: Conversation) -> str:
-        """Return why the conversation is over; empty: it is not."""
+        """Return why the conversation is over; empty if it is not."""
         return "a judge found agreement" if room.rulings and room.rulings[-1].agreed else ""
 
 
@@ -173,31 +173,31 @@ class AllOf:
     """The rules."""
 
     def reason(self, room: Conversation) -> str:
-        """Return why the conversation is over; empty: it is not."""
+        """Return why the conversation is over; empty if it is not."""
         reasons = [part.reason(room) for part in self.parts]
         return " and ".join(reasons) if reasons and all(reasons) else ""
 
 
 def first_reason(rules: Iterable[EndRule], room: Conversation) -> str:
-    """Return the reason of the first rule that ends a conversation; empty: none does."""
+    """Return the reason of the first rule that ends a conversation; empty if none does."""
     return next((reason for rule in rules if (reason := rule.reason(room))), "")
 
 
 # -- texts with tokens, as the original reads them
 
 MARKER = "### Response:"
-"""What the original's prompts end with; a reply is read up to the next."""
+"""End of the original's prompts; a reply is read up to the next one."""
 
 END_OF_TEXT = "</s>"
-"""What ends a reply in the original."""
+"""End of a reply in the original."""
 
 
 def speaks(text: str, pass_token: str, *, ignores_tokens: bool = False) -> bool:
-    """Check whether a text is a message, and does not pass.
+    """Check whether a text is a message, rather than a pass.
 
     Args:
-        text: What was written.
-        pass_token: What passes wherever it stands.
+        text: The text.
+        pass_token: Token that means a pass, wherever it occurs.
         ignores_tokens: Whether the token means nothing, as for models whose tokens are stripped.
     """
     return bool(text.strip()) and (ignores_tokens or pass_token not in text)
@@ -208,9 +208,9 @@ def cleaned(text: str, name: str, prefix: str = "") -> str:
 
     Args:
         text: The reply, without its prompt.
-        name: Who replied; its name before the text is dropped.
-        prefix: Time and name after which the reply goes on; given one, all lines are kept, else the first. A reply
-            that adds nothing to it is read as this prefix itself.
+        name: Name of the speaker, which is removed from before the text.
+        prefix: Time and name that the reply continues; with one, all lines are kept, else the first. A reply that adds
+            nothing to it is read as this prefix itself.
     """
     text = f"{prefix}{text}".split(MARKER)[0].strip().split(END_OF_TEXT)[0]
     if not prefix:

@@ -1,4 +1,4 @@
-"""What a room holds: who is in it, what was said, who kept silent, and what was answered aside."""
+"""State of a room: members, lines, silences, and answers given aside."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any, Literal
 from mesa_llm.records.frozen import frozen
 
 Manner = Literal["speak", "choose", "decide_write", "write_decide", "pass_token"]
-"""How somebody comes to speak when called on: always; speak or wait, at once; first decide whether, then write; first
-write, then decide whether to send it; write, where a token in the text passes."""
+"""How a member responds when called on: always speaks; speaks or waits, in one decision; decides whether to speak, then
+writes; writes, then decides whether to send it; writes, where a token in the text means a pass."""
 
 FIRST_PHASE: dict[str, str] = {
     "interact": "interact",
@@ -19,13 +19,13 @@ FIRST_PHASE: dict[str, str] = {
     "write_decide": "draft",
     "pass_token": "token",
 }
-"""Manner → what is asked first."""
+"""Manner → kind of the first question."""
 
 Kind = Literal["say", "gesture", "do", "leave"]
-"""What a line is: words; a sign without words; a deed; the speaker leaves."""
+"""Kind of a line: words; a sign without words; a deed; the speaker leaves."""
 
 MoveKind = Literal["turn", "none", "say", "gesture", "do", "leave"]
-"""What a move is: a turn begins; nothing is done; or a line of a kind."""
+"""Kind of a move: a turn begins; nothing is done; or a line of a kind."""
 
 
 @dataclass(frozen=True)
@@ -36,115 +36,116 @@ class Member:
     """Mesa `unique_id`."""
 
     name: str
-    """What the others call it."""
+    """Name that the others use."""
 
     manner: Manner | Literal["interact"] = "speak"
-    """How it comes to speak; `interact`: it speaks, shows or does something, leaves, or waits, at once."""
+    """How it responds when called on; `interact`: it speaks, shows or does something, leaves, or waits, in one
+    decision."""
 
     pass_token: str = "<pass>"
-    """What passes, where whole texts are read for it."""
+    """Token that means a pass, if whole texts are searched for it."""
 
     use_token: str = "<speak>"
-    """What does not, for its prompts."""
+    """Token that means the opposite, for its prompts."""
 
     shows_opening: bool = True
-    """Whether it reads when the room was opened."""
+    """Whether its prompt says when the room was opened."""
 
     has_examples: bool = False
-    """Whether it reads examples of speaking and waiting."""
+    """Whether its prompt has examples of speaking and waiting."""
 
     is_timed: bool = True
     """Whether its lines have a time; in the original, only those of persons who decide whether to speak."""
 
     is_prefixed: bool = False
-    """Whether, in the original, its replies go on after its own time and name."""
+    """Whether, in the original, its replies continue its own time and name."""
 
     brief: str = ""
-    """What it alone reads first."""
+    """Private text that it reads first."""
 
     reads_once: bool = False
-    """Whether it reads each line, and its brief, only once, as somebody who remembers them by itself."""
+    """Whether it reads each line, and its brief, only once, as an agent with a memory of its own does."""
 
 
 @frozen
 class Line:
-    """Something that was said."""
+    """A line of the conversation."""
 
     speaker_id: int
-    """Who said it."""
+    """Id of the speaker."""
 
     speaker: str
-    """Its name."""
+    """Name of the speaker."""
 
     text: str
-    """What was said, as it was written."""
+    """The text, as it was written."""
 
     time: str = ""
     """Time of day, `HH:MM:SS`; empty: none."""
 
     viewers: tuple[int, ...] | None = None
-    """Who hears it, the speaker included; None: everyone."""
+    """Ids of those who hear it, the speaker included; None: everyone."""
 
     survey: str = ""
-    """Id of the question that it answers, under the original rules; empty: part of the conversation."""
+    """Id of the question that it answers, under the original rules; empty: it is part of the conversation."""
 
     kind: Kind = "say"
-    """What it is."""
+    """Its kind."""
 
     turn: int = 0
     """Turn in which it was said, from 1."""
 
     def is_heard_by(self, agent_id: int) -> bool:
-        """Check whether somebody hears it."""
+        """Check whether a member hears it."""
         return self.viewers is None or agent_id in self.viewers
 
 
 @frozen
 class Move:
-    """What somebody did in a turn; or that a turn began."""
+    """What a member did in a turn, or the beginning of a turn."""
 
     agent_id: int | None
-    """Who; None: a turn began."""
+    """Id of the member; None: a turn began."""
 
     kind: MoveKind
-    """What it is."""
+    """Its kind."""
 
 
 @frozen
 class Silence:
-    """Somebody who was called on and said nothing."""
+    """A member who was called on and said nothing."""
 
     agent_id: int
-    """Who."""
+    """Id of the member."""
 
     name: str
-    """Its name."""
+    """Name of the member."""
 
     after: int
-    """Number of lines there were."""
+    """Number of lines before it."""
 
     time: str
     """Time of day."""
 
     reason: str
-    """Why, in its own words or in ours."""
+    """The reason, in the member's words or in ours."""
 
     draft: str = ""
-    """What it wrote and did not send."""
+    """Text that was written and not sent."""
 
 
 @dataclass(frozen=True)
 class Ruling:
-    """What a judge, who takes no part, found in a conversation."""
+    """The ruling of a judge, who takes no part in the conversation."""
 
     after: int
-    """Number of lines there were."""
+    """Number of lines before it."""
 
     agreed: bool | None
     """Whether all have agreed; None: no usable reply came."""
 
     reason: str
-    """Why, in its own words, or why there is no ruling."""
+    """The judge's reason, or the reason why there is no ruling."""
 
 
 @dataclass(frozen=True)
@@ -155,16 +156,16 @@ class SurveyAnswer:
     """Id of the question."""
 
     agent_id: int
-    """Who answered."""
+    """Id of the respondent."""
 
     name: str
-    """Its name."""
+    """Name of the respondent."""
 
     after: int
-    """Number of lines there were."""
+    """Number of lines before it."""
 
     answer: Any
     """The answer; None: there is none."""
 
     failure: str = ""
-    """Why there is none."""
+    """Reason why there is no answer."""

@@ -1,4 +1,4 @@
-"""What somebody in a room sees, in words."""
+"""Texts for the members of a room."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TASKS = {
     "token": "Write what you say now, in fewer than 40 words.",
     "interact": "It is your turn: say something, show something without words, do something, leave, or wait.",
 }
-"""Phase → what is asked."""
+"""Phase → its question."""
 
 EXAMPLES = (
     ("Kim asks what everybody thinks, and you have not spoken yet", True),
@@ -27,11 +27,11 @@ EXAMPLES = (
     ("Lee ends with a question to you", True),
     ("Max asks Eli, who is not you, to answer", False),
 )
-"""Situations, and whether one speaks in them."""
+"""Example situations, each with whether to speak."""
 
 
 def conversation(facts: RoomFacts) -> str:
-    """Describe what has been said, a line each; no line can forge another."""
+    """Write the conversation, a line each; no line can forge another."""
     lines = [f"({counted(facts.n_earlier, 'earlier message')} not shown)"] if facts.n_earlier else []
     lines += [_line(line) for line in facts.lines]
     return "\n".join(lines) or "Nobody has spoken yet."
@@ -45,12 +45,12 @@ def _line(line: Line) -> str:
 
 @lru_cache(maxsize=4096)  # the same people are named in every turn
 def display_name(name: str) -> str:
-    """Return a name as others are shown it."""
+    """Return a name as others see it."""
     return one_line(name, MAX_NAME)
 
 
 def deed(line: Line) -> str:
-    """Return what a line is, to stand after who it is of; what was written is quoted."""
+    """Return the description of a line that follows its speaker's name, with its text quoted."""
     match line.kind:
         case "say":
             return f": {quoted(line.text)}"
@@ -63,12 +63,12 @@ def deed(line: Line) -> str:
 
 
 def turns(lines: Sequence[Line]) -> str:
-    """Describe what happened turn by turn, a line each; no line can forge another."""
+    """Describe the conversation turn by turn, a line each; no line can forge another."""
     return "\n".join([f"Turn {line.turn}: {_line(line)}" for line in lines])
 
 
 def description(facts: RoomFacts, member: Member, *, is_original: bool = False) -> str:
-    """Describe the room to somebody in it, and say what is asked."""
+    """Describe the room to a member, with its question."""
     others = ", ".join(map(display_name, facts.others)) or "nobody else"
     parts = [facts.brief, f"In the room with you: {others}."] if facts.brief else [f"In the room with you: {others}."]
     if member.manner == "interact":
@@ -120,12 +120,13 @@ def _example(member: Member, does_speak: bool, *, has_tokens: bool) -> str:
 
 
 def role_messages(lines: Sequence[Line], own_id: int | None, question: str = "") -> list[tuple[Role, str]]:
-    """Return a conversation as chat messages: own lines by the assistant, those of others in a row as one user message.
+    """Return a conversation as chat messages: own lines as the assistant's, runs of others' lines as one user message.
 
     Args:
-        lines: What was said.
-        own_id: Whose lines are its own; None: nobody's, as for the copies that answer the original's surveys.
-        question: What is asked aside at the end, as the system; empty: nothing.
+        lines: The conversation.
+        own_id: Id of the member whose lines are its own; None: no one's, as for the copies that answer the original's
+            surveys.
+        question: Question to ask at the end as a system message; empty: none.
 
     Returns:
         Role and text of each message.

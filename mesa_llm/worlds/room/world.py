@@ -23,7 +23,7 @@ Text = Annotated[str, Field(min_length=1, max_length=2_000)]
 """A line."""
 
 NO_REPLY = "no usable reply came"
-"""Why somebody was silent who gave no reason."""
+"""Reason for a silence if the member gave none."""
 
 
 class Wish(BaseModel, frozen=True):
@@ -47,12 +47,12 @@ class Verdict(BaseModel, frozen=True):
 
 
 _ACTIONS = {"choose": ("wait",), "interact": ("gesture", "do", "leave", "wait")}
-"""Phase → what may be done in it besides speaking."""
+"""Phase → actions besides speaking."""
 
 
 @dataclass(slots=True)
 class _Floor:
-    """Somebody's turn to speak."""
+    """A member's turn to speak."""
 
     phase: str
     is_asked: bool = False
@@ -67,21 +67,21 @@ class Room:
 
     Attributes:
         name: Name of the world, unique in a model.
-        unit: What a step is.
-        topic: What everybody reads first.
+        unit: Unit of a step.
+        topic: Text that everybody reads first.
         clock: The clock on the wall.
         rules: `original`: as SAUCE's code, with replies as plain text and tokens; `corrected`: typed replies.
-        end_rules: What ends the conversation.
-        members: Who is there, by number, in the order they sit.
-        lines: What was said.
-        silences: Who was called on and said nothing.
-        moves: What everybody did, turn by turn.
-        answers: What was answered aside.
-        rulings: What a judge found, where one is asked.
-        aside: What was said under the original rules and kept out of the lines.
+        end_rules: Rules that end the conversation.
+        members: Members by id, in the order of seats.
+        lines: The conversation.
+        silences: Silences of members who were called on.
+        moves: Moves of all members, turn by turn.
+        answers: Answers given aside.
+        rulings: Rulings of the judge, if there is one.
+        aside: Lines under the original rules that were kept out of the conversation.
         n_turns: Number of turns so far.
-        n_silent_turns: Number of the last turns in a row in which nobody spoke.
-        next_speaker: Whom the moderator has given the floor.
+        n_silent_turns: Number of turns in a row, up to now, in which nobody spoke.
+        next_speaker: Member to whom the moderator has given the floor.
     """
 
     unit = "turn"
@@ -102,15 +102,15 @@ class Room:
         """Open an empty room.
 
         Args:
-            topic: What everybody reads first.
+            topic: Text that everybody reads first.
             clock: The clock on the wall; None: one that starts at ten.
-            end_rules: What ends the conversation; the first that does gives the reason.
+            end_rules: Rules that end the conversation; the first one that does gives the reason.
             name: Name of the world, unique in a model.
-            rules: Whether replies are read as the original does.
-            has_whispers: Whether one can speak to one person alone.
-            shows_time_left: Whether people read how much time is left, where there is a limit.
-            max_shown: Maximum number of lines that people read.
-            counts_absent: Whether doing nothing is a move of those, too, who were not called on.
+            rules: Rules for reading replies.
+            has_whispers: Whether members can speak to one person alone.
+            shows_time_left: Whether members read how much time is left, if there is a limit.
+            max_shown: Maximum number of lines that members read.
+            counts_absent: Whether members who were not called on make the move of doing nothing.
         """
         self.name, self.topic, self.rules = name, topic, rules
         self.clock = clock or Clock()
@@ -138,12 +138,12 @@ class Room:
     # -- who is there
 
     def seat(self, member: Member) -> None:
-        """Let somebody in."""
+        """Add a member."""
         self.members[member.agent_id] = member
 
     @property
     def present(self) -> list[int]:
-        """Numbers of those whose last move was not to leave, in the order they sit."""
+        """Ids of the members whose last move was not to leave, by seat."""
         if (counts := (len(self.moves), len(self.members))) != self._counts_read:
             for move in self.moves[self._counts_read[0] :]:
                 self._last_moves[move.agent_id] = move.kind
@@ -153,7 +153,7 @@ class Room:
 
     @property
     def end(self) -> str:
-        """Why the conversation is over; empty: it is not."""
+        """Why the conversation is over; empty if it is not."""
         return first_reason(self.end_rules, self)
 
     @property
@@ -177,26 +177,26 @@ class Room:
         n_heard: int | None = None,
         is_kept: bool = True,
     ) -> None:
-        """Call on people to speak.
+        """Call on members to speak.
 
         Args:
-            agent_ids: Who; several speak without hearing one another.
-            question: Id and text of what they are asked aside, under the original rules; answers enter the lines.
+            agent_ids: Their ids; several speak without hearing one another.
+            question: Id and text of a question asked aside, under the original rules; answers enter the lines.
             n_heard: Number of lines that they have heard; None: all.
-            is_kept: Whether what they say enters the lines; else it stands in `aside`.
+            is_kept: Whether their words enter `lines`; else they enter `aside`.
         """
         for agent_id in agent_ids:
             phase = FIRST_PHASE[self.members[agent_id].manner]
             self._floors[agent_id] = _Floor(phase, question=question, n_heard=n_heard, is_kept=is_kept)
 
     def due(self, failures: Mapping[int, str] | None = None) -> dict[int, Observation]:
-        """Return what is asked next of those called on; time passes. Who has been asked and did nothing is silent.
+        """Return the next questions to the members called on; time passes. Members who did nothing count as silent.
 
         Args:
-            failures: Why replies failed, by who gave them.
+            failures: Reasons of failed replies, by member.
 
         Returns:
-            Number → what it sees; empty: nobody is asked anything more.
+            Id → observation; empty if there are no more questions.
         """
         for agent_id in [one for one, floor in self._floors.items() if floor.is_asked]:
             self._keep_silent(agent_id, (failures or {}).get(agent_id) or NO_REPLY)
@@ -224,11 +224,11 @@ class Room:
     # -- what people see
 
     def observe(self, agent_id: int, phase: str = "") -> Observation:
-        """Show somebody the conversation.
+        """Return a member's view of the conversation.
 
         Args:
-            agent_id: Who looks.
-            phase: What is asked; empty: nothing, as before a survey.
+            agent_id: Id of the member.
+            phase: Kind of question; empty: none, as before a survey.
         """
         member = self.members.get(agent_id) or Member(agent_id, "")
         facts = self.facts(agent_id, phase)
@@ -242,7 +242,7 @@ class Room:
         return Observation(text, instructions, None, tools, options, facts=facts, label=phase, world=self.name)
 
     def _answer_type(self, phase: str) -> Any:
-        """Return the type of the answer that is wanted in a phase; None: an action is."""
+        """Return the type of the answer in a phase; None: the phase takes an action."""
         if not phase:
             return None
         if self.rules == "original" or phase == "token":
@@ -260,7 +260,7 @@ class Room:
         return {"whisper.to": others} if others else {}
 
     def facts(self, agent_id: int, phase: str = "") -> RoomFacts:
-        """Return what somebody sees, as values."""
+        """Return what a member observes, as values."""
         floor = self._floors.get(agent_id) or _Floor("")
         member = self.members.get(agent_id) or Member(agent_id, "")
         n_read = self._n_read.get(agent_id) if member.reads_once and phase else None
@@ -287,7 +287,7 @@ class Room:
         )
 
     def moderation(self, agent_id: int) -> Observation:
-        """Show a moderator the conversation, and ask who speaks next."""
+        """Return a moderator's view of the conversation, with the question who speaks next."""
         facts = self.facts(agent_id, "moderate")
         names = tuple(display_name(self.members[one].name) for one in self.present)
         text = (
@@ -380,15 +380,15 @@ class Room:
         return f"{person} has the floor."
 
     def receive(self, agent_id: int, answer: Any, label: str) -> str:
-        """Take what somebody decided or wrote.
+        """Receive a member's decision or text.
 
         Args:
-            agent_id: Who.
+            agent_id: Id of the member.
             answer: A `Wish`, or a text.
             label: The phase.
 
         Raises:
-            ToolError: If nobody asked.
+            ToolError: If the member was not asked.
         """
         floor = self._floors.get(agent_id)
         if floor is None or floor.phase != label:
@@ -452,36 +452,36 @@ class Room:
     # -- asides
 
     def note_answer(self, question: str, agent_id: int, answer: Any, failure: str = "") -> None:
-        """Note what somebody answered aside; nobody in the room hears of it.
+        """Record an answer given aside; nobody in the room hears it.
 
         Args:
             question: Id of the question.
-            agent_id: Who answered.
+            agent_id: Id of the respondent.
             answer: The answer; None: there is none.
-            failure: Why there is none.
+            failure: Reason why there is no answer.
         """
         name = self.members[agent_id].name
         self.answers.append(SurveyAnswer(question, agent_id, name, len(self.lines), answer, failure))
 
     def transcript(self) -> str:
-        """Return the conversation as one reads it who was there and is none of the members."""
+        """Return the conversation as a listener who is not a member would have heard it."""
         return conversation(self.facts(0))
 
     def note_ruling(self, verdict: Verdict | None, failure: str = "") -> None:
-        """Note what a judge found; nobody in the room hears of it.
+        """Record the ruling of a judge; nobody in the room hears it.
 
         Args:
-            verdict: What it found; None: no usable reply came.
-            failure: Why there is none.
+            verdict: The verdict; None: no usable reply came.
+            failure: Reason why there is no verdict.
         """
         agreed, reason = (None, failure) if verdict is None else (verdict.agreed, one_line(verdict.reason, 300))
         self.rulings.append(Ruling(len(self.lines), agreed, reason))
 
     def n_said(self, agent_id: int) -> int:
-        """Return how often somebody has spoken so far, asides included."""
-        said = sum(line.speaker_id == agent_id for line in (*self.lines, *self.aside))
-        return said + sum(answer.agent_id == agent_id for answer in self.answers)
+        """Return how often a member has spoken so far, asides included."""
+        n_lines = sum(line.speaker_id == agent_id for line in (*self.lines, *self.aside))
+        return n_lines + sum(answer.agent_id == agent_id for answer in self.answers)
 
     def end_step(self) -> list[Event]:
-        """Let a step end; what is said stays in the room."""
+        """End a step without events: the conversation stays in the room."""
         return []

@@ -1,4 +1,4 @@
-"""A social network: posts, replies, reposts, votes and follows, and the feeds that show them."""
+"""A social network: posts, replies, reposts, votes and follows, and feeds."""
 
 from mesa_llm.worlds.social.accounts import Account
 from mesa_llm.worlds.social.curves import SpreadCurves, read_curves

@@ -1,4 +1,4 @@
-"""Accounts of a social world, and whom they follow from the beginning: many at once."""
+"""Accounts of a social world and their initial follows, in bulk."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mesa_llm.worlds.social.columns import IntArray, halves
 from mesa_llm.worlds.social.state import UNPRINTABLE, SocialState
 
 MAX_USER_ID = 100_000_000
-"""Users are numbered densely, as arrays are indexed by their ids."""
+"""Maximum id of a user; arrays are indexed by ids, which should therefore be dense."""
 
 BATCH = 10_000
 """Number of accounts that are written at once."""
@@ -28,7 +28,7 @@ UserId = Annotated[int, Field(gt=0, le=MAX_USER_ID)]
 
 
 class Account(NamedTuple):
-    """A user, as it signs up."""
+    """The data of a user who signs up."""
 
     user_id: int
     """Mesa `unique_id` of the agent."""
@@ -44,13 +44,13 @@ class Account(NamedTuple):
 
 
 class SocialAccounts(SocialState):
-    """Users sign up, and follow one another in bulk."""
+    """Sign-up of users, and follows in bulk."""
 
     def sign_up(self, user_id: int, name: str = "", username: str = "", bio: str = "") -> None:
         """Create an account for an agent.
 
         Raises:
-            ConfigError: If the id is taken or out of range, or the username is somebody else's.
+            ConfigError: If the id is taken or out of range, or the username is taken.
         """
         self.sign_up_many([Account(user_id, name, username, bio)])
 
@@ -58,8 +58,8 @@ class SocialAccounts(SocialState):
         """Create accounts for many agents at once.
 
         Raises:
-            ConfigError: If an id is taken, appears twice or is out of range, or a username is somebody else's; nobody
-                is signed up then.
+            ConfigError: If an id is taken, appears twice or is out of range, or a username is taken; then nobody is
+                signed up.
         """
         signed_up: list[IntArray] = []
         self.store.write("SAVEPOINT sign_up")
@@ -90,7 +90,7 @@ class SocialAccounts(SocialState):
         self._totals["users"] += sum(map(len, signed_up))
 
     def _shared_username(self, rows: Sequence[tuple[Any, ...]]) -> str:
-        """Describe the first user whose username somebody else has; the rows up to it are written."""
+        """Describe the first user whose username is taken; the rows before it are written."""
         query = "SELECT user_id FROM user WHERE user_name = ? AND user_name <> ''"
         for user_id, username, *_ in rows:
             found = self.store.one(query, username)
@@ -111,13 +111,13 @@ class SocialAccounts(SocialState):
         return user_id, username, name or f"user {user_id}", UNPRINTABLE.sub("", account.bio), self.step, 0, 0
 
     def follow_many(self, edges: IntArray | Sequence[tuple[int, int]]) -> int:
-        """Let many users follow others at once, silently; return how many follows were new.
+        """Let many users follow others at once, without notices; return the number of new follows.
 
         Args:
             edges: User ids as (follower, followee), shape `(edges, 2)`. Repeated ones count once.
 
         Raises:
-            ConfigError: If an id is unknown or someone would follow itself; nothing is written then.
+            ConfigError: If an id is unknown or a user would follow itself; then nothing is written.
         """
         pairs = np.asarray(edges if isinstance(edges, np.ndarray) else list(edges))
         pairs = pairs.astype(np.int64, copy=False).reshape(-1, 2) if pairs.dtype.kind != "i" else pairs.reshape(-1, 2)
@@ -136,7 +136,7 @@ class SocialAccounts(SocialState):
         """Check that users can follow others.
 
         Raises:
-            ConfigError: If an id is unknown or someone would follow itself.
+            ConfigError: If an id is unknown or a user would follow itself.
         """
         has_account = self.users["is_user"] > 0 if len(self.users) else np.zeros(1, dtype=np.bool_)
         is_inside = (pairs >= 0) & (pairs < len(has_account))

@@ -1,4 +1,4 @@
-"""What feeds read: the posts as columns, the users who look, and rankings that are kept up to date."""
+"""The view that feeds have of a world: posts as columns, viewers, and rankings that are kept up to date."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ KINDS = ("original", "repost", "quote", "reply")
 """Names of the kinds of a post, by their number."""
 
 POOL = 1024
-"""Number of rows that a ranking keeps at least."""
+"""Minimum number of rows that a ranking keeps."""
 
 MAX_CHANGES = 1_000_000
-"""Number of changed posts that are noted before all rankings are brought up to date."""
+"""Number of recorded changes of posts after which all rankings are brought up to date."""
 
 NOWHERE = np.zeros(0, dtype=np.int64)
 
@@ -39,14 +39,14 @@ NOBODY: frozenset[int] = frozenset()
 
 
 class Texts(Protocol):
-    """Reads texts, only of what is asked for."""
+    """Reads texts on request."""
 
     def texts(self, rows: IntArray) -> list[str]:
-        """Return the words of posts, in the order of the rows; of a repost, none."""
+        """Return the texts of posts, in the order of the rows; empty for reposts."""
         ...
 
     def profiles(self, user_ids: IntArray) -> list[str]:
-        """Return what users say of themselves, in the order of their ids."""
+        """Return the profiles of users, in the order of their ids."""
         ...
 
 
@@ -85,14 +85,14 @@ class Viewer:
 
     @cached_property
     def follows(self) -> BoolArray:
-        """By user id: whether the viewer follows them. As long as there are users: for small worlds."""
+        """By user id: whether the viewer follows them. It has an entry for every user, so it is for small worlds."""
         mask = np.zeros(self.n_users, dtype=np.bool_)
         mask[self.followed[self.followed < self.n_users]] = True
         return mask
 
     @cached_property
     def hidden(self) -> BoolArray | None:
-        """By user id: whether the viewer muted them; None: nobody. As long as there are users: for small worlds."""
+        """By user id: whether the viewer muted them; None: nobody. It has an entry for every user, as `follows`."""
         if not len(self.muted):
             return None
         mask = np.zeros(self.n_users, dtype=np.bool_)
@@ -117,7 +117,7 @@ class Viewers:
     """For each viewer, the seed of its random draws in this step."""
 
     n_users: int
-    """Number of user ids; they run from 0 to this, without it."""
+    """Number of user ids, which run from 0 to this number, exclusive."""
 
     def __len__(self) -> int:
         """Count the viewers."""
@@ -137,7 +137,7 @@ class Viewers:
 class Board:
     """The posts of a world, one entry a post, in order of creation; and its users, as feeds read them.
 
-    It stands as long as its world: arrays taken from it show the posts until the next one is published.
+    There is one board for a world. Arrays taken from it are valid until the next post is published.
     """
 
     def __init__(
@@ -151,7 +151,7 @@ class Board:
             follows: Who follows whom.
             texts: Reads texts.
             step_minutes: Simulated minutes in a step.
-            hide_reports: Reports from which on a post is shown to nobody; 0: never.
+            hide_reports: Number of reports from which on a post is hidden; 0: never.
         """
         self._posts, self._users, self.follows, self._texts = posts, users, follows, texts
         self.step, self.step_minutes, self._hide_reports = 0, step_minutes, hide_reports
@@ -171,7 +171,7 @@ class Board:
 
     @property
     def author(self) -> IntArray:
-        """User id of who published each post."""
+        """User id of the author of each post."""
         return self._posts["author"]
 
     @property
@@ -191,7 +191,7 @@ class Board:
 
     @property
     def shares(self) -> IntArray:
-        """How often each post was reposted or quoted."""
+        """Number of times that each post was reposted or quoted."""
         return self._posts["shares"]
 
     @property
@@ -205,23 +205,23 @@ class Board:
         return self._users["followers"]
 
     def is_shown(self, rows: IntArray) -> BoolArray:
-        """Check which posts may be shown: neither they nor what they pass on was reported too often."""
+        """Check which posts may be shown: neither they nor the posts that they pass on were reported too often."""
         if not self._hide_reports:
             return np.ones(len(rows), dtype=np.bool_)
         return self._posts["reports"][self.source[rows]] < self._hide_reports
 
     def texts(self, rows: IntArray) -> list[str]:
-        """Return the words of posts, in the order of the rows; they are read when asked for."""
+        """Return the texts of posts, in the order of the rows; they are read on request."""
         return self._texts.texts(rows)
 
     def profiles(self, user_ids: IntArray) -> list[str]:
-        """Return what users say of themselves, in the order of their ids; read when asked for."""
+        """Return the profiles of users, in the order of their ids; they are read on request."""
         return self._texts.profiles(user_ids)
 
     # posts by author
 
     def posts_of(self, authors: IntArray) -> Ragged:
-        """Return the rows of the posts of each author, oldest first; of whom nothing is known, none."""
+        """Return the rows of the posts of each author, oldest first; none for unknown ids."""
         if len(self) - len(self._by_author) > max(MIN_TAIL, TAIL_SHARE * len(self._by_author)):
             self._by_author, self._author_bounds = compressed(self.author, len(self._users))
         is_known = authors < len(self._users)
@@ -252,13 +252,13 @@ class Board:
         return Ragged.by_owner(codes >> 32, codes & 0xFFFFFFFF, len(authors))
 
     def latest_of(self, user_ids: IntArray) -> IntArray:
-        """Return the row of the latest post of each user; -1 where it has published nothing."""
+        """Return the row of the latest post of each user; -1 for users without posts."""
         return self._users["latest"][user_ids].astype(np.int64) - 1
 
     # rankings
 
     def touch(self, row: int) -> None:
-        """Note that the votes, shares or reports of a post have changed."""
+        """Record that the votes, shares or reports of a post have changed."""
         self._changes.append(row)
         if len(self._changes) > MAX_CHANGES:
             for one in self._kept.values():
@@ -272,15 +272,15 @@ class Board:
         return self._n_forgotten + len(self._changes)
 
     def changes_since(self, n: int) -> list[int]:
-        """Return the rows of the posts that have changed since there were so many changes."""
+        """Return the rows of the posts changed since the change of a number."""
         return self._changes[n - self._n_forgotten :]
 
     def kept[T: Kept](self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return what is kept up to date with the posts from its first use on.
+        """Return an object that is kept up to date with the posts from its first use on.
 
         Args:
-            key: Its name; one name is one kind of thing.
-            make: Makes it.
+            key: Name of the object; each name belongs to one kind.
+            make: Makes the object.
         """
         found: Any = self._kept.get(key)
         if found is None:
@@ -288,7 +288,7 @@ class Board:
         return found
 
     def forget_rankings(self) -> None:
-        """Forget all that is kept; it is made anew from all posts when it is next used."""
+        """Forget all kept objects; they are remade from all posts when they are next used."""
         self._kept.clear()
 
     def ranking(self, key: Hashable, score: Score, moment: float = 0.0, *, newest_first: bool = False) -> Ranking:
@@ -296,9 +296,9 @@ class Board:
 
         Args:
             key: Name of the ranking, such as the feed that it belongs to.
-            score: Computes what posts are ranked by.
-            moment: Time that the scores are of.
-            newest_first: Whether the newer of equals comes first; else the older.
+            score: Computes the scores.
+            moment: Time of the scores.
+            newest_first: Whether ties go to the newer post; else to the older.
         """
         ranking = self.kept(key, lambda: Ranking(self, score, newest_first))
         ranking.move_to(moment)
@@ -306,17 +306,17 @@ class Board:
 
 
 class Kept(Protocol):
-    """Something that is kept up to date with the posts."""
+    """An object that is kept up to date with the posts."""
 
     def update(self) -> None:
-        """Take in what has changed."""
+        """Process the changes since the last update."""
         ...
 
 
 class Score(Protocol):
-    """Computes what posts are ranked by.
+    """Computes the scores of a ranking.
 
-    As the moment moves on, the score of a post that nobody votes on may fall but not rise.
+    As time passes, the score of a post without new votes may fall, but must not rise.
     """
 
     def __call__(self, board: Board, rows: IntArray, moment: float) -> FloatArray | IntArray:
@@ -325,21 +325,21 @@ class Score(Protocol):
 
 
 def is_top_level(board: Board, rows: IntArray) -> BoolArray:
-    """Check which posts stand for themselves (no replies, no bare reposts) and may be shown."""
+    """Check which posts stand on their own (no replies, no bare reposts) and may be shown."""
     kind = board.kind[rows]
     return ((kind == ORIGINAL) | (kind == QUOTE)) & board.is_shown(rows)
 
 
 class Ranking:
-    """The best posts by a score, exactly, without looking at all of them whenever something changes.
+    """The exact ranking of the best posts by a score, without rescoring all posts whenever something changes.
 
-    It keeps a pool of the best, and the score of the best post outside it. Posts outside can only rise above that
-    when they are voted on, and are looked at again then; so whatever in the pool scores higher is ranked rightly. Where
-    too little of the pool does, the pool is drawn anew from all posts.
+    It keeps a pool of the best posts, and the score of the best post outside it. A post outside can only rise above
+    that score when it is voted on, and is then rescored; so the posts in the pool above that score are ranked
+    correctly. If too few posts of the pool are, the pool is rebuilt from all posts.
     """
 
     def __init__(self, board: Board, score: Score, newest_first: bool) -> None:
-        """Begin with nothing; the first look ranks all posts."""
+        """Start empty; the first use ranks all posts."""
         self._board, self._score, self._newest_first = board, score, newest_first
         self._rows: IntArray = NOWHERE
         self._scores: FloatArray = np.zeros(0)
@@ -350,7 +350,7 @@ class Ranking:
         self._is_stale = True
 
     def move_to(self, moment: float) -> None:
-        """Move to a moment; to an earlier one only by ranking everything anew."""
+        """Move to a moment; moving back in time ranks everything anew."""
         if moment < self._moment:
             self._rows, self._scores, self._limit = NOWHERE, np.zeros(0), None
             self._n_posts = 0
@@ -358,7 +358,7 @@ class Ranking:
         self._moment = moment
 
     def first(self, n: int) -> IntArray:
-        """Return the rows of the best posts, best first; fewer if there are no more."""
+        """Return the rows of the best posts, best first, or fewer if there are not as many."""
         self.update()
         if self._limit is not None and self._n_exact < n:
             self._draw_anew(max(POOL, 4 * n))
@@ -366,7 +366,7 @@ class Ranking:
 
     @property
     def _n_exact(self) -> int:
-        """Number of rows, from the first on, that score above everything outside."""
+        """Number of leading rows that score above everything outside the pool."""
         if self._limit is None:
             return len(self._rows)
         return int(np.count_nonzero(self._is_above(self._rows, self._scores, self._limit)))
@@ -379,7 +379,7 @@ class Ranking:
         return np.asarray(self._score(self._board, rows, self._moment), dtype=np.float64)
 
     def update(self) -> None:
-        """Take in new posts, changed posts and the moment."""
+        """Process new posts, changed posts and the passing of time."""
         board = self._board
         changed = board.changes_since(self._n_changes)
         n_posts = len(board)
@@ -403,7 +403,7 @@ class Ranking:
         self._keep(np.concatenate([old, fresh]), np.concatenate([old_scores, scores]))
 
     def _keep(self, rows: IntArray, scores: FloatArray) -> None:
-        """Sort the pool, and leave all but the best out of it where it is too large."""
+        """Sort the pool, and drop all but the best from it if it is too large."""
         order = np.lexsort((-rows if self._newest_first else rows, -scores))
         self._rows, self._scores = rows[order], scores[order]
         size = self._size
@@ -414,7 +414,7 @@ class Ranking:
             self._rows, self._scores = self._rows[:size].copy(), self._scores[:size].copy()
 
     def _draw_anew(self, size: int) -> None:
-        """Draw the pool from all posts."""
+        """Rebuild the pool from all posts."""
         rows = np.arange(len(self._board))
         rows = rows[is_top_level(self._board, rows)]
         scores = self._scores_of(rows)
@@ -439,14 +439,14 @@ def first_allowed(
 ) -> Ragged:
     """Return for each viewer the first rows of a ranking that it may see.
 
-    Reads a little more of the ranking than is wanted, and deeper only for the viewers who still lack rows.
+    Reads a little more of the ranking than needed, and deeper only for the viewers who still lack rows.
 
     Args:
         ranking: The ranking.
-        viewers: Who looks.
+        viewers: The viewers.
         sizes: Maximum number of rows of each viewer.
-        is_barred: Returns which rows which viewers may not see, shape `(viewers, rows)`; None: all may be seen.
-        but_not: Rows of each viewer that are left out, too.
+        is_barred: Returns which rows which viewers must not see, shape `(viewers, rows)`; None: all may be seen.
+        but_not: Further rows to leave out for each viewer.
     """
     parts: list[tuple[IntArray, IntArray]] = []
     remaining = np.arange(len(viewers))

@@ -1,4 +1,4 @@
-"""Numbers of a social world, compactly: columns, lists of lists, who follows whom, who voted how."""
+"""Compact stores of a social world's numbers: columns, lists of lists, follows, votes."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ TAIL_SHARE = 0.05
 """Share of recent changes at which they are merged into the compact arrays."""
 
 NO_VOTES: Mapping[int, int] = MappingProxyType({})
-"""Votes of who has cast none."""
+"""Votes of a user who has cast none."""
 
 MIN_TAIL = 4096
 """Number of recent changes up to which nothing is merged."""
 
 
 class Columns:
-    """Columns of integers, of equal length, that grow at the end."""
+    """Integer columns of equal length that grow at the end."""
 
     def __init__(self, capacity: int = 1024, **kinds: npt.DTypeLike) -> None:
         """Make empty columns.
 
         Args:
-            capacity: Number of rows there is room for at first.
+            capacity: Initial capacity, in rows.
             **kinds: Name of a column → its integer type.
         """
         self._arrays: dict[str, npt.NDArray[Any]] = {name: np.zeros(capacity, kind) for name, kind in kinds.items()}
@@ -70,7 +70,7 @@ class Columns:
         return int(self._arrays[name][row])
 
     def some(self, ids: Sequence[int], names: Sequence[str]) -> Iterator[tuple[int, ...]]:
-        """Return the numbers that some columns hold of posts, or comments, in the rows before their ids."""
+        """Return the numbers of some columns for ids, each of which is in the row before its number."""
         indices = np.array(ids, dtype=np.int64) - 1
         return zip(*(self._arrays[name][indices].tolist() for name in names), strict=True)
 
@@ -91,7 +91,7 @@ class Ragged:
     """All lists, one after another."""
 
     bounds: IntArray
-    """Where each list begins, and where the last one ends; shape `(lists + 1,)`."""
+    """Start of each list, and end of the last one; shape `(lists + 1,)`."""
 
     @classmethod
     def of(cls, lists: Iterable[Sequence[int] | IntArray]) -> Ragged:
@@ -103,10 +103,10 @@ class Ragged:
 
     @classmethod
     def by_owner(cls, owners: IntArray, values: IntArray, n: int) -> Ragged:
-        """Make lists of values that stand in the order of their owners.
+        """Make lists from values in the order of their owners.
 
         Args:
-            owners: Number of the list that each value belongs to, never falling.
+            owners: Index of the list that each value belongs to, non-decreasing.
             values: The values.
             n: Number of lists.
         """
@@ -127,7 +127,7 @@ class Ragged:
 
     @property
     def owners(self) -> IntArray:
-        """For each value, the number of its list."""
+        """Index of the list of each value."""
         return np.repeat(np.arange(len(self)), self.lengths)
 
     def only(self, is_kept: BoolArray) -> Ragged:
@@ -143,7 +143,7 @@ class Ragged:
         return self.only(np.arange(len(self.values)) - np.repeat(self.bounds[:-1], self.lengths) < size)
 
     def at(self, indices: IntArray) -> Ragged:
-        """Return some of the lists, in the order of their numbers; a list may be wanted several times."""
+        """Return some of the lists, in the given order; indices may repeat."""
         return slices(self.values, self.bounds[indices], self.bounds[indices + 1])
 
     def holds(self, values: IntArray) -> BoolArray:
@@ -162,8 +162,8 @@ def slices(values: IntArray, starts: IntArray, ends: IntArray) -> Ragged:
 
     Args:
         values: The array.
-        starts: Where each slice begins.
-        ends: Where each slice ends.
+        starts: Start of each slice.
+        ends: End of each slice, exclusive.
     """
     lengths = ends - starts
     bounds = np.zeros(len(lengths) + 1, dtype=np.int64)
@@ -179,7 +179,7 @@ def compressed(keys: IntArray, n: int) -> tuple[IntArray, IntArray]:
         n: Number of keys.
 
     Returns:
-        The positions, those of one key in rising order; and the bounds of each key, shape `(n + 1,)`.
+        The positions, in rising order within each key; and the bounds of the keys, shape `(n + 1,)`.
     """
     bounds = np.zeros(n + 1, dtype=np.int64)
     np.cumsum(np.bincount(keys, minlength=n), out=bounds[1:])
@@ -187,10 +187,10 @@ def compressed(keys: IntArray, n: int) -> tuple[IntArray, IntArray]:
 
 
 class Follows:
-    """Who follows whom: one sorted list of followees a user, in compressed rows with a tail of recent changes.
+    """Follows: one sorted list of followees a user, in compressed rows with a tail of recent changes.
 
-    Compressed rows take four bytes a follow and eight a user. What was followed and unfollowed since stands in the
-    tail, which is merged when it exceeds `TAIL_SHARE` of them.
+    Compressed rows take four bytes a follow and eight a user. Later follows and unfollows are in the tail, which is
+    merged when it exceeds `TAIL_SHARE` of the rows.
     """
 
     def __init__(self) -> None:
@@ -269,10 +269,10 @@ class Follows:
         return codes
 
     def _merge(self, new: IntArray) -> None:
-        """Compress anew: with more follows, and with those of the tail.
+        """Rebuild the compressed rows with new follows and those of the tail.
 
         Args:
-            new: Follows that are not there yet, sorted, as one number each.
+            new: New follows, sorted, as one number each.
         """
         codes = new
         if self._n_tail or len(self._followees):
@@ -296,7 +296,7 @@ class Follows:
         return edges
 
     def of(self, follower: int) -> IntArray:
-        """Return whom a user follows, in rising order."""
+        """Return the ids of the users whom a user follows, in rising order."""
         row = self._row(follower)
         if follower not in self._added and follower not in self._removed:
             return row
@@ -304,7 +304,7 @@ class Follows:
         return np.array(sorted(followees), dtype=np.int32)
 
     def of_many(self, followers: IntArray) -> Ragged:
-        """Return whom each of these users follows, each list in rising order."""
+        """Return the ids of the users whom each of these users follows, each list in rising order."""
         changed = self._added.keys() | self._removed.keys() if self._n_tail else ()
         ids = followers.tolist()
         if len(ids) == 1 or (changed and not changed.isdisjoint(ids) and len(ids) < 8):
@@ -318,7 +318,7 @@ class Follows:
         return self._with_tail(ids, compact) if changed else compact
 
     def _with_tail(self, ids: list[int], compact: Ragged) -> Ragged:
-        """Put the recent changes of some users into their lists."""
+        """Apply the recent changes of some users to their lists."""
         owners = compact.owners
         codes = owners << 32 | compact.values
         removed = [index << 32 | b for index, a in enumerate(ids) if a in self._removed for b in self._removed[a]]
@@ -331,7 +331,7 @@ class Follows:
 
 
 class Votes:
-    """Who voted how on what: 1 a like, -1 a dislike, 0 a vote that was noted and does not count."""
+    """Votes of users: 1 a like, -1 a dislike, 0 a recorded vote that does not count."""
 
     def __init__(self) -> None:
         """Start without votes."""
@@ -342,11 +342,11 @@ class Votes:
         return sum(map(len, self._by_user.values()))
 
     def of(self, user_id: int) -> Mapping[int, int]:
-        """Return the votes of a user, by the ids of what it voted on."""
+        """Return the votes of a user, by target id."""
         return self._by_user.get(user_id, NO_VOTES)
 
     def cast(self, user_id: int, target_id: int, value: int) -> None:
-        """Note a vote, in place of an earlier one."""
+        """Record a vote, replacing an earlier one."""
         self._by_user.setdefault(user_id, {})[target_id] = value
 
     def withdraw(self, user_id: int, target_id: int) -> None:
@@ -355,7 +355,7 @@ class Votes:
 
 
 def _discard(changes: dict[int, set[int]], follower: int, followee: int) -> bool:
-    """Take a change back, if there is one; return whether there was."""
+    """Undo a change, if there is one; return whether there was."""
     own = changes.get(follower, set())
     if followee not in own:
         return False
@@ -378,13 +378,13 @@ def codes_of(pairs: IntArray) -> IntArray:
 
 
 def halves(codes: IntArray, part: slice) -> tuple[IntArray, IntArray]:
-    """Return the two ids in each of some such numbers."""
+    """Split such numbers into their two ids."""
     words = codes.view(np.int32).reshape(-1, 2)[part]
     first, second = (1, 0) if sys.byteorder == "little" else (0, 1)
     return words[:, first].copy(), words[:, second].copy()
 
 
 def _is_rising(codes: IntArray) -> bool:
-    """Check whether numbers rise from one to the next, a million at a time."""
+    """Check whether numbers are strictly increasing, a million at a time to save memory."""
     starts = range(0, len(codes), 1_000_000)
     return all(bool((np.diff(codes[start : start + 1_000_001]) > 0).all()) for start in starts)

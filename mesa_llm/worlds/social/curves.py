@@ -23,7 +23,7 @@ MAX_MINUTES = 1_000_000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SpreadCurves:
-    """Three measures of a spreading post, one value a minute from its publication, all of one length.
+    """Three measures of a spreading post, one value a minute from its publication, all of the same length.
 
     Source:
         Yang et al. (2024), OASIS, arXiv 2411.11581, section 3.1.
@@ -43,7 +43,7 @@ class SpreadCurves:
         return len(self.scale)
 
     def until(self, minutes: int) -> Self:
-        """Return the first minutes; past the last one known, each curve keeps its last value.
+        """Return the first minutes; beyond its end, each curve keeps its last value.
 
         Args:
             minutes: Number of minutes, from minute 0 on.
@@ -60,9 +60,9 @@ class SpreadCurves:
     def of_steps(
         cls, size: Sequence[float], depth: Sequence[float], breadth: Sequence[float], step_minutes: float
     ) -> Self:
-        """Make curves of measures taken at the end of each step, as `SocialWorld.cascade` has them.
+        """Make curves from measures at the end of each step, such as those of `SocialWorld.cascade`.
 
-        A value holds until the next one is measured; step 0 is minute 0.
+        A value holds until the next one; step 0 is minute 0.
 
         Args:
             size: Users in the cascade, by step.
@@ -86,13 +86,13 @@ class SpreadCurves:
 
 
 def read_curves(path: str | Path) -> SpreadCurves:
-    """Read how a real post spread, from a file of OASIS (`…_real_propagation.json`).
+    """Read the spread of a real post from a file of OASIS (`…_real_propagation.json`).
 
     The file is an object with the lists `scale`, `depth` and `max_breadth`, and for each the minutes of its values
-    (`scale_time`, …). Minutes that are left out have the value before; the shorter lists keep their last value.
+    (`scale_time`, …). Omitted minutes have the value before; shorter lists keep their last value.
 
     Raises:
-        ConfigError: If the file cannot be read or holds something else; names the list and the entry.
+        ConfigError: If the file cannot be read or is of another form; names the list and the entry.
     """
     document = read_json(path)
     if not isinstance(document, dict):

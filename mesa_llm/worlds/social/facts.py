@@ -10,10 +10,10 @@ from mesa_llm.worlds.social.state import Notice
 
 @frozen
 class ReplyView:
-    """A reply (which is a post of its own) or a comment, as it stands under a post."""
+    """A reply (which is a post of its own) or a comment, as shown under a post."""
 
     reply_id: int
-    """Its number: of a post if it is a reply, of a comment if it is a comment."""
+    """Its id: a post id for a reply, a comment id for a comment."""
 
     parent_id: int
     """The post or reply that it answers."""
@@ -47,28 +47,28 @@ class ReplyView:
 
 @frozen
 class PostView:
-    """A post. Of a repost, words and counts are those of its source."""
+    """A post; words and counts of a repost are those of its source."""
 
     post_id: int
-    """Its number; a repost has one of its own."""
+    """Its id; a repost has one of its own."""
 
     kind: str
     """`original`, `repost`, `quote` or `reply`."""
 
     author_id: int
-    """User id of who published it; of a repost, who reposted."""
+    """User id of the publisher: for a repost, the user who reposted."""
 
     author: str
-    """Name of who published it."""
+    """Name of the publisher."""
 
     source_id: int
-    """The post whose words and counts these are: of a repost, what it passes on; else the post itself."""
+    """Id of the post with these words and counts: for a repost its source, else the post itself."""
 
     source_author_id: int
-    """User id of who wrote the words."""
+    """User id of the author of the words."""
 
     source_author: str
-    """Name of who wrote the words."""
+    """Name of the author of the words."""
 
     content: str
     """The words."""
@@ -83,10 +83,10 @@ class PostView:
     """Dislikes now."""
 
     shares: int
-    """Times it was reposted or quoted."""
+    """Number of reposts and quotes."""
 
     reports: int
-    """Times it was reported."""
+    """Number of reports."""
 
     quoted: PostView | None = None
     """The post that a quote quotes, without its replies."""
@@ -111,7 +111,7 @@ class FeedItem:
     """The post."""
 
     is_followed: bool
-    """Whether the viewer follows who published it."""
+    """Whether the viewer follows its publisher."""
 
     is_own: bool
     """Whether the viewer wrote it."""
@@ -121,13 +121,13 @@ class FeedItem:
 
 
 class ShownIds(NamedTuple):
-    """The ids that a post shows: its own, and those of what it passes on, quotes and has under it; each once."""
+    """The ids that a post shows, each once: its own, and those of the posts and comments shown in it or under it."""
 
     posts: tuple[int, ...]
     """Posts and replies, in order of appearance."""
 
     users: tuple[int, ...]
-    """Who wrote them, and the comments."""
+    """Their authors, and those of the comments."""
 
     comments: tuple[int, ...]
     """Comments."""
@@ -184,7 +184,7 @@ class GroupView:
     """Number of members."""
 
     messages: tuple[MessageView, ...] = ()
-    """Latest messages of others that are news to the viewer, oldest first; only of a group it is in."""
+    """Latest messages of others that are new to the viewer, oldest first; only in a group it belongs to."""
 
 
 @frozen
@@ -221,17 +221,17 @@ class SocialFacts:
     """Recent actions of others that concern the user, oldest first; none of muted users."""
 
     followed: tuple[int, ...]
-    """User ids the user follows, as far as they are listed: only where it can unfollow."""
+    """Ids of users whom the user follows, as far as they are listed: only if it can unfollow."""
 
     muted: tuple[int, ...]
-    """User ids the user muted, as far as they are listed: only where it can unmute."""
+    """Ids of users whom the user muted, as far as they are listed: only if it can unmute."""
 
     products: tuple[ProductView, ...] = ()
-    """What is on offer: only where the user can buy."""
+    """Products on offer: only if the user can buy."""
 
     groups: tuple[GroupView, ...] = ()
-    """Groups the user is in, those with the latest messages first, as far as they are listed: only where it has
-    actions on groups."""
+    """Groups of the user, those with the latest messages first, as far as they are listed: only if it has actions on
+    groups."""
 
     open_groups: tuple[GroupView, ...] = ()
-    """Groups the user could join, the largest first, as far as they are listed: only where it can join."""
+    """Groups that the user could join, the largest first, as far as they are listed: only if it can join."""

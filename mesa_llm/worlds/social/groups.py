@@ -26,7 +26,7 @@ Amount = Annotated[int, Field(ge=1, le=MAX_AMOUNT)]
 
 
 class SocialGroups(SocialState):
-    """Chat groups, which their members alone write in and read; products, which everybody may buy."""
+    """Chat groups, in which only members write and read, and products, which everybody may buy."""
 
     def __init__(self, settings: SocialSettings, **options: Any) -> None:
         """Put the products on offer; the arguments are those of `SocialState`."""

@@ -35,7 +35,7 @@ COUNTS = {
     "messages": "SELECT sent_at, count(*) FROM group_messages GROUP BY sent_at",
     "searches": "SELECT created_at, count(*) FROM search GROUP BY created_at",
 }
-"""Queries that count by step. What was undone is not counted."""
+"""Queries that count by step, without what was undone."""
 
 BARE_REPOSTS = "SELECT user_id, created_at, repost_id FROM bare_repost WHERE post_id = ?"
 """Reposts that only count, of the original rules."""
@@ -59,13 +59,13 @@ MESSAGES = """
 PRODUCTS = "SELECT product_id, product_name AS name, sales FROM product ORDER BY product_id"
 
 PASSING = frozenset(("search", "rec", "trace"))
-"""Tables that are no part of the state: what was looked for, what was seen last, and how things came about."""
+"""Tables that do not belong to the state: searches, the last feeds, and traces."""
 
 
 NEW_FOLLOWS = "SELECT follower_id, followee_id FROM follow WHERE created_at >= ? ORDER BY follower_id, followee_id"
 
 MAX_FOUND = 2_000
-"""Maximum number of posts of a search that are compared, the latest."""
+"""Maximum number of posts found by a search that are compared, the latest ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,10 +96,10 @@ class Share:
     """One user's joining of a cascade."""
 
     user_id: int
-    """Mesa `unique_id` of who passed the post on."""
+    """Mesa `unique_id` of the user who passed the post on."""
 
     from_id: int
-    """User id of whom it had the post from."""
+    """Id of the user that the post came from."""
 
     distance: int
     """Number of shares between the root's author and the user."""
@@ -108,7 +108,7 @@ class Share:
     """Step in which it was shared."""
 
     post_id: int
-    """The repost or quote; of a repost that only counts (original rules), its number among those."""
+    """Id of the repost or quote; for a repost that only counts (original rules), its number among those."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +147,7 @@ class ThreadEntry:
 
 
 REACH = 2**31
-"""One share counts more than any number of likes."""
+"""Weight of a share: it counts more than any number of likes."""
 
 TEXT_TABLES = {"reply": "post", "comment": "comment"}
 """Kind of an entry in a thread → the table with its text."""
@@ -157,7 +157,7 @@ class SocialMeasures(SocialState):
     """Read-only queries for plots, tables and tests."""
 
     def totals(self) -> dict[str, int]:
-        """Count what there is now, without looking at every row."""
+        """Return the present counts of users, posts, votes and so on, without looking at every row."""
         return {
             "users": self._totals["users"],
             "follows": len(self.follows),
@@ -167,7 +167,7 @@ class SocialMeasures(SocialState):
         }
 
     def counts_per_step(self) -> list[dict[str, int]]:
-        """Count what was done in each step until now; one mapping a step, by the names in `COUNTS`."""
+        """Return the counts of actions in each step so far: one mapping a step, by the names in `COUNTS`."""
         counts = [{"step": step, **dict.fromkeys(COUNTS, 0)} for step in range(self.step + 1)]
         for name, query in COUNTS.items():
             for step, count in self.store.rows(query):
@@ -179,7 +179,7 @@ class SocialMeasures(SocialState):
 
         Args:
             root_id: The post, where its cascade began.
-            kinds: Kinds of posts that carry it on.
+            kinds: Kinds of posts that pass it on.
 
         Raises:
             ToolError: If there is no such post.
@@ -199,7 +199,7 @@ class SocialMeasures(SocialState):
         return Cascade(root_id, tuple(steps), size, depth, breadth)
 
     def shares(self, root_id: int, kinds: Sequence[str] = ("repost", "quote")) -> list[Share]:
-        """List who joined the cascade of a post, in order, and from whom; each user once, without the root's author.
+        """List the shares of a cascade, in order; each user counts once, and the root's author does not.
 
         Args:
             root_id: The post, where its cascade began.
@@ -219,7 +219,7 @@ class SocialMeasures(SocialState):
         return shares
 
     def _passed_on(self, root_id: int, kinds: Sequence[str]) -> list[tuple[int, int, int, int]]:
-        """Return who passed on what began with a post, from whom, when, and as which post, in order."""
+        """Return user, source, step and post of each share of a cascade, in order."""
         posts = self.posts
         rows = np.flatnonzero(posts["root"] == root_id)
         rows = rows[np.isin(posts["kind"][rows], [KINDS.index(kind) for kind in kinds]) & (rows != root_id - 1)]
@@ -236,7 +236,7 @@ class SocialMeasures(SocialState):
         return passed_on
 
     def largest_cascade(self) -> int:
-        """Count the users in the largest cascade of reposts and quotes, its author included; 0 without posts."""
+        """Return the number of users in the largest cascade, its author included; 0 without posts."""
         return self._largest_cascade
 
     def follow_edges(self) -> IntArray:
@@ -264,23 +264,23 @@ class SocialMeasures(SocialState):
         return self.store.records(GROUPS)
 
     def messages_table(self) -> list[dict[str, Any]]:
-        """Return all messages in groups, one mapping each, in the order they were written."""
+        """Return all messages in groups, one mapping each, in order of writing."""
         return self.store.records(MESSAGES)
 
     def engagement(self) -> dict[int, tuple[int, int]]:
-        """Return likes and dislikes of every post by its id; a repost has none, as its source gets them."""
+        """Return likes and dislikes of every post by id; a repost has none, as its source gets them."""
         likes, dislikes = self.posts["likes"].tolist(), self.posts["dislikes"].tolist()
         return dict(enumerate(zip(likes, dislikes, strict=True), start=1))
 
     def thread(self, post_id: int, size: int) -> tuple[int, list[ThreadEntry], int]:
-        """Return the thread that a post stands in.
+        """Return the thread of a post.
 
         Args:
             post_id: A post, repost, quote or reply.
             size: Maximum number of replies and comments, the first ones.
 
         Returns:
-            The post that the thread is about; replies and comments, each under what it answers; their number in all.
+            The post that the thread is about; its replies and comments, each under its parent; their total number.
 
         Raises:
             ToolError: If there is no such post.
@@ -291,13 +291,13 @@ class SocialMeasures(SocialState):
         replies = np.flatnonzero((posts["root"] == root_id) & (posts["kind"] == REPLY))
         remarks = np.flatnonzero(np.isin(comments["post"], [root_id, *(replies + 1).tolist()]))
         count = len(replies) + len(remarks)
-        written = [("reply", row + 1, posts.get("parent", row), posts, row) for row in replies[:size].tolist()]
-        written += [("comment", row + 1, comments.get("post", row), comments, row) for row in remarks[:size].tolist()]
-        written = sorted(written, key=lambda line: line[3].get("created", line[4]))[:size]
-        texts = {kind: self._texts_of(kind, [line[1] for line in written if line[0] == kind]) for kind in TEXT_TABLES}
-        self.names.load(columns.get("author", row) for *_, columns, row in written)
+        lines = [("reply", row + 1, posts.get("parent", row), posts, row) for row in replies[:size].tolist()]
+        lines += [("comment", row + 1, comments.get("post", row), comments, row) for row in remarks[:size].tolist()]
+        lines = sorted(lines, key=lambda line: line[3].get("created", line[4]))[:size]
+        texts = {kind: self._texts_of(kind, [line[1] for line in lines if line[0] == kind]) for kind in TEXT_TABLES}
+        self.names.load(columns.get("author", row) for *_, columns, row in lines)
         under: dict[int, list[ThreadEntry]] = {}
-        for kind, number, parent_id, columns, row in written:
+        for kind, number, parent_id, columns, row in lines:
             author, *numbers = (columns.get(name, row) for name in ("author", "created", "likes", "dislikes"))
             entry = ThreadEntry(
                 kind, number, parent_id, 0, author, self.names[author], texts[kind].get(number, ""), *numbers
@@ -310,14 +310,14 @@ class SocialMeasures(SocialState):
         return dict(self.store.of_ids(f"SELECT {table}_id, content FROM {table} WHERE {table}_id IN ({{}})", ids))
 
     def find_posts(self, query: str, size: int) -> list[int]:
-        """Search posts for words or a number.
+        """Search posts by text or id.
 
         Args:
-            query: Text that a post holds, or its number; empty: the posts that were passed on most.
+            query: Text in a post, or its id; empty: the posts that were passed on most.
             size: Maximum number of posts.
 
         Returns:
-            Post ids: the post of that number first, then those passed on most, then those liked most; no bare reposts.
+            Post ids: the post of that id first, then those passed on most, then those liked most; no bare reposts.
         """
         query = UNPRINTABLE.sub("", query).strip()
         if query:
@@ -336,14 +336,14 @@ class SocialMeasures(SocialState):
         return [*named, *(post_id for post_id in ids if post_id != number)][:size]
 
     def find_users(self, query: str, size: int) -> list[int]:
-        """Search users for their names, handles and what they say of themselves, or a number.
+        """Search users by name, handle, profile or id.
 
         Args:
-            query: Text, or the number of a user; empty: everyone fits.
+            query: Text, or the id of a user; empty: everyone matches.
             size: Maximum number of users.
 
         Returns:
-            User ids: the user of that number first, then the others in rising order.
+            User ids: the user of that id first, then the others in rising order.
         """
         query = UNPRINTABLE.sub("", query).strip()
         if not query:
@@ -354,7 +354,7 @@ class SocialMeasures(SocialState):
         return [*named, *islice(found, size)][:size]
 
     def posts_by(self, user_id: int, size: int) -> list[str]:
-        """Return what a user wrote last, newest first: posts, quotes and replies.
+        """Return a user's latest posts, quotes and replies, newest first.
 
         Args:
             user_id: The user.
@@ -378,16 +378,16 @@ class SocialMeasures(SocialState):
         }
 
     def digest(self) -> str:
-        """Return a digest of the state: equal for worlds in which the same happened."""
+        """Return a digest of the state, which is equal for worlds with equal histories."""
         return hashlib.sha256(canonical_json([self.step, self.snapshot()]).encode()).hexdigest()
 
 
 def _in_reading_order(root_id: int, under: dict[int, list[ThreadEntry]]) -> list[ThreadEntry]:
-    """Put each entry of a thread under what it answers.
+    """Sort the entries of a thread so that each follows its parent.
 
     Args:
         root_id: The post that the thread is about.
-        under: Number of a post or reply → what answers it, in order.
+        under: Id of a post or reply → its answers, in order.
     """
     entries: list[ThreadEntry] = []
     waiting = [(0, entry) for entry in reversed(under.pop(root_id, []))]
@@ -400,5 +400,5 @@ def _in_reading_order(root_id: int, under: dict[int, list[ThreadEntry]]) -> list
 
 
 def _number(query: str) -> int:
-    """Return the number that was typed; 0 if it is none."""
+    """Return the number in a query; 0 if it is none."""
     return int(query) if query.isascii() and query.isdecimal() and len(query) < 16 else 0

@@ -1,9 +1,9 @@
-"""The feed of X as OASIS's paper has it: what others post is chosen by recency, reach and interest.
+"""The feed of X as described in OASIS's paper, which chooses posts by recency, reach and interest.
 
-Texts become vectors of length 1 (rows of float32), each once; what turns them into vectors is given to the feed, as a
-world knows no language models. Interests are compared for many viewers at once by products of matrices. These round
-differently for one viewer and for many, so they only tell which posts can be among the best, and those are scored
-again, one pair at a time: a viewer's feed is the same in a batch and alone.
+Each text becomes a vector of length 1 (a row of float32) once; the embedding function is passed to the feed, as a world
+knows no language models. Interests of many viewers are compared at once by matrix products. These round differently for
+one viewer and for many, so they only narrow down the best posts, which are then scored again, one pair at a time: a
+viewer's feed is the same in a batch and alone.
 """
 
 from __future__ import annotations
@@ -34,31 +34,31 @@ Embed = Callable[[Sequence[str]], VectorArray]
 """Returns one row of length 1 for each text, shape `(texts, dimensions)`."""
 
 PersonalForm = Literal["ours", "paper", "code"]
-"""How recency, reach and interest make a score, see `PersonalFeed`."""
+"""Formula that combines recency, reach and interest, see `PersonalFeed`."""
 
 LIFE_MIN = 271.8
 """Age in minutes from which on recency is not defined: 100 e, so that a new post has recency 1 (OASIS)."""
 
 MIN_RECENCY = 0.1
-"""Recency below which no post falls, in our form."""
+"""Minimum recency of a post, in our form."""
 
 FANS_BASE = 1000
 """Number of followers, plus one, up to which an author has reach 1 (OASIS)."""
 
 MAX_USERS = 200_000
-"""Maximum number of users whose vectors are kept; beyond it all are made anew when needed."""
+"""Maximum number of users whose vectors are kept; beyond it, all are dropped and remade when needed."""
 
 BLOCK = 2_000_000
 """Maximum number of scores that are computed at once."""
 
 N_SAMPLED = 1024
-"""Number of scores of each viewer by which it is guessed how high the best are."""
+"""Number of scores of each viewer from which the level of the best is estimated."""
 
 SPARE = 8
-"""Number of scores beyond the best of each row that are looked at first, for those that stand as high as the last."""
+"""Number of scores beyond the best of each row that are examined first, in case of ties with the last."""
 
 UNIT = 2.0**-24
-"""Rounding error of float32; the product of two vectors of length 1 is wrong by this times their dimensions at most."""
+"""Rounding error of float32; the product of two vectors of length 1 is off by at most this times their dimensions."""
 
 NO_PROFILE = "This user says nothing about themselves."
 """Profile of users without one."""
@@ -66,9 +66,9 @@ NO_PROFILE = "This user says nothing about themselves."
 
 @dataclass(frozen=True, eq=False)
 class PersonalFeed:
-    """Shows the most liked posts of followed users, then those of others that fit the viewer best.
+    """Shows the most liked posts of followed users, then the posts of others that match the viewer best.
 
-    A post of somebody else scores
+    A post by another user scores
 
         R · F · S,   R = ln((271.8 - age) / 100),   F = max(1, log1000(followers + 1)),   S = cosine of post and user
 
@@ -86,10 +86,10 @@ class PersonalFeed:
     """
 
     embed: Embed | None = None
-    """Turns texts into vectors; None: what the world has for that."""
+    """Turns texts into vectors; None: the world's own function for that."""
 
     form: PersonalForm = "ours"
-    """How the score is made."""
+    """Formula of the score."""
 
     following_posts: int = 3
     """Maximum number of posts of followed users (OASIS's Twitter preset)."""
@@ -98,7 +98,7 @@ class PersonalFeed:
     """Maximum number of posts of others (OASIS's Twitter preset)."""
 
     pool: int = 2
-    """Number of the best posts of others that those shown are drawn from (OASIS's Twitter preset)."""
+    """Number of best posts of others from which the shown ones are drawn (OASIS's Twitter preset)."""
 
     candidates: int = 4000
     """Number of the newest posts that are compared (OASIS)."""
@@ -108,7 +108,7 @@ class PersonalFeed:
     )
 
     def __post_init__(self) -> None:
-        """Refuse what is no form, and sizes below what makes sense.
+        """Check form and sizes.
 
         Raises:
             ConfigError: If the form is unknown, or a size is negative.
@@ -120,7 +120,7 @@ class PersonalFeed:
                 raise ConfigError(f"{name} must be 0 or more, got {getattr(self, name)}")
 
     def rank(self, board: Board) -> Picker:
-        """Weigh the newest posts by recency and reach; each viewer's interest is compared when it looks.
+        """Weigh the newest posts by recency and reach; interests are compared when viewers look.
 
         Raises:
             ConfigError: If there is nothing to embed texts with.
@@ -140,7 +140,7 @@ class PersonalFeed:
         return Picker(pick)
 
     def weights(self, board: Board, rows: IntArray) -> FloatArray:
-        """Return what a viewer's interest in some posts is multiplied with; NaN for a post that is shown no more."""
+        """Return the factors by which interest in some posts is multiplied; NaN for posts that are no longer shown."""
         if self.form == "code":
             return np.ones(len(rows))
         left = LIFE_MIN - (board.step - board.created[rows].astype(np.float64)) * board.step_minutes
@@ -153,7 +153,7 @@ class PersonalFeed:
     def _others(
         self, board: Board, memory: Vectors, viewers: Viewers, rows: IntArray, weights: FloatArray, followed: Ragged
     ) -> Ragged:
-        """Return the best posts of others for each viewer, best first; of equals the newer first."""
+        """Return the best posts of others for each viewer, best first; ties go to the newer post."""
         if not len(rows) or not self.pool or not self.other_posts:
             return Ragged.of([()] * len(viewers))
         authors = board.author[rows]
@@ -171,7 +171,7 @@ class PersonalFeed:
 
 
 class Vectors:
-    """Vectors of the posts that are compared, and of the users who looked; each text is embedded once.
+    """Vectors of the compared posts and of the viewers; each text is embedded once.
 
     Posts that are no longer compared are forgotten, as they do not come back.
     """
@@ -201,7 +201,7 @@ class Vectors:
         return vectors
 
     def of_users(self, board: Board, user_ids: IntArray) -> VectorArray:
-        """Return the vectors of users, made anew for those who have published something since."""
+        """Return the vectors of users, remade for those who have published something since."""
         latest = board.latest_of(user_ids)
         self._grow(int(user_ids.max(initial=0)) + 1, len(user_ids))
         slots = self._slots[user_ids]
@@ -220,7 +220,7 @@ class Vectors:
         return self._users[self._slots[user_ids]]
 
     def _grow(self, n_ids: int, n_more: int) -> None:
-        """Make room for more users; where there are too many, forget all."""
+        """Make room for more users; if there are too many, forget all."""
         if self._n_users + n_more > max(MAX_USERS, n_more):
             self._slots[:] = -1
             self._n_users = 0
@@ -238,7 +238,7 @@ class Vectors:
 
 
 def user_texts(board: Board, user_ids: IntArray, rows: IntArray) -> list[str]:
-    """Write what users are compared by: their profile, and their latest post or what they reposted last.
+    """Write the texts that represent users: their profile, and their latest post or the source of their latest repost.
 
     Args:
         board: The posts.
@@ -262,14 +262,14 @@ def best_matches(
     size: int,
     is_barred: Callable[[IntArray], BoolArray] | None = None,
 ) -> Ragged:
-    """Find for each user the posts of the highest weight times cosine; of equals, the later first.
+    """Find for each user the posts with the highest weight times cosine; ties go to the later post.
 
     Args:
         users: One vector of length 1 a user, shape `(users, dimensions)`.
         posts: One vector of length 1 a post, shape `(posts, dimensions)`.
-        weights: What each post's cosines are multiplied with, shape `(posts,)`.
+        weights: Factor of each post's cosines, shape `(posts,)`.
         size: Maximum number of posts for each user.
-        is_barred: Returns which posts some users may not see, shape `(users, posts)`; None: all may be seen.
+        is_barred: Returns which posts some users must not see, shape `(users, posts)`; None: all may be seen.
 
     Returns:
         Indices of posts for each user, best first.
@@ -301,12 +301,12 @@ def best_matches(
 
 
 def _likely(scores: VectorArray, size: int, margin: float) -> IntArray:
-    """Return the flat positions of all scores that may be among the best of their row, and of few others.
+    """Return the flat positions of all scores that may be among the best of their row, and of a few others.
 
     Args:
-        scores: Shape `(rows, columns)`; minus infinity: not to be found.
-        size: Number of the best that are wanted of each row, up to the number of columns.
-        margin: Difference up to which two scores may stand in the wrong order.
+        scores: Shape `(rows, columns)`; minus infinity: excluded.
+        size: Number of best scores in each row, up to the number of columns.
+        margin: Difference up to which two scores may be in the wrong order.
     """
     n_columns = scores.shape[1]
     stride = max(1, n_columns // N_SAMPLED)
@@ -344,7 +344,7 @@ class _Table:
 
     @classmethod
     def of(cls, scores: VectorArray, flat: IntArray) -> _Table:
-        """Take the scores at flat positions, which rise."""
+        """Take the scores at flat positions in rising order."""
         n_rows, n_columns = scores.shape
         rows = flat // n_columns
         counts = np.bincount(rows, minlength=n_rows)
@@ -357,11 +357,11 @@ class _Table:
         return cls(table, columns)
 
     def best(self, size: int, margin: float, exact: Callable[[IntArray, IntArray], FloatArray]) -> Ragged:
-        """Return the columns of the best scores of each row, best first; of equals the last column.
+        """Return the columns of the best scores of each row, best first; ties go to the last column.
 
         Args:
             size: Maximum number of columns of each row.
-            margin: Difference up to which two scores may stand in the wrong order, and are computed exactly.
+            margin: Difference up to which two scores may be in the wrong order, and are computed exactly.
             exact: Computes the scores of pairs of rows and columns, each by itself.
         """
         whole_order = np.argsort(-self.scores, axis=1)

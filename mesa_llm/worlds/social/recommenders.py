@@ -1,18 +1,18 @@
 """Recommenders: a feed ranks posts once for everyone, then picks for many viewers at once.
 
-How a feed works. `rank(board)` is called after the world has changed, and returns a `Picker`. Its `pick(viewers, size)`
-returns at most `size` rows for each viewer, best first; a single viewer is a batch of one. Rows are positions in order
-of creation: row 0 is post 1.
+`rank(board)` of a feed is called after the world has changed, and returns a `Picker`. Its `pick(viewers, size)` returns
+at most `size` rows for each viewer, best first; a single viewer is a batch of one. Rows are indices in order of
+creation: row 0 is post 1.
 
 - `Board` has the posts as columns (`kind`, `author`, `created`, `likes`, `dislikes`, `shares`, `source`), the
   `followers` of each user, `posts_of(authors)`, `latest_of(users)`, and, read only when asked for, `texts(rows)` and
   `profiles(users)`. `board.ranking(key, score)` keeps the best posts by a score up to date from vote to vote.
 - `Viewers` has the ids, the users whom each follows and mutes (`Ragged`: lists laid end to end), and a seed each.
-- `followed_posts` finds the best posts of those whom each viewer follows, `first_allowed` the first rows of a ranking
-  that each may see. Neither looks at every post for each viewer.
+- `followed_posts` finds the best posts of the users whom each viewer follows, `first_allowed` the first rows of a
+  ranking that each may see. Neither looks at every post for each viewer.
 
-A feed of one's own may be simpler: an object with `rank(board)` that returns a function from one `Viewer` and a size to
-rows. It is called for one viewer after the other.
+A custom feed may be simpler: an object with `rank(board)` that returns a function from one `Viewer` and a size to rows.
+It is called for one viewer after the other.
 """
 
 from __future__ import annotations
@@ -47,27 +47,27 @@ from mesa_llm.worlds.social.shortlists import Shortlists, followed_posts, shortl
 __all__ = ["KINDS", "ORIGINAL", "QUOTE", "REPLY", "REPOST", "Board", "Ragged", "Ranking", "Viewer", "Viewers"]
 
 HOT_EPOCH_S = 1_134_028_003
-"""Where Reddit's hot score starts counting, in epoch seconds (OASIS, `recsys.py`; paper, section 2.3)."""
+"""Start of Reddit's hot score, in epoch seconds (OASIS, `recsys.py`; paper, section 2.3)."""
 
 HOT_SCALE_S = 45_000
 """Seconds of newness that weigh as much as ten times the votes (same sources)."""
 
 MAX_DRAWS = 8
-"""Number of draws for each post of a random feed before all posts are looked at."""
+"""Maximum number of draws for each post of a random feed before all posts are examined."""
 
 MIN_SLOPE = 1e-6
-"""Smallest difference in score between posts of two steps that shortlists rely on, as a share of the weights: far above
-rounding errors."""
+"""Smallest difference in score between posts of two steps that shortlists rely on, as a share of the weights; it is far
+above rounding errors."""
 
 PickOne = Callable[[Viewer, int], IntArray]
-"""Returns at most so many rows for a viewer, best first."""
+"""Returns rows for a viewer, best first, up to a maximum number."""
 
 
 class Picker:
-    """Picks rows for viewers from posts that were ranked."""
+    """Picks rows for viewers from ranked posts."""
 
     def __init__(self, pick: Callable[[Viewers, int], Ragged]) -> None:
-        """Store how rows are picked for a batch of viewers."""
+        """Store the function that picks rows for a batch of viewers."""
         self.pick = pick
 
     def __call__(self, viewer: Viewer, size: int) -> IntArray:
@@ -76,10 +76,10 @@ class Picker:
 
 
 class Feed(Protocol):
-    """Ranks posts, and picks from them for each viewer."""
+    """Ranks posts, and picks from the ranking for each viewer."""
 
     def rank(self, board: Board) -> Picker | PickOne:
-        """Do what is the same for every viewer."""
+        """Rank posts, as far as that is the same for every viewer, and return the picker."""
         ...
 
 
@@ -100,13 +100,13 @@ def pick(picker: Picker | PickOne, viewers: Viewers, size: int) -> Ragged:
 
 
 def top_level(board: Board) -> IntArray:
-    """Return the rows of posts that stand for themselves: no replies, no bare reposts."""
+    """Return the rows of posts that stand on their own: no replies, no bare reposts."""
     rows = np.arange(len(board))
     return rows[is_top_level(board, rows)]
 
 
 def without_muted(rows: IntArray, board: Board, viewer: Viewer) -> IntArray:
-    """Leave out what muted users published, and what others share of theirs."""
+    """Leave out posts of muted users, and shares of their posts."""
     if not len(viewer.muted):
         return rows
     hidden = np.isin(board.author[rows], viewer.muted) | np.isin(board.author[board.source[rows]], viewer.muted)
@@ -123,7 +123,7 @@ def each(counts: IntArray, function: Callable[[int], float]) -> FloatArray:
 
 
 MAX_TABLE = 65_535
-"""Largest count up to which the values of a function are kept in a table."""
+"""Maximum count up to which the values of a function are kept in a table."""
 
 
 @lru_cache(maxsize=64)
@@ -142,7 +142,7 @@ def log10_of(count: int) -> float:
 
 
 def bars_muted(board: Board) -> Callable[[Viewers, IntArray], BoolArray | None]:
-    """Return what bars posts of muted users, for posts that stand for themselves."""
+    """Return a function that bars posts of muted users, for posts that stand on their own."""
 
     def is_barred(viewers: Viewers, rows: IntArray) -> BoolArray | None:
         return viewers.muted.holds(board.author[rows]) if len(viewers.muted.values) else None
@@ -151,19 +151,19 @@ def bars_muted(board: Board) -> Callable[[Viewers, IntArray], BoolArray | None]:
 
 
 def in_order(owners: IntArray, rows: IntArray, scores: IntArray | FloatArray, *, newest_first: bool) -> IntArray:
-    """Return the positions that sort rows by their owners, then best first, then by their age."""
+    """Return the positions that sort rows by owner, then by score, best first, then by age."""
     return np.lexsort((-rows if newest_first else rows, -scores, owners))
 
 
 def sample_rows(rows: IntArray, size: int, seed: int) -> IntArray:
-    """Draw so many of the rows, each equally likely; they stay in order."""
+    """Draw a number of rows, each equally likely; they stay in order."""
     if len(rows) <= size:
         return rows
     return rows[sorted(random.Random(seed).sample(range(len(rows)), size))]
 
 
 def sampled(lists: Ragged, size: int, seeds: Sequence[int]) -> Ragged:
-    """Draw so many of the rows of each list, each equally likely; they stay in order.
+    """Draw a number of rows from each list, each equally likely; they stay in order.
 
     Source:
         Bentley and Floyd (1987), A sample of brilliance, CACM 30(9), for all lists at once; the numbers are those of
@@ -186,7 +186,7 @@ def sampled(lists: Ragged, size: int, seeds: Sequence[int]) -> Ragged:
 
 
 def scattered(seeds: Sequence[int], size: int) -> npt.NDArray[np.uint64]:
-    """Return the first so many numbers that SplitMix64 makes from each seed, shape `(seeds, size)`."""
+    """Return the first numbers of SplitMix64 from each seed, shape `(seeds, size)`."""
     steps = np.arange(1, size + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     mixed = np.array(seeds, dtype=np.uint64)[:, None] + steps
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -198,7 +198,7 @@ def scattered(seeds: Sequence[int], size: int) -> npt.NDArray[np.uint64]:
 
 
 def by_row(board: Board, rows: IntArray, moment: float) -> IntArray:
-    """Score posts by when they were published."""
+    """Score posts by their order of publication."""
     return rows
 
 
@@ -212,7 +212,7 @@ class NewestFeed:
     """Shows the newest posts of everyone."""
 
     def rank(self, board: Board) -> Picker:
-        """Turn the order of creation round."""
+        """Rank by reverse order of creation."""
         ranking, is_barred = newest_posts(board), bars_muted(board)
         return Picker(lambda viewers, size: first_allowed(ranking, viewers, np.full(len(viewers), size), is_barred))
 
@@ -231,7 +231,7 @@ class RandomFeed:
 
 
 def drawn_rows(board: Board, viewer: Viewer, size: int) -> IntArray:
-    """Draw so many of the posts that a viewer may see, each equally likely; the newest first."""
+    """Draw a number of posts that a viewer may see, each equally likely; the newest first."""
     generator, n_posts = random.Random(viewer.seed), len(board)
     drawn: dict[int, bool] = {}
     for _ in range(MAX_DRAWS * size if n_posts > MAX_DRAWS * size else 0):
@@ -259,28 +259,28 @@ class SimSwarmFeed:
     """
 
     recency: float = 0.3
-    """Weight of how new a post is."""
+    """Weight of the newness of a post."""
 
     popularity: float = 0.4
-    """Weight of how often it was liked and shared."""
+    """Weight of its likes and shares."""
 
     relevance: float = 0.3
-    """Weight of whether its author is followed."""
+    """Weight of following its author."""
 
     echo: float = 0.5
-    """Strength of the echo chamber: how much is taken from authors who are not followed, 0 to 1."""
+    """Strength of the echo chamber: the deduction for authors who are not followed, 0 to 1."""
 
     rules: Rules = "corrected"
     """`original` repeats SimSwarm's formula with its defects."""
 
     def __post_init__(self) -> None:
-        """Refuse weights that are no numbers."""
+        """Check that the weights are finite numbers."""
         for name in ("recency", "popularity", "relevance", "echo"):
             if not math.isfinite(getattr(self, name)):
                 raise ValueError(f"{name} must be a finite number, got {getattr(self, name)!r}")
 
     def rank(self, board: Board) -> Picker:
-        """Rank posts as if no author were followed; a viewer's feed merges them with those of whom it follows."""
+        """Rank posts as if no author were followed; a viewer's feed merges them with posts of followed authors."""
         last = newest_posts(board).first(1)
         newest = int(board.created[last[0]]) if len(last) else 0
         moment = newest if self.recency >= 0 else -newest  # scores must not rise as the moment moves on
@@ -306,18 +306,18 @@ class SimSwarmFeed:
         return Picker(pick)
 
     def _shortlists(self, board: Board, newest: int) -> Shortlists | None:
-        """Return the posts of each author among which its best are; None: any may be, as these weights have it."""
+        """Return shortlists that contain the best posts of each author; None if these weights rule out shortlists."""
         slope = MIN_SLOPE * (1 + abs(self.popularity) + abs(self.relevance)) * max(newest, 1)
         if self.popularity < 0 or self.recency < slope:
             return None
         return shortlists(board, f"engagement, {self.rules}", self.engagement, reposts=False, newest_first=False)
 
     def engagement(self, board: Board, rows: IntArray) -> IntArray:
-        """Count what makes posts popular, shape of `rows`.
+        """Count the engagement that makes posts popular, shape of `rows`.
 
         Args:
             board: The posts.
-            rows: Which of them.
+            rows: Rows of the posts to count for.
         """
         engagement = board.likes[rows] + board.shares[rows]
         return np.maximum(engagement - board.dislikes[rows], 0) if self.rules == "corrected" else engagement
@@ -330,8 +330,8 @@ class SimSwarmFeed:
 
         Args:
             board: The posts.
-            rows: Which of them.
-            newest: Step of the newest post that stands for itself.
+            rows: Rows of the posts to score.
+            newest: Step of the newest post that stands on its own.
         """
         created = board.created[rows].astype(np.int64)
         if self.rules == "original" and newest == 0:
@@ -345,7 +345,7 @@ def hot_scores(votes: IntArray, created_s: FloatArray, formula: Literal["code", 
 
     Args:
         votes: Likes minus dislikes, shape `(posts,)`.
-        created_s: When they were published, in epoch seconds, shape `(posts,)`.
+        created_s: Times of publication, in epoch seconds, shape `(posts,)`.
         formula: `code`: sign(s)·log10(max(|s|, 1)) + (t - t0)/45000, rounded to 7 places, as OASIS computes
             it. `paper`: log10(max(|s|, 1)) + sign(s)·(t - t0)/45000, as its paper prints it: there unvoted
             posts score 0 whatever their age.
@@ -365,10 +365,10 @@ class HotFeed:
     """Shows everyone posts from the top of one hot list, as OASIS's Reddit does; follows play no part."""
 
     formula: Literal["code", "paper"] = "code"
-    """Which hot score, see `hot_scores`."""
+    """Formula of the hot score, see `hot_scores`."""
 
     pool: int = 100
-    """Length of the hot list that each viewer's posts are drawn from (OASIS's Reddit preset)."""
+    """Length of the hot list from which each viewer's posts are drawn (OASIS's Reddit preset)."""
 
     start_s: float = 1_722_931_200.0
     """Epoch seconds of step 0 (OASIS's Reddit runs: 2024-08-06 08:00)."""
@@ -389,16 +389,16 @@ class HotFeed:
 
 
 def likes_of_source(board: Board, rows: IntArray) -> IntArray:
-    """Return the likes of posts; those of a repost are its source's."""
+    """Return the likes of posts; a repost has those of its source."""
     return board.likes[board.source[rows]]
 
 
 def most_liked_of_followed(board: Board, viewers: Viewers, size: int) -> Ragged:
-    """Return the most liked posts and reposts of those whom each viewer follows; the newer of equals comes first.
+    """Return the most liked posts and reposts of the users whom each viewer follows; ties go to the newer post.
 
     Args:
         board: The posts.
-        viewers: Who looks.
+        viewers: The viewers.
         size: Maximum number of posts of each viewer.
     """
     among = shortlists(board, "likes", likes_of_source, reposts=True, newest_first=True)
@@ -415,8 +415,8 @@ def reach(board: Board, rows: IntArray, moment: float) -> IntArray:
 class XFeed:
     """Shows the most liked posts of followed users, then a few popular ones of others, as OASIS's X does.
 
-    A repost carries the likes of its source; of several that carry one source, one is shown. Unlike in OASIS,
-    the posts of others are never the viewer's own, and come from what is popular, not from an embedding.
+    A repost has the likes of its source, and only one of several with the same source is shown. Unlike in OASIS, the
+    posts of others are never the viewer's own, and are chosen by popularity, not by an embedding.
     """
 
     following_posts: int = 3
@@ -426,10 +426,10 @@ class XFeed:
     """Posts of others (OASIS's Twitter preset)."""
 
     pool: int = 50
-    """Length of the list of popular posts that those of others are drawn from."""
+    """Length of the list of popular posts from which the posts of others are drawn."""
 
     def rank(self, board: Board) -> Picker:
-        """Rank by likes and shares, for the posts of others; the newer of equals comes first."""
+        """Rank by likes and shares, for the posts of others; ties go to the newer post."""
         ranking = board.ranking("reach", reach, newest_first=True)
 
         def is_barred(viewers: Viewers, rows: IntArray) -> BoolArray:
@@ -447,7 +447,7 @@ class XFeed:
 
 
 def joined(first: Ragged, second: Ragged) -> Ragged:
-    """Append to each list that of the same number in another."""
+    """Append to each list the list of the same index in another."""
     owners = np.concatenate([first.owners, second.owners])
     order = np.argsort(owners, kind="stable")
     return Ragged.by_owner(owners[order], np.concatenate([first.values, second.values])[order], len(first))

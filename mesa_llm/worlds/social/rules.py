@@ -17,7 +17,7 @@ Text = Annotated[str, Field(min_length=1, max_length=MAX_TEXT)]
 
 CommentId = Annotated[int, Field(gt=0)]
 MAX_REASON = 500
-"""Maximum number of characters of what is wrong with a post that is reported."""
+"""Maximum number of characters of the reason for a report."""
 
 Reason = Annotated[str, Field(min_length=1, max_length=MAX_REASON)]
 
@@ -29,7 +29,7 @@ UNDO_COMMENT = {1: "unlike_comment", -1: "undo_dislike_comment"}
 class SocialRules(SocialAccounts):
     """Follows and mutes; posts, replies, comments, reposts and quotes; votes and reports.
 
-    A user has one vote on each thing; it takes it back to change it.
+    A user has one vote on each post or comment, and has to take it back to change it.
     """
 
     # follows, mutes
@@ -226,7 +226,7 @@ class SocialRules(SocialAccounts):
         return f"You voted post {post_id} {'up' if value > 0 else 'down'}."
 
     def _vote_as_original(self, agent_id: int, post_id: int, value: float) -> str:
-        """Vote as SimSwarm does: the voter is noted first, and stays noted if the value turns out wrong."""
+        """Vote as SimSwarm does: the voter is recorded first, and stays recorded even if the value is invalid."""
         self.acting(agent_id)
         self.post_row(post_id)
         if post_id in self.votes.of(agent_id):
@@ -339,13 +339,13 @@ class SocialRules(SocialAccounts):
         return f"You reported post {target}."
 
     def _shown_post(self, agent_id: int, post_id: int) -> int:
-        """Return the post whose content a post carries, which its reader must be able to come across.
+        """Return the post whose content a post carries, if its reader may see it.
 
-        What it did itself, it can take back all the same: votes, say. The original rules hide nothing.
+        What the reader did itself, such as a vote, it can undo in any case. The original rules hide nothing.
 
         Raises:
             ConfigError: If the agent has no account.
-            ToolError: If there is no such post, the agent muted who published or wrote it, or it was reported so often
+            ToolError: If there is no such post, the agent muted its publisher or author, or it was reported so often
                 that it is hidden.
         """
         self.acting(agent_id)
@@ -361,7 +361,7 @@ class SocialRules(SocialAccounts):
         return source_id
 
     def _check_free(self, kind: Literal["post", "comment"], agent_id: int, target: int, value: int) -> None:
-        """Refuse a second vote of one user on one thing."""
+        """Refuse a user's second vote on the same post or comment."""
         earlier = (self.votes if kind == "post" else self.comment_votes).of(agent_id).get(target)
         if earlier is None:
             return
@@ -398,7 +398,7 @@ class SocialRules(SocialAccounts):
         return target
 
     def _comment(self, comment_id: int) -> tuple[int, int]:
-        """Return the author of a comment, and the post it stands under."""
+        """Return the author of a comment, and its post."""
         if not 0 < comment_id <= len(self.comments):
             raise ToolError(f"There is no comment {comment_id}; use the number of a comment you were shown.")
         return self.comments.get("author", comment_id - 1), self.comments.get("post", comment_id - 1)

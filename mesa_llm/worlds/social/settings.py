@@ -1,4 +1,4 @@
-"""Parameters of a social world, and ready sets of them."""
+"""Parameters of a social world, and presets."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ FEEDS: dict[str, Feed] = {
     "x_personal_paper": PersonalFeed(form="paper"),
     "x_personal_code": PersonalFeed(form="code"),
 }
-"""Feeds by name. Those that compare texts, `x_personal…`, need something that embeds them; `x_followed` is X without a
+"""Feeds by name. Those that compare texts, `x_personal…`, need an embedding function; `x_followed` is X without a
 recommender."""
 
 MAX_PRODUCTS = 30
@@ -56,7 +56,7 @@ class SocialSettings:
     """Feed of the users, or the name of one, see `FEEDS`."""
 
     embed: Embed | None = None
-    """Turns texts into vectors, for feeds that compare texts and have nothing of their own for that."""
+    """Turns texts into vectors, for feeds that compare texts and have no function of their own for that."""
 
     feed_size: int = 10
     """Maximum number of posts in a feed."""
@@ -65,40 +65,40 @@ class SocialSettings:
     """Maximum number of replies, and of comments, under a post."""
 
     threading: bool = True
-    """Whether replies and comments stand under posts (SimSwarm); False: a feed lists posts alone."""
+    """Whether replies and comments are shown under posts (SimSwarm); False: a feed lists only posts."""
 
     rules: Rules = "corrected"
     """`original` repeats the defects of SimSwarm's social environment, bit for bit.
 
-    There a user votes on posts of its own, follows itself and users who do not exist, and reposts anything
-    without limit; a repost only counts and appears nowhere; the feed ignores dislikes; under a post stand its
-    first direct replies rather than the best of its thread; empty posts are allowed.
+    There, users can vote on their own posts, follow themselves and users who do not exist, and repost anything without
+    limit; a repost is only counted and appears nowhere; the feed ignores dislikes; a post is shown with its first
+    direct replies rather than the best of its thread; empty posts are allowed.
     """
 
     self_rating: bool = False
-    """Whether users may rate and repost what they wrote themselves."""
+    """Whether users may rate and repost their own posts."""
 
     show_score: bool = False
     """Whether posts show likes minus dislikes instead of both counts."""
 
     viral_threshold: int = 5
-    """Likes and shares at which a post is reported as viral, once."""
+    """Number of likes and shares at which a post goes viral, once."""
 
     warn_reports: int = 2
-    """Reports from which on a post is shown with a warning (OASIS)."""
+    """Number of reports from which on a post is shown with a warning (OASIS)."""
 
     hide_reports: int = 0
-    """Reports from which on a post is in no feed, search or trend, nor under another post, and cannot be acted on; 0:
-    never (OASIS)."""
+    """Number of reports from which on a post is in no feed, search or trend, nor under another post, and cannot be
+    acted on; 0: never (OASIS)."""
 
     products: tuple[str, ...] = ()
-    """Names of the products that `purchase_product` buys."""
+    """Names of the products that `purchase_product` can buy."""
 
     trend_posts: int = 1
-    """Posts that `trend` lists (OASIS)."""
+    """Number of posts that `trend` lists (OASIS)."""
 
     trend_days: float = 7.0
-    """Age up to which posts can trend, in days of simulated time (OASIS)."""
+    """Maximum age of posts that trend, in days of simulated time (OASIS)."""
 
     step_minutes: float = 3.0
     """Simulated minutes in a step (OASIS, section 2.5)."""
@@ -107,23 +107,23 @@ class SocialSettings:
     """Maximum number of results of a search."""
 
     notice_steps: int = 1
-    """Number of steps for which users read what others did to them."""
+    """Number of steps in which users read notices of what others did to them."""
 
     notices_shown: int = 6
-    """Maximum number of lines of such news in an observation."""
+    """Maximum number of lines of notices in an observation."""
 
     post_characters: int = 500
-    """Characters of a post that are shown; replies and comments show half as many."""
+    """Maximum number of characters shown of a post; replies and comments show half as many."""
 
     max_actions: int = 1
     """Maximum number of actions in one decision."""
 
     def __post_init__(self) -> None:
-        """Refuse parameters that cannot work.
+        """Check the parameters.
 
         Raises:
-            ConfigError: If a feed is unknown, a number is negative, infinite or not a number, there is no action, an
-                action or a product is named twice, or a product's name is no short line.
+            ConfigError: If a feed is unknown, a number is negative or not finite, there is no action, an action or a
+                product is named twice, or a product's name is not one short line.
         """
         self._check_names()
         if isinstance(self.feed, str) and self.feed not in FEEDS:
@@ -142,7 +142,7 @@ class SocialSettings:
             raise ConfigError(f"rules must be 'corrected' or 'original', got {self.rules!r}")
 
     def _check_names(self) -> None:
-        """Refuse names of actions and products that cannot work."""
+        """Check the names of actions and products."""
         for field, names in (("actions", self.actions), ("products", self.products)):
             if isinstance(names, str):
                 raise ConfigError(f"{field} takes a list of names, got one text {names!r:.80}; write ({names!r:.80},)")
@@ -160,7 +160,7 @@ class SocialSettings:
 
     @property
     def chosen_feed(self) -> Feed:
-        """The feed itself: SimSwarm's by the rules of the world, one that compares texts with what does so."""
+        """The feed itself: SimSwarm's with the rules of the world, one that compares texts with the world's `embed`."""
         feed = FEEDS[self.feed] if isinstance(self.feed, str) else self.feed
         if isinstance(feed, SimSwarmFeed) and self.rules == "original":
             return SimSwarmFeed(feed.recency, feed.popularity, feed.relevance, feed.echo, "original")
@@ -193,13 +193,13 @@ OASIS_REDDIT_ACTIONS = (
 """Default actions of OASIS's Reddit users."""
 
 X_ACTIONS = (*OASIS_X_ACTIONS, "unlike_post", "unfollow", "mute", "unmute")
-"""Actions of users of X: OASIS's, muting, and what takes them back."""
+"""Actions of users of X: OASIS's, muting, and their undoing."""
 
 REDDIT_ACTIONS = (
     *OASIS_REDDIT_ACTIONS,
     *("unlike_post", "undo_dislike_post", "unlike_comment", "undo_dislike_comment", "unfollow", "unmute"),
 )
-"""Actions of users of Reddit: OASIS's, and what takes them back."""
+"""Actions of users of Reddit: OASIS's, and their undoing."""
 
 SPREADING_ACTIONS = ("like_post", "repost", "follow", "do_nothing")
 """Actions of OASIS's information spreading, also of its rumours among a million users."""
@@ -214,7 +214,7 @@ HERD_ACTIONS = (
     *("like_comment", "dislike_comment", "like_post", "dislike_post"),
     *("search_posts", "search_user", "trend", "refresh", "do_nothing"),
 )
-"""Actions of OASIS's herd effect beside that of people: no vote can be taken back."""
+"""Actions of OASIS's herd effect, compared with people's: no vote can be taken back."""
 
 COUNTERFACTUAL_ACTIONS = ("create_comment", *HERD_ACTIONS)
 """Actions of OASIS's herd effect under counterfactual posts."""
@@ -230,7 +230,7 @@ PresetName = Literal[
     "herd_effect",
     "counterfactual_herd",
 ]
-"""Name of a ready set of parameters."""
+"""Name of a preset."""
 
 PRESETS: dict[str, SocialSettings] = {
     "simswarm": SocialSettings(actions=SIMSWARM_ACTIONS, feed=SimSwarmFeed()),
@@ -249,10 +249,10 @@ PRESETS: dict[str, SocialSettings] = {
 }
 """Settings by name. Sizes of feeds are those of OASIS's presets; SimSwarm itself shows 20 posts.
 
-The last four are the scenarios of OASIS's Table 17 (Yang et al. 2024, arXiv 2411.11581, appendix F.1). The rows of
-that table stand in disorder in the copy we read, so it was read together with the text of F.2 (like, repost, follow,
-do nothing), F.3 (comments, likes and dislikes of posts) and F.4 (the nine actions of the herd effect), and with the
-action lists of OASIS's code. Uncertain are the likes and dislikes of comments in `group_polarisation`, which the code
-has and the table only hints at. In `counterfactual_herd`, `pool` is that of the code for 100 users (500 for 1,000,
-5,000 for 10,000), as are the five posts shown, where F.4 says one.
+The last four are the scenarios of OASIS's Table 17 (Yang et al. 2024, arXiv 2411.11581, appendix F.1). The rows of that
+table are out of order in the copy we read, so it was read together with the text of F.2 (like, repost, follow, do
+nothing), F.3 (comments, likes and dislikes of posts) and F.4 (the nine actions of the herd effect), and with the action
+lists of OASIS's code. The likes and dislikes of comments in `group_polarisation` are uncertain: the code has them, and
+the table only hints at them. In `counterfactual_herd`, `pool` is that of the code for 100 users (500 for 1,000, 5,000
+for 10,000), as are the five posts shown, where F.4 says one.
 """

@@ -1,8 +1,8 @@
-"""The best posts of those whom each viewer follows, found without looking at all they have ever published.
+"""The best posts of the users whom each viewer follows, found without looking at everything they ever published.
 
-Of each author a shortlist is kept: the posts that can be among its best for anybody. Of posts that are worth the same
-(that have, say, the same number of likes) these are the newest few, however a feed weighs worth against newness; so a
-shortlist has no more posts than an author has different worths times the length of a feed.
+For each author a shortlist is kept: the posts that can be among the author's best for anybody. Among posts of equal
+worth (with the same number of likes, say) these are the newest few, however a feed weighs worth against newness; so a
+shortlist is no longer than the number of an author's distinct worths times the length of a feed.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from mesa_llm.worlds.social.board import NOWHERE, REPLY, REPOST, Board, Viewers,
 from mesa_llm.worlds.social.columns import MIN_TAIL, BoolArray, IntArray, Ragged, slices
 
 TAIL = 0.25
-"""Share of recent posts and changes at which shortlists are drawn up anew."""
+"""Share of recent posts and changes at which shortlists are rebuilt."""
 
 MIN_LENGTH = 16
-"""Number of posts of one worth that a shortlist has room for at least."""
+"""Minimum number of posts of one worth that a shortlist has room for."""
 
 
 class Worth(Protocol):
-    """Computes how much posts are worth, apart from how new they are: their likes, say."""
+    """Computes the worth of posts, apart from their newness: their likes, say."""
 
     def __call__(self, board: Board, rows: IntArray) -> IntArray:
         """Return the worth of some posts, 0 or more."""
@@ -31,21 +31,21 @@ class Worth(Protocol):
 
 
 class Shortlists:
-    """For each author, the posts that can be among its best, whatever worth and newness weigh.
+    """For each author, the posts that can be among the best, however worth and newness are weighed.
 
-    That holds for every score that rises with worth where two posts are equally old, and with newness where they are
-    worth the same. A post left out stays behind those that kept it out until one of them loses worth, or is hidden;
-    its author is then looked at in full until all shortlists are drawn up anew.
+    This holds for every score that rises with worth between posts of equal age, and with newness between posts of equal
+    worth. A post that is left out stays behind those that displaced it until one of them loses worth, or is hidden; all
+    posts of its author are then examined until the shortlists are rebuilt.
     """
 
     def __init__(self, board: Board, worth: Worth, *, reposts: bool = False, newest_first: bool = False) -> None:
-        """Begin with nothing; the first look draws all shortlists up.
+        """Start empty; the first use builds all shortlists.
 
         Args:
             board: The posts.
-            worth: Computes what posts are worth; of a repost, what its source is worth.
-            reposts: Whether reposts count too.
-            newest_first: Whether of posts equal in worth and age the newer comes first; else the older.
+            worth: Computes the worth of posts; for a repost, that of its source.
+            reposts: Whether reposts count, too.
+            newest_first: Whether ties in worth and age go to the newer post; else to the older.
         """
         self._board, self._worth, self._reposts, self._newest_first = board, worth, reposts, newest_first
         self._length = 0  # posts of one worth
@@ -58,11 +58,11 @@ class Shortlists:
         self._n_posts = self._n_changes = self._n_tail = 0
 
     def of(self, authors: IntArray, size: int) -> Ragged:
-        """Return the rows of some authors among which their best ones are, in no order.
+        """Return rows that contain the best posts of some authors, in no particular order.
 
         Args:
             authors: Ids of the authors, each once.
-            size: Number of the best posts of each that are wanted; where reposts count, of different sources.
+            size: Number of best posts of each; if reposts count, posts of different sources.
         """
         length = 2 * size if self._reposts else size  # who passes on a post of its own has two of one source
         if length > self._length:
@@ -91,12 +91,12 @@ class Shortlists:
         return found.only(self._is_listed(found.values))
 
     def _is_listed(self, rows: IntArray) -> BoolArray:
-        """Check which posts may stand on a shortlist."""
+        """Check which posts may be on a shortlist."""
         board = self._board
         return (board.kind[rows] != REPLY) & board.is_shown(rows) if self._reposts else is_top_level(board, rows)
 
     def update(self) -> None:
-        """Take in new and changed posts."""
+        """Process new and changed posts."""
         board = self._board
         n_posts, changed = len(board), board.changes_since(self._n_changes)
         if n_posts == self._n_posts and not changed:
@@ -112,7 +112,7 @@ class Shortlists:
             self._take_in(np.unique(changed))
 
     def _take_in(self, changed: IntArray) -> None:
-        """Note which posts are worth more than when they were listed, and whose are worth less."""
+        """Record which posts have gained worth since they were listed, and whose posts have lost worth."""
         board = self._board
         if self._reposts:
             sources, reposts = self._by_source
@@ -127,7 +127,7 @@ class Shortlists:
             self._recent.setdefault(author, []).append(row)
 
     def _draw_up(self) -> None:
-        """Draw up all shortlists anew."""
+        """Rebuild all shortlists."""
         board = self._board
         rows = np.arange(len(board))
         self._worths = self._worth(board, rows).astype(np.int32)
@@ -159,9 +159,9 @@ def shortlists(board: Board, key: Hashable, worth: Worth, *, reposts: bool, newe
     Args:
         board: The posts.
         key: Name of the worth.
-        worth: Computes what posts are worth; of a repost, what its source is worth.
-        reposts: Whether reposts count too.
-        newest_first: Whether of posts equal in worth and age the newer comes first; else the older.
+        worth: Computes the worth of posts; for a repost, that of its source.
+        reposts: Whether reposts count, too.
+        newest_first: Whether ties in worth and age go to the newer post; else to the older.
     """
 
     def make() -> Shortlists:
@@ -188,16 +188,16 @@ def followed_posts(
     newest_first: bool = False,
     among: Shortlists | None = None,
 ) -> tuple[Ragged, Any]:
-    """Find the best posts of the users whom each viewer follows; none of muted users, nor what they wrote.
+    """Find the best posts of the users whom each viewer follows, without posts published or written by muted users.
 
     Args:
         board: The posts.
-        viewers: Who looks.
+        viewers: The viewers.
         size: Maximum number of posts of each viewer.
         score: Returns the scores of some rows.
-        reposts: Whether reposts count too; of several posts with one source, the best is taken.
-        newest_first: Whether the newer of equals comes first; else the older.
-        among: Where the best posts of each author are found; None: all are scored.
+        reposts: Whether reposts count, too; of several posts with the same source, the best is taken.
+        newest_first: Whether ties go to the newer post; else to the older.
+        among: Shortlists that contain the best posts of each author; None: all posts are scored.
 
     Returns:
         The rows of each viewer, best first, and the scores of all of them.

@@ -28,7 +28,7 @@ MAX_TEXT = 5000
 """Maximum number of characters of a post, reply, comment or quote."""
 
 MAX_UNWRITTEN = 100_000
-"""Maximum number of posts whose counts wait to be written until somebody reads them."""
+"""Maximum number of posts whose counts wait to be written until they are read."""
 
 NEVER = 2**62
 """A number of reports that no post reaches."""
@@ -38,30 +38,30 @@ NoticeKind = Literal["like", "comment_like", "repost", "quote", "reply", "commen
 
 @frozen
 class Notice:
-    """One thing that somebody did to a user."""
+    """One action of somebody that concerned a user."""
 
     kind: NoticeKind
     """Kind of action."""
 
     user_id: int
-    """Mesa `unique_id` of the author."""
+    """Mesa `unique_id` of the actor."""
 
     step: int
-    """Step in which it was done."""
+    """Step of the action."""
 
     post_id: int = 0
-    """The post it was done to, or under; 0 for a follow."""
+    """Id of the post acted on; 0 for a follow."""
 
     new_id: int = 0
-    """The reply, quote or repost (a post id), or the comment (a comment id), that came of it; else 0."""
+    """Id of the resulting reply, quote or repost (a post id) or comment (a comment id); else 0."""
 
     content: str = ""
-    """Text of it."""
+    """Text of the result."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ties:
-    """Whom one user follows and mutes."""
+    """The users whom one user follows and mutes."""
 
     followed: IntArray
     """User ids, in order."""
@@ -71,16 +71,16 @@ class Ties:
 
 
 class Reader(NamedTuple):
-    """A user who looks, and what it sees first, as long as nothing happens."""
+    """A user who is about to observe, with its feed, valid until something happens."""
 
     user_id: int
-    """The user."""
+    """Id of the user."""
 
     followees: tuple[int, ...]
     """Ids of the users it follows, in rising order."""
 
     followed_ids: frozenset[int]
-    """The same, to look one up."""
+    """The same as a set."""
 
     muted_ids: frozenset[int]
     """Ids of the users it muted."""
@@ -96,7 +96,7 @@ class Reader(NamedTuple):
 
 
 NOBODY = Ragged.of([()])
-"""A list of nobody."""
+"""One empty list of ids."""
 
 
 def pair(first: int, second: int) -> int:
@@ -105,15 +105,15 @@ def pair(first: int, second: int) -> int:
 
 
 class SocialState:
-    """State of a social world: its numbers in columns, its texts in tables; the classes that act on it add the rules.
+    """State of a social world: numbers in columns, texts in tables; its subclasses add the rules.
 
     Attributes:
         users: Columns by user id: followers, followings, the latest post, and whether there is such a user.
-        posts: Columns by row: the post of a number stands in the row before it.
-        comments: Columns by row, as of posts.
-        follows: Who follows whom.
-        mutes: Who muted whom.
-        votes: Who likes and dislikes which posts.
+        posts: Columns by row: the post of id n is in row n - 1.
+        comments: Columns by row, like those of posts.
+        follows: The follows.
+        mutes: The mutes.
+        votes: Likes and dislikes of posts.
         comment_votes: The same for comments.
         board: Posts and users as feeds read them.
         store: The readable copy, and all texts.
@@ -136,7 +136,7 @@ class SocialState:
             path: SQLite file to write; None: in memory. The file of an earlier run is emptied.
 
         Raises:
-            ConfigError: If the file holds something else.
+            ConfigError: If the file is no file of a social world.
         """
         self.name = name
         self.settings = settings
@@ -199,19 +199,19 @@ class SocialState:
         return len(self.comments)
 
     def feeds_changed(self) -> None:
-        """Forget the feeds that were picked ahead, and who they were picked for."""
+        """Forget the feeds that were picked in advance, and their readers."""
         self._readers.clear()
 
     def posts_changed(self) -> None:
-        """Forget what feeds were picked from."""
+        """Forget the rankings that feeds were picked from."""
         self._picker = None
         self.feeds_changed()
 
     def look_changed(self, post_id: int) -> None:
-        """Forget how a post looks, and whatever shows it; for who keeps that."""
+        """Forget the cached view of a post and of the posts that show it; for subclasses with such a cache."""
 
     def next_step(self) -> None:
-        """Move time on, and draw anew what feeds will draw from."""
+        """Move to the next step, and draw the seeds of its feeds."""
         self.step += 1
         self.board.step = self.step
         self.inbox.end_step(self.step)
@@ -240,7 +240,7 @@ class SocialState:
                 rows.clear()
 
     def write_out(self) -> None:
-        """Write everything that the tables do not hold yet."""
+        """Write everything that is not in the tables yet."""
         self.store.flush()
         self.store.write_traces()
         self.write_counts()
@@ -262,7 +262,7 @@ class SocialState:
         self._unwritten_users.clear()
 
     def posts_texts(self, post_ids: Sequence[int]) -> dict[int, str]:
-        """Read the words of some posts, by their ids."""
+        """Read the texts of some posts, by their ids."""
         return dict(self.store.of_ids("SELECT post_id, content FROM post WHERE post_id IN ({})", post_ids))
 
     def texts(self, rows: IntArray) -> list[str]:
@@ -283,7 +283,7 @@ class SocialState:
         return user_id in self.names
 
     def known_users(self, user_ids: Iterable[int]) -> list[int]:
-        """Return those of some ids that are ids of users."""
+        """Return the ids that belong to users."""
         is_user = self.users["is_user"]
         n_ids = len(is_user)
         return [user_id for user_id in user_ids if 0 < user_id < n_ids and is_user[user_id]]
@@ -321,7 +321,7 @@ class SocialState:
         return post_id - 1
 
     def source_id(self, post_id: int) -> int:
-        """Return the post whose content a post carries: of a repost its source, of any other the post itself.
+        """Return the post whose content a post carries: for a repost its source, for any other the post itself.
 
         Raises:
             ToolError: If there is no such post.
@@ -329,10 +329,10 @@ class SocialState:
         return self.posts.get("source", self.post_row(post_id)) + 1
 
     def root_for(self, parent_id: int, kind: int) -> int:
-        """Return the root of what is to be made of a post.
+        """Return the root for a new post that answers or shares another.
 
-        A thread of replies begins at the post that was replied to first. A cascade of reposts and quotes
-        begins at the post that was shared first, also when that is a reply.
+        A thread of replies begins at the post that was replied to first. A cascade of reposts and quotes begins at the
+        post that was shared first, even if that is a reply.
         """
         parent = self.kind_of(parent_id)
         if kind == REPLY:
@@ -340,19 +340,19 @@ class SocialState:
         return parent_id if parent == REPLY else self.posts.get("root", parent_id - 1)
 
     def kind_of(self, post_id: int) -> int:
-        """Return the number of a post's kind, see `KINDS`."""
+        """Return the index of a post's kind in `KINDS`."""
         return self.posts.get("kind", post_id - 1)
 
     def author_of(self, post_id: int) -> int:
-        """Return who published a post."""
+        """Return the user id of a post's publisher."""
         return self.posts.get("author", post_id - 1)
 
     def cleaned(self, content: str, name: str, max_characters: int = MAX_TEXT) -> str:
-        """Return text without what cannot be stored or shown.
+        """Return a text without characters that cannot be stored or shown.
 
         Args:
             content: The text.
-            name: What it is, in one word.
+            name: Kind of text, in one word, for the error.
             max_characters: Maximum number of its characters.
 
         Raises:
@@ -395,7 +395,7 @@ class SocialState:
         return post_id
 
     def _join_cascade(self, root_id: int, user_id: int, is_share: bool) -> None:
-        """Count a user into the cascade that it joins by a repost or a quote; its root's author is in it."""
+        """Count a user who joins a cascade by a repost or a quote; the root's author belongs to it already."""
         if is_share and user_id != self.author_of(root_id) and pair(root_id, user_id) not in self._sharers:
             self._sharers.add(pair(root_id, user_id))
             self._cascade_sizes[root_id] = self._cascade_sizes.get(root_id, 1) + 1
@@ -421,13 +421,13 @@ class SocialState:
         self.look_changed(self.comments.get("post", comment_id - 1))
 
     def trace(self, user_id: int, action: str, **info: object) -> None:
-        """Note what a user did, for the table of traces."""
+        """Record an action of a user, for the table of traces."""
         self.store.trace(user_id, self.step, action, info)
 
     # who sees what
 
     def ties(self, user_id: int) -> Ties:
-        """Return whom a user follows and mutes."""
+        """Return the users whom a user follows and mutes."""
         return Ties(self.follows.of(user_id), self._muted_by(user_id))
 
     def _muted_by(self, user_id: int) -> IntArray:
@@ -435,7 +435,7 @@ class SocialState:
 
     @property
     def max_reports(self) -> int:
-        """Number of reports from which on a post is shown to nobody."""
+        """Number of reports from which on a post is hidden."""
         return self.settings.hide_reports or NEVER
 
     def viewer(self, user_id: int) -> Viewer:
@@ -464,10 +464,10 @@ class SocialState:
         return Viewers(ids, self.follows.of_many(ids), muted, seeds, len(self.users))
 
     def feeds(self, viewers: Viewers, size: int | None = None) -> list[list[int]]:
-        """Return the posts that users are shown, best first, picked for all of them at once.
+        """Return the feeds of viewers, best post first, picked for all of them at once.
 
         Args:
-            viewers: Who looks.
+            viewers: The viewers.
             size: Maximum number of posts of each; None: as the settings say.
         """
         if not len(viewers):
@@ -479,7 +479,7 @@ class SocialState:
         return [post_ids[bounds[index] : bounds[index + 1]] for index in range(len(viewers))]
 
     def readers(self, user_ids: Sequence[int]) -> list[Reader]:
-        """Return users with what they see first, picked for all of them at once.
+        """Return users with their feeds, picked for all of them at once.
 
         Raises:
             ConfigError: If one has no account.
@@ -493,7 +493,7 @@ class SocialState:
         return list(map(Reader, users, followees, map(frozenset, followees), muted, self.feeds(viewers), *counts))
 
     def reader(self, user_id: int) -> Reader:
-        """Return a user with what it sees first.
+        """Return a user with its feed.
 
         Raises:
             ConfigError: If it has no account.
@@ -501,10 +501,10 @@ class SocialState:
         return self._readers.get(user_id) or self.readers([user_id])[0]
 
     def feed(self, user_id: int, size: int | None = None) -> list[int]:
-        """Return the posts that a user is shown, best first; the same at every call in a step.
+        """Return the feed of a user, best post first; it is the same at every call in a step.
 
         Args:
-            user_id: Who looks.
+            user_id: Id of the user.
             size: Maximum number of posts; None: as the settings say.
 
         Raises:
@@ -515,29 +515,29 @@ class SocialState:
         return self.feeds(self.viewers([user_id]), size)[0]
 
     def notify_author(self, post_id: int, kind: NoticeKind, by: int, new_id: int = 0, content: str = "") -> None:
-        """Send the author of a post news of what was done to it."""
+        """Send the author of a post a notice of an action on it."""
         self.inbox.add(self.author_of(post_id), Notice(kind, by, self.step, post_id, new_id, content))
 
 
 class Inbox:
-    """Keeps recent news by user; it is read once, so only the last steps are kept."""
+    """Recent notices by user, of which only the last steps are kept."""
 
     def __init__(self, keep_steps: int) -> None:
         """Start empty.
 
         Args:
-            keep_steps: For how many steps, beyond the one it happened in, news is kept.
+            keep_steps: Number of steps for which notices are kept, after the step of the action.
         """
         self._keep_steps = keep_steps
         self._notices: dict[int, list[Notice]] = {}
 
     def add(self, user_id: int, notice: Notice) -> None:
-        """Keep news for a user; what it did to itself is no news."""
+        """Keep a notice for a user, unless it is about the user's own action."""
         if user_id != notice.user_id:
             self._notices.setdefault(user_id, []).append(notice)
 
     def take_back(self, user_id: int, kind: NoticeKind, by: int, post_id: int = 0, new_id: int = 0) -> None:
-        """Forget news of something that was undone."""
+        """Remove the notice of an action that was undone."""
         remaining = [
             notice
             for notice in self._notices.get(user_id, [])
@@ -547,11 +547,11 @@ class Inbox:
             self._notices[user_id] = remaining
 
     def of(self, user_id: int) -> tuple[Notice, ...]:
-        """Return a user's news, oldest first."""
+        """Return a user's notices, oldest first."""
         return tuple(self._notices.get(user_id, ()))
 
     def end_step(self, step: int) -> None:
-        """Forget what is too old in the step that begins."""
+        """Remove notices that are too old for the step that begins."""
         oldest = step - self._keep_steps
         recent: dict[int, list[Notice]] = {}
         for user_id, notices in self._notices.items():

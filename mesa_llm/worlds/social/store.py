@@ -1,6 +1,6 @@
 """The readable copy of a social world, in SQLite: the tables of OASIS's paper, written once a step.
 
-The world keeps its numbers in columns, and its texts here. What happens in a step is collected, and written in one go
+The world keeps its numbers in columns, and its texts here. Changes of a step are collected, and written all at once
 when the step ends, or when somebody reads.
 """
 
@@ -82,13 +82,13 @@ TABLES: dict[str, str] = {
 """Columns by table: the sixteen tables of OASIS under its names, and four of ours.
 
 `created_at`, `joined_at` and `sent_at` are steps of the world. `post.original_post_id` is the post that a repost passes
-on or a quote quotes; `parent_id` what was acted on, which may be a repost of it; `root_id` where the cascade of reposts
-and quotes, or the thread of replies, began. `trace` has what users did, `rec` whom the last feeds showed which posts.
-Ours are `bare_repost` (reposts that only count) and `void_vote` (votes that were noted and do not count), both of the
-original rules, `purchase` and `search`; and `chat_group.user_id`, who opened the group.
+on or a quote quotes; `parent_id` is the post acted on, which may be a repost of it; `root_id` is the first post of the
+cascade of reposts and quotes, or of the thread of replies. `trace` holds the actions of users, `rec` the posts in the
+last feeds. Ours are `bare_repost` (reposts that only count) and `void_vote` (recorded votes that do not count), both of
+the original rules, `purchase` and `search`; and `chat_group.user_id`, the user who opened the group.
 
-Foreign keys are declared and hold, but are not enforced at every row; under the original rules users may follow
-others who do not exist.
+Foreign keys are declared and hold, but are not enforced at every row; under the original rules users may follow others
+who do not exist.
 """
 
 VIEWS = {
@@ -111,13 +111,13 @@ INDICES = (
 )
 
 SEARCHES = {"post": ("post_id", "content"), "user": ("user_id", "name, user_name, bio")}
-"""Table that can be searched → its key and the columns with text."""
+"""Searchable table → its key and its columns with text."""
 
 MIN_INDEXED = 3
-"""Number of characters from which on a search finds texts by an index of their trigrams."""
+"""Minimum number of characters of a search that uses the index of trigrams."""
 
 MAX_MARKS = 1000
-"""Maximum number of ids in one query, as SQLite takes no more than some 30,000."""
+"""Maximum number of ids in one query; SQLite takes some 30,000."""
 
 MAX_NAMES = 200_000
 """Maximum number of names that are kept in memory."""
@@ -126,25 +126,25 @@ MAX_WAITING = 100_000
 """Maximum number of traces that wait to be written."""
 
 KEYED = frozenset(name for name, columns in TABLES.items() if "PRIMARY KEY (" in columns)
-"""Tables whose rows are named by their first two columns."""
+"""Tables whose rows are identified by their first two columns."""
 
 
 class Store:
     """One connection to the tables of one world.
 
     Attributes:
-        before_read: Called before somebody reads tables, to write what is not written yet.
+        before_read: Called before tables are read, to write pending changes.
     """
 
     def __init__(self, path: str | Path | None = None) -> None:
         """Open a database with empty tables.
 
         Args:
-            path: Where to keep it; None: in memory. The file of an earlier run is emptied, because a resumed
-                run goes through its steps again.
+            path: File of the database; None: in memory. The file of an earlier run is emptied, because a resumed run
+                goes through its steps again.
 
         Raises:
-            ConfigError: If the file exists and is something else.
+            ConfigError: If the file exists and is no file of a social world.
         """
         self.is_file = path is not None
         self.before_read: Callable[[], None] = lambda: None
@@ -204,23 +204,23 @@ class Store:
             self._lines.setdefault(table, []).append(row)
 
     def remove(self, table: str, first: int, second: int) -> None:
-        """Collect the removal of a row that is named by its first two columns."""
+        """Collect the removal of a row that is identified by its first two columns."""
         if self._keyed.get(table, {}).pop((first, second), None) is None:
             self._removed.setdefault(table, []).append((first, second))
 
     def trace(self, user_id: int, step: int, action: str, info: dict[str, Any]) -> None:
-        """Collect what a user did."""
+        """Collect an action of a user."""
         self._traces.append((user_id, step, action, info))
         if len(self._traces) >= MAX_WAITING:
             self.write_traces()
 
     def write_traces(self) -> None:
-        """Write what users did; no step reads it."""
+        """Write the actions of users, which no step reads."""
         self.insert("trace", [(user, step, action, info_text(info)) for user, step, action, info in self._traces])
         self._traces.clear()
 
     def flush(self) -> None:
-        """Write what was collected, except for traces."""
+        """Write all collected changes except traces."""
         for table, keys in self._removed.items():
             first, second = KEY_COLUMNS[table]
             self.connection.executemany(f'DELETE FROM "{table}" WHERE {first} = ? AND {second} = ?', keys)
@@ -239,17 +239,17 @@ class Store:
         self.connection.executemany(f'INSERT INTO "{table}" ({", ".join(names)}) VALUES ({slots})', rows)
 
     def write(self, statement: str, *values: object) -> int:
-        """Run a statement that writes now; return the number of rows it changed."""
+        """Run a writing statement now; return the number of rows it changed."""
         return self.connection.execute(statement, values).rowcount
 
     def write_many(self, statement: str, rows: Iterable[tuple[object, ...]]) -> None:
-        """Run a statement that writes once for each row, now."""
+        """Run a writing statement now, once for each row."""
         self.connection.executemany(statement, rows)
 
     # reading
 
     def query(self, query: str, *values: object) -> list[tuple[Any, ...]]:
-        """Return all rows of a query on texts, groups or what was collected; counts may be those of the last step."""
+        """Return all rows of a query on texts, groups or collected changes; counts may be those of the last step."""
         self.flush()
         return self.connection.execute(query, values).fetchall()
 
@@ -261,7 +261,7 @@ class Store:
         """Return all rows of a query about some ids.
 
         Args:
-            query: With `{}` where the ids stand, as in `WHERE post_id IN ({})`.
+            query: The query, with `{}` in place of the ids, as in `WHERE post_id IN ({})`.
             ids: Any number of them.
         """
         self.flush()
@@ -287,14 +287,14 @@ class Store:
         return [dict(zip(names, row, strict=True)) for row in cursor]
 
     def find(self, table: str, text: str) -> Iterator[tuple[Any, ...]]:
-        """Find rows whose text holds a text, capital or not: by an index, unless the text is too short for one.
+        """Find rows that contain a text, ignoring case: by an index, unless the text is too short for one.
 
         Args:
             table: `post` or `user`.
-            text: What to look for.
+            text: The text.
 
         Returns:
-            Key and texts of each, in the order of the keys.
+            Key and texts of each row, in the order of the keys.
         """
         key, columns = SEARCHES[table]
         pattern = text
@@ -313,7 +313,7 @@ class Store:
         )
 
     def _index(self, table: str) -> None:
-        """Bring the index of a table's texts up to date; it is made at the first search."""
+        """Bring the index of a table's texts up to date; it is created at the first search."""
         self.flush()
         key, columns = SEARCHES[table]
         last = self._indexed.get(table)
@@ -328,7 +328,7 @@ class Store:
         self._indexed[table] = newest or 0
 
     def end_step(self) -> None:
-        """Write and commit what the step brought."""
+        """Write and commit the changes of the step."""
         if self.is_file:
             self.before_read()
         self.flush()
@@ -336,7 +336,7 @@ class Store:
         self.connection.execute("BEGIN")
 
     def close(self) -> None:
-        """Write the rest, commit, and let go of the database."""
+        """Write the rest, commit, and close the database."""
         if self.is_file:
             self.before_read()
             self.flush()
@@ -346,10 +346,10 @@ class Store:
 
 
 class Names(Mapping[int, str]):
-    """The names of users by their ids, read from their table when they are wanted."""
+    """The names of users by their ids, read from their table on demand."""
 
     def __init__(self, store: Store, users: Columns) -> None:
-        """Read names where users stand.
+        """Keep the tables to read names from.
 
         Args:
             store: The tables.
@@ -374,12 +374,12 @@ class Names(Mapping[int, str]):
         return name
 
     def get(self, user_id: int, default: Any = None) -> Any:
-        """Return the name of a user, or something else if there is no such user."""
+        """Return the name of a user, or a default if there is no such user."""
         name = self._cache.get(user_id)
         return super().get(user_id, default) if name is None else name
 
     def mentions(self, user_ids: Sequence[int]) -> list[str]:
-        """Name users, with their ids; of whom there is no account, the name is unknown."""
+        """Return the names of users with their ids; without an account, the name is unknown."""
         known = self._mentions
         try:
             return [known[user_id] for user_id in user_ids]
@@ -420,24 +420,24 @@ _dump_name = lru_cache(_dump)  # there are few names
 
 
 def info_text(info: Mapping[str, Any]) -> str:
-    """Write what is to be known of an action as JSON; faster than the encoder where most values are ids."""
+    """Write the details of an action as JSON, faster than the encoder as most values are ids."""
     values = [f"{_dump_name(name)}: {value if type(value) is int else _dump(value)}" for name, value in info.items()]
     return f"{{{', '.join(values)}}}"
 
 
 def _written_columns() -> dict[str, tuple[str, ...]]:
-    """Find the columns of each table that are written, which are those that are not generated."""
-    written: dict[str, tuple[str, ...]] = {}
+    """Find the columns of each table that are written, which are all but the generated ones."""
+    names: dict[str, tuple[str, ...]] = {}
     connection = sqlite3.connect(":memory:")
     for table, columns in TABLES.items():
         connection.execute(f'CREATE TABLE "{table}" ({columns})')
-        written[table] = tuple(row[1] for row in connection.execute(f'PRAGMA table_info("{table}")'))
+        names[table] = tuple(row[1] for row in connection.execute(f'PRAGMA table_info("{table}")'))
     connection.close()
-    return written
+    return names
 
 
 WRITTEN = _written_columns()
 """Columns of each table that are not generated, in order."""
 
 KEY_COLUMNS = {table: WRITTEN[table][:2] for table in KEYED}
-"""The two columns that name a row."""
+"""The two columns that identify a row."""

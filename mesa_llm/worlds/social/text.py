@@ -1,4 +1,4 @@
-"""From what one user sees to the words it reads. Every id that an action needs stands in the text."""
+"""Texts for users, which show every id that an action needs."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from mesa_llm.worlds.social.state import Notice
 from mesa_llm.worlds.social.store import Names
 
 VOTE_MARKS = {1: " You like it.", -1: " You dislike it."}
-"""What stands after a thing that the reader has voted on, by its vote."""
+"""Mark after a post or comment that the reader has voted on, by vote."""
 
 NOTICE_CHARACTERS = 120
-"""Characters of a reply or comment that are shown in news of it."""
+"""Maximum number of characters of a reply or comment in a notice."""
 
 MESSAGE_CHARACTERS = 160
-"""Characters of a message in a group that are shown."""
+"""Maximum number of characters of a message in a group."""
 
 MAX_NAMED = 2
-"""Maximum number of users that news of one kind names; the others it counts."""
+"""Maximum number of users named in a notice; the others are counted."""
 
 
 MAX_QUOTED = 4_000
-"""Maximum number of posts and comments whose quotations are kept, as many read them, step after step."""
+"""Maximum number of cached quotations of posts and comments, which many users read, step after step."""
 
 _quoted = lru_cache(MAX_QUOTED)(quoted)
 
 
 def observation_text(facts: SocialFacts, news: Sequence[str], feed: str, names: Names) -> str:
-    """Write what a user sees: its standing, its news, its feed."""
+    """Write a user's observation: its followers, its notices, its feed."""
     followers, followings = facts.followers, facts.followings
     lines = [f"Step {facts.step}. You are user {facts.user_id}. Followers: {followers}. You follow: {followings}."]
     if facts.followed:
@@ -66,7 +66,7 @@ def messages_text(groups: Sequence[GroupView], messages: Sequence[MessageView]) 
 
     Args:
         groups: The groups.
-        messages: What was written in them, oldest first.
+        messages: Their messages, oldest first.
     """
     lines: list[str] = []
     for group in groups:
@@ -76,7 +76,7 @@ def messages_text(groups: Sequence[GroupView], messages: Sequence[MessageView]) 
 
 
 def post_text(item: FeedItem, step: int, settings: SocialSettings) -> str:
-    """Write one post, with what stands under it."""
+    """Write one post, with its replies and comments."""
     post = item.post
     max_characters = settings.post_characters // 2
     lines = [f"Post {post.post_id} {_by(item, max_characters)}: {_quoted(post.content, settings.post_characters)}"]
@@ -127,7 +127,7 @@ def _reply(reply: ReplyView, post: PostView, limit: int, settings: SocialSetting
 
 
 def group_notices(notices: Sequence[Notice]) -> list[list[Notice]]:
-    """Put together news that stands in one line, the latest first: what many did to the same thing."""
+    """Group notices that share a line, the latest first: the same action of many on the same post or comment."""
     if not notices:
         return []
     groups: dict[tuple[str, int, int], list[Notice]] = {}
@@ -137,7 +137,7 @@ def group_notices(notices: Sequence[Notice]) -> list[list[Notice]]:
 
 
 def news_lines(groups: Sequence[Sequence[Notice]], names: Names, limit: int) -> list[str]:
-    """Write news, one line a group; of those beyond the limit only their number."""
+    """Write notices, one line a group; groups beyond the limit are only counted."""
     lines = [f"- {_news(group, names)}" for group in groups[:limit]]
     if len(groups) > limit:
         lines.append(f"- and {counted(len(groups) - limit, 'more piece')} of news")
@@ -145,7 +145,7 @@ def news_lines(groups: Sequence[Sequence[Notice]], names: Names, limit: int) -> 
 
 
 def _group_key(notice: Notice) -> tuple[str, int, int]:
-    """Return what news is grouped by: words stand alone, likes of one thing go together."""
+    """Return the key to group a notice by: notices with words stand alone, likes of the same post share a line."""
     of_its_own = notice.kind not in ("like", "repost", "follow")
     return notice.kind, notice.post_id, notice.new_id if of_its_own else 0
 

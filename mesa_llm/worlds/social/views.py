@@ -1,4 +1,4 @@
-"""From the state of a social world to what its users see of it, as values."""
+"""Views of a social world's state, as values for its users."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from mesa_llm.worlds.social.settings import SocialSettings
 from mesa_llm.worlds.social.state import Notice, Reader, SocialState
 
 GROUP_ACTIONS = frozenset(("create_group", "join_group", "leave_group", "send_to_group", "listen_from_group"))
-"""Actions on chat groups; who has one of them sees the groups it is in."""
+"""Actions on chat groups; users with one of them see their groups."""
 
 MAX_LISTED = 10
-"""Maximum number of followed users, muted users, groups of one's own and groups to join that are listed."""
+"""Maximum number of listed users and groups of each kind: followed users, muted users, own groups, groups to join."""
 
 MAX_VIEWS = 100_000
-"""Maximum number of posts whose looks are kept."""
+"""Maximum number of cached looks of posts."""
 
 MAX_NEW_MESSAGES = 3
 """Maximum number of new messages of a group in an observation."""
@@ -58,7 +58,7 @@ MESSAGES = """
 
 
 class PostRow(NamedTuple):
-    """Numbers of a post that its view is made of, by the names of their columns."""
+    """Numbers of a post for its view, by column."""
 
     kind: int
     author: int
@@ -71,7 +71,7 @@ class PostRow(NamedTuple):
 
 
 class CommentRow(NamedTuple):
-    """Numbers of a comment that its view is made of, by the names of their columns."""
+    """Numbers of a comment for its view, by column."""
 
     author: int
     created: int
@@ -81,29 +81,29 @@ class CommentRow(NamedTuple):
 
     @property
     def parent(self) -> int:
-        """The post it stands under."""
+        """Id of its post."""
         return self.post
 
 
 class Look:
-    """A post as all see it who voted on nothing under it, and muted nobody whom it shows.
+    """A post as seen by all users who voted on nothing under it, and muted nobody whom it shows.
 
     Attributes:
         post: The post.
-        author_id: User id of who published it.
-        source_id: The post whose words it carries.
-        writer_id: User id of who wrote them.
-        ids: The ids it shows.
-        replies: Those of the replies under it.
-        comments: Those of the comments under it.
-        items: The post in the feeds of all whose ties to it are the same, as far as somebody has looked: whether they
-            follow who published it, whether they wrote it, and their vote on it.
+        author_id: User id of its publisher.
+        source_id: Id of the post whose words it carries.
+        writer_id: User id of the author of the words.
+        ids: The ids that it shows.
+        replies: Ids of the replies under it.
+        comments: Ids of the comments under it.
+        items: The post as an item of a feed, by the viewer's relation to it (whether the viewer follows its publisher,
+            whether the viewer wrote it, and the viewer's vote), for relations that have occurred.
     """
 
     __slots__ = ("author_id", "comments", "ids", "items", "post", "replies", "source_id", "writer_id")
 
     def __init__(self, post: PostView) -> None:
-        """Begin without anybody who looks."""
+        """Start without items."""
         self.post = post
         self.author_id, self.source_id, self.writer_id = post.author_id, post.source_id, post.source_author_id
         self.ids = ids_shown_by(post)
@@ -113,10 +113,10 @@ class Look:
 
 
 class SocialView(SocialState):
-    """Builds what users see."""
+    """Builds the observations of users."""
 
     def __init__(self, settings: SocialSettings, **options: Any) -> None:
-        """Begin with nothing to see; the arguments are those of `SocialState`."""
+        """Start with empty caches; the arguments are those of `SocialState`."""
         self._views: dict[int, PostView] = {}
         self._looks: dict[int, Look] = {}
         self._texts: dict[int, dict[tuple[bool, bool, int], str]] = {}
@@ -126,14 +126,14 @@ class SocialView(SocialState):
         self._sees_groups = not GROUP_ACTIONS.isdisjoint(settings.actions)
 
     def look_changed(self, post_id: int) -> None:
-        """Forget how a post looks, and the posts that pass it on or quote it."""
+        """Forget the cached look of a post, and of the posts that pass it on or quote it."""
         for changed in (post_id, *self._shown_in.pop(post_id, ())):
             self._views.pop(changed, None)
             self._looks.pop(changed, None)
             self._texts.pop(changed, None)
 
     def next_step(self) -> None:
-        """Move time on; texts say how old posts are."""
+        """Move to the next step, and forget texts, which give the age of posts."""
         super().next_step()
         self._texts.clear()
         if len(self._views) > MAX_VIEWS:
@@ -149,7 +149,7 @@ class SocialView(SocialState):
         return self._views[post_id]
 
     def load_views(self, post_ids: Iterable[int]) -> None:
-        """Make the looks of posts that are not known yet, reading their texts and names all at once."""
+        """Build missing looks of posts, reading their texts and names all at once."""
         missing = [post_id for post_id in dict.fromkeys(post_ids) if post_id not in self._views]
         if not missing:
             return
@@ -185,7 +185,7 @@ class SocialView(SocialState):
             )
 
     def _parts(self, post_id: int) -> tuple[int, int, Sequence[int], Sequence[int]]:
-        """Return the ids of what a post shows: its source, the post it quotes (or 0), replies and comments."""
+        """Return the ids in a post: its source, the post it quotes (or 0), its replies and its comments."""
         source_id, quoted_id = self.posts.get("source", post_id - 1) + 1, 0
         if self.kind_of(source_id) == QUOTE:
             quoted_id = self.posts.get("source", self.posts.get("parent", source_id - 1) - 1) + 1
@@ -216,13 +216,13 @@ class SocialView(SocialState):
         return (rows[order[:limit]] + 1).tolist()
 
     def items(self, viewer: Viewer | Reader, post_ids: Sequence[int]) -> tuple[FeedItem, ...]:
-        """Return posts as one user sees them: with its votes, without what muted users wrote under them."""
+        """Return posts as one user sees them: with its votes, and without replies and comments of muted users."""
         return tuple(self._items(viewer, post_ids)[0])
 
     def _items(self, viewer: Viewer | Reader, post_ids: Sequence[int]) -> tuple[list[FeedItem], list[ShownIds]]:
         """Return posts as one user sees them, and the ids that each of them shows.
 
-        Who muted nobody in a post and voted on nothing under it shares its look with all who do so.
+        All users who muted nobody in a post and voted on nothing under it share one look of it.
         """
         known = self._looks
         if missing := [post_id for post_id in post_ids if post_id not in known]:
@@ -252,7 +252,7 @@ class SocialView(SocialState):
         return items, ids
 
     def groups(self, user_id: int) -> tuple[GroupView, ...]:
-        """Return the groups a user is in, as far as they are listed, with what is new in them."""
+        """Return the groups of a user, as far as they are listed, with their new messages."""
         oldest = self.step - self.settings.notice_steps
         return tuple(
             GroupView(*row, messages=self.messages(user_id, row[0], MAX_NEW_MESSAGES, oldest, by_others=True))
@@ -262,14 +262,14 @@ class SocialView(SocialState):
     def messages(
         self, user_id: int, group_id: int, size: int, oldest: int = 0, *, by_others: bool = False
     ) -> tuple[MessageView, ...]:
-        """Return the latest messages of a group, oldest first; none of users that the reader muted.
+        """Return the latest messages of a group, oldest first, without those of users whom the reader muted.
 
         Args:
-            user_id: Who reads.
-            group_id: The group.
+            user_id: Id of the reader.
+            group_id: Id of the group.
             size: Maximum number of messages.
-            oldest: Step from which on they were written.
-            by_others: Whether to leave out what the reader wrote.
+            oldest: Step of the oldest message.
+            by_others: Whether to leave out the reader's own messages.
         """
         left_out = user_id if by_others else 0
         rows = self.store.query(MESSAGES, group_id, oldest, left_out, user_id, size)
@@ -282,7 +282,7 @@ class SocialView(SocialState):
         return tuple(GroupView(*row) for row in self.store.query(OPEN_GROUPS, user_id, MAX_LISTED))
 
     def _is_hidden(self, notice: Notice, reader: Reader) -> bool:
-        """Check whether news is of a muted user, or of words that are shown to nobody any more."""
+        """Check whether a notice is of a muted user, or of a hidden post."""
         if notice.user_id in reader.muted_ids:
             return True
         has_words = self.settings.hide_reports > 0 and notice.kind in ("reply", "quote")
@@ -294,7 +294,7 @@ class SocialView(SocialState):
         )
 
     def facts(self, user_id: int) -> SocialFacts:
-        """Return all that a user sees now.
+        """Return everything that a user sees now.
 
         Raises:
             ConfigError: If the user has no account.
@@ -302,7 +302,7 @@ class SocialView(SocialState):
         return self._facts(self.reader(user_id))[0]
 
     def _facts(self, reader: Reader) -> tuple[SocialFacts, list[ShownIds]]:
-        """Return all that a user sees now, and the ids that each post of its feed shows."""
+        """Return everything that a user sees now, and the ids that each post of its feed shows."""
         user_id, names = reader.user_id, self._actions
         items, ids = self._items(reader, reader.feed)
         notices = self.inbox.of(user_id)
@@ -323,7 +323,7 @@ class SocialView(SocialState):
 
 
 def _with_votes(post: PostView, votes: Mapping[int, int], comment_votes: Mapping[int, int]) -> PostView:
-    """Mark the viewer's votes on what stands under a post; without any, the post stays the one that all share."""
+    """Mark the viewer's votes on replies and comments; without any, return the shared post itself."""
     is_any = any(votes.get(reply.reply_id) for reply in post.replies)
     if not is_any and not any(comment_votes.get(comment.reply_id) for comment in post.comments):
         return post
@@ -333,7 +333,7 @@ def _with_votes(post: PostView, votes: Mapping[int, int], comment_votes: Mapping
 
 
 def _without_muted(post: PostView, muted: Set[int]) -> PostView:
-    """Leave out what muted users wrote under a post, or are quoted with in it."""
+    """Leave out replies, comments and quotations of muted users."""
     under = post.replies + post.comments + ((post.quoted,) if post.quoted else ())
     if not any(view.author_id in muted for view in under):
         return post

@@ -1,4 +1,4 @@
-"""The social world: users, posts and follows, with the rules by which they meet."""
+"""The social world: users, posts and follows."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ TAKES = {
     **dict.fromkeys(("join_group", "leave_group", "send_to_group"), "group_id"),
     "purchase_product": "product_name",
 }
-"""Action → the id (or the name) that it takes."""
+"""Action → its argument, an id or a name."""
 
 SHOW_MORE = frozenset(("search_posts", "search_user", "trend"))
-"""Tools that show posts, comments and users which no observation shows."""
+"""Tools that show posts, comments and users beyond those in observations."""
 
 FOUND = frozenset(("post_id", "comment_id", "user_id"))
 """Ids that such a tool may show."""
@@ -63,9 +63,9 @@ BIO_CHARACTERS = 160
 class SocialWorld(SocialRules, SocialGroups, SocialView, SocialMeasures, DoNothing):
     """Posts, feeds and follows, for any number of users.
 
-    Agents need an account (`sign_up`, `sign_up_many`) before they look or act; a user's id is its agent's
-    `unique_id`. What an agent may do is named in `Observation.tools`: the actions of the settings,
-    without those that need an id while none is shown.
+    Agents need an account (`sign_up`, `sign_up_many`) before they observe or act; a user's id is its agent's
+    `unique_id`. `Observation.tools` names an agent's actions: those of the settings, except those that need an id when
+    none is shown.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, SocialMeasures, DoNothi
             **changes: Parameters that differ from the settings, by name (see `SocialSettings`).
 
         Raises:
-            ConfigError: If a preset, parameter or action is unknown, or the file holds something else.
+            ConfigError: If a preset, parameter or action is unknown, or the file is no file of a social world.
         """
         own_settings = settings_from(settings, changes)
         methods = marked_methods(type(self))
@@ -103,7 +103,7 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, SocialMeasures, DoNothi
         self._last_recommended: dict[int, list[int]] | None = None
 
     def expect(self, agent_ids: Sequence[int]) -> None:
-        """Pick the feeds of users who are about to look, all at once, and read what these show."""
+        """Pick the feeds of users who are about to observe, all at once, and read their posts."""
         users = self.known_users(agent_ids)
         readers = self.readers(users)
         self._readers = dict(zip(users, readers, strict=True))
@@ -111,7 +111,7 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, SocialMeasures, DoNothi
         self.names.load(notice.user_id for user_id in users for notice in self.inbox.of(user_id))
 
     def observe(self, agent_id: int) -> Observation:
-        """Show a user its standing, its news and its feed; reads only.
+        """Return a user's followers, notices and feed; reads only.
 
         Raises:
             ConfigError: If the agent has no account.
@@ -131,7 +131,7 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, SocialMeasures, DoNothi
         )
 
     def _text(self, facts: SocialFacts, news: Sequence[Sequence[Notice]]) -> str:
-        """Write what a user saw, with its notices in groups."""
+        """Write a user's observation, with its notices in groups."""
         lines = news_lines(news, self.names, self.settings.notices_shown)
         return observation_text(facts, lines, self.text_of(facts.feed, facts.step), self.names)
 
@@ -141,7 +141,7 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, SocialMeasures, DoNothi
         """Return the options of the actions.
 
         Args:
-            facts: What the user sees.
+            facts: The user's observation.
             news: Its notices, in groups.
             ids: The ids that each post of its feed shows.
             followed: Ids of the users whom it follows.
@@ -159,7 +159,7 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, SocialMeasures, DoNothi
 
         Args:
             items: The posts.
-            step: Step in which they are seen; None: now.
+            step: Step of the observation; None: now.
         """
         step = self.step if step is None else step
         views = self._views if step == self.step else {}
@@ -169,13 +169,13 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, SocialMeasures, DoNothi
             if views.get(post.post_id) is not post:
                 texts.append(post_text(item, step, self.settings))
                 continue
-            known = self._texts.get(post.post_id)
-            if known is None:
-                known = self._texts[post.post_id] = {}
+            by_view = self._texts.get(post.post_id)
+            if by_view is None:
+                by_view = self._texts[post.post_id] = {}
             key = item.is_followed, item.is_own, item.vote
-            text = known.get(key)
+            text = by_view.get(key)
             if text is None:
-                text = known[key] = post_text(item, step, self.settings)
+                text = by_view[key] = post_text(item, step, self.settings)
             texts.append(text)
         return "\n".join(texts) or "There is nothing in your feed yet."
 
@@ -244,7 +244,7 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, SocialMeasures, DoNothi
         return messages_text(groups, messages[-MAX_MESSAGES:])
 
     def _noted(self, agent_id: int, target: str, query: str) -> str:
-        """Note a search; return the text to look for."""
+        """Record a search, and return the text to look for."""
         text = UNPRINTABLE.sub("", query).strip()
         if not text:
             raise ToolError("The search is empty; give a word to look for.")
@@ -252,13 +252,13 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, SocialMeasures, DoNothi
         return text
 
     def write_searches(self) -> None:
-        """Write down the searches of the step, in the order of users, whichever came first."""
+        """Write the searches of the step, sorted by user, as their order of arrival may vary."""
         for search in sorted(self.searches, key=lambda search: search[0]):
             self.store.add("search", None, *search, self.step)
         self.searches.clear()
 
     def write_out(self) -> None:
-        """Write everything that the tables do not hold yet: also what users were shown in the last step."""
+        """Write everything that is not in the tables yet, including the feeds of the last step."""
         super().write_out()
         if self._last_recommended is not None:
             self.store.write("DELETE FROM rec")
@@ -269,7 +269,7 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, SocialMeasures, DoNothi
     # the end of a step
 
     def end_step(self) -> list[Event]:
-        """Move the world's step on; report each post that went viral, once."""
+        """End the step; report each post that went viral, once."""
         self.write_searches()
         self._last_recommended, self.recommended = self.recommended, {}
         self.next_step()
@@ -318,10 +318,10 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, SocialMeasures, DoNothi
     # from outside the run
 
     def publish(self, author: str, text: str) -> int:
-        """Publish a post of an account, by name or number; any other name is that of a newsroom, which gets one.
+        """Publish a post of an account, by name or number; for an unknown name, a new account is opened.
 
         Returns:
-            Number of the post.
+            Id of the post.
 
         Raises:
             ToolError: If the post is empty or too long.
@@ -342,20 +342,20 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, SocialMeasures, DoNothi
             "viral_threshold": "Number of likes and shares at which a post is reported as viral, 1 or more.",
         }
     )
-    """What may be changed during a run → what it is."""
+    """Variable that may be changed during a run → its meaning."""
 
     def changeable(self) -> Mapping[str, Any]:
-        """Return what may be changed during a run: the name and size of the feed, and when a post is viral."""
+        """Return the variables that may be changed during a run: name and size of the feed, and the viral threshold."""
         feed = self.settings.feed
         name = feed if isinstance(feed, str) else next((key for key, one in FEEDS.items() if one == feed), "own")
         settings = self.settings
         return {"feed": name, "feed_size": settings.feed_size, "viral_threshold": settings.viral_threshold}
 
     def change(self, variable: str, value: Any) -> None:
-        """Change one of these.
+        """Change one of these variables.
 
         Raises:
-            ToolError: If it is none of them, or cannot have this value.
+            ToolError: If there is no such variable, or it cannot have this value.
         """
         kinds = {"feed": str, "feed_size": int, "viral_threshold": int}
         if variable not in kinds or type(value) is not kinds[variable]:
@@ -401,7 +401,7 @@ def visible_ids(
     """Collect the ids that a text shows, in order of appearance, by the arguments or the actions that take them.
 
     Args:
-        facts: What a user sees.
+        facts: A user's observation.
         news: Its notices, as far as they are shown, in groups.
         ids: The ids that each post of its feed shows.
     """
@@ -432,7 +432,7 @@ def visible_ids(
 
 
 def rated_ids(feed: Iterable[FeedItem]) -> dict[str, tuple[int, ...]]:
-    """Return the posts and replies, and the comments, that the text of a feed marks with the viewer's votes."""
+    """Return the ids of posts and replies, and of comments, with the viewer's votes in the text of a feed."""
     posts: dict[int, list[int]] = {1: [], -1: []}
     comments: dict[int, list[int]] = {1: [], -1: []}
     for item in feed:
@@ -455,12 +455,12 @@ def rated_ids(feed: Iterable[FeedItem]) -> dict[str, tuple[int, ...]]:
 
 
 def own_groups(facts: SocialFacts) -> tuple[int, ...]:
-    """Return the groups that a user is in."""
+    """Return the groups of a user."""
     return tuple([group.group_id for group in facts.groups])
 
 
 OwnList = Callable[[SocialFacts, tuple[int, ...], Set[int]], tuple[int | str, ...]]
-"""Returns what an action applies to now, given what a user sees, the users in it, and whom it follows."""
+"""Returns the values that an action applies to, given a user's observation, the users in it, and those it follows."""
 
 OWN_LISTS: dict[str, str | OwnList] = {
     "follow": lambda facts, users, followed: tuple(filterfalse(followed.__contains__, users)),
@@ -478,7 +478,7 @@ OWN_LISTS: dict[str, str | OwnList] = {
     "send_to_group": lambda facts, users, followed: own_groups(facts),
     "purchase_product": lambda facts, users, followed: tuple([product.name for product in facts.products]),
 }
-"""Actions that do not take every id of their kind that is shown → their own list."""
+"""Action that takes only some of the shown ids of its kind → its own list."""
 
 KEYS = {action: f"{action}.{argument}" if action in OWN_LISTS else argument for action, argument in TAKES.items()}
 """Action → the name of its option."""
@@ -486,7 +486,7 @@ KEYS = {action: f"{action}.{argument}" if action in OWN_LISTS else argument for 
 
 @lru_cache(maxsize=4096)
 def offered(actions: tuple[str, ...], keys: tuple[str, ...], has_groups: bool, shows_more: bool) -> tuple[str, ...]:
-    """Return the actions that could apply to something.
+    """Return the actions that have something to apply to.
 
     Args:
         actions: Names of all actions.

@@ -33,9 +33,9 @@ class Walker(Mind, CellAgent):
     """Somebody who walks about with coins.
 
     Attributes:
-        cell: Where it is.
+        cell: Its cell.
         wealth: Number of its coins.
-        met: Somebody who was in its cell when it came; None: nobody was.
+        met: Somebody who was in its cell when it arrived; None: nobody was.
     """
 
     cell: Any
@@ -45,7 +45,7 @@ class Walker(Mind, CellAgent):
 
         Args:
             model: The model.
-            cell: Where it begins.
+            cell: Its first cell.
             **components: `config`, `memory`, `llm`, `tools`.
         """
         super().__init__(model, **components)
@@ -54,13 +54,13 @@ class Walker(Mind, CellAgent):
         self.met: Walker | None = None
 
     def walk(self) -> None:
-        """Go to a cell next to its own, and meet one of those who are there now."""
+        """Go to a neighbouring cell, and meet one of those who are there now."""
         self.cell = self.cell.neighborhood.select_random_cell()
         others = [other for other in self.cell.agents if other is not self]
         self.met = self.random.choice(others) if others else None
 
     def observe(self) -> Observation:
-        """Show its coins, and those of whom it has met."""
+        """Return its coins, and those of the person it has met."""
         if self.met is None:
             return Observation(f"You have {counted(self.wealth, 'coin')}. You meet nobody.")
         other = f"person {self.met.unique_id}, who has {counted(self.met.wealth, 'coin')}"

@@ -18,7 +18,7 @@ FEELINGS: dict[Health, str] = {
     "infected": "You are ill, and can pass the virus on.",
     "resistant": "You have had the virus, and cannot catch it again.",
 }
-"""Health → what a person reads of its own."""
+"""Health → text for the person."""
 
 
 class EpidemicScenario(LLMScenario):
@@ -34,7 +34,7 @@ class EpidemicScenario(LLMScenario):
     """Number of people who have the virus at the start."""
 
     spread: Annotated[float, Field(ge=0, le=1), Slider(0, 1, 0.05)] = 0.4
-    """Probability that the virus goes along a tie in a step."""
+    """Probability that the virus passes along a tie in a step."""
 
     check_frequency: Annotated[float, Field(ge=0, le=1), Slider(0, 1, 0.05)] = 0.4
     """Probability that an ill person is treated in a step."""
@@ -43,7 +43,7 @@ class EpidemicScenario(LLMScenario):
     """Probability that a treatment cures."""
 
     resistance: Annotated[float, Field(ge=0, le=1), Slider(0, 1, 0.05)] = 0.5
-    """Probability that who is cured cannot catch the virus again."""
+    """Probability that a cured person becomes resistant."""
 
     caution: Annotated[float, Field(ge=0, le=1), Slider(0, 1, 0.05)] = 0.0
     """Probability that the rule twin stays at home while it or one of its contacts is ill."""
@@ -80,17 +80,17 @@ class Person(Mind, FixedAgent):
 
     @property
     def contacts(self) -> list[Person]:
-        """Those it has ties to."""
+        """The people it has ties to."""
         return list(self.cell.neighborhood.agents)
 
     def observe(self) -> Observation:
-        """Show its health, and how many of its contacts are ill."""
+        """Return its health, and the number of its contacts who are ill."""
         n_ill = sum(other.health == "infected" for other in self.contacts)
         text = f"{FEELINGS[self.health]} Of the {len(self.contacts)} people you meet when you go out, {n_ill} are ill."
         return Observation(text, facts=n_ill)
 
     def rule(self, seen: Observation) -> ToolCall:
-        """Go out, but for the careful, who stay at home with probability `caution` while the virus is near."""
+        """Go out, or stay at home with probability `caution` while the virus is near."""
         is_near = seen.facts > 0 or self.health == "infected"
         is_careful = is_near and self.random.random() < self.model.scenario.caution
         return ToolCall("stay_home" if is_careful else "go_out")
@@ -117,7 +117,7 @@ class Person(Mind, FixedAgent):
                 other.health = "infected"
 
     def be_treated(self) -> None:
-        """Recover by chance, if it is ill; who recovers may become resistant."""
+        """Recover by chance, if it is ill; it may then become resistant."""
         fields = self.model.scenario
         if self.health != "infected" or self.random.random() >= fields.check_frequency:
             return

@@ -12,10 +12,10 @@ from pydantic import Field
 from mesa_llm import LLMAgent, LLMModel, LLMOptions, LLMScenario, Observation, Slider, ToolCall, action
 
 CLUSTER_SHARE = 0.05
-"""Minimum share of all people that makes a group of like opinions a cluster."""
+"""Minimum share of all people for a group of similar opinions to be a cluster."""
 
 CLUSTER_GAP = 0.02
-"""Distance between neighbouring opinions from which on they belong to two groups."""
+"""Minimum distance between neighbouring opinions of different groups."""
 
 
 class OpinionScenario(LLMScenario):
@@ -61,7 +61,7 @@ class Citizen(LLMAgent):
         self.opposite: float | None = None
 
     def observe(self) -> Observation:
-        """Show its opinion, and the one it meets."""
+        """Return its opinion, and the one it meets."""
         text = f"Your opinion is {100 * self.opinion:.0f}."
         if self.opposite is None:
             return Observation(f"{text} You meet nobody.")

@@ -9,10 +9,10 @@ from typing import Literal
 from mesa_llm.tournament import Game
 
 Move = Literal["cooperate", "defect"]
-"""What a player may do."""
+"""A possible move."""
 
 Made = Literal["cooperate", "defect", "forfeit"]
-"""A move as it stands in the history: a forfeit where a player made none."""
+"""An entry of the history: a move, or a forfeit if the player made none."""
 
 Strategy = Callable[[Sequence[str], Sequence[str], Random], Move]
 """Chooses a move from one's own earlier moves, those of the opponent, and a source of random draws."""
@@ -34,11 +34,11 @@ REWARD = POINTS["cooperate", "cooperate"]
 
 
 def points(own: str, other: str) -> int:
-    """Return a player's points of a round; who forfeits has none, and its opponent those of mutual cooperation.
+    """Return a player's points of a round; a forfeit earns none, and its opponent gets those of mutual cooperation.
 
     Args:
-        own: Its move.
-        other: Its opponent's.
+        own: The player's move.
+        other: The opponent's move.
     """
     if own == "forfeit":
         return 0
@@ -61,7 +61,7 @@ def coin(own: Sequence[str], other: Sequence[str], rng: Random) -> Move:
 
 
 def tit_for_tat(own: Sequence[str], other: Sequence[str], rng: Random) -> Move:
-    """Cooperate first, then do what the opponent did last."""
+    """Cooperate first, then repeat the opponent's last move."""
     return "defect" if other and other[-1] == "defect" else "cooperate"
 
 
@@ -105,7 +105,7 @@ STRATEGIES: dict[str, Strategy] = {
         tester,
     )
 }
-"""Name of a strategy → what it does."""
+"""Name → strategy."""
 
 GAME = Game("prisoners_dilemma", ("cooperate", "defect"), points, STRATEGIES)
 """The game of `mesa-llm tournament`."""

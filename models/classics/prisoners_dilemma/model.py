@@ -24,10 +24,10 @@ StrategyName = Literal[
 ]
 
 MAX_SHOWN = 10
-"""Maximum number of earlier rounds that a guest reads of."""
+"""Maximum number of earlier rounds in a guest's observation."""
 
 AGAINST = "against "
-"""Beginning of the label of an observation; the number of the opponent follows."""
+"""Beginning of the label of an observation; the id of the opponent follows."""
 
 
 class DilemmaScenario(LLMScenario):
@@ -40,10 +40,10 @@ class DilemmaScenario(LLMScenario):
     """Strategy of the guests' rule twins."""
 
     rounds: Annotated[int, Field(ge=1), Slider(5, 200, 5)] = 20
-    """Number of rounds that each pair plays; one in a step."""
+    """Number of rounds that each pair plays, one a step."""
 
     noise: Annotated[float, Field(ge=0, le=1), Slider(0, 0.5, 0.01)] = 0.0
-    """Probability that a move comes out as the other one."""
+    """Probability that a move turns into the other one."""
 
     announces_end: bool = False
     """Whether language models read how many rounds there will be."""
@@ -57,7 +57,7 @@ class Player:
 
     Attributes:
         name: Its name.
-        strategy: Name of its strategy; of a guest, of its rule twin.
+        strategy: Name of its strategy; for a guest, that of its rule twin.
         moves: Opponent → own moves against it, first to last.
         score: Points so far.
     """
@@ -72,7 +72,7 @@ class Player:
         Args:
             model: The tournament.
             name: Its name.
-            strategy: Name of its strategy; of a guest, of its rule twin.
+            strategy: Name of its strategy; for a guest, that of its rule twin.
             **components: Passed on.
         """
         super().__init__(model, **components)  # pyright: ignore[reportCallIssue]
@@ -89,31 +89,31 @@ class Player:
     def make(self, move: Move, opponent_id: int) -> None:
         """Make a move; chance may turn it into the other one."""
         is_turned = self.random.random() < self.model.scenario.noise
-        made: Made = move if not is_turned else "defect" if move == "cooperate" else "cooperate"
-        self.model.pending[self.unique_id, opponent_id] = made
+        outcome: Made = move if not is_turned else "defect" if move == "cooperate" else "cooperate"
+        self.model.pending[self.unique_id, opponent_id] = outcome
 
     @property
     def mean_score(self) -> float:
-        """Points a round and opponent: 3 if all cooperate, 1 if all defect."""
+        """Mean points a round and opponent: 3 if all cooperate, 1 if all defect."""
         n_made = sum(map(len, self.moves.values()))
         return self.score / n_made if n_made else 0.0
 
     @property
     def cooperation(self) -> float:
         """Share of its moves that were cooperation, so far."""
-        made = [move for moves in self.moves.values() for move in moves]
-        return fmean(move == "cooperate" for move in made) if made else 0.0
+        all_moves = [move for moves in self.moves.values() for move in moves]
+        return fmean(move == "cooperate" for move in all_moves) if all_moves else 0.0
 
 
 class Regular(Player, mesa.Agent):
-    """Plays a known strategy, and never thinks."""
+    """Plays a known strategy, without a mind."""
 
 
 class Guest(Player, LLMAgent):
     """Decides for itself; its rule twin plays a strategy."""
 
     def facing(self, opponent: Player) -> Observation:
-        """Show the history with an opponent, and ask for a move."""
+        """Return the history with an opponent, with the question for a move."""
         own, other = self.moves.get(opponent.unique_id, []), opponent.moves.get(self.unique_id, [])
         rounds = list(enumerate(zip(own, other, strict=True), start=1))[-MAX_SHOWN:]
         history = [
@@ -168,7 +168,7 @@ class DilemmaModel(LLMModel):
 
     @property
     def guests(self) -> list[Guest]:
-        """Those who decide for themselves."""
+        """The players who decide for themselves."""
         return [player for player in self.agents if isinstance(player, Guest)]
 
     def opponents(self, player: Player) -> list[Any]:
@@ -187,7 +187,7 @@ class DilemmaModel(LLMModel):
         return [[Turn(guest, guest.facing(other)) for guest in self.guests for other in self.opponents(guest)]]
 
     def end_step(self) -> None:
-        """Settle the round of each pair; who made no move forfeits it."""
+        """Settle the round of each pair; a player without a move forfeits it."""
         for one in self.agents:
             for other in self.opponents(one):
                 own = self.pending.get((one.unique_id, other.unique_id), "forfeit")

@@ -25,16 +25,16 @@ class SchellingScenario(LLMScenario):
     """Probability that somebody lives in a cell at the start."""
 
     minority: Annotated[float, Field(ge=0, le=1), Slider(0, 1, 0.05)] = 0.5
-    """Probability that who lives there is blue."""
+    """Probability that a resident is blue."""
 
     homophily: Annotated[float, Field(ge=0, le=1), Slider(0, 1, 0.05)] = 0.4
-    """Share of neighbours of their own colour from which on residents are content."""
+    """Minimum share of neighbours of their own colour for residents to be content."""
 
     radius: Annotated[int, Field(ge=1, le=5), Slider(1, 5)] = 1
-    """How far neighbours live, in cells."""
+    """Radius of the neighbourhood, in cells."""
 
     states_wish: bool = True
-    """Whether language models read from which share on they are content; else the wish is theirs."""
+    """Whether the prompt states the share from which on residents are content; else that is left to them."""
 
     memory: str = "window:4"
     """Memory of the residents."""
@@ -65,7 +65,7 @@ class Resident(Mind, CellAgent):
 
     @property
     def neighbours(self) -> list[Resident]:
-        """Those who live within the radius."""
+        """The residents within the radius."""
         return list(self.cell.get_neighborhood(radius=self.model.scenario.radius).agents)
 
     @property
@@ -80,7 +80,7 @@ class Resident(Mind, CellAgent):
         return self.likeness >= self.model.scenario.homophily
 
     def observe(self) -> Observation:
-        """Show the neighbours by colour."""
+        """Return the neighbours by colour."""
         n_alike = sum(other.colour == self.colour for other in self.neighbours)
         n_others = len(self.neighbours) - n_alike
         text = f"You are {self.colour}. Of your {n_alike + n_others} neighbours {n_alike} are {self.colour} like you, "
@@ -144,7 +144,7 @@ class SchellingModel(LLMModel):
         return sum(agent.is_happy for agent in self.agents)
 
     def start_step(self) -> None:
-        """Count moves anew."""
+        """Reset the count of moves."""
         self.n_moves = 0
 
     def end_step(self) -> None:

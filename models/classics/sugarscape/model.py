@@ -29,7 +29,7 @@ from mesa_llm.space import PlaceName
 from mesa_llm.space.surroundings import place_label
 
 RICHEST = 4
-"""Sugar, or spice, that a cell on a peak holds."""
+"""Sugar, or spice, in a cell on a peak."""
 
 
 class SugarScenario(LLMScenario):
@@ -61,22 +61,22 @@ class Trader(Mind, CellAgent):
     """Lives on sugar and spice.
 
     Attributes:
-        cell: Where it is.
+        cell: Its cell.
         sugar: Its sugar.
         spice: Its spice.
         sugar_need: Sugar that it uses up in a step.
         spice_need: Spice that it uses up in a step.
-        vision: How far it sees, in cells.
+        vision: Range of its sight, in cells.
     """
 
     cell: Any
 
     def __init__(self, model: SugarModel, cell: Any, **components: Any) -> None:
-        """Come to the landscape, with stocks, needs and eyes drawn.
+        """Enter the landscape, with stocks, needs and vision drawn at random.
 
         Args:
             model: The model.
-            cell: Where.
+            cell: Its first cell.
             **components: `config`, `memory`, `llm`, `tools`.
         """
         super().__init__(model, **components)
@@ -87,7 +87,7 @@ class Trader(Mind, CellAgent):
         self.vision = self.random.randint(1, fields.vision)
 
     def welfare(self, sugar: float, spice: float) -> float:
-        """Compute what stocks are worth to it (Cobb-Douglas; Epstein and Axtell 1996, p. 97)."""
+        """Compute the welfare from stocks (Cobb-Douglas; Epstein and Axtell 1996, p. 97)."""
         share = self.sugar_need / (self.sugar_need + self.spice_need)
         return max(sugar, 0) ** share * max(spice, 0) ** (1 - share)
 
@@ -102,12 +102,12 @@ class Trader(Mind, CellAgent):
 
     @property
     def places(self) -> dict[str, Any]:
-        """The cells in sight where nobody is, by name."""
+        """The empty cells in sight, by name."""
         near = self.cell.get_neighborhood(radius=self.vision)
         return {place_label(cell.coordinate): cell for cell in near if cell.is_empty}
 
     def observe(self) -> Observation:
-        """Show its stocks and needs, and what grows in sight."""
+        """Return its stocks and needs, and the sugar and spice in sight."""
         places = self.places
         grown = "\n".join(f"- {name}: {cell.sugar} sugar, {cell.spice} spice" for name, cell in places.items())
         name = place_label(self.cell.coordinate)
@@ -119,7 +119,7 @@ class Trader(Mind, CellAgent):
         return Observation(text, options={"place": tuple(places)})
 
     def rule(self, seen: Observation) -> ToolCall:
-        """Go where welfare would be highest, to the nearest of these, drawn among equals."""
+        """Go to the cell with the highest welfare, the nearest among equals, drawn if there are several."""
         cells = {"": self.cell, **self.places}
         worth = {
             name: round(self.welfare(self.sugar + int(cell.sugar), self.spice + int(cell.spice)), 9)
@@ -153,7 +153,7 @@ class Trader(Mind, CellAgent):
         return "You stayed."
 
     def act(self, decision: Decision | Failure, seen: Observation | None = None) -> list[Outcome]:
-        """Do what was decided; then harvest the cell, and live on the stocks."""
+        """Carry out the decision; then harvest the cell, and use up stocks."""
         outcomes = super().act(decision, seen)
         self.sugar += int(self.cell.sugar) - self.sugar_need
         self.spice += int(self.cell.spice) - self.spice_need
@@ -163,7 +163,7 @@ class Trader(Mind, CellAgent):
         return outcomes
 
     def trade(self, other: Trader) -> list[float]:
-        """Trade with somebody as long as both gain, and return the prices in spice per sugar (ibid., p. 105)."""
+        """Trade with a neighbour as long as both gain, and return the prices in spice per sugar (ibid., p. 105)."""
         prices: list[float] = []
         while not math.isclose(self.hunger, other.hunger):
             buyer, seller = (self, other) if self.hunger > other.hunger else (other, self)
@@ -246,7 +246,7 @@ class SugarModel(LLMModel):
 
 
 def two_peaks(size: int) -> np.ndarray:
-    """Compute how much sugar cells can hold: two peaks in opposite corners, and less in rings around them.
+    """Compute the capacity of cells: two peaks in opposite corners, and less in rings around them.
 
     Args:
         size: Number of cells along each side.

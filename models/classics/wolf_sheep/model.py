@@ -58,12 +58,12 @@ class MeadowScenario(LLMScenario):
 
 
 class Animal(MovesToPlaces, Mind, CellAgent):
-    """Goes, eats, starves, and has young.
+    """Moves, eats, starves, and has young.
 
     Attributes:
-        cell: Where it is.
-        energy: Steps that it can live without food.
-        gain: Energy that it gains from what it eats.
+        cell: Its cell.
+        energy: Number of steps that it can live without food.
+        gain: Energy that it gains from a meal.
         birth_rate: Probability that it has young in a step.
     """
 
@@ -72,12 +72,12 @@ class Animal(MovesToPlaces, Mind, CellAgent):
     birth_rate: float
 
     def __init__(self, model: MeadowModel, cell: Any, energy: float, **components: Any) -> None:
-        """Come to the meadow.
+        """Enter the meadow.
 
         Args:
             model: The model.
-            cell: Where.
-            energy: Steps that it can live without food.
+            cell: Its first cell.
+            energy: Number of steps that it can live without food.
             **components: `config`, `memory`, `llm`, `tools`.
         """
         super().__init__(model, **components)
@@ -90,18 +90,18 @@ class Animal(MovesToPlaces, Mind, CellAgent):
         return "You stayed."
 
     def rule(self, seen: Observation) -> ToolCall:
-        """Go to a cell drawn from the best ones next to it."""
+        """Go to a cell drawn from the best neighbouring ones."""
         best = self.preferred()
         if not best:
             return ToolCall("stay")
         return ToolCall("go_to", {"place": place_label(self.random.choice(best).coordinate)})
 
     def preferred(self) -> list[Any]:
-        """Return the cells next to its own that the rule twin would go to; empty: it stays."""
+        """Return the neighbouring cells that the rule twin would go to; empty: it stays."""
         raise NotImplementedError
 
     def act(self, decision: Decision | Failure, seen: Observation | None = None) -> list[Outcome]:
-        """Do what was decided; then, as any animal, eat what is there, and starve or have young."""
+        """Carry out the decision; then eat what is there, and starve or have young."""
         outcomes = super().act(decision, seen)
         self.energy -= 1
         if self.feeds():
@@ -115,18 +115,18 @@ class Animal(MovesToPlaces, Mind, CellAgent):
         return outcomes
 
     def feeds(self) -> bool:
-        """Eat what is in its cell, and return whether there was anything."""
+        """Eat the food in its cell, and return whether there was any."""
         raise NotImplementedError
 
     def describe(self, cell: Any) -> str:
-        """Describe what is in a cell for a text."""
+        """Describe the contents of a cell."""
         n_wolves, n_sheep = len(_those(Wolf, cell)), len(_those(Sheep, cell))
         grass = "grass" if cell.regrowth == 0 else "no grass"
         animals = f"{_counted(n_sheep, 'sheep', 'sheep')}, {_counted(n_wolves, 'wolf', 'wolves')}"
         return f"{place_label(cell.coordinate)}: {animals}, {grass}"
 
     def observe(self) -> Observation:
-        """Show its energy, and what is in its cell and in those next to it."""
+        """Return its energy, and the contents of its cell and the neighbouring ones."""
         cells = "\n".join(f"- {self.describe(cell)}" for cell in self.cell.neighborhood)
         kind, energy = type(self).__name__.lower(), max(0, int(self.energy))
         text = f"You are a {kind}, and can live {energy} steps without food. You are at {self.describe(self.cell)}."
