@@ -39,7 +39,6 @@ class DeliberationMixin:
     unique_id: Any
     config: AgentConfig
     memory: Any
-    random: Any
 
     def __init__(self, *args: Any, llm: str | LLM | None = None, **kwargs: Any) -> None:
         """Store what the agent thinks with.

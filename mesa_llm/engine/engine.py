@@ -17,7 +17,7 @@ from contextvars import ContextVar
 from dataclasses import replace
 from functools import lru_cache
 from types import FrameType
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, NoReturn, Protocol, TypeVar
 
 from mesa_llm.config import Reasoning
 from mesa_llm.engine.collector import collector_paused, collector_running
@@ -174,6 +174,14 @@ class Engine:
     def join(self, model: Any) -> None:
         """Register as the engine of a Mesa model."""
         type(self)._of[model] = self
+
+    def __getstate__(self) -> NoReturn:
+        """Refuse to be copied or pickled, and say what to do instead."""
+        raise ConfigError(
+            "an engine holds connections and an open run log, and cannot be copied or pickled, nor can a model that "
+            "keeps what connect() returned; make the model anew with the same parameters and log=, which replays it "
+            "for nothing"
+        )
 
     @property
     def usage(self) -> Usage:

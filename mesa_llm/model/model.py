@@ -69,6 +69,7 @@ class LLMModel(StagedModel):
     changeable: ClassVar[tuple[str, ...]] = ()
     instructions: str = "instructions.md"
     population: Any = None
+    scenario: Any
     _arguments: inspect.BoundArguments
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
