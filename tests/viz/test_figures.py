@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from matplotlib.figure import Figure as PlainFigure
+from mesa.discrete_space import FixedAgent
 from PIL import Image
 
 from mesa_llm.model.registry import find_models
@@ -82,6 +83,16 @@ def test_agents_on_a_drawn_space_can_be_clicked_where_they_stand() -> None:
     assert has_space(model)
     assert [spot.name for spot in spots] == [f"{number} · Villager {number}" for number in (1, 2, 3, 4)]
     assert all(0 < spot.x < 100 and 0 < spot.y < 100 for spot in spots)
+
+
+def test_what_thinks_is_drawn_above_what_does_not() -> None:
+    model = stepped()
+    for villager in list(model.agents):
+        FixedAgent(model).cell = villager.cell
+    renderer = rendered(plain_renderer, model)
+    axes: Any = renderer.canvas
+    discs = {drawn.get_zorder(): drawn.get_sizes()[0] for drawn in axes.collections if len(drawn.get_offsets()) == 4}
+    assert discs == {1: 1, 2: 50, 3: 160}  # nodes of the network, those without a mind, villagers
 
 
 def test_a_network_that_grows_is_drawn_as_it_is_now() -> None:
