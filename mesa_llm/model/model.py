@@ -342,6 +342,9 @@ class LLMModel(StagedModel):
 
         Returns:
             One row an agent and question: time, agent, question, answer, failure, purpose.
+
+        Raises:
+            ConfigError: If there is no question, the purpose is one of the run itself, or an agent has no mind.
         """
         return survey(self, questions, agents, purpose=purpose, shows_scene=shows_scene)
 
