@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from matplotlib.figure import Figure as PlainFigure
+from mesa.datacollection import DataCollector
 from mesa.discrete_space import FixedAgent
 from PIL import Image
 
@@ -49,6 +50,18 @@ def test_every_number_that_is_collected_is_a_measure_and_what_a_run_costs_is_not
     measures, costs = numbers_of(model)
     assert list(measures) == ["greetings"]
     assert list(costs) == ["calls", "tokens", "dollars", "failures", "seconds"]
+
+
+@pytest.mark.parametrize("collects_at_start", [False, True])
+def test_a_measure_is_drawn_over_its_own_steps_with_room_above_it(collects_at_start: bool) -> None:
+    model = Village(rng=1)
+    model.datacollector = DataCollector({"mood": lambda model: 5})
+    if collects_at_start:
+        model.datacollector.collect(model)
+    model.run_for(2)
+    axes: Any = measure_figure("mood")(model).axes[0]
+    assert list(axes.lines[0].get_xdata()) == [0, 1, 2][not collects_at_start :]
+    assert axes.get_ylim()[1] > 5.2
 
 
 def test_a_measure_that_was_not_always_known_is_drawn() -> None:
