@@ -331,7 +331,7 @@ def parameters_of(kind: type[Any]) -> tuple[Parameter, ...]:
     Raises:
         ConfigError: If it is a plain Mesa model.
     """
-    if not hasattr(kind, "scenario_class"):
+    if not issubclass(getattr(kind, "scenario_class", object), LLMScenario):
         raise ConfigError(
             f"{kind.__name__} is a plain Mesa model, which declares no parameters: vary them by Mesa's batch_run, and "
             "write its controls by hand (model_params), or make it an LLMModel"

@@ -239,8 +239,7 @@ def first_step(model: Any, values: Sequence[Any]) -> int:
         model: The model; the step that it is in does not count.
         values: What it has collected.
     """
-    next_step = int(getattr(model, "now", model.time + 1))
-    return max(0, next_step - len(values))
+    return max(0, steps_over(model) + 1 - len(values))
 
 
 def _draw_values(axes: Any, name: str, values: Sequence[Any], first: int, *, is_last: bool = True) -> None:
