@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from mesa_llm.errors import ConfigError
 from mesa_llm.records import Observation
+from mesa_llm.text import one_line
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -44,6 +45,20 @@ class Activation(Protocol):
     def __call__(self, model: Any) -> Iterable[Stage]:
         """Return the stages of one step."""
         ...
+
+
+def turns_of(stage: Any) -> list[Turn]:
+    """Return a stage as turns.
+
+    Raises:
+        ConfigError: If it is an agent, a turn or nothing at all, in place of a list.
+    """
+    if isinstance(stage, Turn) or not isinstance(stage, Iterable):
+        raise ConfigError(
+            f"a stage is a list of agents or turns that decide together, got {one_line(repr(stage), 80)}; an "
+            "activation returns a list of stages: [agents] if all decide at once, [[agent] for agent in agents] if one by one"
+        )
+    return [Turn.of(item) for item in stage]
 
 
 def minded(model: Any) -> Stage:

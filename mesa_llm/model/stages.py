@@ -15,7 +15,7 @@ from mesa_llm.agents.agent import LLMMixin
 from mesa_llm.agents.deliberation import as_decision
 from mesa_llm.agents.mailbox import Mailbox
 from mesa_llm.agents.upkeep import tend_memories
-from mesa_llm.engine.activation import Activation, Stage, Turn, demand_minds, minded
+from mesa_llm.engine.activation import Activation, Stage, Turn, demand_minds, minded, turns_of
 from mesa_llm.engine.collector import collector_paused, collector_running
 from mesa_llm.engine.engine import Engine
 from mesa_llm.errors import ConfigError, DecisionError, Stopped
@@ -104,7 +104,7 @@ class StagedModel(ResumableModel):
             if self.schedule is not None:
                 for agent in minded(self):
                     self.schedule.enter(agent)
-            stages = [[Turn.of(item) for item in stage] for stage in self.activation(self)]
+            stages = [turns_of(stage) for stage in self.activation(self)]
             if self.schedule is not None:
                 stages = [[turn for turn in stage if self.schedule.includes(turn.agent.unique_id)] for stage in stages]
         self._stages = [stage for stage in stages if stage]
@@ -340,7 +340,7 @@ class StagedModel(ResumableModel):
                     self.runlog.add(outcome, now)
                 results.append(outcomes)
             if was_last and (next_turns := self.next_stage([turn.agent for turn in turns])):
-                self._stages = [[Turn.of(item) for item in next_turns]]
+                self._stages = [turns_of(next_turns)]
         return results
 
     def next_stage(self, acted: list[Any]) -> Stage:

@@ -3,7 +3,7 @@
 import mesa
 import pytest
 
-from mesa_llm import ConfigError
+from mesa_llm import ConfigError, Turn
 from mesa_llm.engine.activation import ByType, Hourly, RandomShare, everyone, in_order, in_turn, one_at_a_time
 from tests.pot import Payer, PotModel
 
@@ -39,6 +39,13 @@ def test_one_class_acts_after_another() -> None:
     first, second = numbers(ByType(Rich, Payer)(model))
     assert (first, sorted(second)) == ([3], [1, 2])
     assert numbers(ByType(Rich)(model)) == [[3]]
+
+
+@pytest.mark.parametrize("agents_of", [list, lambda agents: [Turn(agent) for agent in agents], lambda agents: [None]])
+def test_agents_in_place_of_stages_are_refused(agents_of) -> None:
+    model = PotModel(2, rng=1, activation=lambda model: agents_of(model.agents))
+    with pytest.raises(ConfigError, match="a stage is a list of agents or turns that decide together, got"):
+        model.step()
 
 
 @pytest.mark.parametrize(("share", "fewest", "most"), [(0, 0, 0), (0.5, 380, 620), (1, 1000, 1000)])
