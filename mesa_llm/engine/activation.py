@@ -56,7 +56,8 @@ def turns_of(stage: Any) -> list[Turn]:
     if isinstance(stage, Turn) or not isinstance(stage, Iterable):
         raise ConfigError(
             f"a stage is a list of agents or turns that decide together, got {one_line(repr(stage), 80)}; an "
-            "activation returns a list of stages: [agents] if all decide at once, [[agent] for agent in agents] if one by one"
+            "activation returns a list of stages: [agents] if all decide at once, [[agent] for agent in agents] if one "
+            "by one"
         )
     return [Turn.of(item) for item in stage]
 
