@@ -20,6 +20,8 @@ from mesa_llm.llm.replies import as_reply
 from mesa_llm.llm.schema.flat import Schema, choice_schema, flat_schema, narrow
 from mesa_llm.llm.schema.sampling import draw
 from mesa_llm.llm.scripted import RandomLLM, ScriptedLLM
+from mesa_llm.model.identity import name_of
+from mesa_llm.model.model import LLMModel
 from mesa_llm.model.registry import ModelEntry, find_model
 from mesa_llm.records import Reply, Request, ToolCall, options_for
 
@@ -349,15 +351,16 @@ def _checks_of(entry: ModelEntry) -> dict[str, Callable[[ModelEntry], None]]:
     return {name: check for name, check in CHECKS.items() if entry.package or name not in PACKAGE_CHECKS}
 
 
-def check_model(name: str) -> None:
+def check_model(model: str | type[LLMModel]) -> None:
     """Hold a model to all checks that apply to it.
 
     Args:
-        name: Name of the model, as `mesa-llm list` shows it, or its `module:Class`.
+        model: Its class, `module:Class`, or its name, as `mesa-llm list` shows it.
 
     Raises:
+        ConfigError: If there is no such model, or it is a plain Mesa model.
         ContractBroken: At the first promise it does not keep.
     """
-    entry = find_model(name)
+    entry = find_model(model if isinstance(model, str) else name_of(model))
     for check in _checks_of(entry).values():
         check(entry)

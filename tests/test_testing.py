@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from mesa_llm import branch, parameters_of
 from mesa_llm.engine.loop import run_now
 from mesa_llm.errors import ConfigError, TransportError
 from mesa_llm.records import ChatMessage, Request, Salt
 from mesa_llm.testing import FAULTS, check_model, faulty
+from tests.engine.test_plain import Field
 
 
 def test_a_model_in_no_package_is_held_to_no_check_of_its_files(
@@ -19,7 +22,13 @@ def test_a_model_in_no_package_is_held_to_no_check_of_its_files(
 ) -> None:
     (tmp_path / "lone_pot.py").write_text("from tests.pot import PotModel\n\n\nclass LonePot(PotModel):\n    pass\n")
     monkeypatch.syspath_prepend(tmp_path)
-    check_model("lone_pot:LonePot")
+    check_model(import_module("lone_pot").LonePot)
+
+
+@pytest.mark.parametrize("use", [check_model, parameters_of, lambda plain: branch(plain(), at=1)])
+def test_what_needs_an_llm_model_says_so_of_a_plain_one(use: Callable[[Any], object]) -> None:
+    with pytest.raises(ConfigError, match=r"Field is .*a plain Mesa model"):
+        use(Field)
 
 
 def test_no_check_leaves_a_log_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

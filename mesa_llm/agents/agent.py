@@ -27,7 +27,7 @@ from mesa_llm.memory import ChatMemory, MemoryEntry, MemoryMixin, NoMemory
 from mesa_llm.records import Decision, Failure, Observation, Outcome, ToolCall
 from mesa_llm.space import describe_surroundings
 from mesa_llm.text import quoted
-from mesa_llm.tools.tool import marked_methods
+from mesa_llm.tools.tool import hidden_methods, marked_methods
 from mesa_llm.tools.toolbox import ToolBox
 from mesa_llm.world import Receiver, unit_of
 
@@ -47,7 +47,8 @@ class LLMMixin(DeliberationMixin):
 
         Raises:
             ConfigError: If the class overrides a method that the engine calls, has an action in the place of what the
-                engine asks for, lacks one of the mixins, or its `rule` is async.
+                engine asks for, inherits an action that another base class hides, lacks one of the mixins, or its
+                `rule` is async.
         """
         super().__init_subclass__(**kwargs)
         if inspect.iscoroutinefunction(cls.rule):
@@ -61,6 +62,11 @@ class LLMMixin(DeliberationMixin):
                 raise ConfigError(
                     f"{cls.__name__}.{name}: agents that think have {name} of their own; rename the action"
                 )
+        for name, (origin, hider) in hidden_methods(cls).items():
+            raise ConfigError(
+                f"{cls.__name__}: {hider.__name__}.{name} hides the action {origin.__name__}.{name}; name "
+                f"{origin.__name__} before {hider.__name__}, or write {name} = {origin.__name__}.{name} in the class"
+            )
         lacking = ", ".join(mixin.__name__ for mixin in mixins if not issubclass(cls, mixin))
         if lacking and issubclass(cls, mesa.Agent):
             raise ConfigError(f"{cls.__name__} lacks {lacking}; inherit from Mind, which has all four mixins")

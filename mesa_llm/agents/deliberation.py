@@ -39,7 +39,6 @@ class DeliberationMixin:
     unique_id: Any
     config: AgentConfig
     memory: Any
-    random: Any
 
     def __init__(self, *args: Any, llm: str | LLM | None = None, **kwargs: Any) -> None:
         """Store what the agent thinks with.
@@ -199,6 +198,8 @@ class DeliberationMixin:
         box: ToolBox = agent.toolbox(seen)
         if seen.answer is None and not box.has_actions:
             agent.demand_actions()
+            if not ToolBox.of(self, self.unique_id, self.worlds, agent.tools).has_actions:
+                engine.warn_of_no_action(type(self))
             return Decision(self.unique_id, text="There is no action that could be done now.", by=opened.name)
         if agent.servers and opened.is_language_model:
             box = box.joined(await engine.tool_sessions.tools(agent.servers, self.now)).only(config.tools)

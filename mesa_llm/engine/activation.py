@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from mesa_llm.errors import ConfigError
 from mesa_llm.records import Observation
 
 FloatArray = npt.NDArray[np.float64]
@@ -51,6 +52,20 @@ def minded(model: Any) -> Stage:
     if all(getattr(kind, "is_minded", False) for kind in set(map(type, agents))):
         return agents
     return [agent for agent in agents if getattr(agent, "is_minded", False)]
+
+
+def demand_minds(agents: Iterable[Any]) -> None:
+    """Check that agents can decide, before any of them is asked.
+
+    Raises:
+        ConfigError: If one of them has no mind.
+    """
+    for kind in {type(agent): None for agent in agents}:
+        if not getattr(kind, "is_minded", False):
+            raise ConfigError(
+                f"{kind.__name__} has no mind, and can be asked nothing; choose agents that think, as "
+                "model.agents_by_type[…] does"
+            )
 
 
 def uniform_draws(rng: random.Random, n: int) -> FloatArray:

@@ -17,7 +17,7 @@ from contextvars import ContextVar
 from dataclasses import replace
 from functools import lru_cache
 from types import FrameType
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, NoReturn, Protocol, TypeVar
 
 from mesa_llm.config import Reasoning
 from mesa_llm.engine.collector import collector_paused, collector_running
@@ -126,7 +126,8 @@ class Engine:
         tool_sessions: Sessions with the servers whose tools agents may call.
         on_decision: Called with the usage after each decision, from any thread.
         while_waiting: Context manager entered while the engine waits for replies; nothing is written meanwhile.
-        warn: Called with a line as soon as more than half of the decisions of a step failed, once in a run.
+        warn: Called with a line as soon as more than half of the decisions of a step failed, once in a run; and of
+            agents without any action.
         should_stop: Returns whether to stop at once what is about to be asked.
         is_interrupted: Whether a Ctrl-C came while it was deferred; see `interrupts_deferred`.
     """
@@ -157,6 +158,7 @@ class Engine:
         self._turns: dict[SeriesKey, tuple[int, int]] = {}
         self._counted_step = 0
         self._has_warned = False
+        self._idle_kinds: set[type] = set()
         self._running: concurrent.futures.Future[Any] | None = None
         self._task: asyncio.Task[Any] | None = None
         self._is_cancelled = False
@@ -172,6 +174,14 @@ class Engine:
     def join(self, model: Any) -> None:
         """Register as the engine of a Mesa model."""
         type(self)._of[model] = self
+
+    def __getstate__(self) -> NoReturn:
+        """Refuse to be copied or pickled, and say what to do instead."""
+        raise ConfigError(
+            "an engine holds connections and an open run log, and cannot be copied or pickled, nor can a model that "
+            "keeps what connect() returned; make the model anew with the same parameters and log=, which replays it "
+            "for nothing"
+        )
 
     @property
     def usage(self) -> Usage:
@@ -209,6 +219,19 @@ class Engine:
         self._has_warned = True
         reason = one_line(failures[0].reason, 300) or "unknown"
         self.warn(f"step {step}: {len(failures)} of {counted(n_decisions, 'decision')} failed: {reason}")
+
+    def warn_of_no_action(self, kind: type) -> None:
+        """Warn once of a class of agents that have no action at all, and are asked for one.
+
+        Args:
+            kind: The class.
+        """
+        if kind not in self._idle_kinds:
+            self._idle_kinds.add(kind)
+            self.warn(
+                f"{kind.__name__} has no action, so that its language model is never asked: mark what it can do with "
+                "@action, or ask for an answer by Observation(answer=…)"
+            )
 
     def salt(self, agent: int, time: int, purpose: str = "decide") -> Salt:
         """Number the next request of an agent; its follow-ups count on from there.
@@ -348,7 +371,8 @@ class Engine:
         with suppress(KeyboardInterrupt):
             submit(_end_in_flight(in_flight))
             if in_flight.n:
-                logger.warning("waiting for the replies to %d requests; interrupt again to give them up", in_flight.n)
+                requests = counted(in_flight.n, "request")
+                logger.warning("waiting for the replies to %s; interrupt again to give them up", requests)
             in_flight.none_left.wait(self._transports.access.timeout_s)
 
     async def _as_task(self, work: Coroutine[Any, Any, T]) -> T:

@@ -15,6 +15,9 @@ from mesa_llm.runlog.log import RunLog
 from mesa_llm.runlog.versions import versions
 from mesa_llm.text import suggestion
 
+_HAS_OPTIONS = "_is_connected_with_options"
+"""Attribute of a plain model that was connected with options, by which its copies are known."""
+
 
 class StepLog(RunLog):
     """A run log that closes its steps by itself, for models that never say that one is over.
@@ -104,7 +107,8 @@ def connect(
 ) -> Engine:
     """Connect a plain Mesa model to language models: how they are reached, what may be spent, where it is recorded.
 
-    Call it before its agents first think; a model that is not connected gets the defaults. An `LLMModel` takes the
+    Call it before its agents first think; a model that is not connected gets the defaults. A copy of a connected model
+    (`copy.deepcopy`, `pickle`) has to be connected itself, with a log and a budget of its own. An `LLMModel` takes the
     same options itself.
 
         model = BoltzmannWealth(BoltzmannScenario(n=20, rng=42))
@@ -142,13 +146,25 @@ def connect(
     engine = Engine(runlog, run_seed_of(model), options)
     runlog.begin(_identity(model, engine.run_seed), {"versions": versions()})
     engine.join(model)
+    if log is not None or options:
+        setattr(model, _HAS_OPTIONS, True)
     weakref.finalize(model, runlog.finish)
     return engine
 
 
 def engine_of(model: Any) -> Engine:
-    """Return the engine of a model; a model without one is connected with the defaults."""
-    return Engine.of(model) or connect(model)
+    """Return the engine of a model; a model without one is connected with the defaults.
+
+    Raises:
+        ConfigError: If the model is a copy of one that was connected otherwise.
+    """
+    engine = Engine.of(model)
+    if engine is None and getattr(model, _HAS_OPTIONS, False):
+        raise ConfigError(
+            f"this {type(model).__name__} is a copy of one that was connected with a log, a budget or an endpoint, "
+            "none of which is copied; connect() the copy, too, before its agents think"
+        )
+    return engine or connect(model)
 
 
 def _identity(model: Any, run_seed: int) -> Mapping[str, Any]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from mesa_llm.canonical import canonical_json
 from mesa_llm.config import Reasoning, Settings, demand_reasoning
-from mesa_llm.engine.activation import minded
+from mesa_llm.engine.activation import demand_minds, minded
 from mesa_llm.engine.decision import decide
 from mesa_llm.engine.plain import engine_of
 from mesa_llm.engine.reading import answer_schema, check_decision
@@ -67,7 +67,7 @@ def survey(
         keep their types; a missing one is None.
 
     Raises:
-        ConfigError: If there is no question, or the purpose is one of the run itself.
+        ConfigError: If there is no question, the purpose is one of the run itself, or an agent has no mind.
     """
     import pandas as pd
 
@@ -79,6 +79,7 @@ def survey(
         raise ConfigError("a survey needs at least one question")
     engine = engine_of(model)
     respondents = minded(model) if agents is None else list(agents)
+    demand_minds(respondents)
     scenes = [_scene(agent) if shows_scene else Observation() for agent in respondents]
     jobs = [
         _Interview(agent, question, scene, purpose, series_of(model, question.text))

@@ -11,6 +11,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+import mesa
+
 from mesa_llm.agents.design import AgentDesign
 from mesa_llm.canonical import canonical_json
 from mesa_llm.errors import ConfigError, ReplayError
@@ -186,6 +188,11 @@ class _Parent:
     def of(cls, source: str | Path | LLMModel) -> _Parent:
         """Read a run from its log; that of a model is copied first."""
         if not isinstance(source, LLMModel):
+            if isinstance(source, mesa.Model):
+                raise ConfigError(
+                    f"{type(source).__name__} is a plain Mesa model, and only an LLMModel can be branched; a copy of "
+                    "it (copy.deepcopy) goes on by itself, connected anew"
+                )
             return cls(Recording.read(source), Path(source).name, series(source))
         if not source.is_between_steps:
             raise ConfigError(f"step {source.now} is under way; branch the run when it is over")

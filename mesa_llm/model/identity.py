@@ -11,6 +11,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
+import mesa
 from mesa.experimental.scenarios import Scenario
 
 from mesa_llm.agents.design import AgentDesign
@@ -236,7 +237,9 @@ def class_named(name: str, parent: type[T]) -> type[T]:
     """
     cls = object_named(name)
     if not (isinstance(cls, type) and issubclass(cls, parent)):
-        raise ConfigError(f"{name} is no {parent.__name__}")
+        is_plain = isinstance(cls, type) and issubclass(cls, mesa.Model)
+        hint = ", but a plain Mesa model: a program runs it, and replays it by connect(model, log=…, replay=True)"
+        raise ConfigError(f"{name} is no {parent.__name__}{hint * is_plain}")
     return cls
 
 

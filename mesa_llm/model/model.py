@@ -69,6 +69,7 @@ class LLMModel(StagedModel):
     changeable: ClassVar[tuple[str, ...]] = ()
     instructions: str = "instructions.md"
     population: Any = None
+    scenario: Any
     _arguments: inspect.BoundArguments
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
@@ -341,6 +342,9 @@ class LLMModel(StagedModel):
 
         Returns:
             One row an agent and question: time, agent, question, answer, failure, purpose.
+
+        Raises:
+            ConfigError: If there is no question, the purpose is one of the run itself, or an agent has no mind.
         """
         return survey(self, questions, agents, purpose=purpose, shows_scene=shows_scene)
 

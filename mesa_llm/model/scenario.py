@@ -327,7 +327,15 @@ def parameters_of(kind: type[Any]) -> tuple[Parameter, ...]:
 
     Args:
         kind: The class, an `LLMModel`.
+
+    Raises:
+        ConfigError: If it is a plain Mesa model.
     """
+    if not hasattr(kind, "scenario_class"):
+        raise ConfigError(
+            f"{kind.__name__} is a plain Mesa model, which declares no parameters: vary them by Mesa's batch_run, and "
+            "write its controls by hand (model_params), or make it an LLMModel"
+        )
     return (*kind.scenario_class.parameters(), *_of_constructor(kind))
 
 

@@ -15,7 +15,7 @@ from mesa_llm.agents.agent import LLMMixin
 from mesa_llm.agents.deliberation import as_decision
 from mesa_llm.agents.mailbox import Mailbox
 from mesa_llm.agents.upkeep import tend_memories
-from mesa_llm.engine.activation import Activation, Stage, Turn, minded
+from mesa_llm.engine.activation import Activation, Stage, Turn, demand_minds, minded
 from mesa_llm.engine.collector import collector_paused, collector_running
 from mesa_llm.engine.engine import Engine
 from mesa_llm.errors import ConfigError, DecisionError, Stopped
@@ -180,6 +180,7 @@ class StagedModel(ResumableModel):
         self._stop_if_interrupted()
         turns = self.due_turns
         if self._seen is None:
+            demand_minds(turn.agent for turn in turns)
             # Whether a world is crowded takes long to find out, so that one of each class is looked at for all of it.
             one_of_each = {type(world): world for world in self.present_worlds}
             crowded = {kind for kind, world in one_of_each.items() if isinstance(world, Crowded)}
@@ -265,7 +266,11 @@ class StagedModel(ResumableModel):
         Returns:
             Decision or failure of each, in the order of the agents. With `on_error="rule"`, that of the rule twin for
             those that failed.
+
+        Raises:
+            ConfigError: If an agent has no mind.
         """
+        demand_minds(agents)
         observations = [agent.observe() for agent in agents] if observations is None else observations
         self._check_twins(agents)
         states = self.random.getstate(), self.rng.bit_generator.state

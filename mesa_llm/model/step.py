@@ -187,7 +187,7 @@ class ResumableModel(mesa.Model[Any, Any]):
     def __getstate__(self) -> NoReturn:
         """Refuse to be copied or pickled, and say what to do instead."""
         raise ConfigError(
-            f"a {type(self).__name__} holds connections and an open run log, and cannot be copied or pickled; "
+            f"{type(self).__name__} holds connections and an open run log, and cannot be copied or pickled; "
             "make it anew with the same parameters and log=, which replays it for nothing (a DataCollector copies what "
             "its reporters return: let them return numbers and texts, not agents, cells or methods)"
         )

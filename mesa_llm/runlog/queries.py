@@ -42,10 +42,14 @@ class Queries(Database):
             return [name for (name,) in self._recorded.execute(replied)]
 
     def table(self, name: str) -> pd.DataFrame:
-        """Read a table: `calls`, `decisions`, `actions`, `events`, `messages`, `steps` or `answers`."""
+        """Read a table: `calls`, `decisions`, `actions`, `events`, `messages`, `steps` or `answers`.
+
+        What was decided and done in a step of an `LLMModel` is in it once the step is over.
+        """
         import pandas as pd
 
-        return pd.DataFrame.from_records(list(self.rows(name)), columns=columns()[name])
+        frame = pd.DataFrame.from_records(list(self.rows(name)), columns=columns()[name])
+        return frame.astype({"ok": bool}) if name == "actions" else frame
 
     def rows(self, name: str, agent: int | None = None) -> Iterator[tuple[Any, ...]]:
         """Read a table row by row, however large it is; prompts and keys are readable.
@@ -135,7 +139,7 @@ class Queries(Database):
         return self.table("decisions")
 
     def actions(self) -> pd.DataFrame:
-        """Every action run, with what came of it."""
+        """Every action run, with what came of it; `ok` is False where it was refused."""
         return self.table("actions")
 
     def events(self) -> pd.DataFrame:

@@ -40,7 +40,11 @@ class MovesToPlaces:
     """
 
     def can_move(self) -> bool:
-        """Check whether a neighbouring cell has room."""
+        """Check whether a neighbouring cell has room.
+
+        Raises:
+            ConfigError: If the agent can be in no cell.
+        """
         return any(not near.cell.is_full for near in _next_cells(self))
 
     @action(when="can_move")
@@ -109,8 +113,27 @@ def describe_surroundings(agent: Any, radius: float = 1, describe: Describe | No
 
 
 def _next_cells(agent: Any) -> list[Near]:
-    """Return the cells one move away; none if the agent is in no place."""
-    return [] if agent.cell is None else near_cells(space_of(agent), agent.cell, 1)[1:]
+    """Return the cells one move away; none if the agent is in no place.
+
+    Raises:
+        ConfigError: If the agent can be in no cell.
+    """
+    return [] if _cell_of(agent) is None else near_cells(space_of(agent), agent.cell, 1)[1:]
+
+
+def _cell_of(agent: Any) -> Any:
+    """Return the agent's cell; None if it is in no place.
+
+    Raises:
+        ConfigError: If the agent can be in no cell.
+    """
+    try:
+        return agent.cell
+    except AttributeError:
+        raise ConfigError(
+            f"{type(agent).__name__} has no cell to move from: MovesOnGrid and MovesToPlaces are for agents in cells, "
+            "such as CellAgent; write an action of its own for another space"
+        ) from None
 
 
 def _by_direction(agent: Any) -> dict[Direction, Near]:
@@ -119,7 +142,7 @@ def _by_direction(agent: Any) -> dict[Direction, Near]:
     Raises:
         ConfigError: If the agent is in a space other than a grid of two dimensions.
     """
-    if agent.cell is None:
+    if _cell_of(agent) is None:
         return {}
     space, start = space_of(agent), agent.cell.coordinate
     if not isinstance(space, Grid) or len(space.dimensions) != 2:

@@ -254,3 +254,20 @@ def marked_methods(owner: type) -> tuple[str, ...]:
     for base in reversed(owner.__mro__):
         names.update(dict.fromkeys(name for name, member in vars(base).items() if hasattr(member, _MARK)))
     return tuple(name for name in names if hasattr(getattr(owner, name, None), _MARK))
+
+
+def hidden_methods(owner: type) -> dict[str, tuple[type, type]]:
+    """Name the tools and actions of base classes that a class loses because another base class has something else.
+
+    What a class itself, or one that inherits the tool, puts in its place is left out: somebody meant it so.
+
+    Returns:
+        Name → class of the tool, class that hides it.
+    """
+    hidden: dict[str, tuple[type, type]] = {}
+    for origin in owner.__mro__:
+        for name, member in vars(origin).items():
+            hider = next(kind for kind in owner.__mro__ if name in vars(kind))
+            if hasattr(member, _MARK) and not hasattr(vars(hider)[name], _MARK) and not issubclass(hider, origin):
+                hidden[name] = (origin, hider)
+    return hidden

@@ -19,11 +19,21 @@ class Bound(NamedTuple):
 
     @property
     def is_usable(self) -> bool:
-        """Ask the tool's own condition, if it has one, whether it may be used now."""
+        """Ask the tool's own condition, if it has one, whether it may be used now.
+
+        Raises:
+            ConfigError: If `when=` names no method.
+        """
         if self.tool.when is None:
             return True
         owner, *agent_id = self.leading
-        return bool(getattr(owner, self.tool.when)(*agent_id))
+        condition = getattr(owner, self.tool.when, None)
+        if not callable(condition):
+            raise ConfigError(
+                f"{type(owner).__name__}.{self.tool.spec.name} has when={self.tool.when!r}, which is no method of it; "
+                "write a method that returns whether it may be used now, and no property"
+            )
+        return bool(condition(*agent_id))
 
 
 class Named(Protocol):

@@ -14,7 +14,7 @@ from solara.core import component
 from mesa_llm.model.model import LLMModel
 from mesa_llm.model.recording import Recording
 from mesa_llm.text import clip
-from mesa_llm.viz.figures import Figure, Plot, numbers_of
+from mesa_llm.viz.figures import Figure, Plot, first_step, numbers_of
 from mesa_llm.viz.gate import steady
 from mesa_llm.viz.markup import label_of
 from mesa_llm.viz.newsdesk import BRANCH, BranchRun, Choices, InterventionFields, NewsDesk, Progress, Series
@@ -159,7 +159,7 @@ def parent_series(model: LLMModel, name: str, branches: Sequence[BranchRun]) -> 
     for run in branches:
         found |= run.parent.get(name, {})
     values = [] if model.datacollector is None else list(model.datacollector.model_vars.get(name, []))
-    first = int(model.time) - len(values) + 1
+    first = first_step(model, values)
     return found | {first + index: float(value) for index, value in enumerate(values) if value is not None}
 
 

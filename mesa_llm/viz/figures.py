@@ -27,6 +27,9 @@ from mesa_llm.viz.style import FEW, GREY, Figure, frame, picture_of, tidy
 LEGIBLE = 1.3
 """How much larger text is than Matplotlib's, in relation to its plot: it has to be read from the last row."""
 
+MARGIN = 0.05
+"""Share of its height that a plot has above its highest value, as Matplotlib's own have."""
+
 COST = "Cost"
 """Title of the plots of what a run has used."""
 
@@ -117,7 +120,7 @@ def finish(title: str, *, labels: Mapping[str, str] | None = None, per_step: boo
         axes.relim()
         axes.autoscale()
         low, high = axes.get_ylim()
-        axes.set_ylim(min(0, low), high if high >= 1 else 1)
+        axes.set_ylim(min(0, low), high + MARGIN * max(0, low) if high >= 1 else 1)
         if max((len(line.get_xdata()) for line in axes.lines), default=0) < 2:
             axes.set_xlim(-0.05, 1.05)
         axes.set_ylabel("")
@@ -152,7 +155,9 @@ def MesaPlot(result: Any, model: Any) -> None:
         names = [measure] if isinstance(measure, str) else list(measure)
         for name in names:
             color = {"color": measure[name]} if isinstance(measure, dict) else {}
-            axes.plot(model.datacollector.model_vars[name], label=name, **color)
+            values = model.datacollector.model_vars[name]
+            first = first_step(model, values)
+            axes.plot(range(first, first + len(values)), values, label=name, **color)
         if isinstance(measure, str):
             axes.set_ylabel(measure)
         else:
@@ -205,7 +210,8 @@ def measure_figure(name: str) -> Callable[[Any], Figure]:
 
     def draw(model: Any) -> Figure:
         figure = Figure(figsize=(7, 3.6), layout="constrained")
-        _draw_values(figure.subplots(), name, model.datacollector.model_vars[name])
+        values = model.datacollector.model_vars[name]
+        _draw_values(figure.subplots(), name, values, first_step(model, values))
         return figure
 
     return draw
@@ -222,22 +228,35 @@ def cost_figure(model: Any) -> Figure:
     figure.suptitle(f"{COST} of each step", x=0.02, ha="left", fontsize=13, color=GREY)
     every = np.ravel(figure.subplots(len(costs), sharex=True)).tolist()
     for axes, (name, values) in zip(every, costs.items(), strict=True):
-        _draw_values(axes, name, values, is_last=axes is every[-1])
+        _draw_values(axes, name, values, first_step(model, values), is_last=axes is every[-1])
     return figure
 
 
-def _draw_values(axes: Any, name: str, values: Sequence[Any], *, is_last: bool = True) -> None:
+def first_step(model: Any, values: Sequence[Any]) -> int:
+    """Return the step of the first of the values that a model has collected, one a step: 0 or 1 as a rule.
+
+    Args:
+        model: The model; the step that it is in does not count.
+        values: What it has collected.
+    """
+    next_step = int(getattr(model, "now", model.time + 1))
+    return max(0, next_step - len(values))
+
+
+def _draw_values(axes: Any, name: str, values: Sequence[Any], first: int, *, is_last: bool = True) -> None:
     heights = np.array([np.nan if value is None else float(value) for value in values])
-    axes.plot(range(len(heights)), heights, linewidth=2.2, marker="o" if len(heights) <= FEW else "")
+    steps = range(first, first + len(heights))
+    axes.plot(steps, heights, linewidth=2.2, marker="o" if len(heights) <= FEW else "")
     axes.set_title(label_of(name), loc="left", fontsize=13 if is_last else 11, color=GREY)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     if is_last:
         axes.set_xlabel("Step", color=GREY)
     finite = heights[np.isfinite(heights)]
     if finite.size < 2:
-        axes.set_xlim(-0.05, max(1, len(heights) - 1) + 0.05)
+        axes.set_xlim(first - 0.05, first + max(1, len(heights) - 1) + 0.05)
     if finite.size and finite.min() >= 0:
-        axes.set_ylim(bottom=0, top=None if finite.max() > 0 else 1)
+        low, high = axes.get_ylim()
+        axes.set_ylim(0, high + MARGIN * max(0, low) if finite.max() > 0 else 1)
     tidy(axes)
 
 

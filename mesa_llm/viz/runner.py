@@ -37,6 +37,11 @@ ADVICE_ON_REPLIES = (
     "Parameters and press Reset, or press Play to go on all the same."
 )
 
+ADVICE_ON_RULES = (
+    "It is what rule() of the agents' class returned: only what an agent can do now may be chosen. Mend it, or choose "
+    "under Parameters what else agents think with."
+)
+
 ADVICE = {
     "ServerTrouble": ADVICE_ON_ENDPOINTS,
     "BadReply": ADVICE_ON_ENDPOINTS,
@@ -330,6 +335,8 @@ def failed_step(model: LLMModel, rows: Any, failed: Any) -> str:
     share = all_of_them if n_failed == n_decisions else f"{n_failed} of {n_decisions} decisions"
     often = "" if count == n_failed else f" (the reason of {count} of them)"
     advice = ADVICE.get(failed["kind"].mode().iloc[0], ADVICE_ON_REPLIES)
+    if set(failed["by"]) == {"rule"}:
+        advice = ADVICE_ON_RULES
     return f"{share} of step {model.now - 1} failed. {reason[:MAX_REASON].rstrip('.')}{often}. {advice}"
 
 

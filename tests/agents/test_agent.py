@@ -11,6 +11,7 @@ from typing import Annotated, Any, ClassVar
 
 import mesa
 import pytest
+from mesa.discrete_space import Grid2DMovingAgent
 from mesa.examples.basic.boltzmann_wealth_model.agents import MoneyAgent
 from mesa.examples.basic.boltzmann_wealth_model.model import BoltzmannScenario, BoltzmannWealth
 from pydantic import BaseModel, Field
@@ -24,6 +25,7 @@ from mesa_llm import (
     LLMMixin,
     MemoryMixin,
     Mind,
+    MovesOnGrid,
     Observation,
     Reply,
     ScriptedLLM,
@@ -322,8 +324,9 @@ def test_what_another_made_impossible_in_the_same_step_is_refused(llm) -> None:
     Taker.create_agents(model, 3)
     model.step()
     assert model.apples == 0
-    assert sorted(model.runlog.actions()["ok"]) == [0, 0, 1]
-    assert '"take cannot be done now."' in set(model.runlog.actions()["result"])
+    done = model.runlog.actions()
+    assert sorted(done["ok"]) == [False, False, True]
+    assert set(done[~done["ok"]]["result"]) == {'"take cannot be done now."'}
 
 
 def test_an_agent_that_can_do_nothing_is_not_asked() -> None:
@@ -545,6 +548,21 @@ def test_a_name_that_the_engine_calls_is_not_taken_by_another_method() -> None:
 def test_an_action_has_no_name_by_which_the_engine_asks_for_something_else(name: str) -> None:
     with pytest.raises(ConfigError, match=f"Slip.{name}: agents that think have {name} of their own"):
         type("Slip", (LLMAgent,), {name: action(lambda self: "done")})
+
+
+def test_an_action_that_another_class_hides_is_no_silent_loss() -> None:
+    with pytest.raises(ConfigError, match=r"Grid2DMovingAgent\.move hides the action MovesOnGrid\.move"):
+        type("Walker", (Grid2DMovingAgent, MovesOnGrid, Mind), {})
+    assert type("Walker", (Grid2DMovingAgent, MovesOnGrid, Mind), {"move": MovesOnGrid.move})
+    assert type("Resting", (Taker,), {"take": None})
+
+
+def test_a_class_whose_methods_nobody_marked_is_warned_of_once(caplog) -> None:
+    model = PotModel(0, "random", rng=1)
+    type("Slip", (LLMAgent,), {"take": Taker.has_apple}).create_agents(model, 2)
+    model.worlds = ()
+    model.run_for(2)
+    assert [record.getMessage().partition(",")[0] for record in caplog.records] == ["Slip has no action"]
 
 
 def test_an_agent_thinks_with_all_four_mixins() -> None:

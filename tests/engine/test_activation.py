@@ -1,7 +1,9 @@
 """Who acts, and in which order."""
 
+import mesa
 import pytest
 
+from mesa_llm import ConfigError
 from mesa_llm.engine.activation import ByType, Hourly, RandomShare, everyone, in_order, in_turn, one_at_a_time
 from tests.pot import Payer, PotModel
 
@@ -58,3 +60,18 @@ def test_hourly_activity_follows_each_agents_day() -> None:
         model.step()
     assert active == [0, 5, 5, 5, 5, 0]
     assert morning.hour(18) == 0
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda model: model.survey(["How are you?"], agents=model.agents),
+        lambda model: model.ask(list(model.agents)),
+        lambda model: model.step(),
+    ],
+)
+def test_who_has_no_mind_is_asked_nothing_and_named(ask) -> None:
+    model = PotModel(1, "random", rng=1, activation=lambda model: [list(model.agents)])
+    type("Grass", (mesa.Agent,), {})(model)
+    with pytest.raises(ConfigError, match="Grass has no mind, and can be asked nothing"):
+        ask(model)

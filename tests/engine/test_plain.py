@@ -1,6 +1,8 @@
 """Plain Mesa models: what is recorded, remembered and said in them, although they know nothing of it."""
 
+import copy
 import gc
+import pickle
 
 import mesa
 import pytest
@@ -140,6 +142,25 @@ def test_a_model_is_connected_once_and_before_its_agents_think() -> None:
         connect(model, max_calls=1)
     with pytest.raises(ConfigError, match="give an LLMModel its options itself"):
         connect(PotModel(1, rng=1), max_calls=1)
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))])
+def test_a_copy_thinks_without_the_log_and_budget_of_the_first_only_if_that_had_none(copied) -> None:
+    free, bound = field(llm="random"), field(llm="random")
+    connect(bound, max_calls=1)
+    copied(free).run_for(1)
+    with pytest.raises(ConfigError, match=r"a copy of one that was connected .* connect\(\) the copy, too"):
+        copied(bound).run_for(1)
+    fork = copied(bound)
+    assert connect(fork, max_calls=1).decisions == 0
+    fork.run_for(1)
+
+
+def test_a_model_that_keeps_its_engine_is_not_copied_and_says_why() -> None:
+    model = field()
+    vars(model)["engine"] = connect(model)
+    with pytest.raises(ConfigError, match="nor can a model that keeps what connect"):
+        copy.deepcopy(model)
 
 
 def test_words_said_in_a_plain_model_are_read_in_its_next_step() -> None:

@@ -4,12 +4,18 @@ from pathlib import Path
 
 import pytest
 
-from mesa_llm import AgentConfig, AgentDesign
+from mesa_llm import AgentConfig, AgentDesign, LLMModel
 from mesa_llm.engine.activation import in_turn
 from mesa_llm.errors import ConfigError
+from mesa_llm.model.identity import class_named
 from mesa_llm.model.recording import Recording
 from models.social.model import SocialModel, SocialScenario
 from tests.pot import PotModel
+
+
+def test_a_plain_model_is_told_how_it_is_run_and_replayed() -> None:
+    with pytest.raises(ConfigError, match=r"Field is no LLMModel, but a plain Mesa model: .* connect\(model, log="):
+        class_named("tests.engine.test_plain:Field", LLMModel)
 
 
 def test_an_activation_is_written_down_by_its_name() -> None:

@@ -419,6 +419,15 @@ def test_walking_by_compass_in_a_network_is_a_mistake_that_is_named() -> None:
         me.can_move()
 
 
+@pytest.mark.parametrize("moves", [MovesOnGrid, MovesToPlaces])
+def test_who_is_in_no_cell_is_told_what_moves_are_for(moves: type) -> None:
+    model = sky()
+    kite = type("Kite", (moves, Boid), {})(model.space, model)
+    kite.position = np.array((1.0, 1.0))
+    with pytest.raises(ConfigError, match=r"Kite has no cell to move from: .* are for agents in cells"):
+        kite.can_move()
+
+
 @pytest.mark.parametrize(
     ("space", "start", "place", "end"),
     [

@@ -155,3 +155,8 @@ def test_an_argument_that_json_cannot_describe_is_refused_when_the_tool_is_given
 def test_a_condition_is_the_name_of_a_method(mark: Callable[[], object]) -> None:
     with pytest.raises(ConfigError, match=r'write @action, or @action\(when="can_pay"\) with the name of a method'):
         mark()
+
+
+def test_a_condition_that_is_no_method_is_named_with_its_action() -> None:
+    with pytest.raises(ConfigError, match=r"Miser\.look has when='may_look', which is no method of it"):
+        _ = ToolBox.of(type("Miser", (Seller,), {"may_look": property(bool)})(), 1).usable

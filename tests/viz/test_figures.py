@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 from matplotlib.figure import Figure as PlainFigure
+from mesa.datacollection import DataCollector
+from mesa.discrete_space import FixedAgent
 from PIL import Image
 
 from mesa_llm.model.registry import find_models
@@ -50,6 +52,18 @@ def test_every_number_that_is_collected_is_a_measure_and_what_a_run_costs_is_not
     assert list(costs) == ["calls", "tokens", "dollars", "failures", "seconds"]
 
 
+@pytest.mark.parametrize("collects_at_start", [False, True])
+def test_a_measure_is_drawn_over_its_own_steps_with_room_above_it(collects_at_start: bool) -> None:
+    model = Village(rng=1)
+    model.datacollector = DataCollector({"mood": lambda model: 5})
+    if collects_at_start:
+        model.datacollector.collect(model)
+    model.run_for(2)
+    axes: Any = measure_figure("mood")(model).axes[0]
+    assert list(axes.lines[0].get_xdata()) == [0, 1, 2][not collects_at_start :]
+    assert axes.get_ylim()[1] > 5.2
+
+
 def test_a_measure_that_was_not_always_known_is_drawn() -> None:
     model = stepped()
     model.datacollector.model_vars["greetings"][:2] = [None, float("nan")]
@@ -82,6 +96,16 @@ def test_agents_on_a_drawn_space_can_be_clicked_where_they_stand() -> None:
     assert has_space(model)
     assert [spot.name for spot in spots] == [f"{number} · Villager {number}" for number in (1, 2, 3, 4)]
     assert all(0 < spot.x < 100 and 0 < spot.y < 100 for spot in spots)
+
+
+def test_what_thinks_is_drawn_above_what_does_not() -> None:
+    model = stepped()
+    for villager in list(model.agents):
+        FixedAgent(model).cell = villager.cell
+    renderer = rendered(plain_renderer, model)
+    axes: Any = renderer.canvas
+    discs = {drawn.get_zorder(): drawn.get_sizes()[0] for drawn in axes.collections if len(drawn.get_offsets()) == 4}
+    assert discs == {1: 1, 2: 50, 3: 160}  # nodes of the network, those without a mind, villagers
 
 
 def test_a_network_that_grows_is_drawn_as_it_is_now() -> None:

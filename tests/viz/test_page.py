@@ -41,7 +41,7 @@ from mesa_llm.viz.session import Session
 from mesa_llm.viz.tables import ActionTable, action_row
 from mesa_llm.viz.ticker import TICK_S, use_moment, watch, words
 from mesa_llm.viz.trace import MAX_CHARACTERS, call_text, decision_text, shortened, thoughts_of
-from tests.browser.apps.village import HOSTILE, Village, renderer, say
+from tests.browser.apps.village import HOSTILE, Village, Villager, renderer, say
 from tests.browser.attacker import Endpoint, serving
 from tests.pot import Payer, PotModel
 
@@ -196,6 +196,15 @@ def test_play_stops_where_most_decisions_of_a_step_failed(
     until(lambda: not runner.busy)
     assert runner.model.time == 1
     assert runner.alarm.startswith(f"{share} decisions of step 1 failed. Unparsed: the reply names no action. The tab")
+
+
+def test_where_rule_twins_fail_their_rule_is_to_be_mended(make_runner: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Villager, "rule", lambda self, seen: ToolCall("shout"))
+    runner = make_runner()
+    runner.start(1)
+    until(lambda: not runner.busy)
+    assert "there is no tool 'shout'" in runner.alarm
+    assert "what rule() of the agents' class returned" in runner.alarm
 
 
 def test_play_goes_on_where_half_of_the_decisions_failed(make_runner: Any) -> None:
