@@ -119,6 +119,7 @@ class LLMMixin(DeliberationMixin):
 
         Returns:
             The outcome of each action, or of the answer; a refused one holds the reason, and does not stop the others.
+            An agent that is removed by one of its actions does nothing more.
         """
         if isinstance(decision, Failure):
             self.remember_messages()
@@ -130,6 +131,8 @@ class LLMMixin(DeliberationMixin):
         elif decision.actions:
             box: ToolBox = ToolBox.of(self, self.unique_id, self.worlds, agent.tools)
             for call in decision.actions:
+                if outcomes and agent not in agent.model.agents:  # one of its actions has removed it
+                    break
                 try:
                     ok, result = True, _run_action(box, call, is_checked=decision is self._settled)
                 except ToolError as error:
@@ -171,6 +174,11 @@ class LLMMixin(DeliberationMixin):
         if world and not receivers:
             raise ConfigError(f"the observation asks for world {world!r}, which receives no answers here")
         return receivers[0].receive(self.unique_id, answer, label) if receivers else ""
+
+    @property
+    def _takes_answers(self) -> bool:
+        """Whether somebody may ask it for typed answers: its class, or a world that receives them."""
+        return type(self).receive is not LLMMixin.receive or any(isinstance(world, Receiver) for world in self.worlds)
 
     def remember(self, decision: Decision, outcomes: Iterable[Outcome], seen: Observation | None = None) -> None:
         """Remember messages, plan, decision and outcomes; a chat memory keeps the whole observation."""
