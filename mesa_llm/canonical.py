@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Mapping, Sequence
+from enum import Enum
 from functools import lru_cache
 from itertools import chain
 from typing import Any, cast
@@ -105,7 +106,9 @@ def compact_json(value: object) -> bytes:
 
 
 def plain(value: object) -> object:
-    """Turn what JSON does not know (numpy scalars, tuples in sets, records) into what it does."""
+    """Turn what JSON does not know (numpy scalars, tuples in sets, records, enums) into what it does."""
+    if isinstance(value, Enum):
+        return value.value
     if isinstance(value, (set, frozenset)):
         return sorted(value, key=repr)
     if isinstance(value, Mapping):
@@ -117,6 +120,11 @@ def plain(value: object) -> object:
     if callable(value) and hasattr(value, "__qualname__"):
         return f"{value.__module__}.{value.__qualname__}"
     return _ADDRESS.sub("", repr(value))
+
+
+def member_value(value: Any) -> Any:
+    """Return the value of a member of an enum, as JSON holds it; anything else as it is."""
+    return value.value if isinstance(value, Enum) else value
 
 
 def with_text_names(value: object) -> Any:

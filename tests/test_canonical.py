@@ -31,6 +31,12 @@ def test_names_of_any_type_are_written_as_texts(value: dict[Any, Any], written: 
     assert canonical_json(value) == written
 
 
+def test_a_member_of_an_enum_is_written_as_its_value() -> None:
+    assert canonical_json({"colour": Sheep.WHITE, "all": {Sheep.WHITE}, Sheep.WHITE: [Sheep.WHITE]}) == (
+        '{"1":[1],"all":[1],"colour":1}'
+    )
+
+
 VALUES = st.one_of(st.integers(), st.text(st.characters(exclude_categories=())), st.booleans(), st.none(), st.floats())
 
 

@@ -17,7 +17,7 @@ from mesa_llm.agents.observation import join
 from mesa_llm.agents.strategies import is_plan
 from mesa_llm.agents.tools import ToolMixin
 from mesa_llm.agents.upkeep import tend_memories
-from mesa_llm.canonical import canonical_json
+from mesa_llm.canonical import canonical_json, member_value
 from mesa_llm.config import ConfigMixin
 from mesa_llm.engine.activation import minded
 from mesa_llm.engine.plain import StepLog, engine_of
@@ -204,7 +204,7 @@ class LLMMixin(DeliberationMixin):
         for outcome in outcomes:
             result_text = outcome.result if outcome.ok else f"refused: {outcome.result}"
             if outcome.action != "answer":
-                arguments = ", ".join([f"{name}={value!r}" for name, value in outcome.arguments.items()])
+                arguments = ", ".join([f"{name}={member_value(value)!r}" for name, value in outcome.arguments.items()])
                 result_text = f"{outcome.action}({arguments}): {result_text}"
             elif not is_conversation:
                 text = f"You answered: {written_answer(decision.answer)}"
