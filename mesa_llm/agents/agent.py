@@ -278,6 +278,11 @@ class Mind(LLMMixin, ConfigMixin, MemoryMixin, ToolMixin):  # pyright: ignore[re
         for agent in living:
             if cls.__base__ is not type(agent):
                 body = type(agent).__name__
+                if isinstance(agent, Mind):
+                    raise ConfigError(
+                        f"agent {agent.unique_id} is a {body} and has a mind already; set its llm, config, memory or "
+                        "tools, or make the model anew"
+                    )
                 raise ConfigError(f"{body} cannot become {cls.__name__}; write class {cls.__name__}({body}, Mind)")
         return [enter(cls, agent, components) for agent in living]
 
