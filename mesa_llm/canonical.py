@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Mapping, Sequence
+from datetime import date, time, timedelta
+from decimal import Decimal
+from enum import Enum
 from functools import lru_cache
 from itertools import chain
 from typing import Any, cast
+from uuid import UUID
 
-from pydantic_core import PydanticSerializationError, to_json
+from pydantic_core import PydanticSerializationError, to_json, to_jsonable_python
 
 
 def canonical_json(value: object) -> str:
@@ -49,6 +53,9 @@ def options_json(options: Mapping[str, Sequence[Any]]) -> str:
 
 _WRITTEN_ALIKE = frozenset({int, str})
 """Types that pydantic, which is faster, writes as `json` does."""
+
+_WRITTEN_BY_PYDANTIC = date, time, timedelta, Decimal, UUID
+"""Types that pydantic writes as texts, and reads again."""
 
 _NUMBERS_AND_TEXTS = frozenset({int, str, float})
 
@@ -105,7 +112,11 @@ def compact_json(value: object) -> bytes:
 
 
 def plain(value: object) -> object:
-    """Convert a value that JSON does not know (numpy scalars, sets, records) to one that it does."""
+    """Convert a value that JSON does not know (numpy scalars, sets, records, enums, dates) to one that it does."""
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, _WRITTEN_BY_PYDANTIC):
+        return to_jsonable_python(value)
     if isinstance(value, (set, frozenset)):
         return sorted(value, key=repr)
     if isinstance(value, Mapping):
@@ -117,6 +128,11 @@ def plain(value: object) -> object:
     if callable(value) and hasattr(value, "__qualname__"):
         return f"{value.__module__}.{value.__qualname__}"
     return _ADDRESS.sub("", repr(value))
+
+
+def member_value(value: Any) -> Any:
+    """Return the value of a member of an enum, as JSON holds it; anything else as it is."""
+    return value.value if isinstance(value, Enum) else value
 
 
 def with_text_names(value: object) -> Any:

@@ -123,7 +123,9 @@ def as_config(config: Any) -> AgentConfig:
     if isinstance(config, str):
         return AgentConfig(persona=config)
     if not isinstance(config, AgentConfig | None):
-        raise ConfigError(f"config= is an AgentConfig or the text of a persona, got {config!r:.60}")
+        raise ConfigError(
+            f"config= is an AgentConfig or the text of a persona, got {config!r:.60} (of a Persona, take its config())"
+        )
     return config or NOBODY
 
 

@@ -9,11 +9,13 @@ import inspect
 import random
 import tempfile
 from collections.abc import Callable, Iterator
+from copy import copy
 from dataclasses import dataclass, replace
 from importlib import import_module, resources
 from pathlib import Path
 from typing import Any
 
+from mesa_llm.canonical import member_value
 from mesa_llm.engine.loop import run_now
 from mesa_llm.errors import BadReply, MesaLLMError, ServerTrouble, TransportError
 from mesa_llm.llm.replies import as_reply
@@ -88,7 +90,7 @@ FAULTS: tuple[Reply | TransportError, ...] = (
 
 def _misbehave(request: Request) -> Reply | TransportError:
     index, is_faulty = divmod(int(request.key[:6], 16), 3)
-    return FAULTS[index % len(FAULTS)] if is_faulty else honest_reply(request)
+    return copy(FAULTS[index % len(FAULTS)]) if is_faulty else honest_reply(request)  # an error's text grows on its way
 
 
 def runs_offline(entry: ModelEntry) -> None:
@@ -266,7 +268,8 @@ def offers_what_is_shown(entry: ModelEntry) -> None:
             options = options_for(tool.name, request.options)
             for name in tool.parameters.get("properties", ()):
                 if name in options:
-                    faults.extend(f"{name} {value!r}" for value in options[name] if str(value).casefold() not in text)
+                    values = [member_value(value) for value in options[name]]
+                    faults.extend(f"{name} {value!r}" for value in values if str(value).casefold() not in text)
                 elif name.endswith("_id") and all(other.is_action for other in request.tools):
                     faults.append(f"{tool.name}({name}), which can be anything")
         return honest_reply(request)

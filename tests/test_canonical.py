@@ -1,12 +1,15 @@
 """Equal values are written as equal JSON, whatever their names are."""
 
 import json
+from datetime import date, timedelta
+from decimal import Decimal
 from enum import Enum
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import TypeAdapter
 
 from mesa_llm.canonical import canonical_json, legible_json, options_json
 
@@ -29,6 +32,18 @@ class Sheep(Enum):
 )
 def test_names_of_any_type_are_written_as_texts(value: dict[Any, Any], written: str) -> None:
     assert canonical_json(value) == written
+
+
+def test_a_member_of_an_enum_is_written_as_its_value() -> None:
+    assert canonical_json({"colour": Sheep.WHITE, "all": {Sheep.WHITE}, Sheep.WHITE: [Sheep.WHITE]}) == (
+        '{"1":[1],"all":[1],"colour":1}'
+    )
+
+
+@pytest.mark.parametrize("value", [date(2026, 1, 31), timedelta(hours=1), Decimal("0.10")])
+def test_what_pydantic_reads_from_a_text_is_written_as_one(value: Any) -> None:
+    assert TypeAdapter(type(value)).validate_json(canonical_json(value)) == value
+    assert canonical_json({"value": value}) == f'{{"value":{canonical_json(value)}}}'
 
 
 VALUES = st.one_of(st.integers(), st.text(st.characters(exclude_categories=())), st.booleans(), st.none(), st.floats())

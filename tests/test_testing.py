@@ -15,6 +15,7 @@ from mesa_llm.errors import ConfigError, TransportError
 from mesa_llm.records import ChatMessage, Request, Salt
 from mesa_llm.testing import FAULTS, check_model, faulty
 from tests.engine.test_plain import Field
+from tests.pot import PotModel
 
 
 def test_a_model_in_no_package_is_held_to_no_check_of_its_files(
@@ -53,4 +54,11 @@ def test_a_faulty_model_misbehaves_in_every_way() -> None:
             found.append(run_now(faulty().reply(request)))
         except TransportError as fault:
             found.append(fault)
-    assert all(fault in found for fault in FAULTS)
+    assert {repr(fault) for fault in FAULTS} <= {repr(fault) for fault in found}
+
+
+def test_a_fault_says_the_same_however_often_it_happens() -> None:
+    model = PotModel(8, faulty(), rng=1)
+    model.run_for(8)
+    texts = {reason for reason in model.runlog.failures() if reason.startswith("not JSON")}
+    assert texts == {"not JSON (requests sent: 3)"}

@@ -17,7 +17,7 @@ from mesa_llm.agents.observation import join
 from mesa_llm.agents.strategies import is_plan
 from mesa_llm.agents.tools import ToolMixin
 from mesa_llm.agents.upkeep import tend_memories
-from mesa_llm.canonical import canonical_json
+from mesa_llm.canonical import canonical_json, member_value
 from mesa_llm.config import ConfigMixin
 from mesa_llm.engine.activation import minded
 from mesa_llm.engine.plain import StepLog, engine_of
@@ -118,7 +118,8 @@ class LLMMixin(DeliberationMixin):
             seen: The observation, for memories that keep the conversation.
 
         Returns:
-            The outcome of each action, or of the answer; a refusal holds its reason, and does not stop the others.
+            The outcome of each action, or of the answer; a refusal holds its reason, and does not stop the others. An
+            agent that is removed by one of its actions does nothing more.
         """
         if isinstance(decision, Failure):
             self.remember_messages()
@@ -130,6 +131,8 @@ class LLMMixin(DeliberationMixin):
         elif decision.actions:
             box: ToolBox = ToolBox.of(self, self.unique_id, self.worlds, agent.tools)
             for call in decision.actions:
+                if outcomes and agent not in agent.model.agents:  # one of its actions has removed it
+                    break
                 try:
                     ok, result = True, _run_action(box, call, is_checked=decision is self._settled)
                 except ToolError as error:
@@ -172,6 +175,11 @@ class LLMMixin(DeliberationMixin):
             raise ConfigError(f"the observation asks for world {world!r}, which receives no answers here")
         return receivers[0].receive(self.unique_id, answer, label) if receivers else ""
 
+    @property
+    def _takes_answers(self) -> bool:
+        """Whether somebody may ask it for typed answers: its class, or a world that receives them."""
+        return type(self).receive is not LLMMixin.receive or any(isinstance(world, Receiver) for world in self.worlds)
+
     def remember(self, decision: Decision, outcomes: Iterable[Outcome], seen: Observation | None = None) -> None:
         """Remember messages, plan, decision and outcomes; a chat memory keeps the whole observation."""
         memory = self.memory
@@ -196,7 +204,7 @@ class LLMMixin(DeliberationMixin):
         for outcome in outcomes:
             result_text = outcome.result if outcome.ok else f"refused: {outcome.result}"
             if outcome.action != "answer":
-                arguments = ", ".join([f"{name}={value!r}" for name, value in outcome.arguments.items()])
+                arguments = ", ".join([f"{name}={member_value(value)!r}" for name, value in outcome.arguments.items()])
                 result_text = f"{outcome.action}({arguments}): {result_text}"
             elif not is_conversation:
                 text = f"You answered: {written_answer(decision.answer)}"
@@ -270,6 +278,11 @@ class Mind(LLMMixin, ConfigMixin, MemoryMixin, ToolMixin):  # pyright: ignore[re
         for agent in living:
             if cls.__base__ is not type(agent):
                 body = type(agent).__name__
+                if isinstance(agent, Mind):
+                    raise ConfigError(
+                        f"agent {agent.unique_id} is a {body} and has a mind already; set its llm, config, memory or "
+                        "tools, or make the model anew"
+                    )
                 raise ConfigError(f"{body} cannot become {cls.__name__}; write class {cls.__name__}({body}, Mind)")
         return [enter(cls, agent, components) for agent in living]
 

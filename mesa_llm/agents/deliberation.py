@@ -198,7 +198,7 @@ class DeliberationMixin:
         box: ToolBox = agent.toolbox(seen)
         if seen.answer is None and not box.has_actions:
             agent.demand_actions()
-            if not ToolBox.of(self, self.unique_id, self.worlds, agent.tools).has_actions:
+            if not (agent._takes_answers or ToolBox.of(self, self.unique_id, self.worlds, agent.tools).has_actions):
                 engine.warn_of_no_action(type(self))
             return Decision(self.unique_id, text="There is no action that could be done now.", by=opened.name)
         if agent.servers and opened.is_language_model:

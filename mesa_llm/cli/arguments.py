@@ -14,6 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 from mesa_llm.agents.design import OWN_DESIGN, AgentDesign
 from mesa_llm.agents.strategies import STRATEGIES
 from mesa_llm.benchmark.designs import ORIGINAL_DESIGNS
+from mesa_llm.canonical import member_value
 from mesa_llm.errors import ConfigError
 from mesa_llm.llm.address import secret_in, split_name
 from mesa_llm.llm.endpoints import CONFIG_FILE
@@ -84,7 +85,8 @@ def parameter_table(kind: type[Any]) -> list[str]:
     """
     rows: list[tuple[str, str, str, str]] = []
     for parameter in parameters_of(kind):
-        default = "" if parameter.default is inspect.Parameter.empty else clip(str(parameter.default), MAX_CELL)
+        default = member_value(parameter.default)
+        default = "" if default is inspect.Parameter.empty else clip(str(default), MAX_CELL)
         rows.append((parameter.name, default, clip(parameter.range, MAX_CELL), parameter.meaning))
     if not rows:
         return [f"{kind.__name__} has no parameters of its own", "", changeable_line(kind)]

@@ -17,7 +17,7 @@ from typing import Any, NoReturn, cast
 from pydantic import ConfigDict, PydanticUserError, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, to_json, to_jsonable_python
 
-from mesa_llm.canonical import plain
+from mesa_llm.canonical import member_value, plain
 from mesa_llm.config import Reasoning
 from mesa_llm.errors import ParseError, ToolError
 from mesa_llm.records import Decision, Observation, Reply, ToolCall
@@ -163,11 +163,10 @@ def _check_options(call: ToolCall, options: Mapping[str, tuple[Any, ...]]) -> No
         if allowed is None or value is None:
             continue
         for element in value if isinstance(value, list) else (value,):  # pyright: ignore[reportUnknownVariableType]
-            if element not in allowed:
-                possible = ", ".join(str(item) for item in allowed[:30]) or "nothing at the moment"
-                raise ParseError(
-                    f"{call.name}: {name}: {str(element)[:80]!r} is not possible now; possible: {possible}."
-                )
+            if element in allowed or (chosen := member_value(element)) in allowed:
+                continue
+            possible = ", ".join(str(member_value(item)) for item in allowed[:30]) or "nothing at the moment"
+            raise ParseError(f"{call.name}: {name}: {str(chosen)[:80]!r} is not possible now; possible: {possible}.")
 
 
 def _checked_answer(answer: Any, kind: Any) -> Any:

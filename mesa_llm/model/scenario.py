@@ -18,6 +18,7 @@ from pydantic import ConfigDict, PydanticSchemaGenerationError, PydanticUserErro
 from pydantic.errors import PydanticInvalidForJsonSchema
 from pydantic_core import SchemaError
 
+from mesa_llm.canonical import member_value
 from mesa_llm.errors import ConfigError
 from mesa_llm.model.options import OPTIONS, checked_seed
 from mesa_llm.tools.tool import describe
@@ -150,7 +151,7 @@ class Parameter:
         schema = self.schema
         if values := _choices(schema):
             choices = [None, *values] if self.is_optional else values
-            return {"type": "Select", "label": label, "value": self.default, "values": choices}
+            return {"type": "Select", "label": label, "value": member_value(self.default), "values": choices}
         kind = schema.get("type")
         if kind == "boolean":
             return {"type": "Checkbox", "label": label, "value": self.default}

@@ -100,7 +100,7 @@ def plain_renderer(model: Any) -> SpaceRenderer:
 
 @component
 def Space(model: Any, renderer: MakeRenderer = plain_renderer) -> None:
-    """Show the space of a model, with the names of its agents; a click on one opens the inspector.
+    """Show the space of a model, with the names of the agents that think; a click on one opens the inspector.
 
     Args:
         model: The model; its space is `model.grid` or `model.space`.
@@ -165,7 +165,7 @@ def redraw(renderer: SpaceRenderer, model: Any) -> list[Place]:
         model: The model.
 
     Returns:
-        The position of each agent.
+        The position of each agent that thinks.
     """
     axes: Any = renderer.canvas
     space = renderer.space = space_in(model)
@@ -191,7 +191,11 @@ def redraw(renderer: SpaceRenderer, model: Any) -> list[Place]:
             renderer.space, renderer.agent_portrayal, default_size=drawer.s_default
         )
         locations = renderer._map_coordinates(data)["loc"]  # pyright: ignore[reportPrivateUsage]
-        places = [Place(agent, float(x), float(y)) for agent, (x, y) in zip(space.agents, locations, strict=True)]
+        places = [
+            Place(agent, float(x), float(y))
+            for agent, (x, y) in zip(space.agents, locations, strict=True)
+            if getattr(agent, "is_minded", False)
+        ]
         write_names(axes, places)
     if renderer.post_process is not None:
         renderer.post_process(axes)
@@ -240,7 +244,7 @@ def short_name(agent: Any) -> str:
 
 
 def spots_on(axes: Any, places: list[Place]) -> list[Spot]:
-    """Return the clickable spots of agents that think on a figure that has been drawn.
+    """Return the clickable spots of agents on a figure that has been drawn.
 
     Args:
         axes: Matplotlib axes that fill a figure.
@@ -250,7 +254,7 @@ def spots_on(axes: Any, places: list[Place]) -> list[Spot]:
     width, height = figure.get_size_inches() * figure.dpi
     spots: list[Spot] = []
     for agent, x, y in places[:MAX_SPOTS]:
-        if not getattr(agent, "is_minded", False) or not np.isfinite((x, y)).all():
+        if not np.isfinite((x, y)).all():
             continue
         left, up = axes.transData.transform((x, y))
         if 0 <= left <= width and 0 <= up <= height:

@@ -339,6 +339,30 @@ def test_an_agent_that_can_do_nothing_is_not_asked() -> None:
     assert model.last_decisions[agent.unique_id].text == "There is no action that could be done now."
 
 
+class Moth(LLMAgent):
+    """Flies into the light, again and again."""
+
+    @action
+    def fly(self) -> str:
+        """Fly into the light."""
+        self.remove()
+        return "You burnt."
+
+    def observe(self) -> Observation:
+        return Observation("It is dark.", max_actions=2)
+
+    def rule(self, seen: Observation) -> list[ToolCall]:
+        return [ToolCall("fly"), ToolCall("fly")]
+
+
+def test_an_agent_that_one_of_its_actions_removes_does_no_other() -> None:
+    model = PotModel(0, rng=1)
+    Moth(model)
+    model.worlds = ()
+    model.step()
+    assert list(model.runlog.actions()["result"]) == ['"You burnt."']
+
+
 def test_a_failure_from_outside_stays_a_failure() -> None:
     failure = Failure(1, "nobody answered", "Timeout", "outside")
     assert as_decision(1, failure, "outside") is failure
@@ -563,6 +587,24 @@ def test_a_class_whose_methods_nobody_marked_is_warned_of_once(caplog) -> None:
     model.worlds = ()
     model.run_for(2)
     assert [record.getMessage().partition(",")[0] for record in caplog.records] == ["Slip has no action"]
+
+
+class Bidder(LLMAgent):
+    """Is asked for a bid in every other step."""
+
+    def observe(self) -> Observation:
+        return Observation("Your bid?", answer=int) if self.model.time % 2 == 0 else Observation("Wait.")
+
+    def receive(self, answer: int, label: str, world: str) -> str:
+        return f"You bid {answer}."
+
+
+def test_a_class_that_takes_answers_may_have_nothing_to_do_in_a_step(caplog) -> None:
+    model = PotModel(0, "random", rng=1)
+    Bidder(model)
+    model.worlds = ()
+    model.run_for(2)
+    assert (len(model.runlog.actions()), caplog.messages) == (1, [])
 
 
 def test_an_agent_thinks_with_all_four_mixins() -> None:

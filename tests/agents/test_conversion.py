@@ -65,6 +65,12 @@ def test_a_child_of_an_agent_that_entered_thinks_and_is_activated_as_its_parent_
     assert (lamb.llm, lamb.config.persona, type(lamb.memory)) == ("random", "You are a sheep.", type(mother.memory))
 
 
+def test_agents_enter_once() -> None:
+    model = flock()
+    with pytest.raises(ConfigError, match="agent 1 is a Ewe and has a mind already; set its llm"):
+        Ewe.enter(model.agents_by_type[Ewe], llm="random")
+
+
 def test_what_an_agent_keeps_under_the_name_of_a_component_is_not_lost() -> None:
     model = WolfSheep(WolfSheepScenario(initial_sheep=1, rng=1))
     model.agents_by_type[Sheep].set("memory", ["grass"])

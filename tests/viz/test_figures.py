@@ -108,6 +108,16 @@ def test_what_thinks_is_drawn_above_what_does_not() -> None:
     assert discs == {1: 1, 2: 50, 3: 160}  # nodes of the network, those without a mind, villagers
 
 
+def test_what_thinks_has_its_name_however_much_does_not() -> None:
+    model = stepped()
+    for _ in range(50):
+        FixedAgent(model).cell = next(iter(model.agents)).cell
+    renderer = rendered(plain_renderer, model)
+    redraw(renderer, model)
+    names: Any = renderer.canvas
+    assert sorted(name.get_text() for name in names.texts) == [f"Villager {number}" for number in (1, 2, 3, 4)]
+
+
 def test_a_network_that_grows_is_drawn_as_it_is_now() -> None:
     model = stepped()
     renderer = rendered(plain_renderer, model)
