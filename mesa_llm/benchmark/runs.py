@@ -1,4 +1,4 @@
-"""Runs of tasks: at once on the one event loop, through one access, each with a log of its own."""
+"""Runs of tasks: concurrent on the one event loop, with a shared access and a log each."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class Plan(NamedTuple):
             **options: Options of all models.
 
         Raises:
-            ConfigError: If the task's parameters cannot be.
+            ConfigError: If the task's parameters are invalid.
         """
         design = {} if self.candidate.design is None else {"design": self.candidate.design}
         return self.task.make(**{**self.task.setting, **design, **options, "llm": self.candidate.llm, "rng": self.seed})
@@ -156,11 +156,11 @@ class Runs:
         self._is_ending = False
 
     def check(self) -> None:
-        """Make the folder, and the model of each task and candidate once: what cannot be is said before asking.
+        """Create the folder, and each task and candidate's model once, to find errors before anything is sent.
 
         Raises:
-            ConfigError: If a task's parameters cannot be, nobody knows a candidate's provider, or the folder cannot be
-                made.
+            ConfigError: If a task's parameters are invalid, a candidate's provider is unknown, or the folder cannot be
+                created.
         """
         for llm in dict.fromkeys(plan.candidate.thinks_with for plan in self.plans):
             self.access.demand(llm)
@@ -176,7 +176,7 @@ class Runs:
                 ) from error
 
     def run(self, on_run: Callable[[Run], None] = lambda run: None) -> list[Run]:
-        """Make the runs. A failure is the result of its run, and disturbs no other.
+        """Make the runs; a failure is the result of its run, and does not affect the others.
 
         A first Ctrl-C sends nothing more and waits for the replies to what was sent; a second one gives them up.
 
@@ -236,7 +236,7 @@ class Runs:
             return self._result(plan, model, begun, error)
 
     def _step_to_end(self, plan: Plan, model: LLMModel) -> Exception | None:
-        """Step a model to the end of its run; return the error that broke it off, if any."""
+        """Step a model to the end of its run; return the error that stopped it, if any."""
         try:
             if not self._is_ending:
                 model.run(plan.task.max_steps)
@@ -307,7 +307,7 @@ def rehearse_plans(plans: Sequence[Plan], access: Access, **options: Any) -> tup
         Name of the task → cost of its runs together, and names of the language models without a known price.
 
     Raises:
-        ConfigError: If a task's parameters cannot be, a model string names nothing, or nobody knows a provider.
+        ConfigError: If a task's parameters are invalid, a model string names nothing, or a provider is unknown.
     """
     each: dict[tuple[str, str], Rehearsal] = {}
     costs: dict[str, Cost] = {}

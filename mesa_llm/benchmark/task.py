@@ -59,7 +59,7 @@ class Reference:
     """Values by name of the score."""
 
     respondent: str
-    """The language model that they were measured of, or people."""
+    """The language model that they were measured on, or people."""
 
     source: str
     """Publication or file that holds them."""
@@ -90,7 +90,7 @@ class Measure:
     """Name and unit, for reports."""
 
     of: Callable[[Values], float]
-    """Computes it of the scores of a run; NaN where they lack what it needs."""
+    """Computes it from the scores of a run; NaN if they lack what it needs."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class Task:
     `module:NAME`.
 
     Raises:
-        ConfigError: If the level or the number of steps cannot be.
+        ConfigError: If the level or the number of steps is invalid.
     """
 
     name: str
@@ -162,7 +162,7 @@ class Task:
     """Error that a study reports for its own runs."""
 
     measure: Measure | None = None
-    """What designs are compared by; None: the first score."""
+    """Measure by which designs are compared; None: the first score."""
 
     def __post_init__(self) -> None:
         """Check level and steps."""
@@ -186,11 +186,11 @@ class Task:
 
     @property
     def measure_name(self) -> str:
-        """Name of what designs are compared by."""
+        """Name of the measure by which designs are compared."""
         return "the first score" if self.measure is None else self.measure.name
 
     def measured(self, scores: Values) -> float | None:
-        """Compute what designs are compared by of the scores of a run; None where it lacks them."""
+        """Compute the measure from the scores of a run; None if it lacks them."""
         figure = next(iter(scores.values()), math.nan) if self.measure is None else self.measure.of(scores)
         return figure if math.isfinite(figure) else None
 

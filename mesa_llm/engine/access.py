@@ -41,8 +41,8 @@ class Route:
 class Access:
     """Endpoints, limits and one budget for all language models that are asked through it.
 
-    A model makes one of its own from its options. Give one to several models (`access=`), also in threads, and they
-    have one budget, and one rate limit for each language model:
+    A model creates its own from its options. Models that are given the same one (`access=`), in one thread or in
+    several, share one budget, and one rate limit per language model:
 
         access = Access(api_base="http://localhost:8000/v1", max_dollars=20, requests_per_min=500)
         runs = [SocialModel(rng=seed, llm="my-model", access=access, log=f"{seed}.sqlite") for seed in range(10)]
@@ -69,20 +69,21 @@ class Access:
         Args:
             endpoints: Endpoints by names of the user's own, besides those of `mesa-llm.toml`.
             api_base: Base URL of an OpenAI-compatible endpoint, for the models that agents think with.
-            api_key: Key for them; None: from the environment; empty: none, for no model (see `Endpoint`).
-            timeout_s: Seconds until a request is given up.
+            api_key: Key for these models; None: from the environment; empty: no key is sent to any model (see
+                `Endpoint`).
+            timeout_s: Seconds until a request times out.
             concurrency: Maximum number of requests in flight, to each model.
-            attempts: Maximum number of requests for one reply.
+            attempts: Maximum number of attempts at one reply.
             requests_per_min: Maximum number of requests in any minute, to each model; None: no limit.
             tokens_per_min: Maximum number of tokens in any minute, of each model; None: no limit.
             max_calls: Budget of live replies; None: no budget.
             max_tokens: Budget of tokens of live replies, read and written.
             max_dollars: Budget of US dollars for live replies.
-            purse: Budget that several accesses share, of one process or of several (see `mesa_llm.sweep`), in place of
-                the three above.
+            purse: Budget that several accesses share, within one process or across several (see `mesa_llm.sweep`), in
+                place of the three above.
 
         Raises:
-            ConfigError: If a value cannot work.
+            ConfigError: If a value is invalid.
         """
         if concurrency < 1:
             raise ConfigError(f"concurrency is at least 1, got {concurrency}")
@@ -110,7 +111,7 @@ class Access:
         self._routes: dict[Any, Route] = {}
         self._transports: list[LLM] = []
         self.close = weakref.finalize(self, _close_all, self._transports)
-        Limits(_Nobody(), concurrency, requests_per_min, tokens_per_min)  # says what cannot work
+        Limits(_Nobody(), concurrency, requests_per_min, tokens_per_min)  # raises the error of an invalid limit
         Retry(_Nobody(), attempts)
 
     def open(self, llm: str | LLM, *, is_second: bool = False) -> Route:
@@ -118,12 +119,12 @@ class Access:
 
         Args:
             llm: Model string, or a transport of the user's own.
-            is_second: Whether it is asked besides the models that agents think with, as a parser or a judge is; a
-                plain name is then that of a provider, whatever `api_base` is.
+            is_second: Whether it is asked in addition to the models that agents think with, as a parser or a judge is;
+                a plain name is then looked up at its provider, whatever `api_base` is.
 
         Raises:
-            ConfigError: If a string names nothing, a package that it needs is not installed, or nobody knows the
-                provider of a second model.
+            ConfigError: If a string names nothing, a package that it needs is not installed, or the provider of a
+                second model is unknown.
         """
         with self._lock:
             if not isinstance(llm, str):
@@ -145,13 +146,13 @@ class Access:
             return route
 
     def demand(self, llm: str | LLM) -> None:
-        """Check that a language model can be opened and its provider is known; may load litellm, and sends nothing.
+        """Check that a language model can be opened and its provider is known; may load litellm, but sends nothing.
 
         Args:
-            llm: What agents think with.
+            llm: Model string or transport that agents think with.
 
         Raises:
-            ConfigError: As for `open`, or if nobody knows the provider.
+            ConfigError: As for `open`, or if the provider is unknown.
         """
         if isinstance(llm, str) and llm.strip() == "rule":
             return
@@ -165,16 +166,16 @@ class Access:
             LiteLLM(endpoint.model).demand_provider()
 
     def forget(self, llm: LLM) -> None:
-        """Drop a transport of the user's own, with the key it may hold, once no model uses it any more.
+        """Drop a transport of the user's own, and any key it holds, once no model uses it any more.
 
         Args:
-            llm: The transport, whether it was opened or not. Closing it is up to the user.
+            llm: The transport, whether or not it was opened. Closing it is up to the user.
         """
         with self._lock:
             self._routes.pop(id(llm), None)
 
     def name_of(self, text: str, *, is_second: bool = False) -> str:
-        """Return the name that a model string has in a recording: model and endpoint; opens nothing.
+        """Return the name of a model string in a recording, model and endpoint, without opening anything.
 
         Args:
             text: Model string.
@@ -185,7 +186,7 @@ class Access:
 
     @property
     def written(self) -> dict[str, Any]:
-        """Endpoints, limits and budget as plain values, without keys and without the secrets of an address."""
+        """Endpoints, limits and budget as plain values, without keys and without secrets from addresses."""
         written: dict[str, Any] = {name: value for name, value in self._limits.items() if value is not None}
         if self._address is not None:
             written["api_base"] = self._address.base
@@ -194,11 +195,11 @@ class Access:
 
     @property
     def timeout_s(self) -> float:
-        """Maximum number of seconds until any request is given up."""
+        """Longest timeout of any of its endpoints, in seconds."""
         timeouts = [endpoint.timeout_s or 0 for endpoint in (*self._from_file().values(), *self._endpoints.values())]
         return max([self._defaults[3], *timeouts])
 
-    # -- where a string leads
+    # -- finding endpoints
 
     def _find(self, text: str, is_second: bool) -> Endpoint:
         """Find the endpoint that a model string refers to."""
@@ -229,10 +230,10 @@ class Access:
             self._file = read_endpoints()
         return self._file
 
-    # -- which key goes there
+    # -- choosing keys
 
     def _key(self, text: str, endpoint: Endpoint, is_second: bool) -> str | None:
-        """Choose the key for an endpoint, see `Endpoint`; empty: none, None: what litellm finds."""
+        """Choose the key for an endpoint, as described in `Endpoint`; empty: no key, None: the one litellm finds."""
         base = endpoint.api_base
         if self._api_key == "":
             return ""
@@ -251,7 +252,7 @@ class Access:
         return _environment("OPENAI_API_KEY") if Address.of(base).origin == OPENAI else ""
 
     def _is_own(self, base: str, is_second: bool) -> bool:
-        """Check whether `api_key` was given for an address: `api_base`'s, or, without one, that of any first model."""
+        """Check whether `api_key` is meant for an address: `api_base`'s or, without one, that of any first model."""
         return not is_second if self._address is None else Address.of(base).origin == self._address.origin
 
     # -- opening
@@ -289,14 +290,14 @@ def _at_ollama(model: str) -> dict[str, Any]:
 
 
 def _ollama() -> str:
-    """Return the base URL of Ollama, which its own programs write without `/v1`."""
+    """Return the base URL of Ollama; its own programs write it without `/v1`."""
     base = _environment("OLLAMA_API_BASE") or OLLAMA
     address = Address.of(base)
     return f"{base.rstrip('/')}/v1" if address.base == address.origin else base
 
 
 def _environment(name: str) -> str:
-    """Read a variable of the environment; a blank one counts as not set."""
+    """Read an environment variable; a blank one counts as not set."""
     return os.environ.get(name, "").strip()
 
 
@@ -309,7 +310,7 @@ def _remote(endpoint: Endpoint, key: str | None, timeout_s: float, is_second: bo
             return first
         from mesa_llm.llm.openai.replicas import Replicas
 
-        own_key = key if endpoint.key_env is not None else ""  # no other key was given for these hosts
+        own_key = key if endpoint.key_env is not None else ""  # no other key was meant for these hosts
         others = [OpenAIHTTP(endpoint.model, base, own_key, timeout_s=timeout_s) for base in endpoint.replicas]
         return Replicas([first, *others])
     if key == "":
@@ -320,20 +321,20 @@ def _remote(endpoint: Endpoint, key: str | None, timeout_s: float, is_second: bo
     from mesa_llm.llm.litellm import LiteLLM
 
     transport = LiteLLM(endpoint.model, api_key=key, timeout_s=timeout_s)
-    if is_second:  # it is asked late, when much is paid for already
+    if is_second:  # it is asked late in a run, when much has already been paid for
         transport.demand_provider()
     return transport
 
 
 class _Nobody:
-    """Placeholder for a transport."""
+    """Transport that is never asked."""
 
     async def reply(self, request: Any) -> Any:
         raise ConfigError(f"no language model was opened for {request.model}")
 
 
 def _close_all(transports: list[LLM]) -> None:
-    """Close transports that were opened and forgotten, or are still open at the end of the process."""
+    """Close transports that were forgotten, or are still open when the process ends."""
     closables = [transport for transport in transports if isinstance(transport, Closable)]
     transports.clear()
     close_all(closables)

@@ -24,14 +24,14 @@ class Turn(NamedTuple):
     """One agent's turn in a stage; an agent has several if it is asked several questions."""
 
     agent: Any
-    """Who decides."""
+    """The agent that decides."""
 
     observation: Observation | None = None
-    """What it decides on; None: its own `observe()` when the stage begins."""
+    """Observation that it decides on; None: the result of its `observe()` when the stage begins."""
 
     @classmethod
     def of(cls, item: Any) -> Turn:
-        """Return an item of a stage as a turn; a bare agent decides on its own observation."""
+        """Convert an item of a stage to a turn; a bare agent decides on its own observation."""
         return item if isinstance(item, Turn) else cls(item)
 
 
@@ -48,10 +48,10 @@ class Activation(Protocol):
 
 
 def turns_of(stage: Any) -> list[Turn]:
-    """Return a stage as turns.
+    """Convert the items of a stage to turns.
 
     Raises:
-        ConfigError: If it is an agent, a turn or nothing at all, in place of a list.
+        ConfigError: If the stage is an agent, a turn or None instead of a list.
     """
     if isinstance(stage, Turn) or not isinstance(stage, Iterable):
         raise ConfigError(
@@ -85,10 +85,10 @@ def demand_minds(agents: Iterable[Any]) -> None:
 
 
 def uniform_draws(rng: random.Random, n: int) -> FloatArray:
-    """Draw numbers from [0, 1): the very numbers that `n` calls of `rng.random()` draw, only faster.
+    """Draw from [0, 1) the very numbers that `n` calls of `rng.random()` would return, only faster.
 
     Args:
-        rng: Source of random draws, which is left as those calls leave it.
+        rng: Random generator; it ends in the state in which those calls would leave it.
         n: Number of draws.
     """
     if type(rng) is not random.Random or n < FEW:
@@ -103,7 +103,7 @@ def uniform_draws(rng: random.Random, n: int) -> FloatArray:
 
 
 FEW = 1000
-"""Number of draws up to which a loop is as fast."""
+"""Number of draws up to which a plain loop is as fast."""
 
 
 def everyone(model: Any) -> list[Stage]:
@@ -119,22 +119,22 @@ def in_order(model: Any) -> list[Stage]:
 
 
 def one_at_a_time(model: Any) -> list[Stage]:
-    """Let each decide after the one before has acted, in random order (Mesa's `shuffle_do`)."""
+    """Let each agent decide after the previous one has acted, in random order (Mesa's `shuffle_do`)."""
     agents = minded(model)
     model.random.shuffle(agents)
     return [[agent] for agent in agents]
 
 
 def in_turn(model: Any) -> list[Stage]:
-    """Let one agent act in each step, one after the other, and begin again after the last."""
+    """Let one agent act per step, in order of creation, starting over after the last."""
     agents = minded(model)
     return [[agents[(model.now - 1) % len(agents)]]] if agents else []
 
 
 class ByType:
-    """Lets one class of agents decide and act after another.
+    """Activates one class of agents after another.
 
-    An agent acts once, with the first of the classes that it belongs to; one that belongs to none does not act.
+    An agent acts once, with the first of the classes it belongs to; an agent of none of them does not act.
     """
 
     def __init__(self, *kinds: type) -> None:
@@ -146,7 +146,7 @@ class ByType:
         self.kinds = kinds
 
     def __call__(self, model: Any) -> list[Stage]:
-        """Return one stage for each class, each in random order."""
+        """Return one stage per class, each in random order."""
         by_kind: dict[type, list[Any]] = {kind: [] for kind in self.kinds}
         for agent in minded(model):
             kind = next((kind for kind in self.kinds if isinstance(agent, kind)), None)
@@ -179,18 +179,18 @@ class RandomShare:
 
 
 class Hours(Protocol):
-    """Hours of activity of all agents that decide, in order of creation."""
+    """Hourly activity profiles of all agents that decide, in order of creation."""
 
     def __len__(self) -> int:
         """Count the agents."""
         ...
 
     def __getitem__(self, index: int, /) -> Sequence[float]:
-        """Return the 24 probabilities of the agent of this index, from midnight on."""
+        """Return the 24 hourly probabilities of the agent at this index, from midnight on."""
         ...
 
     def at(self, hour: int) -> FloatArray:
-        """Return the probabilities of all agents in one hour."""
+        """Return the probabilities of all agents in one hour, shape `(agents,)`."""
         ...
 
 
@@ -203,7 +203,7 @@ class Hourly:
     """Lets each agent act with a probability that depends on the hour of the day.
 
     Source:
-        OASIS (Yang et al. 2024, arXiv 2411.11581), time engine: 24 hourly probabilities an agent.
+        OASIS (Yang et al. 2024, arXiv 2411.11581), time engine: 24 hourly probabilities per agent.
     """
 
     def __init__(
@@ -215,8 +215,8 @@ class Hourly:
         """Store the hourly profiles and the length of a step.
 
         Args:
-            probabilities: Returns the 24 probabilities of an agent, from midnight on; or a table of all agents', which
-                is faster where there are many. The agent with `unique_id` 1 stands first in it.
+            probabilities: A function that returns the 24 probabilities of an agent, from midnight on; or, faster with
+                many agents, a table of all of them, in which the agent with `unique_id` 1 comes first.
             minutes_per_step: Simulated minutes in a step.
             start_hour: Hour of the day before the first step.
         """
@@ -243,7 +243,7 @@ class Hourly:
         column = self.probabilities.at(hour)
         if len(agents) == len(column):
             return column
-        return column[[agent.unique_id - 1 for agent in agents]]  # some have left
+        return column[[agent.unique_id - 1 for agent in agents]]  # some may have left
 
 
 ACTIVATIONS: dict[str, Activation] = {
@@ -252,4 +252,4 @@ ACTIVATIONS: dict[str, Activation] = {
     "one_at_a_time": one_at_a_time,
     "in_turn": in_turn,
 }
-"""The activations that need no parameters, by the name a model parameter can hold."""
+"""The activations without parameters, by the names that model parameters give them."""

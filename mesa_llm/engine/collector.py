@@ -1,7 +1,7 @@
-"""Python's garbage collector, held back while many agents observe, decide and act, as long as replies come at once.
+"""Python's garbage collector, paused while many agents observe, decide and act, as long as replies come at once.
 
-What agents see makes millions of small objects that live for a step. The collector would go through them again and
-again, for a third of the time of a step, and find nothing: they are freed as soon as nobody refers to them.
+Observations create millions of small objects that live for one step. The collector would scan them over and over,
+which takes a third of a step's time, and find nothing: reference counting frees them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from contextlib import contextmanager
 
 
 class _Pauses(threading.local):
-    """Number of blocks of this thread that hold the collector back."""
+    """Number of open blocks of this thread that pause the collector."""
 
     n = 0
 
@@ -25,7 +25,7 @@ _LOCK = threading.Lock()
 
 @contextmanager
 def collector_paused() -> Generator[None]:
-    """Hold the collector back in the block; where the program has turned it off itself, leave it so."""
+    """Pause the collector in the block; if the program has disabled it itself, leave it disabled."""
     if not _change(1):
         yield
         return
@@ -37,7 +37,7 @@ def collector_paused() -> Generator[None]:
 
 @contextmanager
 def collector_running() -> Generator[None]:
-    """Let the collector work in the block, such as while replies are waited for, if this thread holds it back."""
+    """Let the collector run in the block if this thread has paused it, as while the thread waits for replies."""
     pauses = _own.n
     _change(-pauses)
     try:
@@ -47,7 +47,7 @@ def collector_running() -> Generator[None]:
 
 
 def _change(change: int) -> bool:
-    """Begin or end blocks of this thread; return whether the collector is left to such blocks."""
+    """Enter or leave blocks of this thread; return whether the collector is under the control of such blocks."""
     with _LOCK:
         if not change or (not _all[0] and not gc.isenabled()):
             return False

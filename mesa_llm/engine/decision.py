@@ -1,4 +1,4 @@
-"""From an observation to a decision: ask, run the tools that are called, ask once more, or explain why it failed."""
+"""From an observation to a decision: ask, run the tools that are called, ask again once, or explain the failure."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ MAX_TOOL_ROUNDS = 5
 """Maximum number of times a model may call tools before it decides."""
 
 CALLS_OF_REPLY = 32
-"""Numbers that the calls of one reply take, for tools whose answers are recorded."""
+"""Request numbers reserved for the tool calls of one reply, for tools whose answers are recorded."""
 
 MAX_TOOL_RESULT = 4_000
-"""Maximum number of characters of a tool's answer that a model reads."""
+"""Maximum number of characters of a tool's result that a model reads."""
 
 THINK = "Before you decide, reason in a few sentences: what matters here, and what do you want to do?"
 """Prompt for a model that reasons in free text first."""
@@ -46,10 +46,10 @@ _REASONING_SCHEMA = {"type": "string", "description": "Your reasoning in a few s
 
 @dataclass(slots=True)
 class Query:
-    """Everything one decision needs: the model, the observation, the tools and the request."""
+    """Everything needed for one decision: the language model, the observation, the tools and the request."""
 
     llm: LLM
-    """The model that decides."""
+    """The language model that decides."""
 
     seen: Observation
     """What the agent observes."""
@@ -58,13 +58,13 @@ class Query:
     """Tools and actions it may use now."""
 
     request: Request
-    """The first request; later ones extend it."""
+    """The first request; follow-ups extend it."""
 
     parser: LLM | None = None
-    """Second model that puts a reply into form; None: the first model is asked once more."""
+    """Second model that rewrites a faulty reply in the required form; None: the first model is asked again."""
 
     parser_name: str = ""
-    """Its name, part of the key of its replies."""
+    """Name of the second model, part of the keys of its replies."""
 
     reasoning: Reasoning = "none"
     """Whether, and how, the model reasons before it decides."""
@@ -76,7 +76,7 @@ class Query:
     """Keys of the requests made so far."""
 
     async def ask(self, request: Request, llm: LLM | None = None) -> Reply:
-        """Send a request, and then keep its key: written before, it would hold the request up."""
+        """Send a request, then store its key: computing it first would delay the request."""
         try:
             return await (llm or self.llm).reply(request)
         finally:
@@ -88,10 +88,10 @@ class Query:
 
 
 async def decide(query: Query) -> Decision | Failure:
-    """Ask until there is a decision: run the tools that are called, repair a faulty reply once.
+    """Ask until there is a decision, running the tools that are called and having a faulty reply repaired once.
 
     Returns:
-        The decision; or a failure with its reason, if no usable reply came.
+        The decision, or a failure with its reason if no usable reply came.
     """
     request = query.request
     if query.reasoning == "inline":
@@ -135,10 +135,10 @@ async def decide(query: Query) -> Decision | Failure:
 
 
 def _with_origin(query: Query, decided: Decision | tuple[ToolCall, ...], thought: str) -> Decision:
-    """Complete a decision with who made it, from which replies, and after what reasoning.
+    """Add to a decision who made it, the keys of its replies, and the reasoning before it.
 
     Raises:
-        ParseError: If the second model called tools, which nothing would answer.
+        ParseError: If the second model called tools, as nothing would answer them.
     """
     if not isinstance(decided, Decision):
         raise ParseError("the second model called tools instead of putting the reply into form.")
@@ -148,7 +148,7 @@ def _with_origin(query: Query, decided: Decision | tuple[ToolCall, ...], thought
 
 
 def _reason(error: ParseError, reply: Reply) -> str:
-    """Return why a reply cannot be used, and what to do if it was cut."""
+    """Explain why a reply cannot be used and, if it was cut off, what to do about it."""
     if reply.finish != "length":
         return str(error)
     return (
@@ -164,7 +164,7 @@ async def _think(query: Query) -> tuple[Request, Reply]:
     """Let the model reason in free text first.
 
     Returns:
-        The request for the typed decision, which continues the conversation; and the reply that reasons.
+        The request for the typed decision, which continues the conversation; and the reply with the reasoning.
     """
     request = query.request
     offers = [f"- {spec.name}: {spec.description}" for spec in request.tools if spec.is_action]
@@ -192,7 +192,7 @@ def _with_reasoning(request: Request) -> Request:
 
 @lru_cache(maxsize=1024)
 def reasoned_tool(spec: ToolSpec) -> ToolSpec:
-    """Return a tool whose first argument is the reasoning; a tool that has such an argument stays as it is."""
+    """Return a tool with the reasoning as its first argument; a tool that already has such an argument is unchanged."""
     return ToolSpec(spec.name, spec.description, _reasoned(spec.parameters), spec.is_action)
 
 
@@ -208,7 +208,7 @@ def _reasoned(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _next(request: Request, *messages: ChatMessage) -> Request:
-    """Make the follow-up of a request."""
+    """Create the follow-up of a request, with further messages."""
     salt = request.salt._replace(call=request.salt.call + 1)
     return replace(request, messages=(*request.messages, *messages), salt=salt)
 
@@ -218,12 +218,12 @@ def _assistant_message(reply: Reply) -> ChatMessage:
 
 
 def _with_ids(calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
-    """Return the calls with an id each, as endpoints demand one."""
+    """Return the calls with an id for each, as endpoints require one."""
     return tuple(call if call.call_id else replace(call, call_id=f"call_{n}") for n, call in enumerate(calls))
 
 
 async def _answer_tools(request: Request, reply: Reply, calls: Sequence[ToolCall], box: ToolBox) -> Request:
-    """Run the tools a model called, with their checked arguments, and put their answers after its message."""
+    """Run the tools a model called, with their checked arguments, and append their results after its message."""
     answers: list[ChatMessage] = []
     remaining = list(calls)
     for number, call in enumerate(_with_ids(reply.tool_calls or tuple(calls))):
@@ -239,20 +239,20 @@ async def _answer_tools(request: Request, reply: Reply, calls: Sequence[ToolCall
 
 
 def _shortened(text: str) -> str:
-    """Cut a tool's result to what a model reads, and mark the cut."""
+    """Cut a tool's result to `MAX_TOOL_RESULT` characters, and mark the cut."""
     if len(text) <= MAX_TOOL_RESULT:
         return text
     return f"{text[:MAX_TOOL_RESULT]}… (cut: {len(text):,} characters in all)"
 
 
 async def _result(call: ToolCall, box: ToolBox, salt: Salt, number: int) -> str:
-    """Run a tool, and return what the model reads of it.
+    """Run a tool, and return its result as the model reads it.
 
     Args:
         call: The call, checked.
         box: The tools.
-        salt: Place of the request whose reply names the call.
-        number: Number of the call in that reply.
+        salt: Salt of the request whose reply contains the call.
+        number: Index of the call in that reply.
     """
     tool = box[call.name].tool
     if tool.is_outside:
@@ -263,13 +263,13 @@ async def _result(call: ToolCall, box: ToolBox, salt: Salt, number: int) -> str:
         return result if isinstance(result, str) else canonical_json(result)
     except ToolError as error:
         return f"Error: {error}"
-    except Exception as error:  # a tool is anybody's code; it ends one agent's decision, not the step
+    except Exception as error:  # a tool is user code: its error ends one agent's decision, not the step
         logger.exception("tool %s raised", call.name)
         raise ToolBroken(f"tool {call.name} raised {type(error).__name__}: {str(error)[:300]}") from error
 
 
 def _repair(request: Request, reply: Reply, reason: str, query: Query) -> Request:
-    """Return the request that asks once more, and explains what was wrong."""
+    """Return the request that asks again and explains what was wrong."""
     message = ChatMessage("assistant", reply.text[:2000] or _calls_as_text(reply))
     return _next(request, message, ChatMessage("user", f"That cannot be used: {reason}\n{_form(request, query.seen)}"))
 
@@ -279,9 +279,9 @@ def _calls_as_text(reply: Reply) -> str:
 
 
 async def _put_into_form(query: Query, request: Request, text: str) -> Decision | tuple[ToolCall, ...]:
-    """Let the second model put what the first one wrote into form (two-step parsing).
+    """Have the second model rewrite what the first one wrote in the required form (two-step parsing).
 
-    Its request has the number of the request it follows.
+    Its request takes the number of the request it follows.
 
     Raises:
         ParseError: If the second model fails too.
@@ -294,7 +294,7 @@ async def _put_into_form(query: Query, request: Request, text: str) -> Decision 
 
 
 def _form(request: Request, seen: Observation) -> str:
-    """Describe the form that a reply has to have."""
+    """Describe the form that a reply must have."""
     if seen.answer is not None:
         schema = request.schema or answer_schema(seen.answer)
         return f"Answer with one JSON object of this schema: {canonical_json(schema)}"

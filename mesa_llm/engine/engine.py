@@ -39,23 +39,23 @@ logger = logging.getLogger(__name__)
 
 
 SeriesKey = tuple[int, str, str]
-"""Agent, purpose and series of a request: the label of its observation, or what sets apart questions asked by hand."""
+"""Agent, purpose and series of a request; the series is an observation's label, or that of a question by hand."""
 
 STRIDE = 1024
-"""Request numbers reserved for one turn; each question takes eight of them, to leave room for its follow-ups."""
+"""Request numbers reserved for one turn; each question takes eight of them, which leaves room for follow-ups."""
 
 SENT_TOGETHER = 64
-"""Number of requests that are written before they are sent: the replies to them come while others are written."""
+"""Number of requests written before they are sent, so that their replies arrive while others are being written."""
 
 COLLECTOR_AFTER_S = 10.0
-"""Seconds of waiting after which the garbage collector goes on; before, it would go through all that agents see."""
+"""Seconds of waiting after which the garbage collector resumes; any sooner, it would scan all observations."""
 
 GRACE_S = 5.0
 """Maximum number of seconds to wait for cancelled requests to end."""
 
 
 class Thinker(Protocol):
-    """What the engine needs to know of an agent."""
+    """What the engine needs to know about an agent."""
 
     @property
     def unique_id(self) -> int:
@@ -64,12 +64,12 @@ class Thinker(Protocol):
 
     @property
     def request_purpose(self) -> str:
-        """Purpose of its requests; only those to `decide` are decisions of the run, all others count under it alone."""
+        """Purpose of its requests: `decide` for decisions of the run; others are counted under their purpose only."""
         ...
 
     @property
     def request_series(self) -> str:
-        """Series of questions asked by hand between two steps; empty for what the run itself asks."""
+        """Series of a question asked by hand between two steps; empty for the run's own questions."""
         ...
 
     @property
@@ -84,7 +84,7 @@ class Thinker(Protocol):
 
     @property
     def waits_by_itself(self) -> bool:
-        """Whether its own code may wait for something even if its language model replies at once."""
+        """Whether its own code may have to wait even if its language model replies at once."""
         ...
 
     def settle(self, seen: Observation) -> Coroutine[Any, Any, Decision | Failure]:
@@ -93,7 +93,7 @@ class Thinker(Protocol):
 
 
 class _RequestNumbers:
-    """The request numbers reserved for one turn, handed out in the order of its requests."""
+    """The request numbers reserved for one turn, handed out in order."""
 
     __slots__ = ("base", "n_questions")
 
@@ -110,37 +110,37 @@ class _RequestNumbers:
 
 
 _NUMBERS: ContextVar[_RequestNumbers | None] = ContextVar("mesa_llm_numbers", default=None)
-"""The numbers of the turn that is being decided in this context."""
+"""The request numbers of the turn being decided in this context."""
 
 
 class Engine:
     """Asks language models for the agents of one Mesa model.
 
     Attributes:
-        runlog: Where replies are found and kept.
-        run_seed: Seed that every request's salt begins with.
-        usage_by_purpose: Calls, tokens, dollars and failures so far for each purpose: `decide`, `survey`, `memory`, …
+        runlog: Run log in which replies are looked up and recorded.
+        run_seed: Seed of the run, the first part of every request's salt.
+        usage_by_purpose: Calls, tokens, dollars and failures so far by purpose: `decide`, `survey`, `memory`, …
         decisions: Number of decisions made so far.
-        absences: Number of those that people left to others, as they did not answer or were not there; they count as
-            failures, too.
+        absences: Number of decisions that people did not make, as they gave no answer or were absent; these also count
+            as failures.
         tool_sessions: Sessions with the servers whose tools agents may call.
         on_decision: Called with the usage after each decision, from any thread.
         while_waiting: Context manager entered while the engine waits for replies; nothing is written meanwhile.
-        warn: Called with a line as soon as more than half of the decisions of a step failed, once in a run; and of
+        warn: Called with one line the first time in a run that more than half of a step's decisions fail, and about
             agents without any action.
-        should_stop: Returns whether to stop at once what is about to be asked.
-        is_interrupted: Whether a Ctrl-C came while it was deferred; see `interrupts_deferred`.
+        should_stop: Returns whether to stop before anything more is asked.
+        is_interrupted: Whether a Ctrl-C arrived while it was deferred; see `interrupts_deferred`.
     """
 
     _of: ClassVar[weakref.WeakKeyDictionary[Any, Engine]] = weakref.WeakKeyDictionary()
 
     def __init__(self, runlog: RunLog | None = None, run_seed: int = 0, options: EngineOptions | None = None) -> None:
-        """Set an engine up; nothing is opened before it is used.
+        """Set up an engine; nothing is opened before it is used.
 
         Args:
-            runlog: Where replies are found and kept; None: in memory.
+            runlog: Run log in which replies are looked up and recorded; None: one in memory.
             run_seed: Seed of the run.
-            options: How models are reached, and how much may be spent.
+            options: How language models are reached, and how much may be spent.
         """
         self.runlog = runlog or RunLog()
         self.run_seed = run_seed
@@ -168,15 +168,15 @@ class Engine:
     @classmethod
     def of(cls, model: Any) -> Engine | None:
         """Return the engine of a Mesa model; None if it has none yet, see `mesa_llm.engine.plain.engine_of`."""
-        own = getattr(model, "engine", None)  # that of an LLMModel; another model may call anything else so
+        own = getattr(model, "engine", None)  # that of an LLMModel; other models may use the name for anything
         return own if isinstance(own, Engine) else cls._of.get(model)
 
     def join(self, model: Any) -> None:
-        """Register as the engine of a Mesa model."""
+        """Register itself as the engine of a Mesa model."""
         type(self)._of[model] = self
 
     def __getstate__(self) -> NoReturn:
-        """Refuse to be copied or pickled, and say what to do instead."""
+        """Refuse to be copied or pickled, with advice on what to do instead."""
         raise ConfigError(
             "an engine holds connections and an open run log, and cannot be copied or pickled, nor can a model that "
             "keeps what connect() returned; make the model anew with the same parameters and log=, which replays it "
@@ -195,22 +195,22 @@ class Engine:
 
         Args:
             usage: Calls, tokens and dollars to add.
-            purpose: What for; a second model that puts replies into form counts as the first.
+            purpose: Purpose to count under; a second model that parses replies counts under that of the first.
         """
         purpose = purpose.removesuffix("-form")
         with self._lock:
             self.usage_by_purpose[purpose] = self.usage_by_purpose.get(purpose, _NOTHING) + usage
 
     def count_failure(self, purpose: str) -> None:
-        """Count a failure under its purpose; only failed decisions count in `usage` as well."""
+        """Count a failure under its purpose; only failed decisions also count in `usage`."""
         self.count(Usage(failures=1), purpose)
 
     def warn_of(self, failures: Sequence[Failure], n_decisions: int, step: int) -> None:
-        """Warn of the first step in which more than half of the decisions failed; people may be absent.
+        """Warn of the first step in which more than half of the decisions failed; absent people do not count.
 
         Args:
             failures: The failures, in order.
-            n_decisions: Number of decisions, with the failures.
+            n_decisions: Number of decisions, including the failures.
             step: The step.
         """
         failures = [failure for failure in failures if failure.kind != Absent.__name__]
@@ -221,7 +221,7 @@ class Engine:
         self.warn(f"step {step}: {len(failures)} of {counted(n_decisions, 'decision')} failed: {reason}")
 
     def warn_of_no_action(self, kind: type) -> None:
-        """Warn once of a class of agents that have no action at all, and are asked for one.
+        """Warn once about a class of agents that are asked for an action but have none.
 
         Args:
             kind: The class.
@@ -234,21 +234,21 @@ class Engine:
             )
 
     def salt(self, agent: int, time: int, purpose: str = "decide") -> Salt:
-        """Number the next request of an agent; its follow-ups count on from there.
+        """Number the next request of an agent; its follow-ups continue from there.
 
-        Within a turn, it comes from the numbers that were reserved for the turn, so that it never depends on how
-        fast others get their replies.
+        Within a turn, the number is one of those reserved for the turn, so that it never depends on how fast other
+        agents get their replies.
 
         Args:
             agent: Mesa `unique_id`.
             time: The step.
-            purpose: What is asked for; each purpose is numbered by itself.
+            purpose: Purpose of the request; each purpose has a numbering of its own.
         """
         own_numbers = _NUMBERS.get() or self._reserve_numbers((agent, purpose, ""), time)
         return Salt(self.run_seed, agent, time, purpose, own_numbers.take())
 
     def _reserve_numbers(self, key: SeriesKey, time: int) -> _RequestNumbers:
-        """Reserve the numbers of one turn; counting starts anew in each step."""
+        """Reserve the numbers of one turn; numbering restarts in each step."""
         if time > self._counted_step:
             self._turns.clear()
             self._counted_step = time
@@ -264,7 +264,7 @@ class Engine:
 
         Args:
             llm: Model string, or a transport of the user's own.
-            is_second: Whether it is asked besides the models that agents think with, as a judge is.
+            is_second: Whether it is asked in addition to the models that agents think with, as a judge is.
         """
         return self._transports.open(llm, is_second=is_second)
 
@@ -275,7 +275,7 @@ class Engine:
     def query(
         self, opened: OpenedModel, seen: Observation, box: ToolBox, request: Request, reasoning: Reasoning
     ) -> Query:
-        """Prepare a decision, with the second model that puts replies into form, if there is one."""
+        """Prepare a decision, including the second model that parses replies, if there is one."""
         if opened.llm is None:
             raise ConfigError("a rule is not asked")
         parser = self._transports.parser
@@ -286,17 +286,17 @@ class Engine:
     def gather(self, agents: Sequence[Thinker], observations: Sequence[Observation]) -> list[Decision | Failure]:
         """Let agents decide concurrently; return their decisions in the order of the agents.
 
-        Requests are numbered in that order, before anything waits. What was interrupted can be asked again: it then
-        has the same numbers, and finds every reply that came.
+        Requests are numbered in that order before anything waits. After an interruption the same agents can be asked
+        again: their requests have the same numbers, and find every reply that had arrived.
 
         Args:
-            agents: Who decides; an agent may appear several times.
-            observations: What each of them sees.
+            agents: The agents that decide; one may appear several times.
+            observations: Observation of each of them.
 
         Raises:
-            BudgetSpent: If a budget is spent; what is in flight is waited for and kept.
+            BudgetSpent: If a budget is spent; replies to requests in flight are awaited and recorded first.
             ReplayError: For the first agent, in the order asked, whose reply is not recorded.
-            ConfigError: If an endpoint refuses its key or its model, or an observation is none.
+            ConfigError: If an endpoint refuses its key or its model, or an observation is not an `Observation`.
             Stopped: If `stop` was called meanwhile.
         """
         for agent, observation in zip(agents, observations, strict=True):
@@ -317,7 +317,7 @@ class Engine:
                     name = opened.name
                     waiting.setdefault(name, []).append(index)
                     limits[name] = max(limits.get(name, 1), opened.concurrency)
-                elif agent.waits_by_itself:  # all of them begin in order, as their rules may draw before they wait
+                elif agent.waits_by_itself:  # these start in order, as their rules may draw before they wait
                     waiting.setdefault("", []).append(index)
                     limits[""] = len(agents)
                 else:
@@ -336,10 +336,10 @@ class Engine:
         return results
 
     def wait(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run work on the event loop and wait for it.
+        """Run a coroutine on the event loop and wait for its result.
 
-        `stop` cancels it. A Ctrl-C lets nothing more be sent and waits for the replies to what was sent, as they are
-        paid for; another one, or the time-out of a request, cancels what is left.
+        `stop` cancels it. After a Ctrl-C nothing more is sent, and the replies to what was sent are awaited, as they
+        are paid for; a second Ctrl-C, or the timeout of a request, cancels the rest.
 
         Raises:
             Stopped: If `stop` was called meanwhile.
@@ -347,7 +347,7 @@ class Engine:
         self._task, self._is_cancelled, self._in_flight = None, False, InFlight()
         self._has_ended = threading.Event()
         try:
-            future = self._running = submit(self._as_task(work))  # a Ctrl-C may come here, too
+            future = self._running = submit(self._as_task(work))  # a Ctrl-C may arrive here, too
             with self.while_waiting():
                 is_waiting = bool(concurrent.futures.wait([future], COLLECTOR_AFTER_S).not_done)
                 with collector_running() if is_waiting else nullcontext():
@@ -356,9 +356,9 @@ class Engine:
             if isinstance(error, KeyboardInterrupt) and not self.is_interrupted:
                 self._wait_for_replies()
             self._cancel()
-            if self._task is not None:  # it still runs, and what has come is to be kept before anybody goes on
+            if self._task is not None:  # it is still running, and replies that came are to be recorded first
                 self._has_ended.wait(GRACE_S)
-            self.runlog.may_repeat = True  # what was answered is found when it is asked for again
+            self.runlog.may_repeat = True  # replies that came are found when they are requested again
             if isinstance(error, concurrent.futures.CancelledError):
                 raise Stopped("stopped while agents were deciding; nothing has happened in this step yet") from None
             raise
@@ -366,7 +366,7 @@ class Engine:
             self._running = None
 
     def _wait_for_replies(self) -> None:
-        """Send nothing more, and wait for the replies to what was sent; those of people are not waited for."""
+        """Send nothing more, and wait for the replies to what was sent, except those of people."""
         in_flight = self._in_flight
         with suppress(KeyboardInterrupt):
             submit(_end_in_flight(in_flight))
@@ -376,7 +376,7 @@ class Engine:
             in_flight.none_left.wait(self._transports.access.timeout_s)
 
     async def _as_task(self, work: Coroutine[Any, Any, T]) -> T:
-        """Make work a task that `stop` can cancel, even if it was called before the task began."""
+        """Run a coroutine as a task that `stop` can cancel, even if `stop` was called before the task began."""
         self._task, has_ended = asyncio.current_task(), self._has_ended
         InFlight.of_run.set(self._in_flight)
         try:
@@ -391,7 +391,7 @@ class Engine:
     def interrupts_deferred(self) -> Generator[None]:
         """Defer a first Ctrl-C until the block is over; the caller then checks `is_interrupted`.
 
-        SIGTERM waits as well where the program handles it. Other threads than the main one are never interrupted.
+        SIGTERM is deferred as well if the program handles it. Threads other than the main one are never interrupted.
         """
         if threading.current_thread() is not threading.main_thread():
             yield
@@ -414,9 +414,9 @@ class Engine:
                 signal.signal(signal_number, handler)
 
     def finish(self) -> None:
-        """Send nothing more of what is being asked now, and cancel it once the replies to what was sent have come.
+        """Send nothing more, and cancel what is being asked once the replies to what was sent have come.
 
-        From any thread, as a Ctrl-C does in the main one; returns at once.
+        Does from any thread what a Ctrl-C does in the main one; returns at once.
         """
         asyncio.run_coroutine_threadsafe(self._finished(self._in_flight), EventLoop.get())
 
@@ -425,11 +425,11 @@ class Engine:
         ends = clock.monotonic() + self._transports.access.timeout_s
         while in_flight.n and clock.monotonic() < ends:
             await asyncio.sleep(0.01)
-        if in_flight is self._in_flight:  # and nothing else is asked by now
+        if in_flight is self._in_flight:  # and nothing else is being asked by now
             self._cancel()
 
     def stop(self) -> bool:
-        """Cancel what is being asked now, from any thread; replies that came are kept.
+        """Cancel what is being asked now, from any thread; replies that came stay recorded.
 
         Returns:
             True if something was cancelled.
@@ -453,7 +453,7 @@ class Engine:
         jobs: Sequence[tuple[list[int], int]],
         results: list[Any],
     ) -> None:
-        """Run the decisions in order with a bounded number of workers for each language model."""
+        """Run the decisions in order, with a bounded number of workers per language model."""
         errors: dict[int, Exception] = {}
 
         async def worker(indices: Iterator[int]) -> None:
@@ -476,7 +476,7 @@ class Engine:
                         workers.create_task(worker(queue))
                         if n_begun % SENT_TOGETHER == 0:
                             await asyncio.sleep(0)
-                for _ in range(2):  # the last ones are written in the next pass of the event loop, and then sent
+                for _ in range(2):  # the last requests are written in the next pass of the event loop, and then sent
                     await asyncio.sleep(0)
             await self._transports.prepare_calls()
         if errors:
@@ -504,16 +504,16 @@ class Engine:
 
 @lru_cache(maxsize=4096)
 def _base_of(series: str) -> int:
-    """Return the number that those of a series begin with."""
+    """Return the first request number of a series."""
     digest = hashlib.sha256(series.encode("utf-8", "surrogatepass")).hexdigest()
     return int(digest[:7], 16) << 10 if series else 0
 
 
 def _demand_observation(agent: Thinker, seen: Any) -> None:
-    """Check that an agent observes something that can be decided on, in the same way on every machine.
+    """Check that an agent's observation can be decided on, and alike on every machine.
 
     Raises:
-        ConfigError: If it is no `Observation`, or the values of an option are no list of them.
+        ConfigError: If it is not an `Observation`, or the values of an option are not an ordered list.
     """
     if not isinstance(seen, Observation):
         raise ConfigError(
@@ -535,7 +535,7 @@ async def _end_in_flight(in_flight: InFlight) -> None:
 
 
 def _run_numbered(own_numbers: _RequestNumbers, work: Coroutine[Any, Any, T]) -> T:
-    """Run a decision that waits for nothing, with the numbers of its turn."""
+    """Run a decision that never waits, with the request numbers of its turn."""
     token = _NUMBERS.set(own_numbers)
     try:
         return run_now(work)
@@ -549,6 +549,6 @@ _NOTHING = Usage()
 def run_seed_of(model: Any) -> int:
     """Return the seed that the salts of a Mesa model's requests begin with.
 
-    It comes from a copy of the model's generator, which is left as it was: equal seeds give equal salts.
+    It is drawn from a copy of the model's generator, which itself is left untouched: equal seeds give equal salts.
     """
     return random.Random(repr(model.random.getstate()[1][:8])).getrandbits(31)

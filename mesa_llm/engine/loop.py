@@ -1,6 +1,6 @@
-"""The only event loop: one a process, on a daemon thread of its own.
+"""The only event loop: one per process, on a daemon thread of its own.
 
-So `step()` is an ordinary function in a script, in Jupyter (which has a loop of its own), and in the threads of a page.
+This makes `step()` an ordinary function in scripts, in Jupyter (which runs a loop itself), and in a page's threads.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from mesa_llm.llm.protocol import Closable
 T = TypeVar("T")
 
 GRACE_S = 5.0
-"""Maximum number of seconds to wait for what is closed."""
+"""Maximum number of seconds to wait for transports to close."""
 
 
 class EventLoop:
-    """The process's event loop and its thread; made anew in a forked child."""
+    """The process's event loop and its thread; a forked child creates its own."""
 
     lock = threading.Lock()
     loop: asyncio.AbstractEventLoop | None = None
@@ -39,7 +39,7 @@ class EventLoop:
 
     @classmethod
     def forget(cls) -> None:
-        """Start over in a child that was forked: its thread does not run there."""
+        """Start over in a forked child, where the loop's thread does not run."""
         cls.lock, cls.loop, cls.thread = threading.Lock(), None, None
 
 
@@ -48,7 +48,7 @@ if hasattr(os, "register_at_fork"):  # not on Windows
 
 
 def submit(work: Coroutine[Any, Any, T]) -> concurrent.futures.Future[T]:
-    """Start work on the event loop from any other thread.
+    """Start a coroutine on the event loop from any other thread.
 
     Raises:
         RuntimeError: If called on the loop's own thread, where waiting for it would never end.
@@ -61,10 +61,10 @@ def submit(work: Coroutine[Any, Any, T]) -> concurrent.futures.Future[T]:
 
 
 def run_now(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine that waits for nothing, without an event loop.
+    """Run a coroutine that never waits, without an event loop.
 
     Raises:
-        RuntimeError: If it does wait for something.
+        RuntimeError: If it does wait.
     """
     try:
         work.send(None)
@@ -75,12 +75,12 @@ def run_now(work: Coroutine[Any, Any, T]) -> T:
 
 
 def close_all(closables: Sequence[Closable]) -> None:
-    """Close what lives on the event loop, and wait for it a few seconds unless called on the loop itself."""
+    """Close objects on the event loop; waits up to `GRACE_S` seconds, unless called on the loop itself."""
     if not closables:
         return
     try:
         loop = EventLoop.get()
-    except RuntimeError:  # the interpreter is ending, and with it whatever is open
+    except RuntimeError:  # the interpreter is shutting down, and whatever is open goes with it
         return
     futures = [asyncio.run_coroutine_threadsafe(closable.close(), loop) for closable in closables]
     if threading.current_thread() is not EventLoop.thread:

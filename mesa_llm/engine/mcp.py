@@ -1,7 +1,7 @@
-"""Sessions with tool servers, by the Model Context Protocol: begun when first needed, kept in bounds, and recorded.
+"""Sessions with tool servers over the Model Context Protocol: started on demand, bounded, and recorded.
 
-What a server offers and answers is untrusted: names and descriptions are shortened, and an answer reaches a prompt as
-one quoted line.
+A server's tools and results are untrusted: names and descriptions are shortened, and a result enters a prompt as one
+quoted line.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from mesa_llm.tools.tool import Tool, plain_schema
 logger = logging.getLogger(__name__)
 
 MAX_TOOLS = 64
-"""Maximum number of tools of a server."""
+"""Maximum number of tools per server."""
 
 MAX_DESCRIPTION = 1_000
 """Maximum number of characters of a tool's description."""
@@ -47,16 +47,16 @@ MAX_REASON = 300
 """Maximum number of characters of an error's text."""
 
 START_S = 120.0
-"""Seconds until a start is given up: some programs are fetched first."""
+"""Timeout of a start, in seconds: some programs are downloaded first."""
 
 MAX_READ_S = 600.0
-"""Seconds until a connection on which nothing comes is closed; a call is given up after its own time."""
+"""Seconds until a silent connection is closed; calls have a timeout of their own."""
 
 _CONNECTION_CLOSED = -32000
-"""Code of the protocol's error for a server that has ended."""
+"""The protocol's error code for a server that has ended."""
 
 _PARSE_ERROR = -32700
-"""Code of its error for what cannot be read."""
+"""The protocol's error code for a message that cannot be parsed."""
 
 
 class Offer(BaseModel, frozen=True):
@@ -79,13 +79,13 @@ _OFFERS = TypeAdapter(list[Offer])
 
 
 class ToolSessions:
-    """The sessions of a run with its tool servers: each is begun once, for all agents that use the server."""
+    """The sessions of a run with its tool servers, one per server for all agents that use it."""
 
     def __init__(self, runlog: RunLog, run_seed: int) -> None:
-        """Store where answers are kept; nothing is started yet.
+        """Store the run log; nothing is started yet.
 
         Args:
-            runlog: Where answers are found and kept.
+            runlog: Run log in which results are looked up and recorded.
             run_seed: Seed of the run.
         """
         self.runlog = runlog
@@ -97,16 +97,16 @@ class ToolSessions:
         self.close = weakref.finalize(self, _close_all, self._sessions)
 
     async def tools(self, servers: Sequence[ToolServer], time: int) -> tuple[Tool, ...]:
-        """Return the tools that servers offer; what is recorded is used without starting them.
+        """Return the tools of servers; a server whose list of tools is recorded is not started.
 
         Args:
             servers: The servers.
-            time: Step in which they are needed.
+            time: Step in which the tools are needed.
 
         Raises:
-            ConfigError: If a server does not start, offers nothing that may be called, or lacks a tool that was named;
-                or two tools would go by one name.
-            ReplayError: In a replay, if what a server offers is not recorded.
+            ConfigError: If a server does not start, offers no tool that may be called, or lacks a tool that was named;
+                or if two tools would share a name.
+            ReplayError: In a replay, if a server's list of tools is not recorded.
         """
         tools: dict[str, Tool] = {}
         owners: dict[str, str] = {}
@@ -135,7 +135,7 @@ class ToolSessions:
             raise ConfigError(f"the run log is damaged: what {listing.model} offers cannot be read") from error
 
     async def _list(self, server: ToolServer, listing: Request) -> list[Offer]:
-        """Start a server and list what it offers, once for all agents that wait for it."""
+        """Start a server and list its tools, once for all agents that wait for it."""
         async with self._starting:
             if server in self._offers:
                 return self._offers[server]
@@ -152,10 +152,10 @@ class ToolSessions:
             return offers
 
     def _chosen(self, server: ToolServer, offers: Sequence[Offer]) -> dict[str, Tool]:
-        """Make tools of those that agents may call, by the names that the server knows them by.
+        """Return the tools that agents may call, by their names on the server.
 
         Raises:
-            ConfigError: If there is none, or one that was named is missing.
+            ConfigError: If there are none, or one that was named is missing.
         """
         by_name = {offer.name: offer for offer in offers}
         names = [name for name, offer in by_name.items() if offer.reads] if server.tools is None else server.tools
@@ -174,19 +174,19 @@ class ToolSessions:
         return Tool(spec, partial(self._call, server, offer.name), None, None, is_outside=True)
 
     async def _call(self, server: ToolServer, name: str, arguments: Mapping[str, Any], salt: Salt) -> str:
-        """Call a tool, unless its answer is recorded.
+        """Call a tool, unless its result is recorded.
 
         Args:
             server: The server.
-            name: Name that it knows the tool by.
+            name: Name of the tool on the server.
             arguments: Arguments by name, which the server checks.
-            salt: Place of the call in the run.
+            salt: Salt of the call: agent, step and number.
 
         Returns:
-            What the model reads: the answer, quoted, or why there is none.
+            Text for the model: the result, quoted, or the reason why there is none.
 
         Raises:
-            ReplayError: In a replay, if the answer is not recorded.
+            ReplayError: In a replay, if the result is not recorded.
         """
         request = Request(_name_of(server), (ChatMessage("user", canonical_json([name, arguments])),), salt)
         entry = self._recorded(request)
@@ -214,26 +214,26 @@ class ToolSessions:
         return self._sessions[server]
 
     def _drop(self, session: _Session) -> None:
-        """End a session, so that the next call starts the server anew."""
+        """End a session, so that the next call starts the server again."""
         if self._sessions.get(session.server) is session:
             del self._sessions[session.server]
         session.end()
 
 
 def _name_of(server: ToolServer) -> str:
-    """Return the name that a server's answers are recorded under."""
+    """Return the name under which a server's results are recorded."""
     return f"tool server {server.name}"
 
 
 def _listing(server: ToolServer, salt: Salt) -> Request:
-    """Return the request for what a server offers; its number is that of the server, whoever needs it first."""
+    """Return the request for a server's list of tools; it is numbered by the server, whichever agent needs it first."""
     spec = canonical_json([server.url or server.command, server.name])
     number = int.from_bytes(hashlib.sha256(spec.encode()).digest()[:4], "big")
     return Request(_name_of(server), (ChatMessage("user", spec),), salt._replace(call=number))
 
 
 class _Session:
-    """A server that runs; it is opened and closed in one task, as its protocol demands.
+    """A running server, opened and closed in the same task, as the protocol's client requires.
 
     Attributes:
         server: The server.
@@ -248,7 +248,7 @@ class _Session:
         self._task: asyncio.Task[None] | None = None
 
     async def offers(self) -> list[Offer]:
-        """List the tools whose arguments can be described.
+        """List the tools whose arguments have a usable schema.
 
         Raises:
             ServerTrouble: If it does not start or answer.
@@ -269,7 +269,7 @@ class _Session:
         """Call a tool.
 
         Returns:
-            Its answer, shortened and quoted.
+            Its result, shortened and quoted.
 
         Raises:
             ServerTrouble: If it does not start or answer.
@@ -282,10 +282,10 @@ class _Session:
         return f"Error: {answer}" if result.is_error else answer
 
     async def _ask(self, ask: Callable[[Any], Awaitable[Any]], timeout_s: float) -> Any:
-        """Ask the server; it is started if need be, which takes time of its own.
+        """Ask the server, starting it first if necessary; the start has a timeout of its own.
 
         Raises:
-            ServerTrouble: If it does not start or answer; `is_over` then tells whether it has ended.
+            ServerTrouble: If it does not start or answer; `is_over` shows whether it has ended.
         """
         if self._client is None:
             self._client = asyncio.get_running_loop().create_future()
@@ -296,12 +296,12 @@ class _Session:
                 return await ask(client)
         except TimeoutError:
             raise ServerTrouble(f"gave no answer within {timeout_s:g} s.") from None
-        except Exception as error:  # whatever the client makes of what a strange program writes
+        except Exception as error:  # the client may raise anything on the output of a foreign program
             self.is_over = getattr(error, "code", _CONNECTION_CLOSED) == _CONNECTION_CLOSED
             raise ServerTrouble(f"gave no answer: {_reason(error)}") from error
 
     async def _run(self, opened: asyncio.Future[Any]) -> None:
-        """Run the server until it is to end."""
+        """Run the server until it is told to end."""
         with tempfile.TemporaryFile("w+", errors="replace") as stderr:
             try:
                 await self._serve(opened, stderr)
@@ -310,7 +310,7 @@ class _Session:
                 if not opened.done():
                     what = "did not start" if self.server.command else "cannot be used"
                     opened.set_exception(ServerTrouble(f"{what}: {_reason(error)}{_end_of(stderr)}"))
-                    opened.exception()  # it may be that nobody waits any more
+                    opened.exception()  # nobody may be waiting any more
 
     async def _serve(self, opened: asyncio.Future[Any], stderr: IO[str]) -> None:
         mcp = await asyncio.to_thread(_load)
@@ -322,7 +322,7 @@ class _Session:
             await self._is_to_end.wait()
 
     def _streams(self, mcp: Any, stderr: IO[str]) -> AbstractAsyncContextManager[Any]:
-        """Start the program, or the client of the address."""
+        """Start the program, or connect to the URL."""
         if self.server.url:
             return _http_streams(self.server)
         program, *arguments = self.server.command
@@ -331,7 +331,7 @@ class _Session:
         return mcp.stdio_client(parameters, errlog=stderr)
 
     def end(self) -> None:
-        """Let the server end; on the event loop."""
+        """Tell the server to end; call on the event loop."""
         self._is_to_end.set()
         self.is_over = True
 
@@ -344,10 +344,10 @@ class _Session:
 
 @asynccontextmanager
 async def _http_streams(server: ToolServer) -> AsyncGenerator[Any]:
-    """Open a client for an address, with its key.
+    """Open a client for a URL, with its key.
 
     Raises:
-        ConfigError: If there is no key in the environment.
+        ConfigError: If the environment holds no key.
     """
     import httpx2
     from mcp.client.streamable_http import streamable_http_client
@@ -367,10 +367,10 @@ async def _http_streams(server: ToolServer) -> AsyncGenerator[Any]:
 
 
 async def _demand_entrance(response: Any) -> None:
-    """Check that a server lets in who asks, which its client does not tell.
+    """Check that a server grants access; the client itself does not report a refusal.
 
     Raises:
-        ConfigError: If it does not.
+        ConfigError: If it refuses the key, or wants one.
     """
     if response.status_code in (401, 403):
         raise ConfigError(
@@ -379,7 +379,7 @@ async def _demand_entrance(response: Any) -> None:
 
 
 def _load() -> Any:
-    """Load the protocol's client, which takes a second.
+    """Import the protocol's client, which takes a second.
 
     Raises:
         ConfigError: If it is not installed.
@@ -388,12 +388,12 @@ def _load() -> Any:
         import mcp
     except ImportError:
         raise ConfigError("needs the package mcp: pip install 'mesa-llm-worlds[mcp]'") from None
-    logging.getLogger("mcp").addHandler(logging.NullHandler())  # else it prints what is an error of a call here
+    logging.getLogger("mcp").addHandler(logging.NullHandler())  # else it prints errors that are raised here
     return mcp
 
 
 def _reason(error: BaseException) -> str:
-    """Return in one line why something failed, of a group the first of its reasons."""
+    """Return the reason of an error on one line; of an exception group, the first."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     if isinstance(error, TimeoutError):
@@ -411,7 +411,7 @@ def _reason(error: BaseException) -> str:
 
 
 def _end_of(stderr: IO[str]) -> str:
-    """Return the last line that a server wrote on stderr."""
+    """Return the last line that a server wrote to stderr."""
     stderr.seek(0)
     lines = stderr.read().strip().splitlines()
     return f" (it says: {clip(one_line(lines[-1]), MAX_REASON)})" if lines else ""

@@ -1,4 +1,4 @@
-"""Plain Mesa models, which know nothing of language models: connects them to an engine and a run log."""
+"""Connection of plain Mesa models, which know nothing of language models, to an engine and a run log."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ from mesa_llm.runlog.versions import versions
 from mesa_llm.text import suggestion
 
 _HAS_OPTIONS = "_is_connected_with_options"
-"""Attribute of a plain model that was connected with options, by which its copies are known."""
+"""Attribute that marks a plain model as connected with options, and thereby its copies too."""
 
 
 class StepLog(RunLog):
-    """A run log that closes its steps by itself, for models that never say that one is over.
+    """A run log that closes steps by itself, for models that do not signal their end.
 
-    A step is closed by the first record of another one, or by the end of the log. Until then it can be read, and counts
-    in the digest, as if it were over.
+    A step is closed by the first record of another step, or when the log is closed. Until then it can be read, and
+    counts in the digest, as if it were over.
     """
 
     _open_step: int | None = None
-    _settled: tuple[int, int] | None = None  # the open step and its number of facts when it was written last
+    _settled: tuple[int, int] | None = None  # the open step, and its number of records when it was last written
     _digest_so_far = ""
 
     def add(self, record: Decision | Failure | Outcome | Event | Message, time: int) -> None:
-        """Record what happened; the first record of another step closes the one before."""
-        with self._lock:  # a page may read meanwhile
+        """Record what happened; the first record of another step closes the previous one."""
+        with self._lock:  # a page may be reading
             if time != self._open_step:
                 self.finish()
                 self._open_step = time
             super().add(record, time)
 
     def finish(self) -> None:
-        """Close the step that is open."""
+        """Close the open step."""
         with self._lock:
             if self._open_step is not None and not self._is_closed:
                 step, self._open_step = self._open_step, None
@@ -47,11 +47,11 @@ class StepLog(RunLog):
 
     @property
     def digest(self) -> str:
-        """Digest of all steps recorded so far."""
+        """Digest of all steps recorded so far, including the open one."""
         return super().digest if self._open_step is None else self._settle()
 
     def rows(self, name: str, agent: int | None = None) -> Iterator[tuple[Any, ...]]:
-        """Read a table row by row, with what the open step holds so far."""
+        """Read a table row by row, including the open step so far."""
         self._settle()
         return super().rows(name, agent)
 
@@ -61,17 +61,17 @@ class StepLog(RunLog):
         return super().rows_of(name, time, agent)
 
     def latest(self, name: str, size: int, skip: int = 0) -> tuple[list[dict[str, Any]], int]:
-        """Read the end of a table, with what the open step holds so far."""
+        """Read the end of a table, including the open step so far."""
         self._settle()
         return super().latest(name, size, skip)
 
     def agents(self) -> list[int]:
-        """Return the numbers of all agents that were asked something or decided, also in the open step."""
+        """Return the ids of all agents that were asked something or decided, including the open step."""
         self._settle()
         return super().agents()
 
     def failures(self) -> list[str]:
-        """Return the reasons of all failed decisions, with those of the open step."""
+        """Return the reasons of all failed decisions, including those of the open step."""
         self._settle()
         return super().failures()
 
@@ -81,7 +81,7 @@ class StepLog(RunLog):
         super().close()
 
     def _settle(self) -> str:
-        """Write the open step as if it were over, and leave it open: its end writes it again."""
+        """Write the open step as if it were over, but leave it open; it is written again when it is closed."""
         with self._lock:
             if self._open_step is None or self._is_closed:
                 return super().digest
@@ -105,11 +105,11 @@ def connect(
     ask_again: bool = False,
     **options: Unpack[EngineOptions],
 ) -> Engine:
-    """Connect a plain Mesa model to language models: how they are reached, what may be spent, where it is recorded.
+    """Connect a plain Mesa model to language models: set their endpoints, the budget and the run log.
 
-    Call it before its agents first think; a model that is not connected gets the defaults. A copy of a connected model
-    (`copy.deepcopy`, `pickle`) has to be connected itself, with a log and a budget of its own. An `LLMModel` takes the
-    same options itself.
+    Call this before the model's agents first think; a model that is not connected gets the defaults. A copy of a
+    connected model (`copy.deepcopy`, `pickle`) must be connected as well, with its own log and budget. An `LLMModel`
+    takes the same options in its constructor.
 
         model = BoltzmannWealth(BoltzmannScenario(n=20, rng=42))
         engine = connect(model, log="run.sqlite", api_base="http://localhost:8000/v1", max_calls=500)
@@ -119,17 +119,17 @@ def connect(
 
     Args:
         model: Any Mesa model.
-        log: File of the run: what it holds is used, the rest is asked for and recorded; None: in memory.
-        replay: Ask nobody: every reply comes from `log`.
+        log: File of the run: replies that it holds are used, all others requested and recorded; None: in memory.
+        replay: Send nothing: every reply comes from `log`.
         retry_failures: Ask again where the log holds a failed request.
-        ask_again: Ask again where the log holds another request, as after a prompt was changed.
+        ask_again: Ask again where the log holds a different request, as after a change to a prompt.
         **options: As for an `LLMModel`; see `mesa_llm.engine.transports.EngineOptions`.
 
     Returns:
         The engine, with its `runlog`, its `usage` and `close`.
 
     Raises:
-        ConfigError: If an option is unknown, the log holds another run, or the model is connected already.
+        ConfigError: If an option is unknown, the log holds another run, or the model is already connected.
     """
     unknown = sorted(set(options) - set(EngineOptions.__annotations__))
     if unknown:
@@ -156,7 +156,7 @@ def engine_of(model: Any) -> Engine:
     """Return the engine of a model; a model without one is connected with the defaults.
 
     Raises:
-        ConfigError: If the model is a copy of one that was connected otherwise.
+        ConfigError: If the model is a copy of one that was connected with options.
     """
     engine = Engine.of(model)
     if engine is None and getattr(model, _HAS_OPTIONS, False):
@@ -168,6 +168,6 @@ def engine_of(model: Any) -> Engine:
 
 
 def _identity(model: Any, run_seed: int) -> Mapping[str, Any]:
-    """Identify the run; the parameters of a plain model are not known."""
+    """Return the identity of the run; the parameters of a plain model are unknown."""
     name = f"{type(model).__module__}:{type(model).__qualname__}"
     return {"model": name, "parameters": {}, "rng": None, "run_seed": run_seed}

@@ -1,7 +1,7 @@
-"""From what a model wrote to a decision or an answer of the type asked for: the one check for all deciders.
+"""From a model's reply to a decision, or an answer of the requested type: the one check for all deciders.
 
-What a model writes is untrusted: it is parsed with bounds, checked by pydantic, and only ever reaches a function
-whose name and arguments are known.
+Replies are untrusted: they are parsed within bounds and checked by pydantic, and can only reach functions whose names
+and arguments are known.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _TEXT = frozenset({str})
 def read(
     reply: Reply, seen: Observation, box: ToolBox, reasoning: Reasoning = "none"
 ) -> Decision | tuple[ToolCall, ...]:
-    """Read a reply: as a decision, or as calls of tools to answer first.
+    """Read a reply as a decision, or as tool calls to be answered first.
 
     Raises:
         ParseError: If it is neither; the text explains why.
@@ -58,7 +58,7 @@ def read(
     if reasoning == "inline" and not thought and not reply.tool_calls:
         parsed = find_json(_without_thoughts(reply.text))
         value = cast("dict[str, Any]", parsed).get(REASONING, "") if isinstance(parsed, dict) else ""
-        thought = str(value)[:MAX_TEXT]  # beside the action, in place of among its arguments
+        thought = str(value)[:MAX_TEXT]  # beside the action, instead of among its arguments
     if any(box.is_action(call.name) for call in calls):
         text = "\n".join(filter(None, (reply.reasoning, thought, reply.text if reply.tool_calls else "")))
         actions = [call for call in calls if call.name not in box or box.is_action(call.name)]
@@ -70,7 +70,7 @@ def read(
 
 
 def thought_in(reply: Reply, box: ToolBox, reasoning: Reasoning) -> str:
-    """Return the reasoning in a reply that the second model has put into form; all prose is reasoning."""
+    """Return the reasoning in a reply that a second model has parsed; all of its prose counts as reasoning."""
     thought = ""
     if reasoning == "inline":
         text = _without_thoughts(reply.text)
@@ -84,17 +84,17 @@ def thought_in(reply: Reply, box: ToolBox, reasoning: Reasoning) -> str:
 def check_decision(decision: Decision, seen: Observation, box: ToolBox) -> Decision:
     """Check a decision against its observation: the one check for all deciders.
 
-    A decision of a language model, a rule, a person, the random baseline or an outside controller names actions that
-    are offered, with arguments of the right types and from the lists of options; or it is an answer of the type asked
-    for.
+    Whether it comes from a language model, a rule, a person, the random baseline or an outside controller, a decision
+    must name actions on offer, with arguments of the right types and from the lists of options, or hold an answer of
+    the requested type.
 
     Args:
-        decision: The decision; one without actions and answer does nothing, which is always possible.
+        decision: The decision; without actions and answer it does nothing, which is always allowed.
         seen: What the agent observed.
-        box: Tools and actions it might use.
+        box: Tools and actions it could use.
 
     Returns:
-        The decision, its arguments and answer converted to their types.
+        The decision, with its arguments and answer converted to their types.
 
     Raises:
         ParseError: If it does not fit; the text explains why.
@@ -138,10 +138,10 @@ def _checked_actions(actions: Sequence[Any], seen: Observation, box: ToolBox) ->
 
 
 def _demand_call(call: Any) -> None:
-    """Check that a call has the shape of a language model's.
+    """Check that a call is shaped like one of a language model.
 
     Raises:
-        ParseError: If it is something else, as only code can make it.
+        ParseError: If it is not, which only code can cause.
     """
     if not isinstance(call, ToolCall):
         raise ParseError(f"an action is a ToolCall, got a {type(call).__name__}.")
@@ -170,7 +170,7 @@ def _check_options(call: ToolCall, options: Mapping[str, tuple[Any, ...]]) -> No
 
 
 def _checked_answer(answer: Any, kind: Any) -> Any:
-    """Return an answer as a value of the type asked for; types that JSON distinguishes are not converted.
+    """Return an answer as a value of the requested type; types that JSON tells apart are not converted.
 
     Raises:
         ParseError: If it is of another type, or cannot be written as JSON.
@@ -185,7 +185,7 @@ def _checked_answer(answer: Any, kind: Any) -> Any:
 
 
 def _as_number(value: Any) -> Any:
-    """Return numbers and arrays of numpy as JSON values; refuse all else that JSON does not know."""
+    """Return NumPy numbers and arrays as JSON values; refuse anything else that JSON cannot hold."""
     convert = getattr(value, "tolist", None)
     if not callable(convert):
         raise PydanticSerializationError(f"it holds a {type(value).__name__}")
@@ -193,11 +193,11 @@ def _as_number(value: Any) -> Any:
 
 
 def written_answer(answer: Any, kind: Any = None) -> str:
-    """Write an answer as a model has to write it: text as it is, all else as JSON of the schema asked for.
+    """Write an answer as a model has to write it: text unchanged, anything else as JSON that follows the schema.
 
     Args:
         answer: The answer.
-        kind: Type asked for; None: unknown, and nothing is wrapped.
+        kind: Requested type; None: unknown, and nothing is wrapped.
     """
     if isinstance(answer, str) and kind in (str, None):
         return answer
@@ -207,7 +207,7 @@ def written_answer(answer: Any, kind: Any = None) -> str:
 
 
 def plain_answer(answer: Any) -> Any:
-    """Return an answer as JSON values; sets are sorted, as their own order differs between two runs."""
+    """Return an answer as JSON values; sets are sorted, as their order differs between runs."""
     if type(answer) in _SCALARS:
         return answer
     if type(answer) is dict:
@@ -231,7 +231,7 @@ def _without_sets(value: Any) -> Any:
 
 
 def _without_reasoning(calls: Sequence[ToolCall], box: ToolBox) -> tuple[tuple[ToolCall, ...], str]:
-    """Remove the reasoning from the arguments of calls whose tools have no such argument."""
+    """Remove the reasoning from the arguments of calls to tools that have no such argument."""
     remaining: list[ToolCall] = []
     thoughts: list[str] = []
     for call in calls:
@@ -245,13 +245,13 @@ def _without_reasoning(calls: Sequence[ToolCall], box: ToolBox) -> tuple[tuple[T
 
 
 def _without_thoughts(text: str) -> str:
-    """Strip what a model thought aloud, as some do in the same text as their reply."""
+    """Strip a model's thinking aloud, which some models put in the same text as their reply."""
     _, thought, remainder = text.rpartition("</think>")
     return remainder if thought and remainder.strip() else text
 
 
 def _calls_in(text: str) -> tuple[ToolCall, ...]:
-    """Find calls written as JSON in a text: one object, a list of them, or `{"actions": […]}`."""
+    """Find calls that a text holds as JSON: one object, a list of them, or `{"actions": […]}`."""
     parsed = find_json(text)
     if isinstance(parsed, dict) and isinstance(parsed.get("actions"), list):
         parsed = parsed["actions"]
@@ -290,7 +290,7 @@ _DECODER = json.JSONDecoder(parse_constant=_no_constant)
 def _adapter(answer: Any) -> TypeAdapter[Any]:
     try:
         return TypeAdapter(answer, config=ConfigDict(allow_inf_nan=False))
-    except PydanticUserError:  # a model or dataclass brings its own config
+    except PydanticUserError:  # pydantic models and dataclasses bring their own config
         return TypeAdapter(answer)
 
 
@@ -301,10 +301,10 @@ def _bare_schema(kind: Any) -> dict[str, Any]:
 
 @lru_cache(maxsize=512)
 def answer_schema(answer: Any) -> dict[str, Any]:
-    """Return the JSON schema that a reply has to follow; a type other than an object is wrapped as `{"answer": …}`.
+    """Return the JSON schema that a reply must follow; a type other than an object is wrapped as `{"answer": …}`.
 
     Args:
-        answer: Any type pydantic can check.
+        answer: Any type that pydantic can check.
     """
     schema = _bare_schema(answer)
     if schema.get("type") == "object":
@@ -316,20 +316,20 @@ def answer_schema(answer: Any) -> dict[str, Any]:
 
 
 def read_answer(text: str, answer: Any) -> Any:
-    """Read a typed answer out of a text.
+    """Read a typed answer from a text.
 
     Args:
         text: The reply.
         answer: Type of the answer; `str` takes the text as it is.
 
     Raises:
-        ParseError: If there is none of this type; the text describes what was found.
+        ParseError: If the text holds no answer of this type; the message describes what was found.
     """
     return _read_answer(text, answer, "none")[0]
 
 
 def _read_answer(text: str, answer: Any, reasoning: Reasoning) -> tuple[Any, str]:
-    """Read a typed answer, and the reasoning that stands before it in the same object."""
+    """Read a typed answer, and the reasoning that precedes it in the same object."""
     text = _without_thoughts(text)
     if not text.strip():
         raise ParseError("the reply is empty.")

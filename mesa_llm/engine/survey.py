@@ -1,6 +1,6 @@
-"""Questions asked aside: never in the conversation, never in the digest of decisions.
+"""Questions asked aside: never part of the conversation, never part of the digest of decisions.
 
-Agents are surveyed, and language models that take no part consulted: both in the same way.
+Surveys of agents and consultations of language models that take no part in the run both work this way.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Question:
     """Type of the answer: anything pydantic can check (`Literal["yes", "no"]`, `Annotated[int, Field(ge=1, le=7)]`)."""
 
     name: str = ""
-    """What its column is called; empty: the text."""
+    """Name for the results; empty: the text."""
 
 
 def survey(
@@ -51,23 +51,23 @@ def survey(
 ) -> pd.DataFrame:
     """Ask each agent each question, all at once; nothing enters the agents' memory or the run.
 
-    An agent answers in the light of what it sees now, what it remembers and, where it keeps one, the conversation so
-    far. One that thinks by rule answers with its `rule_answer(question)`, if its class has one. Questions asked between
-    two steps are numbered by themselves, so that they change nothing in a run that surveys in its steps.
+    An agent answers in the light of what it sees now, what it remembers and, if it keeps one, the conversation so far.
+    An agent that thinks by rule answers with its `rule_answer(question)`, if its class has one. Questions asked between
+    two steps have a numbering of their own, so that they change nothing in a run that also surveys within its steps.
 
     Args:
-        model: The model; any Mesa model whose agents think.
+        model: Any Mesa model whose agents think.
         questions: The questions, or their texts.
         agents: The agents to ask; None: all that think.
-        purpose: Name that it is counted under, in `model.usage_by_purpose` and in the table `answers` of the log.
-        shows_scene: Whether the prompt holds what the agent observes now.
+        purpose: Name of the survey in `model.usage_by_purpose` and in the log's table `answers`.
+        shows_scene: Whether the prompt includes the agent's current observation.
 
     Returns:
-        One row an agent and question: time, agent, question, answer, failure (why there is no answer), purpose. Answers
-        keep their types; a missing one is None.
+        One row per agent and question: time, agent, question, answer, failure (why there is no answer), purpose.
+        Answers keep their types; a missing one is None.
 
     Raises:
-        ConfigError: If there is no question, the purpose is one of the run itself, or an agent has no mind.
+        ConfigError: If there are no questions, the purpose is reserved for the run itself, or an agent has no mind.
     """
     import pandas as pd
 
@@ -95,7 +95,7 @@ def survey(
         rows.append({**row, "answer": answer, "failure": failure, "purpose": purpose})
         engine.runlog.keep_answer({**row, "answer": canonical_json(answer), "failure": failure, "purpose": purpose})
     table = pd.DataFrame(rows, columns=["time", "agent", "question", "answer", "failure", "purpose"])
-    for name in ("answer", "failure"):  # pandas would make NaN of None, and floats of integers
+    for name in ("answer", "failure"):  # pandas would turn None into NaN, and integers into floats
         table[name] = pd.Series([row[name] for row in rows], dtype=object)
     return table
 
@@ -106,16 +106,16 @@ def _check_purpose(purpose: str, reserved: Iterable[str]) -> None:
 
 
 def series_of(model: Any, question: str) -> str:
-    """Return the series that a question asked aside is numbered in.
+    """Return the series in which a question asked aside is numbered.
 
-    All questions of a step are one series. Between two steps anybody may ask anything by hand, so that each question is
-    a series by itself there, and none moves the numbers of the run.
+    All questions asked during a step form one series. Between steps, questions may be asked by hand in any order: each
+    is a series of its own, so that none shifts the numbers of the run.
     """
     return "" if getattr(model, "is_stepping", True) else question or "(blank)"
 
 
 def _scene(agent: Any) -> Observation:
-    """Return what an agent observes now; the random generators are left as they were."""
+    """Return what an agent observes now, without changing the state of the random generators."""
     model = agent.model
     states = model.random.getstate(), model.rng.bit_generator.state
     try:
@@ -126,7 +126,7 @@ def _scene(agent: Any) -> Observation:
 
 
 class Aside:
-    """One question to one agent, which the engine asks like an agent that decides."""
+    """One question to one agent, which the engine treats like an agent that decides."""
 
     waits_by_itself = False
 
@@ -136,11 +136,12 @@ class Aside:
         """Store the question.
 
         Args:
-            agent: Who is asked.
-            purpose: What for; each purpose numbers its requests by itself, so that decisions keep their numbers.
+            agent: The agent to ask.
+            purpose: Purpose of the question; each purpose numbers its requests separately, so that decisions keep
+                their numbers.
             messages: The prompt.
             answer: Type of the answer.
-            series: What sets questions apart that are asked by hand; see `series_of`.
+            series: Series of a question asked by hand; see `series_of`.
         """
         self.agent, self.messages, self.answer = agent, messages, answer
         self.request_purpose, self.request_series = purpose, series
@@ -148,7 +149,7 @@ class Aside:
 
     @property
     def opened(self) -> OpenedModel:
-        """What the agent thinks with."""
+        """The language model that the agent thinks with."""
         return self.agent.opened
 
     @property
@@ -157,7 +158,7 @@ class Aside:
         return self.agent.now
 
     async def settle(self, seen: Observation) -> Decision | Failure:
-        """Ask; nothing enters the agent's memory."""
+        """Ask the question; nothing enters the agent's memory."""
         agent, answer = self.agent, self.answer
         engine = engine_of(agent.model)
         opened = self.opened
@@ -175,12 +176,12 @@ class Aside:
         return await decide(engine.query(opened, seen, NO_TOOLS, request, agent.request_reasoning(opened)))
 
     def by_rule(self) -> Decision | Failure:
-        """Return the failure of a rule that has no answer."""
+        """Return the failure of an agent whose rule answers no questions."""
         return Failure(self.unique_id, f"{type(self.agent).__name__} thinks by rule", "NoRule", "rule")
 
 
 NO_TOOLS = ToolBox.of(object(), 0)
-"""An empty toolbox, for questions aside."""
+"""An empty toolbox, for questions asked aside."""
 
 JUDGING = Settings(temperature=0.0)
 """Default sampling settings of consultations."""
@@ -213,7 +214,7 @@ class _Interview(Aside):
 
 
 def _by_rule(agent_id: int, answer: Any, kind: Any) -> Decision | Failure:
-    """Return the answer of a rule as a decision, or the failure that explains why it cannot be one."""
+    """Return a rule's answer as a decision, or a failure that explains why it is not a valid answer."""
     try:
         return check_decision(Decision(agent_id, answer=answer, by="rule"), Observation(answer=kind), NO_TOOLS)
     except ParseError as error:
@@ -222,34 +223,34 @@ def _by_rule(agent_id: int, answer: Any, kind: Any) -> Decision | Failure:
 
 @frozen
 class Consultation:
-    """One question to a language model that takes no part in the run; the engine asks it like an agent."""
+    """One question to a language model that takes no part in the run; the engine treats it like an agent."""
 
     model: Any
     """The model on whose behalf it is asked."""
 
     llm: str | LLM
-    """Who is asked."""
+    """The language model to ask."""
 
     messages: tuple[ChatMessage, ...]
     """The prompt."""
 
     request_purpose: str
-    """What for."""
+    """Purpose of the request."""
 
     request_series: str = ""
-    """What sets it apart if it is asked by hand; see `series_of`."""
+    """Series of a question asked by hand; see `series_of`."""
 
     answer: Any = str
     """Type of the answer."""
 
     settings: Settings = JUDGING
-    """How it is sampled."""
+    """Sampling settings."""
 
     reasoning: Reasoning = "none"
-    """Whether it reasons before it answers."""
+    """How the language model reasons before it answers."""
 
     rule: Callable[[str], Any] | None = None
-    """What answers for `llm="rule"`, called with the last message of the prompt."""
+    """Answers for `llm="rule"`, called with the last message of the prompt."""
 
     unique_id: int = 0
     """Mesa `unique_id` of the agent that asks while it decides; 0 for the model."""
@@ -257,7 +258,7 @@ class Consultation:
     waits_by_itself = False
 
     def __post_init__(self) -> None:
-        """Refuse what would otherwise fail, or be ignored, when it is asked."""
+        """Check now what would otherwise fail, or be ignored, when the question is asked."""
         settings: Any = self.settings
         if not isinstance(settings, Settings):
             raise ConfigError(f"settings= takes Settings(temperature=…), got {settings!r}")
@@ -271,14 +272,14 @@ class Consultation:
 
     @property
     def opened(self) -> OpenedModel:
-        """Who is asked."""
+        """The language model to ask."""
         return engine_of(self.model).open(self.llm, is_second=True)
 
     async def settle(self, seen: Observation) -> Decision | Failure:
-        """Ask.
+        """Ask the question.
 
         Raises:
-            ConfigError: If a rule is consulted, and there is none.
+            ConfigError: If a rule is consulted but not given.
         """
         engine = engine_of(self.model)
         opened = self.opened
@@ -306,7 +307,7 @@ def consult(
     purpose: str = "judge",
     **options: Any,
 ) -> list[Decision | Failure]:
-    """Ask a language model that takes no part in the run, all prompts at once; see `LLMModel.consult`."""
+    """Put all prompts at once to a language model that takes no part in the run; see `LLMModel.consult`."""
     if isinstance(prompts, str):
         raise ConfigError("consult takes a list of prompts, got one text; write [text]")
     _check_purpose(purpose, OWN_PURPOSES)
@@ -323,14 +324,14 @@ def consult(
 
 
 def llm_for(llm: Any, purpose: str) -> str | LLM:
-    """Return who is consulted for a purpose, of what `llm=` of a model names: for it, else for all others.
+    """Return the language model to consult for a purpose: the one `llm=` names for it, else the one for all others.
 
     Args:
         llm: `llm` of a model.
-        purpose: What for.
+        purpose: Purpose of the consultation.
 
     Returns:
-        The language model; `rule` where a person would be asked, or nobody is named.
+        The language model; `rule` where a person would be asked, or none is named.
     """
     chosen = llm.get(purpose, llm.get("*", "rule")) if isinstance(llm, Mapping) else llm
     return "rule" if chosen == "human" or isinstance(chosen, HumanLLM) else chosen
@@ -339,8 +340,8 @@ def llm_for(llm: Any, purpose: str) -> str | LLM:
 async def advise(agent: Any, llm: str | LLM, prompt: str | Sequence[ChatMessage], **options: Any) -> Decision | Failure:
     """Ask another language model while an agent decides; see `LLMMixin.consult`.
 
-    The request is numbered among those of the agent's turn. It is no decision of the run, and is recorded among the
-    calls of the log only.
+    The request is numbered among those of the agent's turn. It is not a decision of the run, and is recorded only in
+    the log's table `calls`.
     """
     purpose = options.pop("purpose")
     _check_purpose(purpose, OWN_PURPOSES)
@@ -357,7 +358,7 @@ def _conversation(prompt: str | Sequence[ChatMessage]) -> tuple[ChatMessage, ...
 
 
 def _prompt(agent: Any, question: Question, scene: Observation) -> tuple[ChatMessage, ...]:
-    """Write the prompt: who the agent is, the conversation so far, what it remembers and sees, and the question."""
+    """Build the prompt: who the agent is, the conversation so far, what it remembers and sees, and the question."""
     remembered = agent.memory.recall(question.text, agent.now, aside=True)
     memory = f"What you remember:\n{remembered}" if remembered else ""
     aside = "Somebody who takes no part in all this asks you, and nobody else will hear the answer:"

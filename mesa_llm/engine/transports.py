@@ -1,4 +1,4 @@
-"""The language models of one run: each opened once, asked within bounds, and everything they reply recorded."""
+"""The language models of one run: each is opened once, asked within limits, and every reply recorded."""
 
 from __future__ import annotations
 
@@ -26,41 +26,41 @@ logger = logging.getLogger(__name__)
 
 
 PREPARED_TOGETHER = 8
-"""Number of calls that the run log prepares before the event loop goes on: each takes a few dozen µs."""
+"""Number of calls that the run log prepares before yielding to the event loop: each takes a few dozen µs."""
 
 
 class EngineOptions(TypedDict, total=False):
     """How language models are reached, and how much may be spent."""
 
     access: Access | None
-    """Access shared with other models; then none of the options that it has itself may be given."""
+    """Access shared with other models; the options that it sets itself may then not be given."""
 
     endpoints: Mapping[str, Endpoint] | None
-    """Endpoints by names of the user's own, besides those of `mesa-llm.toml`."""
+    """Endpoints by names of the user's own, in addition to those of `mesa-llm.toml`."""
 
     api_base: str | None
     """Base URL of an OpenAI-compatible endpoint, for the models that agents think with."""
 
     api_key: str | None
-    """Key for them; None: from the environment; empty: none, for no model (see `Endpoint`)."""
+    """Key for these models; None: from the environment; empty: no key is sent to any model (see `Endpoint`)."""
 
     timeout_s: float
-    """Seconds until a request is given up; default 60."""
+    """Seconds until a request times out; default 60."""
 
     concurrency: int
     """Maximum number of requests in flight to one model; default 64."""
 
     attempts: int
-    """Maximum number of requests for one reply; default 4."""
+    """Maximum number of attempts at one reply; default 4."""
 
     requests_per_min: float | None
-    """Rate limit of each model; None: none."""
+    """Maximum number of requests in any minute, to each model; None: no limit."""
 
     tokens_per_min: float | None
-    """Rate limit of each model; None: none."""
+    """Maximum number of tokens in any minute, of each model; None: no limit."""
 
     max_calls: int | None
-    """Budget of live replies to one model object; those from the log are free."""
+    """Budget of live replies for one model object; replies from the log are free."""
 
     max_tokens: int | None
     """Budget of tokens of live replies, read and written."""
@@ -69,10 +69,10 @@ class EngineOptions(TypedDict, total=False):
     """Budget of US dollars for live replies."""
 
     parser: str | LLM | None
-    """Second model that puts faulty replies into form."""
+    """Second model that rewrites faulty replies in the required form."""
 
     moved: bool
-    """Whether a recording may be gone on with though a model of it is now asked at another address."""
+    """Whether a recording may be continued although one of its models has moved to another address."""
 
 
 ACCESS_OPTIONS = frozenset(EngineOptions.__annotations__) - {"access", "parser", "moved"}
@@ -80,10 +80,10 @@ ACCESS_OPTIONS = frozenset(EngineOptions.__annotations__) - {"access", "parser",
 
 
 def access_for(options: EngineOptions) -> Access:
-    """Return the access that options share, or make the one they describe.
+    """Return the shared access of the options, or create the one they describe.
 
     Raises:
-        ConfigError: If they do both, or a value cannot work.
+        ConfigError: If the options do both, or a value is invalid.
     """
     access_options: dict[str, Any] = {name: value for name, value in options.items() if name in ACCESS_OPTIONS}
     shared = options.get("access")
@@ -98,10 +98,10 @@ def written_options(options: EngineOptions) -> dict[str, Any]:
     """Return options as plain values that may be recorded: no keys, and no address with a user or a query.
 
     Args:
-        options: Those of a model.
+        options: Options of a model.
 
     Returns:
-        Values by name, without those that are not set; `endpoints` holds those of `mesa-llm.toml` too.
+        Values by name, without unset ones; `endpoints` includes those of `mesa-llm.toml`.
     """
     written = access_for(options).written
     parser = options.get("parser")
@@ -112,13 +112,13 @@ def written_options(options: EngineOptions) -> dict[str, Any]:
 
 @coroutine
 def next_pass() -> Generator[None]:
-    """Wait for the next pass of the event loop, as `asyncio.sleep(0)` does, in less time."""
+    """Wait for the next pass of the event loop, like `asyncio.sleep(0)` but faster."""
     yield
 
 
 @dataclass(frozen=True, slots=True)
 class OpenedModel:
-    """A language model ready to be asked by agents that name it."""
+    """A language model, ready to be asked by the agents that name it."""
 
     capabilities: Capabilities
     """Capabilities of its transport."""
@@ -143,19 +143,19 @@ class OpenedModel:
 
     @property
     def is_language_model(self) -> bool:
-        """Whether a language model replies: no rule, no random baseline and no person."""
+        """Whether a language model replies, and not a rule, the random baseline or a person."""
         return self.llm is not None and not self.capabilities.is_immediate and not self.capabilities.is_person
 
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """The outermost layer: serves what is recorded, and records the rest as it arrives."""
+    """The outermost layer: serves recorded replies, and records all others as they arrive."""
 
     run: Transports
     inner: LLM
 
     async def reply(self, request: Request) -> Reply:
-        """Return the recorded reply, or ask for one and record it.
+        """Return the recorded reply, or request one and record it.
 
         Raises:
             TransportError: If no reply came, now or when it was recorded.
@@ -180,7 +180,7 @@ class Recorded:
             raise
         except MesaLLMError:
             raise
-        except Exception as error:  # a transport of the user's own may raise anything; the other agents go on
+        except Exception as error:  # a custom transport may raise anything; the other agents carry on
             if (fault := (request.model, type(error))) not in self.run.tracebacks:
                 self.run.tracebacks.add(fault)
                 logger.exception("%s raised (said once; all failures are in the run log)", request.model)
@@ -205,11 +205,11 @@ class Recorded:
 
 @dataclass(slots=True, eq=False)
 class _Awaited:
-    """A request whose reply is waited for."""
+    """A request whose reply is awaited."""
 
     request: Request
     prepared: PreparedCall | None = None
-    """What the run log has prepared for its reply."""
+    """Row that the run log has prepared for the call."""
 
 
 @dataclass(slots=True)
@@ -217,28 +217,28 @@ class _Commit:
     """A commit that several requests wait for."""
 
     fault: str | None = None
-    """Why it could not be made."""
+    """Why it failed; None: it did not."""
 
 
 class Transports:
-    """Opens the language models of one run, and records around each what it replies.
+    """Opens the language models of one run, and records their replies.
 
     Attributes:
-        access: What is asked through; shared with other runs if the options share it.
-        awaited: The requests whose replies are waited for, in the order asked.
-        tracebacks: Names of transports and the types of what they raised, of which a traceback was shown.
+        access: Access to the language models; shared with other runs if the options share it.
+        awaited: The requests whose replies are awaited, in the order asked.
+        tracebacks: Names of transports, with the types of their exceptions for which a traceback has been shown.
     """
 
     def __init__(self, runlog: RunLog, options: EngineOptions, count: Callable[[Usage, str], None]) -> None:
         """Store the options; nothing is opened yet.
 
         Args:
-            runlog: Where replies are found and kept.
-            options: How models are reached, and how much may be spent.
-            count: Called with what each reply cost and its purpose, from any thread.
+            runlog: Run log in which replies are looked up and recorded.
+            options: How language models are reached, and how much may be spent.
+            count: Called with the usage and the purpose of each reply, from any thread.
 
         Raises:
-            ConfigError: If options cannot work.
+            ConfigError: If an option is invalid.
         """
         self.runlog = runlog
         self.options = options
@@ -253,12 +253,12 @@ class Transports:
         self.tracebacks: set[tuple[str, type[Exception]]] = set()
 
     def close(self) -> None:
-        """Close what was opened, unless other runs share it."""
+        """Close the transports that this run opened, unless other runs share them."""
         if self.options.get("access") is None:
             self.access.close()
 
     async def prepare_calls(self) -> None:
-        """Let the run log prepare for the replies that are waited for; those that come meanwhile go first."""
+        """Have the run log prepare for the awaited replies; replies that arrive meanwhile go first."""
         awaited = list(self.awaited.values())
         for start in range(0, len(awaited), PREPARED_TOGETHER):
             await asyncio.sleep(0)
@@ -266,13 +266,13 @@ class Transports:
                 if one.prepared is None and id(one) in self.awaited:
                     try:
                         one.prepared = self.runlog.prepare(one.request)
-                    except ConfigError:  # it cannot be written, which the first reply that is to be kept says again
+                    except ConfigError:  # the log cannot be written; recording the first reply will raise this again
                         return
 
     async def commit(self) -> None:
-        """Wait until what is kept in this pass of the event loop is committed, once for all of it.
+        """Wait for the commit of all replies recorded in this pass of the event loop; one commit serves them all.
 
-        Nothing else is asked before, so that a killed run loses no more than what is in flight.
+        Nothing else is asked before that, so that a killed run loses no more than what is in flight.
 
         Raises:
             ConfigError: If it cannot be written, as on a full disk.
@@ -281,7 +281,7 @@ class Transports:
         if commit is None:
             commit = self._next_commit = _Commit()
             asyncio.get_running_loop().call_soon(self._commit, commit)
-        await next_pass()  # after the commit, which was asked for first
+        await next_pass()  # after the commit, which was scheduled first
         if commit.fault is not None:
             raise ConfigError(commit.fault)
 
@@ -296,10 +296,10 @@ class Transports:
         """Register the models that agents think with, so that a second model of that name uses their endpoint.
 
         Args:
-            llms: Values of `llm=`; those that `open` opens are registered too.
+            llms: Values of `llm=`; models that `open` opens are registered as well.
 
         Raises:
-            ConfigError: If one is neither a name nor a transport.
+            ConfigError: If one is neither a string nor a transport.
         """
         for llm in llms:
             if isinstance(llm, str):
@@ -312,11 +312,11 @@ class Transports:
 
         Args:
             llm: Model string, or a transport of the user's own.
-            is_second: Whether it is asked besides the models that agents think with, as a parser or a judge is:
-                a plain name is then that of a provider, unless an agent's model has the same.
+            is_second: Whether it is asked in addition to the models that agents think with, as a parser or a judge is;
+                a plain name is then looked up at its provider, unless an agent's model has the same name.
 
         Raises:
-            ConfigError: If it cannot be opened, or the recording asked it at another address.
+            ConfigError: If it cannot be opened, or was asked at another address in the recording.
         """
         key = (llm if isinstance(llm, str) else id(llm), is_second)
         opened = self._opened.get(key)
@@ -336,7 +336,7 @@ class Transports:
                 self._agent_models.add(llm.strip())
         else:
             demand_llm(llm)
-            self._own_transports.append(llm)  # what is known by its id must not give that to another
+            self._own_transports.append(llm)  # kept alive, as it is known by its id, which could otherwise be reused
         if self.runlog.mode == "replay":
             return self._open_silent(llm, is_second)
         route = self.access.open(llm, is_second=is_second)
@@ -362,10 +362,10 @@ class Transports:
         return OpenedModel(capabilities, Recorded(self, _Silent()), True, 1)
 
     def _name_recorded(self, name: str) -> str:
-        """Return the name that a model's replies are recorded under, which holds the address it had then.
+        """Return the name under which a model's replies are recorded, which includes the address at the time.
 
         Raises:
-            ConfigError: If the recording knows the model at another address only, and nothing says that it moved.
+            ConfigError: If the recording knows the model only at another address, and `moved` is not set.
         """
         if not self.runlog.may_repeat:
             return name
@@ -387,10 +387,10 @@ class Transports:
 
     @property
     def parser(self) -> OpenedModel | None:
-        """The second model that puts replies into form, if there is one.
+        """The second model that parses replies, if there is one.
 
         Raises:
-            ConfigError: If it is the rule twin, which reads nothing.
+            ConfigError: If it is the rule twin, which cannot read text.
         """
         spec = self.options.get("parser")
         if spec is None:
@@ -402,22 +402,22 @@ class Transports:
 
 
 def model_part(name: str) -> str:
-    """Return the model of a name, without its address and without the prefixes that mean none."""
+    """Return the model in a name, without its address and without prefixes that stand for no address."""
     return split_name(name)[0].removeprefix("openai/").removeprefix("ollama/")
 
 
 def address_part(name: str) -> str:
-    """Return the address in the name of a model; a plain name is asked at its provider."""
+    """Return the address in a model's name; a plain name stands for its provider."""
     return split_name(name)[1] or "its provider"
 
 
 def recorded_name(text: str, is_second: bool, access: Access | None, runlog: RunLog) -> str:
-    """Find the name that a recording has for a model string; what it does not know keeps the name it has now.
+    """Find the name that a recording uses for a model string; a model unknown to it keeps its current name.
 
     Args:
-        text: Model string, name of an endpoint, or class name of a transport of somebody's own.
+        text: Model string, name of an endpoint, or class name of a custom transport.
         is_second: As for `Transports.open`.
-        access: What the replay was given; None: the text is a name already.
+        access: Access that the replay was given; None: the text is already a name.
         runlog: The recording.
     """
     names = runlog.models()
@@ -434,7 +434,7 @@ def recorded_name(text: str, is_second: bool, access: Access | None, runlog: Run
 
 
 def _access_of(written: Mapping[str, Any]) -> Access | None:
-    """Build the access that a recording describes."""
+    """Create the access that a recording describes."""
     try:
         return Access(endpoints=written.get("endpoints"), api_base=written.get("api_base"))
     except (ConfigError, AttributeError, TypeError):  # a recording of another version
@@ -442,7 +442,7 @@ def _access_of(written: Mapping[str, Any]) -> Access | None:
 
 
 class _Silent:
-    """Placeholder for a transport in a replay."""
+    """Transport in a replay, which is never asked."""
 
     async def reply(self, request: Request) -> Reply:
         raise ReplayError(f"a replay asks nobody ({request.model})")

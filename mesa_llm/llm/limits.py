@@ -111,11 +111,11 @@ class Retry:
             inner: What is asked.
             attempts: Maximum number of times one request is sent.
             base_s: First wait, in seconds.
-            max_wait_s: Longest wait, in seconds, where the endpoint does not ask for a longer one.
-            seed: Seed of the waits; they are no part of a run.
+            max_wait_s: Longest wait, in seconds, unless the endpoint asks for a longer one.
+            seed: Seed of the waits, which are not part of a run.
 
         Raises:
-            ConfigError: If a number cannot work.
+            ConfigError: If a number is invalid.
         """
         if attempts < 1 or not (base_s >= 0 and max_wait_s >= 0):
             raise ConfigError(f"{attempts=} must be 1 or more, {base_s=} and {max_wait_s=} 0 or more")
@@ -324,10 +324,10 @@ class Budget:
         *,
         purse: Purse | None = None,
     ) -> None:
-        """Set what may be spent; None: as much as it takes.
+        """Set what may be spent; None: no limit.
 
         Args:
-            inner: What is asked.
+            inner: The transport.
             calls: Maximum number of replies.
             tokens: Maximum number of tokens, read and written.
             dollars: Maximum of US dollars. Replies whose price is not known count as free.
@@ -410,7 +410,7 @@ class Purse:
     """A budget and its usage so far, which several threads may spend from."""
 
     def __init__(self, calls: int | None = None, tokens: int | None = None, dollars: float | None = None) -> None:
-        """Set what may be spent; None: as much as it takes.
+        """Set what may be spent; None: no limit.
 
         Args:
             calls: Maximum number of replies.

@@ -102,5 +102,5 @@ class Closable(Protocol):
     """A transport that holds connections or a loaded model."""
 
     async def close(self) -> None:
-        """Let go of what is held."""
+        """Release the connections or the model."""
         ...

@@ -1,4 +1,4 @@
-"""Make replies out of what a person, a script or a chance draw answers."""
+"""Replies made from the answers of a person, a script or a random draw."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def as_reply(answer: Answer, model: str = "") -> Reply:
     """Make a reply of an answer; an object becomes JSON text.
 
     Args:
-        answer: What was answered; a reply is given back as it is.
-        model: What the reply says it came from.
+        answer: The answer; a reply is returned unchanged.
+        model: Name of the model in the reply.
 
     Raises:
         TypeError: If it is none of these, or an object that JSON cannot hold.

@@ -85,9 +85,9 @@ class ScriptedLLM:
         """Store the script.
 
         Args:
-            answer: Gives the answer to a request: a reply, a call, an object (sent as JSON), or a text. An
-                exception that it gives back is raised.
-            delay_s: Seconds until the answer comes, or a function of the request that gives them.
+            answer: Returns the answer to a request: a reply, a call, an object (sent as JSON), or a text. An
+                exception that it returns is raised.
+            delay_s: Seconds until the answer comes, or a function of the request that returns them.
             name: Name in the run log; None: that of the class. Two scripts of one run need two, as replies are
                 recorded under it.
         """
@@ -99,7 +99,7 @@ class ScriptedLLM:
         """Wait, then answer by the script.
 
         Raises:
-            Exception: What the script gives back or raises.
+            Exception: Any that the script returns or raises.
         """
         delay_s = self._delay_s(request) if callable(self._delay_s) else self._delay_s
         if delay_s > 0:

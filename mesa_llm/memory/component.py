@@ -25,7 +25,7 @@ MemorySpec = Memory | Callable[[], Memory] | str | None
 
 
 def open_memory(spec: MemorySpec = None) -> Memory:
-    """Return the memory that a specification means.
+    """Return the memory that a specification describes.
 
     Args:
         spec: A memory, used as it is; a class or function that makes one; a name (`none`, `window`, `chat`,
@@ -104,7 +104,7 @@ class MemoryMixin:
     """What `open_memory` takes, for a memory that is made when it is first needed; a class may say another."""
 
     def __init__(self, *args: Any, memory: MemorySpec = None, **kwargs: Any) -> None:
-        """Store how the agent remembers.
+        """Store the specification of the agent's memory.
 
         Args:
             *args: Passed on.

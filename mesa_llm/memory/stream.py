@@ -99,7 +99,7 @@ class StreamMemory(EntryMemory):
         self._vectors = [None] * len(self._entries)
 
     def add(self, entry: MemoryEntry) -> None:
-        """Remember something; beyond the capacity the least recent and important of the rest is forgotten."""
+        """Remember something; beyond the capacity, the least recent and important of the other entries is forgotten."""
         line_entry = entry.as_line_within(CHARACTERS_PER_TOKEN * self.max_tokens - 1)
         if not line_entry.text:
             return

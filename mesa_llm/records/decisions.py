@@ -1,4 +1,4 @@
-"""What agents observe and decide, and what comes of it."""
+"""Observations and decisions of agents, and their outcomes."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class Decision:
     """A decision of an agent: actions to run, or a typed answer."""
 
     agent: int
-    """Mesa `unique_id` of who decided."""
+    """Mesa `unique_id` of the agent that decided."""
 
     actions: tuple[ToolCall, ...] = ()
     """Actions to run, in order."""
@@ -138,7 +138,7 @@ class Decision:
         return ", ".join(map(str, self.actions)) or "nothing"
 
     def __repr__(self) -> str:
-        """Write who decided what, by what."""
+        """Show the agent, its decision and what made it."""
         label = f" on {self.label!r}" if self.label else ""
         return f"<Decision of agent {self.agent}{label} by {self.by or 'nobody'}: {self}>"
 
@@ -154,7 +154,7 @@ class Failure:
     """A decision that could not be made, and why. Nothing is made up in its place."""
 
     agent: int
-    """Mesa `unique_id` of who should have decided."""
+    """Mesa `unique_id` of the agent that should have decided."""
 
     reason: str
     """Description of the failure."""
@@ -188,7 +188,7 @@ class Outcome:
     """The outcome of one action, or of one typed answer."""
 
     agent: int
-    """Mesa `unique_id` of who acted."""
+    """Mesa `unique_id` of the agent that acted."""
 
     action: str
     """Name of the action; `answer` for a typed answer."""
@@ -231,7 +231,7 @@ class Message:
     """Words that one agent sends to others; they read them in the next step."""
 
     sender: int
-    """Mesa `unique_id` of who wrote."""
+    """Mesa `unique_id` of the sender."""
 
     recipients: tuple[int, ...]
     """Mesa `unique_id` of each reader."""

@@ -1,4 +1,4 @@
-"""What language models are asked and reply."""
+"""Requests to language models, and their replies."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class ChatMessage(_Written):
     """Tool calls of an assistant's message."""
 
     call_id: str = ""
-    """Which call a tool message answers."""
+    """Id of the call that a tool message answers."""
 
     def to_wire(self) -> dict[str, Any]:
         """Return the message in the form of OpenAI's chat completions."""
@@ -142,7 +142,7 @@ class Salt(NamedTuple):
     """Seed of the run."""
 
     agent: int
-    """Mesa `unique_id` of who is asked; 0 for the model itself."""
+    """Mesa `unique_id` of the agent that is asked; 0 for the model itself."""
 
     time: int
     """Step in which it is asked."""
@@ -311,7 +311,7 @@ class Reply:
     """Reasoning that a reasoning model wrote before its text, if the endpoint shows it."""
 
     def timed(self, latency_s: float) -> Reply:
-        """Return the reply with the seconds it took."""
+        """Return the reply with its latency set."""
         tokens, rest = (self.prompt_tokens, self.reply_tokens), (self.attempts, self.reasoning)
         return Reply(self.text, self.tool_calls, *tokens, self.dollars, self.model, self.finish, latency_s, *rest)
 

@@ -1,4 +1,4 @@
-"""The run log: one SQLite file a run, from which it is resumed, replayed and read."""
+"""The run log: one SQLite file per run, from which the run is resumed, replayed and read."""
 
 from mesa_llm.runlog.log import RunLog
 

@@ -21,11 +21,11 @@ from mesa_llm.runlog.tables import SCHEMA, SQL_ERRORS, close_with, connect, line
 Mode = Literal["record", "replay", "read"]
 
 _WRITERS: weakref.WeakValueDictionary[Path, Database] = weakref.WeakValueDictionary()
-"""Which log of this process writes a file."""
+"""The log of this process that writes each file."""
 
 
 class Database:
-    """The database of a run log, open; every failure of SQLite becomes an error that says what to do.
+    """The open database of a run log; every SQLite error becomes one that says what to do.
 
     Attributes:
         path: The file, or None for a log in memory.
@@ -33,14 +33,14 @@ class Database:
     """
 
     def __init__(self, path: str | Path | None, mode: Mode) -> None:
-        """Open the file, making it if there is none.
+        """Open the file, creating it if there is none.
 
         Args:
             path: File of the run; None or `":memory:"` keeps the log in memory.
             mode: `record` writes; `replay` and `read` change nothing.
 
         Raises:
-            ConfigError: If the file is missing (replay, read), is no run log, or is being recorded by another model.
+            ConfigError: If the file is missing (replay, read), is not a run log, or is being recorded by another model.
         """
         self.path = Path(path) if path is not None and str(path) != ":memory:" else None
         self.mode: Mode = mode
@@ -110,7 +110,7 @@ class Database:
         )
 
     def _give_up(self, error: Exception) -> ConfigError:
-        """Stop using a log that cannot be written."""
+        """Stop using a log that can no longer be written."""
         with suppress(sqlite3.Error):
             self._trace.rollback()
         self._fault = (
@@ -150,14 +150,14 @@ class Database:
 
     @property
     def _recorded(self) -> sqlite3.Connection:
-        """The recording that replies are looked up in."""
+        """The recording in which replies are looked up."""
         self._check_open()
         self._write_kept()
         return self._replies
 
     @property
     def _db(self) -> sqlite3.Connection:
-        """The database that this run writes."""
+        """The database to which this run writes."""
         self._check_open()
         self._write_kept()
         return self._trace

@@ -34,8 +34,8 @@ class WriteLock:
             log: The run log.
 
         Raises:
-            BlockingIOError: If somebody else has it.
-            sqlite3.Error: If nothing can be written there.
+            BlockingIOError: If another writer holds it.
+            sqlite3.Error: If its folder cannot be written to.
         """
         self.path = log.with_name(f"{log.name}.lock")
         while True:
@@ -62,17 +62,17 @@ class WriteLock:
         return status.st_dev, status.st_ino
 
     def free(self) -> None:
-        """Let others write."""
+        """Release the lock."""
         with suppress(OSError):  # Windows removes no open file: there, an empty one stays
             self.path.unlink()
         self._database.close()
 
 
 def open_to_write(path: Path) -> tuple[sqlite3.Connection, WriteLock]:
-    """Open a run log as its only writer, making it if there is none.
+    """Open a run log as its only writer, creating it if there is none.
 
     Raises:
-        ConfigError: If somebody else writes it, or it is no run log of this format.
+        ConfigError: If another writer holds it, or it is not a run log of this format.
         sqlite3.Error: If it cannot be read or written.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -89,7 +89,7 @@ def open_to_write(path: Path) -> tuple[sqlite3.Connection, WriteLock]:
 
 
 def _with_schema(database: sqlite3.Connection, path: Path) -> sqlite3.Connection:
-    """Make an empty file a run log; leave any other as it is."""
+    """Create the tables of a run log in an empty file; leave any other file as it is."""
     try:
         if database.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone():
             check(database, path)
@@ -133,7 +133,7 @@ def begin_to_write(database: sqlite3.Connection) -> None:
 
 
 def _writer(path: Path) -> str:
-    """Describe who writes a log that is locked."""
+    """Describe the writer of a locked log."""
     try:
         database = open_to_read(path)
         row = database.execute("SELECT pid, host, since FROM writer").fetchone()
@@ -149,10 +149,10 @@ def _writer(path: Path) -> str:
 
 
 def open_to_read(path: Path) -> sqlite3.Connection:
-    """Open a run log to look at, also in a place where nothing can be written.
+    """Open a run log for reading, even in a read-only place.
 
     Raises:
-        ConfigError: If it is no run log of this format.
+        ConfigError: If it is not a run log of this format.
         sqlite3.Error: If it cannot be read.
     """
     address = path.absolute().as_uri()
@@ -205,7 +205,7 @@ def check(database: sqlite3.Connection, path: Path) -> None:
     """Check that a database is a run log of this format.
 
     Raises:
-        ConfigError: If it is something else, or of another format.
+        ConfigError: If it is something else, or has another format.
         sqlite3.Error: If it cannot be read.
     """
     version: int = database.execute("PRAGMA user_version").fetchone()[0]

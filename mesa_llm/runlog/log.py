@@ -1,8 +1,8 @@
-"""One SQLite file a run: what was asked and answered, what was decided, and what came of it.
+"""One SQLite file per run: requests and replies, decisions, and their outcomes.
 
-The replies are what is paid for: each is committed as it arrives, and found again by a digest of everything that can
-change it. The rest (decisions, outcomes, events, messages, one row a step) can be computed again from them, and is
-written at the end of each step, together with the digest of the run so far.
+Replies are what costs money: each is committed as it arrives, and found again by a digest of everything that can change
+it. All else (decisions, outcomes, events, messages, one row per step) can be recomputed from them, and is written at
+the end of each step, together with the digest of the run so far.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _OTHER = f"SELECT 1 {_IN_PLACE} AND rowid > ? AND rowid <= ? AND (error_kind IS 
 _ANSWER = "INSERT INTO answers VALUES (:time, :agent, :question, :answer, :failure, :purpose)"
 
 CAPABILITIES = "capabilities"
-"""In the manifest: what transports of somebody's own are, by their names."""
+"""Key in the manifest: capabilities of custom transports, by name."""
 
 _REPLACED_AFTER = "asked_again_after"
 """In the manifest: number of the last call of the story that another one replaced, when failures were asked again."""
@@ -84,20 +84,20 @@ class RunLog(Queries):
         parent: RunLog | None = None,
         parent_steps: int = 0,
     ) -> None:
-        """Open a log, making the file if there is none.
+        """Open a log, creating the file if there is none.
 
         Args:
             path: File of the run; None or `":memory:"` keeps the log in memory.
             mode: `record` is for one model at a time; `replay` and `read` change nothing, and a replay keeps its new
                 trace in memory.
             retry_failures: Ask again where the recording holds a failed request.
-            ask_again: Ask again where the recording holds another request than the one that is made now, as after a
-                prompt was changed; what is recorded is kept.
+            ask_again: Ask again where the recording holds a different request from the current one, as after a change
+                to a prompt; what is recorded is kept.
             parent: Log of the run that this one branches from: replies to equal requests are copied from it.
             parent_steps: Number of steps in which nothing else may be asked than in the parent.
 
         Raises:
-            ConfigError: If the file is missing (replay, read), is no run log, or is being recorded by another model.
+            ConfigError: If the file is missing (replay, read), is not a run log, or is being recorded by another model.
         """
         self._kept: list[tuple[Any, ...]] = []  # replies that are written with the next commit
         super().__init__(path, mode)
@@ -134,7 +134,7 @@ class RunLog(Queries):
         """Write the identity of the run; refuse a file that holds another one.
 
         Args:
-            identity: What has to be equal for a recording to be continued.
+            identity: Facts that must be equal for a recording to be continued.
             about: Further facts, which may differ: versions, options.
 
         Raises:
@@ -182,7 +182,7 @@ class RunLog(Queries):
 
         Args:
             name: Its name, which is none of those of the run's identity.
-            value: Anything that JSON can hold.
+            value: Any JSON value.
             commit: False if it may be committed with the next reply.
 
         Raises:
@@ -496,10 +496,9 @@ class RunLog(Queries):
         return self._digest.hexdigest()
 
     def keep_answer(self, row: Mapping[str, Any]) -> None:
-        """Note an answer given aside; it is no part of the run's digest.
+        """Record an answer given aside; it is not part of the run's digest.
 
-        It replaces what an earlier run with this log was answered to the same question, by the same agent, in the
-        same step.
+        It replaces the same agent's answer to the same question in the same step from an earlier run with this log.
 
         Args:
             row: time, agent, question, answer, failure and purpose.

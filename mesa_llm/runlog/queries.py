@@ -1,4 +1,4 @@
-"""What a run log holds, read as values, rows and tables."""
+"""Reading a run log as values, rows and tables."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ class Queries(Database):
         return frame.astype({"ok": bool}) if name == "actions" else frame
 
     def rows(self, name: str, agent: int | None = None) -> Iterator[tuple[Any, ...]]:
-        """Read a table row by row, however large it is; prompts and keys are readable.
+        """Read a table row by row, however large it is, with prompts and keys in readable form.
 
         Args:
             name: See `table`.
-            agent: Only rows of this agent, where the table says whose they are.
+            agent: Only rows of this agent, if the table has a column for it.
 
         Raises:
             ConfigError: If there is no such table, or the file is damaged.
@@ -80,7 +80,7 @@ class Queries(Database):
                 return
 
     def _readable(self, table: str, row: Sequence[Any]) -> tuple[Any, ...]:
-        """Put texts in place of their numbers, and digits in place of bytes."""
+        """Replace the numbers of texts by the texts, and bytes by hexadecimal digits."""
         if table == "decisions":
             *values, keys, label = row
             return *values, keys_of(keys), label
@@ -143,7 +143,7 @@ class Queries(Database):
         return self.table("actions")
 
     def events(self) -> pd.DataFrame:
-        """Every event the worlds told of."""
+        """Every event that the worlds reported."""
         return self.table("events")
 
     def messages(self) -> pd.DataFrame:
@@ -151,7 +151,7 @@ class Queries(Database):
         return self.table("messages")
 
     def steps(self) -> pd.DataFrame:
-        """One row a step: what the model collected, and the digest so far."""
+        """One row per step: the data that the model collected, and the digest so far."""
         return self.table("steps")
 
     def failures(self) -> list[str]:
@@ -174,7 +174,7 @@ class Queries(Database):
         return [dict(zip(columns()["calls"], self._readable("calls", row), strict=True)) for row in rows]
 
     def usage(self, agent: int | None = None) -> pd.DataFrame:
-        """Sum what a run used: one row a model.
+        """Sum the usage of a run, one row per language model.
 
         Args:
             agent: Only what this agent used.

@@ -1,4 +1,4 @@
-"""Reads what can still be read of a damaged run log into a new one."""
+"""Recovery of whatever can still be read from a damaged run log, into a new one."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ class Salvaged:
 
 
 def salvage(damaged: Path, new: Path) -> list[Salvaged]:
-    """Read what can be read of a damaged log, and write it into a new file; the damaged one is left as it is.
+    """Write everything that can be read from a damaged log into a new file; the damaged one is left as it is.
 
     Args:
         damaged: The run log.
         new: A file that does not exist yet.
 
     Returns:
-        What came of each table.
+        The result for each table.
 
     Raises:
         ConfigError: If `new` exists or cannot be written, or nothing can be read.

@@ -1,4 +1,4 @@
-"""Which versions of which packages a run was made with."""
+"""The versions of the packages that a run was made with."""
 
 from __future__ import annotations
 
