@@ -157,9 +157,20 @@ class Access:
         if isinstance(llm, str) and llm.strip() == "rule":
             return
         self.open(llm)
-        if not isinstance(llm, str) or open_simple(llm) is not None:
-            return
-        endpoint = self._find(llm.strip(), False)
+        if isinstance(llm, str) and open_simple(llm) is None:
+            self.demand_provider(llm)
+
+    def demand_provider(self, text: str, *, is_second: bool = False) -> None:
+        """Check that a language model's provider is known; may load litellm, but sends and opens nothing.
+
+        Args:
+            text: Model string of a language model.
+            is_second: As for `open`.
+
+        Raises:
+            ConfigError: If the string names nothing, or the provider is unknown.
+        """
+        endpoint = self._find(text.strip(), is_second)
         if endpoint.api_base is None:
             from mesa_llm.llm.litellm import LiteLLM
 

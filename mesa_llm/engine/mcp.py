@@ -331,7 +331,7 @@ class _Session:
         return mcp.stdio_client(parameters, errlog=stderr)
 
     def end(self) -> None:
-        """Tell the server to end; call on the event loop."""
+        """Ask the server to end; call on the event loop."""
         self._is_to_end.set()
         self.is_over = True
 

@@ -21,7 +21,7 @@ from mesa_llm.engine.transports import ACCESS_OPTIONS
 from mesa_llm.errors import ConfigError, Refused
 from mesa_llm.llm import open_simple
 from mesa_llm.llm.address import split_name
-from mesa_llm.llm.litellm import LiteLLM, count_tokens, price
+from mesa_llm.llm.litellm import count_tokens, price
 from mesa_llm.llm.protocol import LLM, Capabilities
 from mesa_llm.llm.scripted import RandomLLM
 from mesa_llm.model.model import LLMModel
@@ -169,14 +169,13 @@ class _CountingAccess(Access):
         self.real = real
         self.costs: dict[str, Cost] = {}
         self.unpriced: dict[str, None] = {}
-        self._known: set[str] = set()
 
     def open(self, llm: str | LLM, *, is_second: bool = False) -> Route:
         """Open a counter in place of a language model or a person; random choice stays as it is."""
         known = open_simple(llm) if isinstance(llm, str) else llm
         if known is None:
             capabilities = Capabilities(self.real.name_of(str(llm), is_second=is_second))
-            self._demand_provider(capabilities.name)
+            self.real.demand_provider(str(llm), is_second=is_second)
         else:
             capabilities = Capabilities.of(known)
             if capabilities.is_immediate:
@@ -186,11 +185,6 @@ class _CountingAccess(Access):
     def name_of(self, text: str, *, is_second: bool = False) -> str:
         """Return the name that a model string has in a recording."""
         return self.real.name_of(text, is_second=is_second)
-
-    def _demand_provider(self, name: str) -> None:
-        if name not in self._known and split_name(name)[1] is None:
-            LiteLLM(name).demand_provider()
-        self._known.add(name)
 
     def count(self, purpose: str, cost: Cost) -> None:
         """Add to the cost of what is asked for a purpose."""

@@ -116,7 +116,7 @@ class WorldSchedule:
         return members is None or agent_id in members
 
     def enter(self, agent: Any) -> None:
-        """Give an agent its role in the present world, if it has one there."""
+        """Assign an agent its role in the present world, if it has one there."""
         role: Role | None = agent.roles.get(self.visit.world)
         if role is not None:
             agent.config, agent.memory, agent.tools = role.config, role.memory, role.tools

@@ -267,7 +267,9 @@ def hidden_methods(owner: type) -> dict[str, tuple[type, type]]:
     hidden: dict[str, tuple[type, type]] = {}
     for origin in owner.__mro__:
         for name, member in vars(origin).items():
+            if not hasattr(member, _MARK):
+                continue
             hider = next(kind for kind in owner.__mro__ if name in vars(kind))
-            if hasattr(member, _MARK) and not hasattr(vars(hider)[name], _MARK) and not issubclass(hider, origin):
+            if not hasattr(vars(hider)[name], _MARK) and not issubclass(hider, origin):
                 hidden[name] = (origin, hider)
     return hidden

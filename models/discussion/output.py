@@ -41,24 +41,24 @@ def sauce_output(model: DiscussionModel) -> Any:
 
 
 def _of_room(session: Session, plans: Plans) -> dict[str, Any]:
-    said = [_entry(plans, line) for line in session.lines()]
+    messages = [_entry(plans, line) for line in session.lines()]
     if session.is_original:
         everything = [_entry(plans, line) for line in session.room.lines]
-        asked = [(record.question.id, record.n_lines, everything) for record in session.records]
+        surveys = [(record.question.id, record.n_lines, everything) for record in session.records]
     else:
-        given: dict[tuple[str, int, int], list[dict[str, Any]]] = {}
+        answers: dict[tuple[str, int, int], list[dict[str, Any]]] = {}
         times = Counter[tuple[str, int, int]]()  # by the clock, a question is asked again where nobody has spoken
         for answer in session.room.answers:
             person = (answer.question, answer.after, answer.agent_id)
             times[person] += 1
-            given.setdefault((*person[:2], times[person]), []).append(_answer(plans, answer))
-        asked = [(question, after, entries) for (question, after, _), entries in given.items()]
+            answers.setdefault((*person[:2], times[person]), []).append(_answer(plans, answer))
+        surveys = [(question, after, entries) for (question, after, _), entries in answers.items()]
     texts = {question.id: question.question for question in session.plan.experiment.survey_questions}
     records = [
         {"question_id": question, "question_content": texts[question], "iteration": after, "chat_entry": entries}
-        for question, after, entries in asked
+        for question, after, entries in surveys
     ]
-    return {"chat_entry": said, "survey_question": records}
+    return {"chat_entry": messages, "survey_question": records}
 
 
 def _entry(plans: Plans, line: Line) -> dict[str, Any]:

@@ -86,7 +86,7 @@ class Opinions:
         return self.belief.topic
 
     def enter(self, agent_ids: Iterable[int], rng: Any) -> None:
-        """Give users their first positions.
+        """Assign users their first positions.
 
         Args:
             agent_ids: The users.

@@ -200,7 +200,7 @@ class ThreeWorldsModel(LLMModel):
         )
 
     def _move_in(self) -> None:
-        """Give each citizen an account on the network, a firm or the town hall, and an initial opinion."""
+        """Assign each citizen an account on the network, a firm or the town hall, and an initial opinion."""
         n = self.scenario.n_agents
         named: list[Persona] = []
         if self.scenario.users is not None:

@@ -340,7 +340,7 @@ def test_answers_of_those_who_say_nothing_stand_one_after_the_other(discussion) 
     quiet = [person(name, "first_decides_then_generates") for name in "AB"]
     question = {"id": "q", "question": "?", "every_minutes": 0.25, "scale": [0, 99]}
     silent = {"speak": False, "reason": "."}
-    turns = ScriptedLLM(lambda asked: {"answer": asked.salt.time} if asked.salt.purpose == "survey" else silent)
+    turns = ScriptedLLM(lambda request: {"answer": request.salt.time} if request.salt.purpose == "survey" else silent)
     model = finished(discussion(config_of(*quiet, questions=[question], end={"max_silent_turns": 60}), llm=turns))
     assert set(drift([model])["moved"]) == {57}
     records = sauce_output(model)["survey_question"]

@@ -227,7 +227,7 @@ class Room:
             return seat is not None and seat.is_taken
 
     def join(self, code: str, name: str, seat_code: str = "") -> Seat:
-        """Give a student a free seat, or the one that the student had.
+        """Assign a student a free seat, or the one that the student had.
 
         Args:
             code: Code of the room, as the student typed it.
