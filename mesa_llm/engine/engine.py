@@ -434,8 +434,8 @@ class Engine:
         Returns:
             True if something was cancelled.
         """
-        running = self._running
-        if running is None or running.done():
+        work = (self._task, self._running)  # the task may begin before the thread that submitted it holds its future
+        if all(one is None or one.done() for one in work):
             return False
         self._cancel()
         return True
