@@ -60,8 +60,8 @@ class OasisScenario(SocialScenario):
     start_hour: Annotated[float, Field(ge=0, le=24), Slider(0, 24, 1, label="Hour of the day at the start")] = 18.0
     """Hour of the day at the start; the real post was published at 18:48 UTC."""
 
-    memory: Annotated[str, Hidden()] = "chat:100000:5"
-    """Memory of the users: the conversation, up to 100,000 tokens and the last five exchanges."""
+    memory: Annotated[str, Hidden()] = "chat:100000:2"
+    """Memory of the users: a window of five messages (two exchanges and what they see now), up to 100,000 tokens."""
 
 
 class OasisModel(SocialModel):

@@ -24,7 +24,7 @@ TASK = Task(
     10,
     3,
     "Yang et al. (2024), OASIS, arXiv 2411.11581",
-    setting={"n_agents": 111, "memory": "chat:100000:5"},
+    setting={"n_agents": 111, "memory": "chat:100000:2"},
     quick={"n_agents": 12},
     quick_steps=4,
     target_note="neither OASIS nor Shachi publishes scores of this setting; Shachi uses it to give agents a past",

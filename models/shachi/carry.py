@@ -38,8 +38,9 @@ ARMS = ("fresh", "carried", "half", *PLACEBOS)
 ALPHA = 0.05
 """Adjusted p below which a shift counts as significant."""
 
-MEMORY = "chat:100000:5"
-"""Memory of the agents of the source: the last five exchanges, up to 100,000 tokens."""
+MEMORY = "chat:100000:2"
+"""Memory of the agents of the source: a window of five messages (two exchanges and the next question), up to 100,000
+tokens."""
 
 CAVEAT = (
     "Shifts against no memory can come from the mere length of a text: a shift counts that also stands against the "

@@ -64,7 +64,7 @@ TASK = Task(
     20,
     3,
     "Zhou et al. (2024), SOTOPIA, ICLR, arXiv 2310.11667",
-    setting={"n_dyads": 200, "sampling": "random", "shows": "last turn", "memory": "chat"},
+    setting={"n_dyads": 200, "sampling": "random", "shows": "last turn", "memory": "chat:16000"},
     quick={"n_dyads": 6, "max_turns": 6},
     original={"items": "original"},
     target=Reference(means(), "GPT-4, judged by GPT-4", "Zhou et al. (2024), table of models"),
