@@ -80,6 +80,6 @@ TASK = Task(
     is_comparable=lambda model: model.scenario.context == "forum",
     error=transport_cost,
     unit="transport cost of exaggeration",
-    published=PublishedError(0.06, 0.23, "gpt-3.5-turbo-0125, to the scores in the paper; baseline: not described"),
+    published=PublishedError(0.06, 0.23, "gpt-3.5-turbo-0125, to the scores in the paper; baseline: shuffled replies"),
     measure=Measure("mean exaggeration", mean_exaggeration),
 )

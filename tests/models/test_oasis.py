@@ -8,6 +8,7 @@ import pytest
 from mesa_llm import ScriptedLLM
 from mesa_llm.llm.scripted import call
 from mesa_llm.memory import ChatMemory
+from mesa_llm.records import Reply, Request
 from models.oasis.charts import activity_figure, cascade_figure
 from models.oasis.model import POST, OasisModel
 from models.oasis.task import TASK, scores
@@ -21,10 +22,21 @@ def test_the_task_is_shachis() -> None:
     assert (len(model.agents), TASK.max_steps, TASK.level) == (111, 10, 3)
     assert sum(model.influencer.unique_id in one for one in followed) == 110
     assert sum(map(len, followed)) == 110 + 11  # a tenth of 110 follows among themselves
-    memory = model.influencer.memory
-    assert isinstance(memory, ChatMemory)
-    assert (memory.max_tokens, memory.pairs) == (100_000, 5)
     assert model.world.post_view(model.root_id).content == POST
+
+
+def test_a_user_reads_a_window_of_five_messages_with_that_which_it_answers() -> None:
+    lengths: list[int] = []
+
+    def reply(request: Request) -> Reply:
+        lengths.append(len(request.messages))
+        return call("do_nothing")
+
+    model = OasisModel(**{**TASK.setting, "n_agents": 2}, rng=1, llm=ScriptedLLM(reply))
+    model.run(5)
+    assert isinstance(model.influencer.memory, ChatMemory)
+    assert model.influencer.memory.max_tokens == 100_000
+    assert max(lengths) == lengths[-1] == 1 + 5  # and who it is
 
 
 def test_who_shares_the_post_is_in_its_cascade_and_who_shares_from_them_is_one_deeper() -> None:
