@@ -10,7 +10,15 @@ from typing import Annotated, Any, Literal, Unpack
 from pydantic import Field
 
 from mesa_llm import ConfigError, Label, LLMOptions, Observation
-from mesa_llm.memory import SavedLife, SavedLives, import_memory, neutral, scrambled, within_tokens
+from mesa_llm.memory import (
+    SavedLife,
+    SavedLives,
+    estimate_tokens,
+    import_memory,
+    neutral,
+    scrambled,
+    within_tokens,
+)
 from models.cognitive_biases.agents import Decider
 from models.cognitive_biases.cases import BiasTest
 from models.cognitive_biases.model import CognitiveBiasesModel, CognitiveBiasesScenario
@@ -148,7 +156,7 @@ def memory_of(life: SavedLife, arm: Arm, max_tokens: int, rng: random.Random) ->
     memory = within_tokens(life.memory, max_tokens)
     match arm:
         case "half":
-            return within_tokens(life.memory, max_tokens // 2)
+            return within_tokens(memory, sum(estimate_tokens(entry["text"]) for entry in memory["entries"]) // 2)
         case "neutral":
             return neutral(memory, NEUTRAL)
         case "shuffled":
