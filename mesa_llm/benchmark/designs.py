@@ -16,14 +16,15 @@ from mesa_llm.tools.toolbox import ToolBox
 ORIGINAL_DESIGNS: Mapping[str, AgentDesign] = {
     "emergent_analogies": AgentDesign(persona="none", style="", memory="none", world_tools=False),
     "stock_agent": AgentDesign(memory="window:3", world_tools=True),
-    "auction_arena": AgentDesign(memory="chat", world_tools=False),
-    "sotopia": AgentDesign(persona="none", style="", memory="chat", world_tools=False),
+    "auction_arena": AgentDesign(memory="chat:10000:9", world_tools=False),
+    "sotopia": AgentDesign(persona="none", style="", memory="chat:16000", world_tools=False),
 }
 """The agents of Shachi's Table 2 by the task that each was made for: a language model alone; with config, memory and
 tools; with config and memory; with memory.
 
 Source:
-    Shachi (2025), Table 2. Its kinds of memory are StockAgent's buffer of three, and conversations.
+    Shachi (2025), Table 2 and appendix. Its memories are StockAgent's buffer of three, AuctionArena's window of 20
+    messages (nine exchanges, and what is being answered) in 10,000 tokens, and Sotopia's 16,000 tokens.
 """
 
 PUBLISHED_RATIOS: Mapping[str, Mapping[str, float]] = {
