@@ -23,7 +23,7 @@ CHARACTERS_PER_TOKEN = 4
 _LEAD: dict[EntryKind, str] = {
     "observation": "you saw",
     "decision": "you decided",
-    "outcome": "it came out",
+    "outcome": "the result was",
     "message": "you were told",
     "thought": "you thought",
     "insight": "you concluded",

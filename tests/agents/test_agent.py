@@ -627,5 +627,5 @@ def test_what_happened_is_remembered_in_the_unit_of_its_world() -> None:
         agent.memory = WindowMemory()
     model.run_for(2)
     remembered = [agent.memory.recall("", 3) for agent in model.agents]
-    assert all(text.startswith("Month 1, it came out: pay(") for text in remembered)
+    assert all(text.startswith("Month 1, the result was: pay(") for text in remembered)
     assert all(entry.unit == "month" for agent in model.agents for entry in agent.memory.saved().entries)

@@ -140,7 +140,7 @@ def test_a_window_is_read_as_plain_lines_oldest_first() -> None:
     memory.add(MemoryEntry(1, "decision", "light it"))
     memory.add(MemoryEntry(2, "outcome", "it burns"))
     assert memory.recall("lamp", 3) == (
-        "Step 1, you saw: a lamp\nStep 1, you decided: light it\nStep 2, it came out: it burns"
+        "Step 1, you saw: a lamp\nStep 1, you decided: light it\nStep 2, the result was: it burns"
     )
 
 
@@ -168,7 +168,7 @@ def test_a_chat_takes_turns_and_keeps_the_last_outcome_for_the_next_prompt() -> 
         ("user", "Step 1:\nbid?"),
         ("assistant", "I bid 5."),
     ]
-    assert memory.recall("", 2) == "Step 1, it came out: you won"
+    assert memory.recall("", 2) == "Step 1, the result was: you won"
 
 
 def test_a_chat_shows_the_outcome_beside_the_next_observation_once_it_was_answered() -> None:

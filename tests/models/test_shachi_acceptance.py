@@ -357,7 +357,7 @@ def test_identity_memory_and_role_go_along() -> None:
     first_in_blue = next(text for text in prompts if "in the blue" in text and "You waved in the red" in text)
     assert "You wear blue" in first_in_blue
     assert "You wear red" not in first_in_blue
-    assert "step 1, it came out" in first_in_blue.lower()
+    assert "step 1, the result was" in first_in_blue.lower()
 
 
 def bold_prompts(model: HallsModel, prompts: list[Request], steps: int) -> list[bool]:
