@@ -1,6 +1,6 @@
-"""The two connections of a run log: the recording that replies are looked up in, and the trace that a run writes.
+"""The two connections of a run log: the recording, where replies are looked up, and the trace that a run writes.
 
-They are one connection, except in a replay, which keeps its new trace in memory.
+They are the same connection, except in a replay, which keeps its new trace in memory.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from mesa_llm.runlog.tables import SCHEMA, SQL_ERRORS, close_with, connect, line
 Mode = Literal["record", "replay", "read"]
 
 _WRITERS: weakref.WeakValueDictionary[Path, Database] = weakref.WeakValueDictionary()
-"""The log of this process that writes each file."""
+"""File → the log of this process that is recorded in it."""
 
 
 class Database:
-    """The open database of a run log; every SQLite error becomes one that says what to do.
+    """The open database of a run log; SQLite's errors are raised as a `ConfigError` that says what to do.
 
     Attributes:
         path: The file, or None for a log in memory.
-        mode: `record` (use what is recorded, keep the rest), `replay` (never ask), or `read` (look only).
+        mode: `record` (use recorded replies, and add to them), `replay` (recorded replies alone), or `read`.
     """
 
     def __init__(self, path: str | Path | None, mode: Mode) -> None:
@@ -40,7 +40,8 @@ class Database:
             mode: `record` writes; `replay` and `read` change nothing.
 
         Raises:
-            ConfigError: If the file is missing (replay, read), is not a run log, or is being recorded by another model.
+            ConfigError: If the file is missing (replay, read), is not a run log, is damaged, or is being recorded by
+                another model.
         """
         self.path = Path(path) if path is not None and str(path) != ":memory:" else None
         self.mode: Mode = mode
@@ -50,7 +51,7 @@ class Database:
         self._fault: str | None = None  # why nothing can be written any more
         self._is_used = self._is_written = False
         self._write_lock: WriteLock | None = None
-        self._file: Path | None = None  # that is being recorded
+        self._file: Path | None = None  # the resolved path, where it is recorded
         self._replies = self._open()
         self._trace = connect(":memory:") if mode == "replay" else self._replies
         close_with(self, self._replies, self._trace)
@@ -58,6 +59,7 @@ class Database:
             self._trace.executescript(SCHEMA)
 
     def _open(self) -> sqlite3.Connection:
+        """Open the recording; in mode `record`, as its only writer."""
         if self.path is None:
             if self.mode != "record":
                 raise ConfigError("a run log in memory is gone with its model; give the file of a recorded run")
@@ -74,7 +76,7 @@ class Database:
                 if self.mode == "read":
                     database.text_factory = _decode
                 return database
-            self._file = self.path.resolve()  # where it is, whatever folder is worked in later
+            self._file = self.path.resolve()  # the working directory may change later
             self._close_unused(self._file)
             database, self._write_lock = open_to_write(self.path)
         except (*SQL_ERRORS, OSError) as error:
@@ -86,7 +88,7 @@ class Database:
 
     @staticmethod
     def _close_unused(path: Path) -> None:
-        """Close what this process left open without a step: the log of a model whose constructor failed later on."""
+        """Close a log of this file that was opened and never used: the constructor of its model failed later on."""
         other = _WRITERS.get(path)
         if other is None or other._is_closed:
             return
@@ -97,6 +99,7 @@ class Database:
             other.close()
 
     def _read_one(self, database: sqlite3.Connection, query: str) -> Any:
+        """Read one value while the log is being opened; close the log if the file is damaged."""
         try:
             return database.execute(query).fetchone()[0]
         except SQL_ERRORS as error:
@@ -104,13 +107,14 @@ class Database:
             raise self._damage_error(error) from error
 
     def _damage_error(self, error: Exception) -> ConfigError:
+        """Return the error for a damaged file."""
         return ConfigError(
             f"{str(self.path)!r} is damaged: {line_of(error)}. What can still be read of it is read by "
             f"mesa-llm inspect {self.path} --salvage NEW.sqlite"
         )
 
     def _give_up(self, error: Exception) -> ConfigError:
-        """Stop using a log that can no longer be written."""
+        """Mark the log as one that can no longer be written, and return the error that says so."""
         with suppress(sqlite3.Error):
             self._trace.rollback()
         self._fault = (
@@ -120,11 +124,11 @@ class Database:
         return ConfigError(self._fault)
 
     def _demand_file(self) -> None:
-        """Check that the file has not been deleted. What is open still holds all of it, and is written anew.
+        """Check that the file has not been deleted; if it has, write it again from the open connection.
 
         Raises:
-            ConfigError: If it has been.
-            sqlite3.Error: If it cannot be written anew, as when its folder is gone, too.
+            ConfigError: If it was deleted.
+            sqlite3.Error: If it cannot be written again, as when its folder is gone, too.
         """
         if self._file is None or not is_deleted(self._file):
             return
@@ -137,7 +141,7 @@ class Database:
         raise ConfigError(self._fault)
 
     def _query(self, source: sqlite3.Connection, query: str, values: Any = ()) -> list[Any]:
-        """Read rows.
+        """Return all rows of a query.
 
         Raises:
             ConfigError: If the file is damaged.
@@ -150,16 +154,16 @@ class Database:
 
     @property
     def _recorded(self) -> sqlite3.Connection:
-        """The recording in which replies are looked up."""
+        """The recording, with every reply kept so far."""
         self._check_open()
-        self._write_kept()
+        self._write_pending()
         return self._replies
 
     @property
     def _db(self) -> sqlite3.Connection:
-        """The database to which this run writes."""
+        """The trace, to which this run writes."""
         self._check_open()
-        self._write_kept()
+        self._write_pending()
         return self._trace
 
     def _check_open(self) -> None:
@@ -168,6 +172,7 @@ class Database:
             raise ConfigError(f"the run log{name} is closed; to go on, make the model anew with the same log=")
 
     def _check_writable(self) -> None:
+        """Check that this process may write the log; the first time, record that it does."""
         self._check_open()
         if self._fault is not None:
             raise ConfigError(self._fault)
@@ -183,15 +188,15 @@ class Database:
             except sqlite3.Error as error:
                 raise self._give_up(error) from error
 
-    def _write_kept(self) -> None:
-        """Write what is kept and not written yet, before anything is read or committed; here, there is no such thing.
+    def _write_pending(self) -> None:
+        """Write what a subclass has kept in memory, before anything is read or committed; here, nothing is.
 
         Raises:
             ConfigError: If it cannot be written, as on a full disk.
         """
 
     def commit(self) -> None:
-        """Commit the recorded replies, so that they outlive the process.
+        """Commit the recorded replies, so that they survive the process.
 
         Raises:
             ConfigError: If it cannot be written, as on a full disk.
@@ -199,25 +204,25 @@ class Database:
         with self._lock:
             if self._is_closed:
                 return
-            self._write_kept()
+            self._write_pending()
             try:
                 self._trace.commit()
             except sqlite3.Error as error:
                 raise self._give_up(error) from error
 
     def close(self) -> None:
-        """Close the file; it then stands alone. What could not be written was said when it was."""
+        """Close the file, which is then complete by itself; errors of writing are not raised a second time."""
         with self._lock:
             if self._is_closed:
                 return
             self._is_closed = True
             if self._process != os.getpid():
-                return  # it is the other process's to close
+                return  # the parent of this fork closes it
             with suppress(sqlite3.Error, ConfigError):
-                self._write_kept()
+                self._write_pending()
                 self._trace.commit()
                 if self._write_lock is not None:
-                    self._trace.execute("PRAGMA journal_mode=DELETE")  # somebody who reads it now keeps it as it is
+                    self._trace.execute("PRAGMA journal_mode=DELETE")  # fails while somebody reads the file
             self._replies.close()
             self._trace.close()
             if self._write_lock is not None:
@@ -225,4 +230,5 @@ class Database:
 
 
 def _decode(encoded: bytes) -> str:
+    """Decode a text of a log that may be damaged."""
     return encoded.decode("utf-8", "replace")

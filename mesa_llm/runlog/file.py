@@ -1,8 +1,8 @@
-"""The file of a run log: one writer at a time, any number of readers, refused if it holds something else.
+"""Opens the file of a run log: one writer at a time, any number of readers; a file of another kind is refused.
 
-While it is written, replies are in a write-ahead log beside it (`-wal`) until the end of the step; a file that was
-closed stands alone, and is read anywhere. SQLite's locks are only as good as the file system's: keep a log that is
-being recorded off network shares.
+During a step, replies are in SQLite's write-ahead log beside the file (`-wal`); the file of a closed log is complete by
+itself and can be read anywhere. SQLite's locks are only as reliable as the file system's: do not record a log on a
+network share.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from mesa_llm.runlog.tables import FORMAT, SCHEMA, SQL_ERRORS, close_with, colum
 
 
 class WriteLock:
-    """The right to write a run log, until it is freed or its process ends, however that ends.
+    """Exclusive right to write a run log, until it is freed or its process ends, however it ends.
 
-    It is a transaction of an empty database beside the log that is begun and never made: SQLite knows how to hold and
-    free that on every system, between processes and within one.
+    The lock is a transaction in an empty database beside the log (`.lock`), begun and never committed: SQLite holds and
+    releases it on every system, between processes and within one.
     """
 
     def __init__(self, log: Path) -> None:
@@ -40,21 +40,22 @@ class WriteLock:
         self.path = log.with_name(f"{log.name}.lock")
         while True:
             self._database = sqlite3.connect(self.path, timeout=0, isolation_level=None, check_same_thread=False)
-            file = self._file()
+            identity = self._identity()
             try:
-                self._database.execute("PRAGMA journal_mode=MEMORY")  # nothing is written that a journal could undo
+                self._database.execute("PRAGMA journal_mode=MEMORY")  # nothing is written: no journal file is needed
                 self._database.execute("BEGIN IMMEDIATE")
             except sqlite3.Error as error:
                 self._database.close()
                 if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY:
                     raise BlockingIOError(str(self.path)) from error
                 raise
-            if file is not None and file == self._file():
+            if identity is not None and identity == self._identity():
                 close_with(self, self._database)
                 return
-            self._database.close()  # who had it has just freed it, and this is no longer the file that others see
+            self._database.close()  # its last holder has just deleted the file that is open here
 
-    def _file(self) -> tuple[int, int] | None:
+    def _identity(self) -> tuple[int, int] | None:
+        """Return the device and inode of the lock's file; None if it does not exist."""
         try:
             status = self.path.stat()
         except FileNotFoundError:
@@ -63,7 +64,7 @@ class WriteLock:
 
     def free(self) -> None:
         """Release the lock."""
-        with suppress(OSError):  # Windows removes no open file: there, an empty one stays
+        with suppress(OSError):  # Windows deletes no open file: there, an empty one remains
             self.path.unlink()
         self._database.close()
 
@@ -73,6 +74,7 @@ def open_to_write(path: Path) -> tuple[sqlite3.Connection, WriteLock]:
 
     Raises:
         ConfigError: If another writer holds it, or it is not a run log of this format.
+        OSError: If its folder cannot be created.
         sqlite3.Error: If it cannot be read or written.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -89,7 +91,7 @@ def open_to_write(path: Path) -> tuple[sqlite3.Connection, WriteLock]:
 
 
 def _with_schema(database: sqlite3.Connection, path: Path) -> sqlite3.Connection:
-    """Create the tables of a run log in an empty file; leave any other file as it is."""
+    """Create the tables of a run log in an empty file; check any other file, and leave it as it is."""
     try:
         if database.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone():
             check(database, path)
@@ -102,13 +104,13 @@ def _with_schema(database: sqlite3.Connection, path: Path) -> sqlite3.Connection
 
 
 def is_about_place(error: Exception) -> bool:
-    """Check whether an error of SQLite is about the place of a file: no room, no right to write, no such folder."""
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # without its details
+    """Check whether an SQLite error is about where a file lies, not what it holds: full disk, read-only, no folder."""
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the primary result code
     return code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
 
 
 def is_deleted(path: Path) -> bool:
-    """Check whether a file is gone; a file system that does not answer now says nothing of that."""
+    """Check whether a file is gone; False where the file system cannot tell."""
     try:
         path.stat()
     except FileNotFoundError:
@@ -119,7 +121,7 @@ def is_deleted(path: Path) -> bool:
 
 
 def begin_to_write(database: sqlite3.Connection) -> None:
-    """Record who writes a log, and make its commits quick.
+    """Record which process writes a log, and switch on write-ahead logging, in which commits are fast.
 
     Raises:
         sqlite3.Error: If it cannot be written.
@@ -133,7 +135,7 @@ def begin_to_write(database: sqlite3.Connection) -> None:
 
 
 def _writer(path: Path) -> str:
-    """Describe the writer of a locked log."""
+    """Describe the writer of a locked log, and what to do about it."""
     try:
         database = open_to_read(path)
         row = database.execute("SELECT pid, host, since FROM writer").fetchone()
@@ -149,22 +151,23 @@ def _writer(path: Path) -> str:
 
 
 def open_to_read(path: Path) -> sqlite3.Connection:
-    """Open a run log for reading, even in a read-only place.
+    """Open a run log for reading, even in a read-only folder.
 
     Raises:
         ConfigError: If it is not a run log of this format.
+        OSError: If it has to be copied, and cannot be.
         sqlite3.Error: If it cannot be read.
     """
     address = path.absolute().as_uri()
     try:
         return _checked(f"{address}?mode=ro", path)
     except sqlite3.OperationalError:
-        beside = path.with_name(f"{path.name}-wal")
+        wal = path.with_name(f"{path.name}-wal")
         if _is_writable(path.parent):
             raise
-        if not (beside.is_file() and beside.stat().st_size):
+        if not (wal.is_file() and wal.stat().st_size):
             return _checked(f"{address}?mode=ro&immutable=1", path)
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # on Windows it stays until it is closed
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # Windows deletes no open file
         copy = copied(path, Path(folder))
         return _checked(f"{copy.as_uri()}?mode=ro", path)
 
@@ -178,20 +181,24 @@ def _is_writable(folder: Path) -> bool:
 
 
 def copied(path: Path, folder: Path) -> Path:
-    """Copy a log into a folder, with the replies that are still beside it.
+    """Copy a log into a folder, with the write-ahead log that may lie beside it.
 
     Returns:
-        The copy.
+        Path of the copy.
+
+    Raises:
+        OSError: If it cannot be copied.
     """
     copy = folder.absolute() / "copy.sqlite"
     shutil.copyfile(path, copy)
-    beside = path.with_name(f"{path.name}-wal")
-    if beside.is_file():
-        shutil.copyfile(beside, copy.with_name("copy.sqlite-wal"))
+    wal = path.with_name(f"{path.name}-wal")
+    if wal.is_file():
+        shutil.copyfile(wal, copy.with_name("copy.sqlite-wal"))
     return copy
 
 
 def _checked(uri: str, path: Path) -> sqlite3.Connection:
+    """Open a database, and close it again if it is not a run log."""
     database = connect(uri, uri=True)
     try:
         check(database, path)
@@ -212,8 +219,8 @@ def check(database: sqlite3.Connection, path: Path) -> None:
     tables = [name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")]
     fields = [field[1] for field in database.execute("PRAGMA table_info(manifest)")]
     if fields != ["name", "value"]:
-        columns_text = f"it is a database of something else (tables: {', '.join(tables)})" if tables else "it is empty"
-        raise ConfigError(f"{str(path)!r} cannot be used as a run log: {columns_text}")
+        reason = f"it is a database of something else (tables: {', '.join(tables)})" if tables else "it is empty"
+        raise ConfigError(f"{str(path)!r} cannot be used as a run log: {reason}")
     if version != FORMAT:
         raise ConfigError(
             f"{str(path)!r} is a run log of format {version or 1}, and this version of mesa_llm reads format {FORMAT}: "
@@ -222,8 +229,8 @@ def check(database: sqlite3.Connection, path: Path) -> None:
     if missing := sorted(set(columns()) - set(tables)):
         raise ConfigError(f"{str(path)!r} cannot be used as a run log: it has no table {', '.join(missing)}")
     for table, names in columns().items():
-        columns_text = [field[1] for field in database.execute(f"PRAGMA table_info({table})")]
-        if columns_text != names:
-            wanted = f"its table {table} has the columns {', '.join(columns_text)}, not {', '.join(names)}"
-            raise ConfigError(f"{str(path)!r} cannot be used as a run log: {wanted}")
+        fields = [field[1] for field in database.execute(f"PRAGMA table_info({table})")]
+        if fields != names:
+            reason = f"its table {table} has the columns {', '.join(fields)}, not {', '.join(names)}"
+            raise ConfigError(f"{str(path)!r} cannot be used as a run log: {reason}")
         database.execute(f"SELECT * FROM {table} LIMIT 0")

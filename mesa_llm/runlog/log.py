@@ -1,8 +1,8 @@
 """One SQLite file per run: requests and replies, decisions, and their outcomes.
 
-Replies are what costs money: each is committed as it arrives, and found again by a digest of everything that can change
-it. All else (decisions, outcomes, events, messages, one row per step) can be recomputed from them, and is written at
-the end of each step, together with the digest of the run so far.
+Replies cost money: each is committed as it arrives, and looked up by a digest of everything that can change it. All
+else (decisions, outcomes, events, messages, one row per step) can be recomputed from them, and is written at the end of
+each step, together with the digest of the run so far.
 """
 
 from __future__ import annotations
@@ -48,30 +48,33 @@ _OTHER = f"SELECT 1 {_IN_PLACE} AND rowid > ? AND rowid <= ? AND (error_kind IS 
 _ANSWER = "INSERT INTO answers VALUES (:time, :agent, :question, :answer, :failure, :purpose)"
 
 CAPABILITIES = "capabilities"
-"""Key in the manifest: capabilities of custom transports, by name."""
+"""Key in the manifest: the capabilities of custom transports, by name."""
 
 _REPLACED_AFTER = "asked_again_after"
-"""In the manifest: number of the last call of the story that another one replaced, when failures were asked again."""
+"""Key in the manifest: number of the last call recorded before a run first asked failed requests again.
+
+What follows such a request can differ from the recording, so that calls up to that number may no longer be the run's.
+"""
 
 _DELETE_ANSWER = (
     "DELETE FROM answers WHERE time = :time AND agent = :agent AND question = :question AND rowid <= :before"
 )
 
 PreparedCall = tuple[Any, ...]
-"""First columns of the row of a call: those that its request fills."""
+"""First columns of a call's row, which its request fills."""
 
 CHECKPOINT_EVERY_S = 0.05
-"""Seconds between two checkpoints of steps that brought no new reply."""
+"""Minimum number of seconds between two checkpoints at the end of steps without a new reply."""
 
 
 class RunLog(Queries):
-    """Record, replay, resume and trace of one run.
+    """The record of one run, from which it is resumed, replayed and read.
 
     Attributes:
         path: The file, or None for a log in memory.
-        mode: `record` (use what is recorded, keep the rest), `replay` (never ask), or `read` (look only).
-        may_repeat: Whether a request may have been recorded before, so that it is worth looking up.
-        n_copied: Number of replies that came from the parent's log.
+        mode: `record` (use recorded replies, and add to them), `replay` (recorded replies alone), or `read`.
+        may_repeat: Whether requests have to be looked up, as some may have been recorded before.
+        n_copied: Number of replies copied from the parent's log.
     """
 
     def __init__(
@@ -88,18 +91,19 @@ class RunLog(Queries):
 
         Args:
             path: File of the run; None or `":memory:"` keeps the log in memory.
-            mode: `record` is for one model at a time; `replay` and `read` change nothing, and a replay keeps its new
-                trace in memory.
+            mode: `record` is for one model at a time; `replay` and `read` leave the file as it is, and a replay keeps
+                its new trace in memory.
             retry_failures: Ask again where the recording holds a failed request.
             ask_again: Ask again where the recording holds a different request from the current one, as after a change
                 to a prompt; what is recorded is kept.
             parent: Log of the run that this one branches from: replies to equal requests are copied from it.
-            parent_steps: Number of steps in which nothing else may be asked than in the parent.
+            parent_steps: Number of steps in which the requests must be the parent's.
 
         Raises:
-            ConfigError: If the file is missing (replay, read), is not a run log, or is being recorded by another model.
+            ConfigError: If the file is missing (replay, read), is not a run log, is damaged, or is being recorded by
+                another model.
         """
-        self._kept: list[tuple[Any, ...]] = []  # replies that are written with the next commit
+        self._pending: list[tuple[Any, ...]] = []  # rows of calls that the next commit writes
         super().__init__(path, mode)
         self._retry_failures = retry_failures
         self._may_differ = ask_again
@@ -108,37 +112,37 @@ class RunLog(Queries):
         self.n_copied = 0
         self.may_repeat = self._calls_before > 0 or parent is not None
         self._answers_before: int = self._read_one(self._trace, "SELECT ifnull(max(rowid), 0) FROM answers")
-        self._replaced = 0  # calls up to this one may belong to a story that another one has replaced
-        self._is_replaced = False  # whether this run is in the other one
-        self._changes = ""  # what of versions differs from the recording
+        self._replaced = 0  # see `_REPLACED_AFTER`
+        self._is_past_replaced = False  # whether this run has used a call recorded after that one
+        self._changes = ""  # the versions that differ from the recording's
         self._has_new_replies = False
         self._checkpoint_due_s = 0.0
-        self._first_open = 0  # all steps before it are closed
+        self._first_open = 0  # all steps before it have ended
         self._digest = hashlib.sha256()
         self._rows: dict[str, list[tuple[Any, ...]]] = {}
         self._facts: list[list[Any]] = []
-        self._written: dict[int, tuple[object, str]] = {}  # what was decided in this step by its id, and its JSON
+        self._written: dict[int, tuple[object, str]] = {}  # id → value decided in this step, its JSON
 
     def __repr__(self) -> str:
-        """Return its file and its mode."""
+        """Show the file and the mode."""
         return f"<RunLog {'in memory' if self.path is None else self.path}, {self.mode}>"
 
     # -- what the run is
 
     def models(self) -> list[str]:
-        """List the names, model and endpoint, that replies were recorded under, also in steps of the parent."""
+        """List the models that replied, as `Queries.models` does; also the parent's, where its steps are repeated."""
         parents = self._parent.models() if self._parent is not None and self._parent_steps else []
         return list(dict.fromkeys([*super().models(), *parents]))
 
     def begin(self, identity: Mapping[str, Any], about: Mapping[str, Any]) -> None:
-        """Write the identity of the run; refuse a file that holds another one.
+        """Write the identity of the run; refuse a file that holds another run.
 
         Args:
-            identity: Facts that must be equal for a recording to be continued.
+            identity: Facts that must be those of the recording for it to be continued.
             about: Further facts, which may differ: versions, options.
 
         Raises:
-            ConfigError: If the file holds a run with another identity.
+            ConfigError: If the file holds a run with another identity, or cannot be written.
         """
         own = json.loads(canonical_json({"format": FORMAT, **identity}))
         recorded = self.manifest
@@ -170,9 +174,12 @@ class RunLog(Queries):
         Args:
             model: Its name.
             flags: Those of its capabilities that are not the default.
+
+        Raises:
+            ConfigError: If it cannot be written, as on a full disk.
         """
-        found = self.manifest.get(CAPABILITIES)
-        recorded: dict[str, Any] = found if isinstance(found, dict) else {}
+        capabilities = self.manifest.get(CAPABILITIES)
+        recorded: dict[str, Any] = capabilities if isinstance(capabilities, dict) else {}
         if self.mode != "record" or not flags or recorded.get(model) == flags:
             return
         self.note(CAPABILITIES, {**recorded, model: dict(flags)}, commit=False)
@@ -181,7 +188,7 @@ class RunLog(Queries):
         """Record a further fact of the run in its manifest; a replay records none.
 
         Args:
-            name: Its name, which is none of those of the run's identity.
+            name: Its key, other than those of the run's identity.
             value: Any JSON value.
             commit: False if it may be committed with the next reply.
 
@@ -201,7 +208,7 @@ class RunLog(Queries):
             self.commit()
 
     def holds_step(self, step: int) -> bool:
-        """Check whether the recording that was opened holds a step, or one after it, at least in part."""
+        """Check whether the recording that was opened holds this step or a later one, at least in part."""
         if self._query(self._recorded, "SELECT 1 FROM steps WHERE time >= ? LIMIT 1", (step,)):
             return True
         decided = "SELECT 1 FROM calls WHERE time >= ? AND rowid <= ? AND purpose = 'decide' LIMIT 1"
@@ -211,7 +218,7 @@ class RunLog(Queries):
         """Copy what is recorded so far into a new file.
 
         Raises:
-            ConfigError: If it cannot be written, or this is a replay, whose recording is a file already.
+            ConfigError: If it cannot be written, or this is a replay, whose recording is already a file.
         """
         if self.mode == "replay":
             raise ConfigError(f"this run is a replay; copy the file that it replays, {str(self.path)!r}")
@@ -225,11 +232,12 @@ class RunLog(Queries):
     # -- replies
 
     def find(self, request: Request) -> Reply | TransportError | None:
-        """Look up a reply; a recorded failure is returned as its error.
+        """Look up the reply to a request; a recorded failure is returned as its error.
 
         Raises:
-            ConfigError: If the log cannot be written any more, or the recording holds another request in this place
-                and `ask_again` is not set.
+            ConfigError: If the log cannot be written any more or is damaged, or the recording holds another request in
+                this place and `ask_again` is not set.
+            ReplayError: If the parent has to hold the request, and does not.
         """
         self._check_writable()
         self._is_used = True
@@ -247,17 +255,17 @@ class RunLog(Queries):
         if kind and self._retry_failures:
             self._allow_differences()
             return None
-        self._is_replaced |= row_id > self._replaced
+        self._is_past_replaced |= row_id > self._replaced
         try:
             return failure_of(kind, text) if kind else reply_of(*values)
         except ValueError as error:
             raise self._damage_error(error) from error
 
     def _copied(self, request: Request) -> Reply | TransportError | None:
-        """Copy the reply to a request from the parent's log; None if it has none, and need not have one.
+        """Copy the reply to a request from the parent's log; None if there is no parent, or it has no reply.
 
         Raises:
-            ReplayError: If the request is one of the steps that are the parent's, and it has none.
+            ReplayError: If the request is made in one of the first `parent_steps` steps, and the parent has no reply.
         """
         if self._parent is None:
             return None
@@ -271,7 +279,7 @@ class RunLog(Queries):
         return reply
 
     def _allow_differences(self) -> None:
-        """Record that requests may differ from the recording from here on, also in a run that resumes this one."""
+        """Record that requests may differ from the recording from here on, also when this run is resumed."""
         if self._may_differ or self.mode != "record":
             return
         self._may_differ = True
@@ -283,10 +291,14 @@ class RunLog(Queries):
             raise self._give_up(error) from error
 
     def _check_same_request(self, request: Request) -> None:
-        """Check that the recording holds no other request in this place, which would be paid for twice."""
+        """Check that the recording holds no other request in this place: the run would pay for both.
+
+        Raises:
+            ConfigError: If it does.
+        """
         if self.mode != "record" or self._may_differ:
             return
-        after = self._replaced if self._is_replaced else 0
+        after = self._replaced if self._is_past_replaced else 0
         values = (*request.salt[1:], after, self._calls_before, self._retry_failures)
         if self._query(self._recorded, _OTHER, values):
             hint = f" (changed since: {self._changes})" if self._changes else ""
@@ -296,12 +308,12 @@ class RunLog(Queries):
             )
 
     def prepare(self, request: Request) -> PreparedCall:
-        """Keep the texts of a request whose reply is still waited for, so that recording the reply takes less time.
+        """Write the texts of a request while its reply is awaited, so that recording the reply takes less time.
 
         They are committed with the next reply.
 
         Returns:
-            What the row of the call holds of its request, for `keep`.
+            The columns that the request fills, for `keep`.
 
         Raises:
             ConfigError: If it cannot be written, as on a full disk.
@@ -327,14 +339,14 @@ class RunLog(Queries):
         prepared: PreparedCall | None = None,
         commit: bool = True,
     ) -> None:
-        """Record a reply at once.
+        """Record a reply.
 
         Args:
             request: The request.
             reply: The reply, or the error in its place.
             latency_s: Seconds until it came.
             prepared: What `prepare` returned for the request; None: it was not called.
-            commit: False if `commit` is called as soon as all that came at the same moment is kept.
+            commit: False if the caller calls `commit` itself, once for all replies that arrived together.
 
         Raises:
             ConfigError: If it cannot be written, as on a full disk.
@@ -348,27 +360,32 @@ class RunLog(Queries):
         self._check_writable()
         try:
             with self._lock:
-                self._kept.append((*(prepared or self._prepared(request)), *outcome, *cost))
+                self._pending.append((*(prepared or self._prepared(request)), *outcome, *cost))
         except sqlite3.Error as error:
             raise self._give_up(error) from error
         self._has_new_replies = True
         if commit:
             self.commit()
 
-    def _write_kept(self) -> None:
-        """Write the replies that are kept and not written yet: many at once, as each statement takes its time."""
-        if not self._kept or self._fault is not None:
+    def _write_pending(self) -> None:
+        """Write the replies kept in memory, all with one statement, as each statement costs time."""
+        if not self._pending or self._fault is not None:
             return
         try:
             with self._lock:
-                rows, self._kept = self._kept, []
+                rows, self._pending = self._pending, []
                 self._texts.write()
                 self._trace.executemany(_INSERT, rows)
-        except (sqlite3.Error, OverflowError, UnicodeError) as error:  # not all that a transport makes can be written
+        except (sqlite3.Error, OverflowError, UnicodeError) as error:  # a transport can return what SQLite cannot hold
             raise self._give_up(error) from error
 
     def _checkpoint(self) -> None:
-        """Move commits from the write-ahead log into the file, if it is still there; waits for nobody."""
+        """Move commits from the write-ahead log into the file, without waiting for readers.
+
+        Raises:
+            ConfigError: If the file was deleted.
+            sqlite3.Error: If it cannot be written.
+        """
         if self._write_lock is not None:
             self._demand_file()
             self._trace.execute("PRAGMA wal_checkpoint(PASSIVE)")
@@ -376,7 +393,7 @@ class RunLog(Queries):
             self._checkpoint_due_s = clock.monotonic() + CHECKPOINT_EVERY_S
 
     def explain(self, request: Request) -> str:
-        """Describe how a request that was not recorded differs from the recorded one."""
+        """Describe how a request without a recorded reply differs from the one recorded in its place."""
         salt = request.salt
         query = f"SELECT model, prompt, parameters, options {_IN_PLACE} ORDER BY rowid DESC LIMIT 1"
         recorded = None
@@ -393,7 +410,7 @@ class RunLog(Queries):
     # -- trace
 
     def add(self, record: Decision | Failure | Outcome | Event | Message, time: int) -> None:
-        """Note what happened; it is written at the end of the step.
+        """Note what happened, to be written at the end of the step.
 
         Args:
             record: What happened.
@@ -435,27 +452,27 @@ class RunLog(Queries):
         self._facts.append(facts)
         self._rows.setdefault(table, []).append(row)
 
-    def _json_of(self, decided: object) -> str:
-        """Write arguments or an answer as JSON; what is written is kept, as the outcome holds the same object."""
-        if decided is None:
+    def _json_of(self, value: object) -> str:
+        """Return arguments or an answer as JSON, cached for the step: decision and outcome hold the same object."""
+        if value is None:
             return "null"
-        written = self._written.get(id(decided))
-        if written is None:
-            written = self._written[id(decided)] = (decided, canonical_json(decided))  # held, so that its id stays
-        return written[1]
+        entry = self._written.get(id(value))
+        if entry is None:
+            entry = self._written[id(value)] = (value, canonical_json(value))  # holds the value, so that its id stays
+        return entry[1]
 
     def end_step(self, time: int, row: Mapping[str, Any]) -> str:
-        """Close a step: extend the digest, and write the step's trace in one transaction.
+        """End a step: extend the digest, and write the step's trace in one transaction.
 
         Args:
             time: The step.
-            row: What the model collected in it.
+            row: Data that the model collected in it.
 
         Returns:
             The digest of the run so far.
 
         Raises:
-            ConfigError: If it cannot be written, as on a full disk.
+            ConfigError: If it cannot be written, as on a full disk, or the file was deleted.
         """
         self._check_writable()
         collected = canonical_json(row)
@@ -463,11 +480,11 @@ class RunLog(Queries):
         self._digest.update(record.encode("utf-8", "surrogatepass"))
         digest = self.digest
         self.commit()
-        written_anew = (min(self._first_open, time), time)  # with the steps that broke since the last one was closed
+        span = (min(self._first_open, time), time)  # includes steps that broke off after the last one that ended
         try:
             with self._lock, self._trace:
                 for table in ("decisions", "actions", "events", "messages", "steps"):
-                    self._write_anew(table, written_anew)
+                    self._replace_rows(table, span)
                 self._trace.execute("INSERT INTO steps VALUES (?, ?, ?)", (time, storable(collected), digest))
             if self._has_new_replies or clock.monotonic() >= self._checkpoint_due_s:
                 self._checkpoint()
@@ -479,29 +496,32 @@ class RunLog(Queries):
         self._written.clear()
         return digest
 
-    def _write_anew(self, table: str, times: tuple[int, int]) -> None:
-        """Write what happened into a table, in place of what it holds of these steps, first and last."""
-        self._trace.execute(f"DELETE FROM {table} WHERE time BETWEEN ? AND ?", times)
+    def _replace_rows(self, table: str, span: tuple[int, int]) -> None:
+        """Write the noted rows of a table in place of those it holds of some steps, given as the first and the last."""
+        self._trace.execute(f"DELETE FROM {table} WHERE time BETWEEN ? AND ?", span)
         if rows := self._rows.get(table):
             insert = f"INSERT INTO {table} VALUES ({','.join('?' * len(rows[0]))})"
             try:
                 self._trace.executemany(insert, rows)
             except UnicodeEncodeError:
-                self._trace.execute(f"DELETE FROM {table} WHERE time BETWEEN ? AND ?", times)
+                self._trace.execute(f"DELETE FROM {table} WHERE time BETWEEN ? AND ?", span)
                 self._trace.executemany(insert, map(_storable_row, rows))
 
     @property
     def digest(self) -> str:
-        """Digest of all steps closed so far: decisions, outcomes, events, messages, collected rows."""
+        """Digest of all steps that have ended: decisions, outcomes, events, messages, collected rows."""
         return self._digest.hexdigest()
 
     def keep_answer(self, row: Mapping[str, Any]) -> None:
-        """Record an answer given aside; it is not part of the run's digest.
+        """Record the answer to a question asked aside, which is no part of the run's digest.
 
-        It replaces the same agent's answer to the same question in the same step from an earlier run with this log.
+        It replaces the answer that an earlier run with this log recorded for the same agent, question and step.
 
         Args:
             row: time, agent, question, answer, failure and purpose.
+
+        Raises:
+            ConfigError: If it cannot be written, as on a full disk.
         """
         self._check_writable()
         try:
@@ -513,14 +533,14 @@ class RunLog(Queries):
             raise self._give_up(error) from error
 
     def close(self) -> None:
-        """Close the file, and that of the parent; what could not be written was said when it was."""
+        """Close the file, and the parent's; errors of writing are not raised a second time."""
         super().close()
         if self._parent is not None:
             self._parent.close()
 
 
 def _differing(recorded: Mapping[str, Any], current: Mapping[str, Any]) -> Iterator[str]:
-    """Name what differs between two runs; of their parameters, each by itself, also one that only the first has."""
+    """Yield what differs between two runs, parameter by parameter, including parameters that only the first has."""
     for name, value in current.items():
         old = recorded.get(name)
         if isinstance(value, dict) and isinstance(old, dict):
@@ -531,5 +551,5 @@ def _differing(recorded: Mapping[str, Any], current: Mapping[str, Any]) -> Itera
 
 
 def _storable_row(row: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return a row as SQLite can keep it."""
+    """Return a row with its texts as SQLite can store them."""
     return tuple([storable(value) if type(value) is str and not value.isascii() else value for value in row])

@@ -1,4 +1,4 @@
-"""Reading a run log as values, rows and tables."""
+"""Reads a run log as values, rows and tables."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ class Queries(Database):
     """A run log that can be read."""
 
     def __init__(self, path: str | Path | None, mode: Mode) -> None:
-        """Open the file; see `Database`."""
+        """Open the file, as `Database` does."""
         super().__init__(path, mode)
         self._texts = Texts(self._replies)
 
     @property
     def manifest(self) -> dict[str, Any]:
-        """Identity of the run: model, parameters, seed, versions. Empty before the first run."""
+        """Identity of the run and further facts: model, parameters, seed, versions. Empty before the first run."""
         rows = self._query(self._recorded, "SELECT name, value FROM manifest")
         try:
             return {str(name): loaded(value) for name, value in rows}
@@ -36,15 +36,21 @@ class Queries(Database):
             raise self._damage_error(error) from error
 
     def models(self) -> list[str]:
-        """List the names, model and endpoint, that replies were recorded under; not where nothing but failures came."""
-        replied = "SELECT DISTINCT model FROM calls WHERE error_kind IS NULL ORDER BY model"
-        with self._lock:
-            return [name for (name,) in self._recorded.execute(replied)]
+        """List the models that replied at least once, by their names in the log: model and endpoint.
+
+        Raises:
+            ConfigError: If the file is damaged.
+        """
+        query = "SELECT DISTINCT model FROM calls WHERE error_kind IS NULL ORDER BY model"
+        return [name for (name,) in self._query(self._recorded, query)]
 
     def table(self, name: str) -> pd.DataFrame:
         """Read a table: `calls`, `decisions`, `actions`, `events`, `messages`, `steps` or `answers`.
 
         What was decided and done in a step of an `LLMModel` is in it once the step is over.
+
+        Raises:
+            ConfigError: If there is no such table, or the file is damaged.
         """
         import pandas as pd
 
@@ -52,11 +58,11 @@ class Queries(Database):
         return frame.astype({"ok": bool}) if name == "actions" else frame
 
     def rows(self, name: str, agent: int | None = None) -> Iterator[tuple[Any, ...]]:
-        """Read a table row by row, however large it is, with prompts and keys in readable form.
+        """Read a table row by row, however large it is, with prompts and keys as text.
 
         Args:
             name: See `table`.
-            agent: Only rows of this agent, if the table has a column for it.
+            agent: Mesa `unique_id` of the agent whose rows are read, if the table has such a column; None: all rows.
 
         Raises:
             ConfigError: If there is no such table, or the file is damaged.
@@ -64,10 +70,8 @@ class Queries(Database):
         if name not in columns():
             raise ConfigError(f"a run log has no table {name!r}; it has {', '.join(columns())}")
         source = self._recorded if name in ("calls", "texts") else self._db
-        is_one = agent is not None and "agent" in columns()[name]
-        query = (
-            f"SELECT rowid, * FROM {name} WHERE rowid > :after{' AND agent = :agent' * is_one} ORDER BY rowid LIMIT 500"
-        )
+        condition = " AND agent = :agent" if agent is not None and "agent" in columns()[name] else ""
+        query = f"SELECT rowid, * FROM {name} WHERE rowid > :after{condition} ORDER BY rowid LIMIT 500"
         after = -1
         while True:
             batch = self._query(source, query, {"after": after, "agent": agent})
@@ -80,7 +84,7 @@ class Queries(Database):
                 return
 
     def _readable(self, table: str, row: Sequence[Any]) -> tuple[Any, ...]:
-        """Replace the numbers of texts by the texts, and bytes by hexadecimal digits."""
+        """Replace the numbers of texts by the texts, and keys in bytes by hexadecimal digits."""
         if table == "decisions":
             *values, keys, label = row
             return *values, keys_of(keys), label
@@ -92,12 +96,15 @@ class Queries(Database):
         return keys_of(key), agent, time, purpose, call, model, *texts, *rest
 
     def rows_of(self, name: str, time: Any, agent: Any) -> list[tuple[Any, ...]]:
-        """Read the rows of a table about one agent in one step, as `rows` does.
+        """Read the rows of a table about one agent in one step, in the form of `rows`.
 
         Args:
             name: `calls`, `decisions`, `actions` or `answers`.
             time: The step.
-            agent: The agent's number.
+            agent: Mesa `unique_id` of the agent.
+
+        Raises:
+            ConfigError: If the file is damaged.
         """
         source = self._recorded if name == "calls" else self._db
         query = f"SELECT * FROM {name} WHERE time = ? AND agent = ? ORDER BY rowid"
@@ -112,7 +119,7 @@ class Queries(Database):
             skip: Number of rows at the end that are left out.
 
         Returns:
-            The rows by column, the last first; and the number of rows in the table.
+            The rows by column, newest first; and the number of rows in the table.
 
         Raises:
             ConfigError: If there is no such table, or the file is damaged.
@@ -121,51 +128,51 @@ class Queries(Database):
             raise ConfigError(f"a run log has no table {name!r}; it has {', '.join(columns())}")
         source = self._recorded if name in ("calls", "texts") else self._db
         rows = self._query(source, f"SELECT * FROM {name} ORDER BY rowid DESC LIMIT ? OFFSET ?", (size, skip))
-        count = self._read_one(source, f"SELECT count(*) FROM {name}")
+        ((count,),) = self._query(source, f"SELECT count(*) FROM {name}")
         return [dict(zip(columns()[name], self._readable(name, row), strict=True)) for row in rows], count
 
     def agents(self) -> list[int]:
-        """Return the numbers of all agents that were asked something or decided, in order."""
+        """List the Mesa `unique_id` of every agent that was asked something or decided, in order."""
         tables = {"calls": self._recorded, "decisions": self._db, "answers": self._db}
         batches = [self._query(source, f"SELECT DISTINCT agent FROM {name}") for name, source in tables.items()]
         return sorted({agent for rows in batches for (agent,) in rows if isinstance(agent, int)})
 
     def calls(self) -> pd.DataFrame:
-        """Every request with its reply or error, tokens, dollars and latency."""
+        """Read every request with its reply or error, tokens, US dollars and latency in seconds."""
         return self.table("calls")
 
     def decisions(self) -> pd.DataFrame:
-        """Every decision asked for; `kind` and `reason` are set where it failed."""
+        """Read every decision; `kind` and `reason` are set where it failed."""
         return self.table("decisions")
 
     def actions(self) -> pd.DataFrame:
-        """Every action run, with what came of it; `ok` is False where it was refused."""
+        """Read every action with its result; `ok` is False where it was refused."""
         return self.table("actions")
 
     def events(self) -> pd.DataFrame:
-        """Every event that the worlds reported."""
+        """Read every event that the worlds reported."""
         return self.table("events")
 
     def messages(self) -> pd.DataFrame:
-        """Every message delivered between agents."""
+        """Read every message between agents."""
         return self.table("messages")
 
     def steps(self) -> pd.DataFrame:
-        """One row per step: the data that the model collected, and the digest so far."""
+        """Read one row per step: the data that the model collected, and the digest so far."""
         return self.table("steps")
 
     def failures(self) -> list[str]:
-        """Return the reasons of all failed decisions, in order."""
+        """List the reasons of all failed decisions, in order."""
         rows = self._query(self._db, "SELECT reason FROM decisions WHERE kind IS NOT NULL ORDER BY rowid")
         return [str(reason) for (reason,) in rows]
 
     def calls_of(self, agent: int, limit: int = 20, last_step: int | None = None) -> list[dict[str, Any]]:
-        """Return the latest requests made for an agent with their replies, newest first.
+        """Return an agent's latest requests with their replies, newest first.
 
         Args:
-            agent: The agent's number.
+            agent: Mesa `unique_id` of the agent.
             limit: Maximum number of requests.
-            last_step: Only requests up to this step; None: all, in a replay also those of steps to come.
+            last_step: Last step whose requests are read; None: no bound, so that a replay's include steps to come.
         """
         query = (
             "SELECT * FROM calls WHERE agent = ? AND (? IS NULL OR time <= ?) ORDER BY time DESC, rowid DESC LIMIT ?"
@@ -177,7 +184,7 @@ class Queries(Database):
         """Sum the usage of a run, one row per language model.
 
         Args:
-            agent: Only what this agent used.
+            agent: Mesa `unique_id` of the agent whose usage is summed; None: all agents.
 
         Returns:
             model, calls, failed, prompt_tokens, reply_tokens, dollars, mean_latency_s.

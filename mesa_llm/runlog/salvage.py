@@ -1,4 +1,4 @@
-"""Recovery of whatever can still be read from a damaged run log, into a new one."""
+"""Recovers what can still be read from a damaged run log into a new one."""
 
 from __future__ import annotations
 
@@ -30,38 +30,38 @@ SALVAGED = ("manifest", "texts", "calls", "decisions", "actions", "events", "mes
 """Tables, in the order in which they are read."""
 
 MAX_ROWS = 1 << 40
-"""Number of rows beyond which none is looked for."""
+"""Maximum number of a row; no rows are looked for beyond it."""
 
 
 @dataclass(frozen=True)
 class Salvaged:
-    """Result for one table."""
+    """What was recovered of one table."""
 
     table: str
     """Its name."""
 
     kept: int
-    """Number of rows that were read."""
+    """Number of rows that were recovered."""
 
     lost: int
     """Number of rows known to be lost; where the end of a table is gone, there may be more."""
 
     is_whole: bool
-    """False if more rows may be lost than could be counted."""
+    """False if more rows may be lost than `lost` counts."""
 
 
 def salvage(damaged: Path, new: Path) -> list[Salvaged]:
-    """Write everything that can be read from a damaged log into a new file; the damaged one is left as it is.
+    """Write everything that can be read from a damaged log into a new file; the damaged file is left as it is.
 
     Args:
         damaged: The run log.
         new: A file that does not exist yet.
 
     Returns:
-        The result for each table.
+        What was recovered of each table.
 
     Raises:
-        ConfigError: If `new` exists or cannot be written, or nothing can be read.
+        ConfigError: If `damaged` is not a file, `new` exists or cannot be written, or nothing can be read.
     """
     if not damaged.is_file():
         raise ConfigError(f"there is no run log at {str(damaged)!r}")
@@ -86,7 +86,7 @@ def salvage(damaged: Path, new: Path) -> list[Salvaged]:
 
 
 def _open_copy(copy: Path, damaged: Path) -> sqlite3.Connection:
-    """Open a copy of a log; where its first page is damaged, with that of a new log, which is the same."""
+    """Open a copy of a log; a damaged header or table of contents is replaced by a new log's."""
     try:
         return _checked(copy, damaged)
     except (*SQL_ERRORS, ConfigError):
@@ -100,7 +100,7 @@ def _open_copy(copy: Path, damaged: Path) -> sqlite3.Connection:
 
 
 def _is_of_another_format(file: Path) -> bool:
-    """Check whether a log says in its manifest, too, that it is of another format: then it is not damaged."""
+    """Check whether the manifest, too, says that a log is of another format: then its header is not damaged."""
     try:
         with closing(connect(str(file))) as database:
             row = database.execute("SELECT value FROM manifest WHERE name = 'format'").fetchone()
@@ -110,6 +110,7 @@ def _is_of_another_format(file: Path) -> bool:
 
 
 def _checked(file: Path, damaged: Path) -> sqlite3.Connection:
+    """Open a copy of a log, and close it again if it is not a run log."""
     database = connect(str(file))
     try:
         check(database, damaged)
@@ -120,9 +121,9 @@ def _checked(file: Path, damaged: Path) -> sqlite3.Connection:
 
 
 def _graft(pristine: Path, copy: Path) -> None:
-    """Put the header and the table of contents of a new log in place of a damaged one's.
+    """Replace the header and the table of contents of a damaged log by those of a new one.
 
-    They are equal in all logs of a format, as their tables are made in one order; but for the number of pages.
+    All logs of a format have the same ones, but for the number of pages, as their tables are created in one order.
     """
     with closing(connect(str(pristine))) as empty:
         roots = {root for (root,) in empty.execute("SELECT rootpage FROM sqlite_master")}
@@ -142,7 +143,7 @@ def _graft(pristine: Path, copy: Path) -> None:
 
 
 def _salvage(table: str, source: sqlite3.Connection, target: sqlite3.Connection) -> Salvaged:
-    """Copy the rows of a table that can be read and are what they should be."""
+    """Copy the rows of a table that can be read and are sound."""
     names = columns()[table]
     slots = ",".join("?" * (len(names) + 1))
     kept, lost, last = 0, 0, 0
@@ -160,20 +161,20 @@ def _salvage(table: str, source: sqlite3.Connection, target: sqlite3.Connection)
             last, follows_gap = row_id, False
             try:
                 if not _is_sound(table, values):
-                    raise ValueError(f"row {row_id} of {table} is not what it should be")
+                    raise ValueError(f"row {row_id} of {table} is not sound")
                 target.execute(f"INSERT INTO {table} (rowid, {', '.join(names)}) VALUES ({slots})", row)
                 kept += 1
-            except (sqlite3.IntegrityError, ValueError):  # of the row; a full disk loses none
+            except (sqlite3.IntegrityError, ValueError):  # errors of this row; any other one ends the salvage
                 lost += 1
     return Salvaged(table, kept, lost, is_whole and not follows_gap)
 
 
 _NUMBERED = frozenset({"texts", "calls"})
-"""Tables whose rows are numbered, almost without gaps."""
+"""Tables whose rows are numbered almost without gaps, so that lost ones can be counted."""
 
 
 def _rows(source: sqlite3.Connection, table: str) -> Iterator[Sequence[Any] | None]:
-    """Read all rows that can be read, in order; None stands for a stretch that cannot."""
+    """Yield all rows that can be read, in order, and None in place of each stretch that cannot."""
     query = f"SELECT rowid, {', '.join(columns()[table])} FROM {table} WHERE rowid > ? ORDER BY rowid"
     pages, size = (source.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "page_size"))
     after, max_gap = cast("int | None", -1), pages * size // 4  # no row is smaller
@@ -193,12 +194,15 @@ def _rows(source: sqlite3.Connection, table: str) -> Iterator[Sequence[Any] | No
 
 
 def _next_readable(source: sqlite3.Connection, query: str, broken: int) -> int | None:
-    """Find the smallest number behind a stretch that cannot be read, from which reading goes on; None: there is none.
+    """Find where reading can go on after a stretch of rows that cannot be read.
 
     Args:
         source: The damaged log.
-        query: Reads the rows behind a number.
-        broken: A number behind which nothing can be read.
+        query: Reads the rows after a row number.
+        broken: Row number after which reading fails.
+
+    Returns:
+        The smallest row number after which reading succeeds; None if there is none up to `MAX_ROWS`.
     """
 
     def is_readable(row_id: int) -> bool:
@@ -220,7 +224,7 @@ def _next_readable(source: sqlite3.Connection, query: str, broken: int) -> int |
 
 
 def _is_sound(table: str, values: Sequence[Any]) -> bool:
-    """Check what can be checked of a row: no text that is no UTF-8 gets so far."""
+    """Check whether a row holds what its table should hold; reading it has already refused texts that are not UTF-8."""
     row = dict(zip(columns()[table], values, strict=True))
     try:
         match table:
@@ -244,3 +248,4 @@ def _is_sound(table: str, values: Sequence[Any]) -> bool:
 
 
 _JSON = frozenset({"decision", "arguments", "result", "facts", "recipients", "measures", "answer"})
+"""Columns that hold JSON."""

@@ -1,4 +1,4 @@
-"""The file of a run log, its tables, and how requests are kept in them and compared."""
+"""The tables of a run log, and how requests and replies are stored in them and compared."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from mesa_llm.errors import TransportError
 from mesa_llm.records import Reply, Request, ToolCall, ToolSpec
 
 FORMAT = 3
-"""Version of the layout; it stands in `PRAGMA user_version`, and in the manifest."""
+"""Version of the layout, written to `PRAGMA user_version` and to the manifest."""
 
 SCHEMA = f"""
 PRAGMA user_version={FORMAT};
@@ -51,33 +51,33 @@ CREATE INDEX IF NOT EXISTS answers_at ON answers (time, agent);
 """
 """Layout of a run log. A call's prompt, parameters and options are numbers of texts: see `Texts`.
 
-No index is in the order of a digest: what is written at one moment then lies on few pages.
+No index is ordered by a digest, so that rows written together lie on few pages.
 """
 
 IN_COLUMNS = ("prompt_tokens", "reply_tokens", "dollars", "latency_s", "attempts")
-"""Fields of a reply that stand in columns of their own; the others that say something are one JSON object."""
+"""Fields of a reply with columns of their own; the others, where not empty, are stored as one JSON object."""
 
 SQL_ERRORS = (sqlite3.Error, UnicodeDecodeError)
-"""Errors of reading a damaged file; the second if the message of the first quotes damaged bytes."""
+"""Errors of reading a damaged file; a `UnicodeDecodeError` where SQLite's message quotes damaged bytes."""
 
 LOST = "[this text is lost]"
-"""Stands where a damaged log holds a text no more."""
+"""Placeholder for a text that a damaged log has lost."""
 
 MAX_KNOWN = 4_000_000
-"""Number of characters of texts that are kept at hand, to be written or to be read, and forgotten beyond.
+"""Number of characters of texts after which a cache of them is cleared.
 
-Of the lines of prompts, it is the number of new characters after which those that did not come again are forgotten.
+Of the lines of prompts, those that came again since the last time are kept.
 """
 
 MAX_RECALLED = 5_000
-"""Number of texts, first and last, that a run that goes on with a log looks for its own in."""
+"""Number of texts, of the first and of the last in a log, that a run that continues it loads to reuse."""
 
 MAX_SPAN = 100_000
-"""Maximum number of lines that a span can stand for, lest a damaged one fill the memory."""
+"""Maximum number of lines in a span; a damaged span could otherwise fill the memory."""
 
 
 def connect(path: str, *, uri: bool = False) -> sqlite3.Connection:
-    """Open a database for all threads; what its file says of itself is not believed."""
+    """Open a database for use by all threads; functions and views that a damaged file declares are not trusted."""
     database = sqlite3.connect(path, check_same_thread=False, uri=uri, timeout=30)
     database.execute("PRAGMA trusted_schema=OFF")
     database.execute("PRAGMA cell_size_check=ON")
@@ -85,7 +85,7 @@ def connect(path: str, *, uri: bool = False) -> sqlite3.Connection:
 
 
 def close_with(owner: object, *databases: sqlite3.Connection) -> None:
-    """Close databases when their owner is gone, or Python ends; a forked process leaves them to its parent."""
+    """Close databases when their owner is collected, or Python ends; a forked process leaves them to its parent."""
     weakref.finalize(owner, _close_own, os.getpid(), databases)
 
 
@@ -97,7 +97,7 @@ def _close_own(process: int, databases: tuple[sqlite3.Connection, ...]) -> None:
 
 @cache
 def columns() -> dict[str, list[str]]:
-    """Return the columns of each table of a run log."""
+    """Return the names of the columns of each table of a run log."""
     with closing(connect(":memory:")) as empty:
         empty.executescript(SCHEMA)
         tables = [name for (name,) in empty.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
@@ -105,9 +105,9 @@ def columns() -> dict[str, list[str]]:
 
 
 class Texts:
-    """The lines of all prompts, each kept once: what prompts have in common takes no room twice.
+    """The texts of all requests, each stored once: prompts by line, since they have many lines in common.
 
-    A message is written as the numbers of its lines, with spans of following ones: `"1-25 31 40"`.
+    A message is stored as the numbers of its lines, consecutive numbers as a span: `"1-25 31 40"`.
     """
 
     def __init__(self, database: sqlite3.Connection) -> None:
@@ -117,16 +117,20 @@ class Texts:
             database: The run log.
         """
         self._database = database
-        self._next = 0  # not known yet
+        self._next = 0  # number of the next new text; 0: not read yet
         self._numbers: dict[str, int] = {}
-        self._older_numbers: dict[str, int] = {}  # not used since so many texts were new
+        self._older_numbers: dict[str, int] = {}  # of texts not used since the last clearing
         self._stored_contents: dict[str, str] = {}
         self._texts: dict[int, str] = {}
         self._new: list[tuple[int, int, str]] = []
         self._written_size = self._contents_size = self._read_size = 0
 
     def kept(self, request: Request) -> tuple[str, int, int]:
-        """Keep a request's texts for `write`; return how a call refers to them: its messages, parameters, options."""
+        """Queue the new texts of a request for `write`.
+
+        Returns:
+            How a call refers to its texts: its messages as JSON, and the numbers of its parameters and options.
+        """
         if not self._next:
             self._next = self._database.execute("SELECT ifnull(max(id), 0) FROM texts").fetchone()[0] + 1
             self._recall()
@@ -141,25 +145,25 @@ class Texts:
             content = self._stored_contents.get(message.content)
             if content is None:
                 content = self._write(message.content)
-                if message is not request.messages[-1]:  # it comes again, in the prompts of the steps that follow
+                if message is not request.messages[-1]:  # later prompts repeat all but the last message
                     self._stored_contents[message.content] = content
                     self._contents_size += len(message.content)
             if message.tool_calls or message.call_id:
-                more = {name: value for name, value in message.to_wire().items() if name not in ("role", "content")}
-                messages.append((message.role, content, self.number(_PLAIN.encode(more))))
+                rest = {name: value for name, value in message.to_wire().items() if name not in ("role", "content")}
+                messages.append((message.role, content, self.number(_PLAIN.encode(rest))))
             else:
                 messages.append((message.role, content))
         prompt, parameters = compact_json(messages).decode(), self.number(_parameters(request))
         return prompt, parameters, self.number(request.options_text)
 
     def write(self) -> None:
-        """Write the texts that are new, in the open transaction."""
+        """Write the queued texts, in the open transaction."""
         if self._new:
             texts, self._new = self._new, []
             self._database.executemany("INSERT INTO texts VALUES (?, ?, ?)", texts)
 
     def _recall(self) -> None:
-        """Read what an earlier run wrote first and last, as that comes again; the rest is kept anew if it does."""
+        """Load the first and the last texts that are stored, as they are likely to come again."""
         last = self._next - MAX_RECALLED
         recalled = "SELECT text, id FROM texts WHERE id <= ? OR id > ? ORDER BY id DESC"
         for text, text_id in self._database.execute(recalled, (MAX_RECALLED, last)):
@@ -169,7 +173,7 @@ class Texts:
                 break
 
     def number(self, text: str) -> int:
-        """Return the number of a text; a new one is kept for `write`."""
+        """Return the number of a text; a new text is queued for `write`."""
         text_id = self._numbers.get(text)
         if text_id is not None:
             return text_id
@@ -183,7 +187,7 @@ class Texts:
         return text_id
 
     def _write(self, content: str) -> str:
-        """Write a content as the numbers of its lines."""
+        """Return the content of a message as the numbers of its lines."""
         ids = self._numbers
         spans: list[int | str] = []
         first = last = -1
@@ -198,10 +202,10 @@ class Texts:
             first = last = text_id
         if last > first:
             spans[-1] = f"{first}-{last}"
-        return compact_json(spans).decode()[1:-1].replace('"', "").replace(",", " ")  # sooner than number by number
+        return compact_json(spans).decode()[1:-1].replace('"', "").replace(",", " ")  # faster than number by number
 
     def text(self, text_id: object) -> str:
-        """Return the text of a number; `LOST` if the log is damaged and holds it no more."""
+        """Return the text with a number; `LOST` if a damaged log no longer holds it."""
         if not isinstance(text_id, int):
             return LOST
         text = self._texts.get(text_id)
@@ -219,16 +223,16 @@ class Texts:
         return text
 
     def prompt(self, stored: object) -> str:
-        """Return the messages of a call as endpoints read them, as JSON.
+        """Return the messages of a call as JSON, in the form of OpenAI's chat completions.
 
         Args:
-            stored: The call's `prompt`.
+            stored: The call's `prompt` column.
         """
         messages: list[dict[str, Any]] = []
         try:
-            for role, content, *more in loaded(stored):
+            for role, content, *rest in loaded(stored):
                 message = {"role": role, "content": "\n".join(self._lines(str(content)))}
-                for text_id in more:
+                for text_id in rest:
                     message |= loaded(self.text(text_id))
                 messages.append(message)
         except (ValueError, TypeError):
@@ -236,6 +240,11 @@ class Texts:
         return _PLAIN.encode(messages)
 
     def _lines(self, content: str) -> Iterator[str]:
+        """Yield the lines of a stored content.
+
+        Raises:
+            ValueError: If it holds anything but spans of texts, as in a damaged log.
+        """
         for span in content.split(" "):
             first, _, last = span.partition("-")
             begin, end = int(first), int(last or first)
@@ -246,36 +255,36 @@ class Texts:
 
 
 def checksum(text: str) -> int:
-    """Return the number by which a damaged text is told from a sound one."""
+    """Compute the CRC-32 of a text, by which a damaged one is recognised."""
     return zlib.crc32(text.encode())
 
 
 def is_intact(text: str, check: object) -> bool:
-    """Check whether a text is what was written; logs from before version 0.9.1 hold a digest of each."""
+    """Check whether a text is what was written; logs from before version 0.9.1 hold digests in place of checksums."""
     if isinstance(check, bytes):
         return hashlib.blake2b(text.encode(), digest_size=12).digest() == check
     return checksum(text) == check
 
 
 def storable(text: str) -> str:
-    """Return a text as SQLite can keep it: halves of surrogate pairs, which UTF-8 cannot hold, are written out."""
+    """Return a text as SQLite can store it: lone surrogates, which UTF-8 cannot hold, become escapes."""
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
 def readable(request: Request) -> tuple[str, str, str, str]:
-    """Return a request as `difference` compares it: model, messages, parameters, options."""
+    """Return a request in the form that `difference` compares: model, messages, parameters, options."""
     messages = _PLAIN.encode([message.to_wire() for message in request.messages])
     return request.model, messages, _parameters(request), request.options_text
 
 
 def _parameters(request: Request) -> str:
-    """Write a request's tools, schema and sampling settings."""
+    """Return a request's tools, schema and sampling settings as JSON."""
     schema = "null" if request.schema is None else schema_json(request.schema)
     return f'{{"schema":{schema},"settings":{request.settings_text},{_tools_document(request.tools)}}}'
 
 
 def stored_keys(keys: Sequence[str]) -> bytes | str:
-    """Write the keys of a decision's calls: in half the room, if they are digests."""
+    """Return the keys of a decision's calls as they are stored: in bytes, half the room, if all are digests."""
     try:
         return bytes.fromhex("".join(keys)) if {_KEY_DIGITS}.issuperset(map(len, keys)) else " ".join(keys)
     except ValueError:
@@ -283,26 +292,27 @@ def stored_keys(keys: Sequence[str]) -> bytes | str:
 
 
 def keys_of(stored: object) -> str:
-    """Return kept keys as text, with spaces between them."""
+    """Return stored keys as text, with spaces between them."""
     if not isinstance(stored, bytes):
         return "" if stored is None else str(stored)
     digits = stored.hex()
-    return " ".join(digits[at : at + _KEY_DIGITS] for at in range(0, len(digits), _KEY_DIGITS))
+    return " ".join(digits[start : start + _KEY_DIGITS] for start in range(0, len(digits), _KEY_DIGITS))
 
 
 _KEY_DIGITS = 64
+"""Hexadecimal digits of a key."""
 
 
 def line_of(error: Exception) -> str:
-    """Return what an error says, on one line."""
+    """Return the message of an error on one line of at most 300 characters."""
     return " ".join(str(error).split())[:300]
 
 
 def loaded(text: object) -> Any:
-    """Read JSON that a log holds.
+    """Parse JSON from a log.
 
     Raises:
-        ValueError: If it is none, as in a damaged log.
+        ValueError: If it is not JSON, as in a damaged log, or nested too deeply.
     """
     try:
         return json.loads(str(text))
@@ -311,10 +321,10 @@ def loaded(text: object) -> Any:
 
 
 def stored_reply(reply: Reply) -> str:
-    """Write what of a reply has no column of its own."""
+    """Return as JSON the fields of a reply that have no columns of their own."""
     fields: dict[str, Any] = {
         "text": reply.text,
-        "tool_calls": [[c.name, c.arguments, c.call_id] for c in reply.tool_calls],
+        "tool_calls": [[call.name, call.arguments, call.call_id] for call in reply.tool_calls],
     }
     for name in _DOCUMENT_FIELDS:
         if value := getattr(reply, name):
@@ -326,14 +336,14 @@ _DOCUMENT_FIELDS = tuple(each.name for each in fields(Reply) if each.name not in
 
 
 def reply_of(document: str, *columns: Any) -> Reply:
-    """Make a kept reply what it was.
+    """Build a reply from what is stored of it.
 
     Args:
-        document: What `stored_reply` wrote.
-        *columns: Its `IN_COLUMNS`.
+        document: What `stored_reply` returned.
+        *columns: Values of its `IN_COLUMNS`.
 
     Raises:
-        ValueError: If it is no reply, as in a damaged log.
+        ValueError: If it is not a reply, as in a damaged log.
     """
     try:
         fields: dict[str, Any] = loaded(document) | dict(zip(IN_COLUMNS, columns, strict=True))
@@ -341,14 +351,14 @@ def reply_of(document: str, *columns: Any) -> Reply:
         reply = Reply(**fields)
     except (TypeError, KeyError, AttributeError) as error:
         raise ValueError(f"a reply cannot be read: {error}") from error
-    are_texts = [reply.text, reply.model, reply.finish]
-    are_whole = [reply.prompt_tokens, reply.reply_tokens, reply.attempts]
-    are_numbers = [reply.latency_s, 0.0 if reply.dollars is None else reply.dollars]
+    texts = [reply.text, reply.model, reply.finish, reply.reasoning]
+    counts = [reply.prompt_tokens, reply.reply_tokens, reply.attempts]
+    numbers = [reply.latency_s, 0.0 if reply.dollars is None else reply.dollars]
     for call in reply.tool_calls:
-        are_texts += [call.name, call.call_id]
+        texts += [call.name, call.call_id]
         if not isinstance(call.arguments, dict):
             raise ValueError("a reply cannot be read: the arguments of a call are no object")
-    checks: tuple[tuple[list[Any], Any], ...] = ((are_texts, str), (are_whole, int), (are_numbers, (int, float)))
+    checks: tuple[tuple[list[Any], Any], ...] = ((texts, str), (counts, int), (numbers, (int, float)))
     for values, kind in checks:
         if not all(isinstance(value, kind) for value in values):
             raise ValueError(f"a reply cannot be read: found {values}")
@@ -360,17 +370,20 @@ _PLAIN = json.JSONEncoder(ensure_ascii=False)
 
 @lru_cache(maxsize=1024)
 def _tools_document(tools: tuple[ToolSpec, ...]) -> str:
-    """Return what is kept of tools: the same for every request that offers them."""
+    """Return what a request stores of its tools, as members of a JSON object: their names and digests."""
     names, digests = [tool.name for tool in tools], [tool.digest[:12] for tool in tools]
     return f'"tools":{canonical_json(names)},"tools_digest":{canonical_json(digests)}'
 
 
 def difference(recorded: Sequence[str], current: Sequence[str]) -> str:
-    """Show how two kept requests differ, line by line.
+    """Show how two requests differ, line by line.
 
     Args:
-        recorded: Model, prompt, parameters and options, as kept.
+        recorded: Model, messages, parameters and options of the recorded request, as `readable` returns them.
         current: The same of the new request.
+
+    Returns:
+        The first 40 lines of a unified diff.
     """
     before, after = (_lines(*request) for request in (recorded, current))
     lines = list(difflib.unified_diff(before, after, "recorded", "now", lineterm="", n=1))
@@ -378,6 +391,7 @@ def difference(recorded: Sequence[str], current: Sequence[str]) -> str:
 
 
 def _lines(model: str, prompt: str, parameters: str, options: str) -> list[str]:
+    """Write a request as lines to compare."""
     lines = [f"model: {model}"]
     for message in loaded(prompt):
         lines += [f"{message['role']}: {line}" for line in str(message["content"]).splitlines() or [""]]
@@ -389,7 +403,7 @@ def _lines(model: str, prompt: str, parameters: str, options: str) -> list[str]:
 
 
 def failure_of(kind: object, text: object) -> TransportError:
-    """Make a recorded failure the error it was."""
+    """Build the error of a recorded failure; a `TransportError` if its kind is unknown."""
     error = getattr(errors, str(kind), TransportError)
     is_known = isinstance(error, type) and issubclass(error, TransportError)
     return error(str(text)) if is_known else TransportError(str(text))

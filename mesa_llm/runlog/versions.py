@@ -1,4 +1,4 @@
-"""The versions of the packages that a run was made with."""
+"""The versions of the packages that a run uses."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
 PACKAGES = ("mesa-llm-worlds", "mesa", "numpy", "pydantic", "pycurl", "litellm", "xllamacpp", "wordllama", "solara")
-"""Packages that a run can depend on."""
+"""Packages that can affect a run."""
 
 
 @cache
 def versions() -> dict[str, str]:
-    """Return the installed versions, by package; a package that is not installed is left out."""
+    """Return the versions of Python and of the installed packages, by name."""
     by_name = {"python": platform.python_version()}
     for package in PACKAGES:
         try:

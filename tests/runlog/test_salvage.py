@@ -14,6 +14,7 @@ from mesa_llm import ConfigError, RunLog
 from mesa_llm.cli.app import app
 from mesa_llm.records import ChatMessage, Reply, Request, Salt
 from mesa_llm.runlog.salvage import salvage
+from mesa_llm.runlog.tables import reply_of
 from mesa_llm.testing import honest
 from models.social.model import SocialModel
 from tests.pot import PotModel
@@ -104,6 +105,33 @@ def test_a_log_whose_pages_are_gone_is_salvaged_and_gone_on_with(tmp_path) -> No
     assert again.runlog.digest == whole.runlog.digest
     assert again.usage.replayed == results["calls"].kept
     assert (tmp_path / "run.sqlite").read_bytes() == content
+
+
+def test_a_model_whose_name_is_damaged_is_a_damaged_log(tmp_path) -> None:
+    PotModel(2, honest(), rng=1, log=tmp_path / "run.sqlite").close()
+    with closing(sqlite3.connect(tmp_path / "run.sqlite")) as database, database:
+        database.execute("INSERT INTO calls (key, model) VALUES (x'00', CAST(x'ff' AS TEXT))")
+    with closing(RunLog(tmp_path / "run.sqlite", "replay")) as log, pytest.raises(ConfigError, match="is damaged"):
+        log.models()
+
+
+def test_a_damaged_table_does_not_close_the_log(tmp_path) -> None:
+    file = tmp_path / "run.sqlite"
+    PotModel(2, honest(), rng=1, log=file).close()
+    with closing(sqlite3.connect(file)) as database:
+        (page,) = database.execute("SELECT rootpage FROM sqlite_master WHERE name = 'messages_at'").fetchone()
+    content = bytearray(file.read_bytes())
+    content[(page - 1) * 4096 : page * 4096] = bytes(4096)
+    file.write_bytes(content)
+    with closing(RunLog(file, "read")) as log:
+        with pytest.raises(ConfigError, match="is damaged"):
+            log.latest("messages", 5)
+        assert log.latest("events", 5) == ([], 0)
+
+
+def test_a_reply_whose_reasoning_is_no_text_is_not_sound() -> None:
+    with pytest.raises(ValueError, match="cannot be read"):
+        reply_of('{"text": "yes", "tool_calls": [], "reasoning": 5}', 1, 1, None, 0.1, 1)
 
 
 def test_rows_around_a_lost_stretch_are_all_kept_and_the_lost_ones_counted(tmp_path) -> None:
