@@ -1,4 +1,4 @@
-"""The records that pass between agents, engine, worlds and the run log. All are frozen."""
+"""The frozen records that pass between agents, engine, worlds and the run log."""
 
 from mesa_llm.records.decisions import (
     Decision,

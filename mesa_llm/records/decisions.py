@@ -12,7 +12,7 @@ from mesa_llm.records.requests import ToolCall, html_block
 
 @frozen
 class Observation:
-    """What an agent observes before it decides; holds all that is specific to the task."""
+    """What an agent observes before it decides: all that is specific to the task."""
 
     text: str = ""
     """The text of the prompt."""
@@ -29,8 +29,8 @@ class Observation:
     options: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     """Argument → all values that it may take now: ids and names that the text shows.
 
-    An argument is named `argument`, in every action that has it, or `action.argument`, in that one alone; the
-    second goes first. Arguments that can take other values as well do not stand here.
+    A key is `argument`, for every action that has it, or `action.argument`, for that action alone; the second takes
+    precedence. Arguments that may take other values as well are left out.
     """
 
     max_actions: int = 1
@@ -40,22 +40,22 @@ class Observation:
     """The same observation as values, for rule twins and outside controllers."""
 
     cue: str = ""
-    """Query for memories; empty: the text."""
+    """Query that memories are recalled by; empty: the text."""
 
     label: str = ""
-    """Label of the question (the item, phase or lot), for the run log and for the receiver of the answer."""
+    """Label of the question (the item, phase or lot), for the run log and for the world that receives the answer."""
 
     world: str = ""
     """Name of the world that wants the answer; empty: the only one that receives answers."""
 
     def _repr_html_(self) -> str:
-        """Show in Jupyter what is read, and what may be chosen."""
+        """Show the text and the options in Jupyter."""
         options = "\n".join(f"{name}: {', '.join(map(str, values))}" for name, values in self.options.items())
         return html_block("sees", self.text) + (html_block("options", options) if options else "")
 
 
 class LazyObservation(Observation):
-    """An observation whose text is written when it is first read, as rule twins read the facts alone."""
+    """An observation whose text is composed when it is first read, since rule twins read only the facts."""
 
     __slots__ = ()
 
@@ -78,11 +78,14 @@ _TEXT: Any = vars(Observation)["text"]
 
 
 def options_for(action: str, options: Mapping[str, tuple[Any, ...]]) -> Mapping[str, tuple[Any, ...]]:
-    """Return the options of one action, by the names of its arguments.
+    """Return the options of one action.
 
     Args:
         action: Name of the action or tool.
         options: As in `Observation.options`.
+
+    Returns:
+        Argument → its values; arguments of other actions may be among them.
     """
     if "." not in "".join(options):
         return options
@@ -93,7 +96,7 @@ def options_for(action: str, options: Mapping[str, tuple[Any, ...]]) -> Mapping[
 
 @frozen
 class Decision:
-    """A decision of an agent: actions to run, or a typed answer."""
+    """An agent's decision: actions to run, or a typed answer."""
 
     agent: int
     """Mesa `unique_id` of the agent that decided."""
@@ -105,19 +108,19 @@ class Decision:
     """The validated answer, where the observation asked for one."""
 
     text: str = ""
-    """What the model wrote besides, such as its reasoning."""
+    """What the model wrote besides actions or answer, such as its reasons."""
 
     by: str = ""
     """Who decided: a model string, `rule`, `random`, `human`, or `outside`."""
 
     keys: tuple[str, ...] = ()
-    """Keys of the replies it came from, in the order asked."""
+    """Keys of the requests whose replies led to it, in order."""
 
     label: str = ""
     """Label of the observation it was made on."""
 
     is_null: bool = False
-    """Whether the answer is `null`, as its type allows; otherwise an answer of None means that there is none."""
+    """Whether the answer is `null`, which its type allows; otherwise an `answer` of None means that there is none."""
 
     @property
     def has_answer(self) -> bool:
@@ -132,7 +135,7 @@ class Decision:
         return Decision(self.agent, self.actions, self.answer, *origin, label, self.is_null)
 
     def __str__(self) -> str:
-        """Write what was decided: actions as calls, or the answer."""
+        """Return what was decided as text: actions as calls, or the answer."""
         if self.has_answer:
             return f"answer {self.answer!r}"
         return ", ".join(map(str, self.actions)) or "nothing"
@@ -143,7 +146,7 @@ class Decision:
         return f"<Decision of agent {self.agent}{label} by {self.by or 'nobody'}: {self}>"
 
     def _repr_html_(self) -> str:
-        """Show in Jupyter what was decided, and why."""
+        """Show the decision and its reasons in Jupyter."""
         label = f", {self.label}" if self.label else ""
         reasons = html_block("reasoning", self.text) if self.text else ""
         return html_block(f"agent {self.agent}{label}, by {self.by}", str(self)) + reasons
@@ -151,7 +154,7 @@ class Decision:
 
 @frozen
 class Failure:
-    """A decision that could not be made, and why. Nothing is made up in its place."""
+    """A decision that could not be made, and why. Nothing is invented in its place."""
 
     agent: int
     """Mesa `unique_id` of the agent that should have decided."""
@@ -163,10 +166,10 @@ class Failure:
     """Name of the error: `RateLimited`, `ServerTrouble`, `BadReply`, `Refused`, `Unparsed`, …"""
 
     by: str = ""
-    """The model string that was asked."""
+    """Who should have decided, as in `Decision.by`."""
 
     keys: tuple[str, ...] = ()
-    """Keys of the requests made, in the order asked."""
+    """Keys of the requests that were made, in order."""
 
     label: str = ""
     """Label of the observation it should have been made on."""
@@ -178,7 +181,7 @@ class Failure:
         return Failure(self.agent, self.reason, self.kind, self.by, self.keys, label)
 
     def _repr_html_(self) -> str:
-        """Show in Jupyter why there is no decision."""
+        """Show the reason in Jupyter."""
         label = f", {self.label}" if self.label else ""
         return html_block(f"agent {self.agent}{label}, by {self.by}: failed", f"{self.kind}: {self.reason}")
 
@@ -200,7 +203,7 @@ class Outcome:
     """False if it was refused."""
 
     result: Any = None
-    """Reply of the world; the reason if it refused."""
+    """What the world returned; the reason if it refused."""
 
     label: str = ""
     """Label of the observation it was decided on."""

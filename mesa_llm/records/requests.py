@@ -18,7 +18,7 @@ Role = Literal["system", "user", "assistant", "tool"]
 
 @frozen
 class ToolCall:
-    """One call of a tool or an action, as a model asked for it; nothing in it is trusted yet."""
+    """One call of a tool or an action, as a model made it; nothing in it has been checked."""
 
     name: str
     """Name of the tool or action."""
@@ -30,19 +30,19 @@ class ToolCall:
     """The provider's id for the call; empty if it gave none."""
 
     def __str__(self) -> str:
-        """Write the call as Python would: `pay(coins=3)`."""
+        """Return the call in Python's notation: `pay(coins=3)`."""
         return f"{self.name}({', '.join(f'{name}={value!r}' for name, value in self.arguments.items())})"
 
 
-class _Written:
-    """What is written of a message, kept in slots: a dictionary for each message takes more time than it saves."""
+class _Cache:
+    """Slots for what a message is encoded to; a dictionary per message would take more time than caching saves."""
 
     __slots__ = ("_framed", "_wire_json")
 
 
 @frozen
-class ChatMessage(_Written):
-    """One message of a prompt; what is written of it is kept, as those of a conversation come again in each prompt."""
+class ChatMessage(_Cache):
+    """One message of a prompt; its encodings are cached, as a conversation's messages recur in each of its prompts."""
 
     role: Role
     """Role of the speaker."""
@@ -57,7 +57,7 @@ class ChatMessage(_Written):
     """Id of the call that a tool message answers."""
 
     def to_wire(self) -> dict[str, Any]:
-        """Return the message in the form of OpenAI's chat completions."""
+        """Return the message in the form of OpenAI's chat completions, as JSON values."""
         wire: dict[str, Any] = {"role": self.role, "content": self.content}
         if self.tool_calls:
             wire["tool_calls"] = [
@@ -74,23 +74,23 @@ class ChatMessage(_Written):
 
     @property
     def wire_json(self) -> bytes:
-        """The message as endpoints read it."""
-        written: bytes | None = getattr(self, "_wire_json", None)
-        if written is None:
-            written = compact_json(self.to_wire())
-            object.__setattr__(self, "_wire_json", written)
-        return written
+        """The message as it is sent to endpoints: JSON in UTF-8."""
+        encoded: bytes | None = getattr(self, "_wire_json", None)
+        if encoded is None:
+            encoded = compact_json(self.to_wire())
+            object.__setattr__(self, "_wire_json", encoded)
+        return encoded
 
     @property
     def framed(self) -> bytes:
-        """The message as the key of a request writes it."""
-        written: bytes | None = getattr(self, "_framed", None)
-        if written is None:
+        """The message as it enters the key of a request."""
+        encoded: bytes | None = getattr(self, "_framed", None)
+        if encoded is None:
             calls = [canonical_json([call.name, call.arguments, call.call_id]) for call in self.tool_calls]
             text = _framed([self.role, self.content, self.call_id, *calls])
-            written = text.encode("utf-8", "surrogatepass")
-            object.__setattr__(self, "_framed", written)
-        return written
+            encoded = text.encode("utf-8", "surrogatepass")
+            object.__setattr__(self, "_framed", encoded)
+        return encoded
 
     def _repr_html_(self) -> str:
         """Show the message in Jupyter."""
@@ -98,7 +98,7 @@ class ChatMessage(_Written):
 
 
 class Prompt(tuple[ChatMessage, ...]):
-    """The messages of a prompt, which Jupyter shows one below the other."""
+    """The messages of a prompt, which Jupyter shows one below another."""
 
     __slots__ = ()
 
@@ -109,7 +109,7 @@ class Prompt(tuple[ChatMessage, ...]):
 
 @dataclass(frozen=True, eq=False)
 class ToolSpec:
-    """A tool or an action as a language model sees it. Compared and hashed by identity: there is one for each tool."""
+    """A tool or an action as a language model sees it; there is one object for each, compared by identity."""
 
     name: str
     """Its name, unique in a prompt."""
@@ -118,7 +118,7 @@ class ToolSpec:
     """Its description, for the model to read."""
 
     parameters: Mapping[str, Any]
-    """JSON schema of its arguments: an object without further properties."""
+    """JSON schema of its arguments: an object that allows no other properties."""
 
     is_action: bool = False
     """True if it writes to the world: it then runs after everyone has decided."""
@@ -131,7 +131,7 @@ class ToolSpec:
 
     @cached_property
     def digest(self) -> str:
-        """Digest of everything that a model sees of the tool."""
+        """SHA-256 of everything that a model sees of the tool."""
         return hashlib.sha256(canonical_json(self.wire).encode()).hexdigest()
 
 
@@ -148,7 +148,7 @@ class Salt(NamedTuple):
     """Step in which it is asked."""
 
     purpose: str
-    """`decide`, `survey`, `memory`, …: asking aside never moves the numbering of decisions."""
+    """`decide`, `survey`, `memory`, …; each is numbered by itself, so that asking aside renumbers no decision."""
 
     call: int
     """Number of the call for this agent, step and purpose, from 0."""
@@ -161,13 +161,13 @@ class Salt(NamedTuple):
 
 
 def _framed(parts: Sequence[str]) -> str:
-    """Join parts with their lengths, so that no other parts join to the same."""
+    """Join parts with their lengths, so that different parts never give the same text."""
     return "".join([f"{len(part)}:{part}" for part in parts])
 
 
 @lru_cache(maxsize=1024)
 def _framed_digests(tools: tuple[ToolSpec, ...]) -> bytes:
-    """Join the digests of tools, which many requests offer."""
+    """Join the digests of tools; cached, as many requests offer the same ones."""
     return _framed([tool.digest for tool in tools]).encode()
 
 
@@ -182,7 +182,7 @@ class Request:
     """The prompt."""
 
     salt: Salt
-    """Who asks, when, and the number of the request."""
+    """For whom, when and for what it is made, and its number."""
 
     tools: tuple[ToolSpec, ...] = ()
     """Tools and actions that may be called."""
@@ -194,27 +194,27 @@ class Request:
     """Sampling settings: temperature, max_tokens, …"""
 
     options: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
-    """The values that arguments may take now, as in `Observation.options`: endpoints are sent them as enums."""
+    """Values that arguments may take now, as in `Observation.options`; they are sent to endpoints as enums."""
 
     adapter: str | None = None
-    """LoRA adapter that is asked for in place of the model; `model` then names both."""
+    """LoRA adapter that is asked in place of the model; `model` then names both."""
 
     max_actions: int = 1
-    """Maximum number of actions in the reply, for people, who choose one after the other; no part of the key."""
+    """Maximum number of actions that a person may choose, one after another; not part of the key."""
 
     @cached_property
     def settings_text(self) -> str:
-        """The sampling settings, as the key and the run log write them."""
+        """The sampling settings as JSON, as they enter the key and the run log."""
         return flat_json(self.settings)
 
     @cached_property
     def options_text(self) -> str:
-        """The values that arguments may take, as the key and the run log write them."""
+        """The options as JSON, as they enter the key and the run log."""
         return options_json(self.options) if self.options else "{}"
 
     @cached_property
     def key(self) -> str:
-        """Digest under which the reply is recorded: everything that can change a reply."""
+        """SHA-256 of everything that can change the reply, which is recorded under it."""
         parts: list[str] = []
         if self.schema is not None:
             parts.append(schema_json(self.schema))
@@ -228,29 +228,29 @@ class Request:
 
 @frozen
 class Usage:
-    """Calls, tokens, dollars and failures. Adds with `+`."""
+    """Calls, tokens, US dollars and failures, which add with `+` and subtract with `-`."""
 
     calls: int = 0
-    """Replies that came live."""
+    """Number of replies from the language model."""
 
     replayed: int = 0
-    """Replies served from the run log."""
+    """Number of replies taken from the run log."""
 
     prompt_tokens: int = 0
-    """Tokens read by the model."""
+    """Number of tokens read by the model."""
 
     reply_tokens: int = 0
-    """Tokens written by the model."""
+    """Number of tokens written by the model."""
 
     dollars: float = 0.0
     """US dollars, where the price is known."""
 
     failures: int = 0
-    """Decisions that ended as a failure."""
+    """Number of decisions that failed."""
 
     @property
     def tokens(self) -> int:
-        """Tokens read and written."""
+        """Number of tokens read and written."""
         return self.prompt_tokens + self.reply_tokens
 
     def __add__(self, other: Usage) -> Usage:
@@ -287,10 +287,10 @@ class Reply:
     """Its tool calls."""
 
     prompt_tokens: int = 0
-    """Tokens it read."""
+    """Number of tokens that the model read."""
 
     reply_tokens: int = 0
-    """Tokens it wrote."""
+    """Number of tokens that the model wrote."""
 
     dollars: float | None = None
     """US dollars; None where the price is not known."""
@@ -299,19 +299,19 @@ class Reply:
     """The model that replied, as the endpoint names it."""
 
     finish: str = ""
-    """Why it stopped, as the endpoint names it; `length` wherever it was cut at `max_tokens`."""
+    """Why it ended, in the endpoint's word; `length` wherever it was cut at `max_tokens`."""
 
     latency_s: float = 0.0
     """Seconds from request to reply; never part of a digest."""
 
     attempts: int = 1
-    """Requests it took."""
+    """Number of requests that it took."""
 
     reasoning: str = ""
-    """Reasoning that a reasoning model wrote before its text, if the endpoint shows it."""
+    """Reasoning that a model wrote before its text, if the endpoint returns it."""
 
     def timed(self, latency_s: float) -> Reply:
-        """Return the reply with its latency set."""
+        """Return the reply with a latency, in seconds."""
         tokens, rest = (self.prompt_tokens, self.reply_tokens), (self.attempts, self.reasoning)
         return Reply(self.text, self.tool_calls, *tokens, self.dollars, self.model, self.finish, latency_s, *rest)
 
@@ -321,6 +321,6 @@ def _message_html(message: ChatMessage) -> str:
 
 
 def html_block(heading: str, text: str) -> str:
-    """Write a text under a heading, with its line breaks, for Jupyter."""
+    """Return HTML that shows a text under a heading, with its line breaks, for Jupyter."""
     style = "white-space: pre-wrap; margin: 0 0 0.8em 1em"
     return f"<div><strong>{escape(heading)}</strong><pre style='{style}'>{escape(text)}</pre></div>"
