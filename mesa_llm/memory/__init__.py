@@ -1,4 +1,4 @@
-"""Memories of agents: bounded, readable in prompts, and portable to another life."""
+"""Memories of agents: bounded, recalled as text for prompts, and portable to another life."""
 
 from mesa_llm.memory.chat import ChatMemory
 from mesa_llm.memory.component import KINDS, MemoryMixin, MemorySpec, memory_from_json, open_memory, past_memory

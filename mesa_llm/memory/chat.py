@@ -1,4 +1,4 @@
-"""The memory that is a conversation: what was seen and what was answered, in turn."""
+"""The memory that is a conversation: what was shown and what was answered, in turn."""
 
 from __future__ import annotations
 
@@ -17,19 +17,21 @@ from mesa_llm.records import ChatMessage
 from mesa_llm.text import clip, one_line
 
 _BY_AGENT = frozenset({"decision", "thought"})
+"""Kinds that the agent wrote itself."""
+
 _OF_MANY_LINES = frozenset({"observation", "decision", "thought"})
-"""Kinds that keep their lines: what the world showed, whose own lines are safe, and what the agent wrote itself."""
+"""Kinds whose line breaks are kept: what the world showed, which nobody else wrote, and what the agent wrote."""
 
 _FRAME_CHARACTERS = 24
-"""Characters counted beside each text: its step, and the frame that chat templates put around a message."""
+"""Characters counted for each entry beside its text: its step, and what chat templates put around a message."""
 
 
 class ChatMemory(EntryMemory):
     """Remembers the conversation with the world as pairs: what the agent was shown, and what it answered.
 
-    What it was shown since its last answer (the outcome of that answer, say) is no pair yet: `recall` gives
-    it. So a prompt of `messages`, then one user message of the recalled lines and the new observation, takes
-    strict turns and lacks nothing.
+    What it was shown since its last answer (the outcome of that answer, say) is not a pair yet: `recall` returns
+    it. A prompt of `messages`, then one user message with the recalled lines and the new observation, therefore
+    alternates strictly and leaves nothing out.
     """
 
     __slots__ = ("_characters", "_exchanges", "_messages", "max_tokens", "pairs")
@@ -37,7 +39,7 @@ class ChatMemory(EntryMemory):
     settings: ClassVar[tuple[str, ...]] = ("max_tokens", "pairs")
 
     def __init__(self, max_tokens: int = 4000, pairs: int = 50) -> None:
-        """Begin with nothing.
+        """Create an empty memory.
 
         Args:
             max_tokens: Maximum number of tokens of the conversation, estimated at four characters each; 128 or more.
@@ -50,11 +52,11 @@ class ChatMemory(EntryMemory):
         self.max_tokens = whole_number("max_tokens", max_tokens, 128)
         self.pairs = whole_number("pairs", pairs, 1)
         self._characters = 0
-        self._exchanges: list[list[MemoryEntry]] = []  # the entries, split where the world speaks after the agent
-        self._messages: list[ChatMessage] = []  # of the exchanges that another follows, as far as they were asked for
+        self._exchanges: list[list[MemoryEntry]] = []  # the entries, split where the world follows the agent
+        self._messages: list[ChatMessage] = []  # of all exchanges but the last, once they were asked for
 
     def add(self, entry: MemoryEntry) -> None:
-        """Remember something, cut to a quarter of the tokens; beyond the bounds the oldest pairs go."""
+        """Remember something, cut to a quarter of the tokens; beyond the bounds, the oldest pairs are forgotten."""
         characters = CHARACTERS_PER_TOKEN * self.max_tokens
         is_own = entry.kind in _BY_AGENT
         entry_text = entry.text.strip() if entry.kind in _OF_MANY_LINES else one_line(entry.text)
@@ -72,7 +74,7 @@ class ChatMemory(EntryMemory):
             self._forget(characters)
 
     def _forget(self, characters: int) -> None:
-        """Drop the oldest pairs beyond the bounds; if the last is too long by itself, its oldest entries.
+        """Forget the oldest pairs beyond the bounds; if the last one is too long by itself, its oldest entries.
 
         Args:
             characters: Maximum number of characters.
@@ -89,7 +91,11 @@ class ChatMemory(EntryMemory):
             del exchanges[0][0]
 
     def forget(self, is_forgotten: Callable[[MemoryEntry], bool]) -> None:
-        """Forget some entries, wherever they stand."""
+        """Forget some entries, wherever they stand.
+
+        Args:
+            is_forgotten: Returns True for the entries to forget.
+        """
         remaining = [entry for entry in self._entries if not is_forgotten(entry)]
         self._entries, self._exchanges, self._messages, self._characters = [], [], [], 0
         for entry in remaining:
@@ -102,7 +108,7 @@ class ChatMemory(EntryMemory):
         return "\n".join([f"{entry.lead}: {_line_of(entry)}" for entry in pending])
 
     def messages(self) -> tuple[ChatMessage, ...]:
-        """Return the pairs as messages that take strict turns: user, assistant, user, assistant, …"""
+        """Return the pairs as messages that alternate strictly: user, assistant, user, assistant, …"""
         exchanges = self._exchanges
         for exchange in islice(exchanges, len(self._messages) // 2, max(len(exchanges) - 1, 0)):
             self._messages += _pair_of(exchange)
@@ -116,7 +122,7 @@ class ChatMemory(EntryMemory):
 
 
 def _line_of(entry: MemoryEntry) -> str:
-    """Return the text of an entry on one line, on which most have been put already."""
+    """Return the text of an entry on one line; of most kinds, `add` has already put it on one."""
     return one_line(entry.text) if entry.kind in _OF_MANY_LINES else entry.text
 
 
@@ -126,7 +132,7 @@ def _is_answered(exchange: list[MemoryEntry]) -> bool:
 
 
 def _pair_of(exchange: list[MemoryEntry]) -> tuple[ChatMessage, ChatMessage]:
-    """Write an exchange with its answer as two messages."""
+    """Return an exchange that ends with an answer as two messages."""
     observed = [entry for entry in exchange if entry.kind not in _BY_AGENT]
     replies = [entry.text for entry in exchange if entry.kind in _BY_AGENT]
     text = _with_steps(observed) if observed else f"{exchange[0].when}."
@@ -139,7 +145,7 @@ def _cost(entry: MemoryEntry) -> int:
 
 
 def _with_steps(entries: list[MemoryEntry]) -> str:
-    """Write entries one below the other, with a heading wherever another step begins."""
+    """Join entries line by line, with a heading wherever another step begins."""
     lines: list[str] = []
     when = ""
     for entry in entries:

@@ -1,4 +1,4 @@
-"""Memories by name, from a file, and as a component of an agent."""
+"""Memories by name, from saved ones, and as a component of an agent."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from mesa_llm.memory.window import NoMemory, WindowMemory
 KINDS: dict[str, type[EntryMemory]] = {
     kind.kind: kind for kind in (NoMemory, WindowMemory, ChatMemory, StreamMemory, ReflectiveMemory, SummaryMemory)
 }
-"""Name → kind of memory."""
+"""Name → class of memory."""
 
 MemorySpec = Memory | Callable[[], Memory] | str | None
 """Specification of an agent's memory; see `open_memory`."""
@@ -29,13 +29,13 @@ def open_memory(spec: MemorySpec = None) -> Memory:
 
     Args:
         spec: A memory, used as it is; a class or function that makes one; a name (`none`, `window`, `chat`,
-            `stream`, `reflection`, `summary`), if wanted with its first settings after colons (`window:30` keeps
-            30, `chat:2000` that many tokens and `chat:2000:5` also 5 pairs at most, `stream:12` and
-            `reflection:12` recall 12, `reflection:12:5` reflects at a summed importance of 5, `summary:10` keeps 10);
-            None for a window.
+            `stream`, `reflection`, `summary`), optionally with its first settings after colons (`window:30` keeps
+            30 entries, `chat:2000` that many tokens and `chat:2000:5` also 5 pairs at most, `stream:12` and
+            `reflection:12` recall 12 entries, `reflection:12:5` reflects at a summed importance of 5, `summary:10`
+            keeps 10 entries); None for a window.
 
     Raises:
-        ConfigError: If the name is unknown, or its setting does not fit.
+        ConfigError: If it is none of these, the name is unknown, or a setting does not fit.
     """
     if spec is None:
         return WindowMemory()
@@ -55,8 +55,8 @@ def _named_memory(spec: str) -> Memory:
     if kind is None:
         raise ConfigError(f"there is no memory {name!r}; choose one of: {', '.join(KINDS)}")
     if len(texts) > len(kind.settings):
-        known = f"only {', '.join(kind.settings)}" if kind.settings else "no settings"
-        raise ConfigError(f"memory {name!r} has {known}; write {name!r}, not {spec!r}")
+        settings = f"only {', '.join(kind.settings)}" if kind.settings else "no settings"
+        raise ConfigError(f"memory {name!r} has {settings}; write {name!r}, not {spec!r}")
     for setting, text in zip(kind.settings, texts, strict=False):
         if not (text.isascii() and text.isdecimal()):
             raise ConfigError(f"{setting} in {spec!r} must be a whole number, as in '{name}:40'")
@@ -64,14 +64,14 @@ def _named_memory(spec: str) -> Memory:
 
 
 def memory_from_json(saved: Mapping[str, Any], embedder: Embedder | None = None) -> Memory:
-    """Build a memory from what `to_json` gave, in this life or another; both recall the same.
+    """Build the memory that `to_json` saved; both recall the same.
 
     Args:
-        saved: The saved memory.
-        embedder: What embeds texts, for a stream memory that was made with an embedder of its own.
+        saved: What `to_json` returned.
+        embedder: Embeds texts, in a stream memory that was made with an embedder of its own; that is not saved.
 
     Raises:
-        ConfigError: If it is no saved memory, or of an unknown kind.
+        ConfigError: If it is not a saved memory, or of an unknown kind.
     """
     kind = KINDS.get(SavedMemory.read(saved).kind)
     if kind is None:
@@ -83,10 +83,13 @@ def memory_from_json(saved: Mapping[str, Any], embedder: Embedder | None = None)
 
 
 def past_memory(saved: Mapping[str, Any]) -> Memory:
-    """Build the memory of another life: its lines say that they come from there, and from which world.
+    """Build a memory whose lines say that they come from an earlier life, and from which world.
+
+    Args:
+        saved: What `to_json` returned in that life.
 
     Raises:
-        ConfigError: If it is no saved memory, or of an unknown kind.
+        ConfigError: If it is not a saved memory, or of an unknown kind.
     """
     form = SavedMemory.read(saved)
     entries = [replace(entry, is_past=True) for entry in form.entries]
@@ -94,26 +97,26 @@ def past_memory(saved: Mapping[str, Any]) -> Memory:
 
 
 class MemoryMixin:
-    """Gives an agent its `memory`, from step to step."""
+    """Gives an agent a `memory` that lasts from step to step."""
 
     __slots__ = ()
 
     _memory: Memory | None = None
 
     first_memory: MemorySpec = None
-    """What `open_memory` takes, for a memory that is made when it is first needed; a class may say another."""
+    """Memory that an agent has unless it is given one, as `open_memory` takes it; created when first needed."""
 
     def __init__(self, *args: Any, memory: MemorySpec = None, **kwargs: Any) -> None:
         """Store the specification of the agent's memory.
 
         Args:
             *args: Passed on.
-            memory: What `open_memory` takes; None makes `first_memory` when it is first needed. Agents that are
-                given the same memory share it: give a name or a class for one each.
+            memory: What `open_memory` takes; None: `first_memory`. Agents that are given the same memory object share
+                it; with a name or a class, each has its own.
             **kwargs: Passed on.
 
         Raises:
-            ConfigError: If the memory is unknown.
+            ConfigError: As `open_memory` raises it.
         """
         if memory is not None:
             self._memory = open_memory(memory)

@@ -1,4 +1,4 @@
-"""Memory entries, and what all memories have in common."""
+"""Memory entries, the interface of memories, and what those of entries have in common."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from mesa_llm.text import one_line
 EntryKind = Literal["observation", "decision", "outcome", "message", "thought", "insight"]
 
 CHARACTERS_PER_TOKEN = 4
-"""Characters that count as one token: right for English within some 20 %, too few for Chinese or Japanese."""
+"""Number of characters counted as one token: right within some 20 % for English, too many for Chinese or Japanese."""
 
 _LEAD: dict[EntryKind, str] = {
     "observation": "you saw",
@@ -31,7 +31,7 @@ _LEAD: dict[EntryKind, str] = {
 
 
 def estimate_tokens(text: str) -> int:
-    """Estimate the tokens of a text as a quarter of its characters, rounded up."""
+    """Estimate the number of tokens of a text as a quarter of its characters, rounded up."""
     return math.ceil(len(text) / CHARACTERS_PER_TOKEN)
 
 
@@ -50,7 +50,7 @@ class MemoryEntry:
     """Kind of the entry."""
 
     text: str
-    """The event as text."""
+    """What is remembered, as text."""
 
     importance: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] = 0.5
     """Importance, from 0 to 1."""
@@ -62,13 +62,13 @@ class MemoryEntry:
     """Unit of time of that world: `step`, `month`, `round`, …"""
 
     is_past: bool = False
-    """Whether it is carried over from another life, so that its line names the world it comes from."""
+    """Whether it comes from another life, so that its line says so and names its world."""
 
     because: tuple[str, ...] = ()
-    """Lines of the entries that an insight rests on."""
+    """Lines of the entries that an insight cites."""
 
     def __post_init__(self) -> None:
-        """Refuse what no memory could rank or name."""
+        """Check the kind and the importance."""
         if self.kind not in _LEAD:
             raise ValueError(f"kind must be one of {', '.join(get_args(EntryKind))}; got {self.kind!r}")
         if not 0 <= self.importance <= 1:
@@ -76,12 +76,12 @@ class MemoryEntry:
 
     @property
     def when(self) -> str:
-        """The step, and the life, that it comes from, as text."""
+        """When it happened, as text: the step, and the life if that is an earlier one."""
         return _moment(self.unit, self.time, self.world if self.is_past else None)
 
     @property
     def lead(self) -> str:
-        """What a line of a prompt says before the text: when it was, and what kind of thing."""
+        """Beginning of its line, before the text: when it happened, and what kind of entry it is."""
         return f"{self.when}, {_LEAD[self.kind]}"
 
     @property
@@ -90,14 +90,14 @@ class MemoryEntry:
         return f"{self.lead}: {self.text}"
 
     def as_line_within(self, characters: int) -> MemoryEntry:
-        """Return the entry with a text of one line, cut so that `line` has at most this many characters."""
+        """Return the entry with its text on one line, cut so that `line` has at most this many characters."""
         text = one_line(self.text, characters - len(f"{self.lead}: "))
         return self if text == self.text else replace(self, text=text)
 
 
 @lru_cache(maxsize=256, typed=True)
 def _moment(unit: str, time: int, past_world: str | None) -> str:
-    """Write a step, and the life that it comes from; agents remember the same steps."""
+    """Return a step, and the earlier life that it belongs to, as text; cached, as agents remember the same steps."""
     step = f"{unit} {time}"
     if past_world is not None:
         step = f"in an earlier life{f' in {past_world}' if past_world else ''}, {step}"
@@ -117,45 +117,45 @@ def newest_lines(entries: list[MemoryEntry], characters: int) -> list[str]:
 
 @runtime_checkable
 class Memory(Protocol):
-    """Keeps what an agent lived through, bounded, and gives it back for its prompts.
+    """Stores what an agent lived through, within bounds, and recalls it for the agent's prompts.
 
-    It never calls a language model itself: a memory that needs one says so in `summary_request`.
+    It never calls a language model itself: a memory that needs one returns a prompt from `summary_request`.
     """
 
     __slots__ = ()
 
     def add(self, entry: MemoryEntry) -> None:
-        """Remember something; what no longer fits is forgotten. A blank text is nothing to remember."""
+        """Remember something; what no longer fits is forgotten. An entry with a blank text is ignored."""
         ...
 
     def recall(self, cue: str, time: int, *, aside: bool = False) -> str:
-        """Return what comes to mind, as lines with step numbers, oldest first; empty when nothing does.
+        """Return what comes to mind, as lines with step numbers, oldest first; empty if nothing does.
 
         Args:
-            cue: What it is looked up by.
+            cue: Query that memories are compared with.
             time: Step in which it is recalled.
             aside: True leaves no trace in the memory, as for a survey that must not change what comes later.
         """
         ...
 
     def messages(self) -> tuple[ChatMessage, ...]:
-        """Return the earlier conversation that goes before the new observation; empty if there is none."""
+        """Return the earlier conversation, which precedes the new observation in a prompt; empty if there is none."""
         return ()
 
     def summary_request(self) -> str | None:
-        """Return the prompt that asks for a summary of what is about to be forgotten; None when not needed."""
+        """Return the prompt that asks for a summary of what is about to be forgotten; None if none is needed."""
         return None
 
     def keep_summary(self, text: str) -> None:
         """Store the summary that was requested."""
 
     def to_json(self) -> dict[str, Any]:
-        """Return the whole memory as JSON values, to be read back by `mesa_llm.memory.memory_from_json`."""
+        """Return the whole memory as JSON values, from which `mesa_llm.memory.memory_from_json` builds it again."""
         ...
 
 
 class SavedMemory(BaseModel):
-    """A memory as it lies in a file: one form for all kinds."""
+    """The form in which memories of all kinds are saved."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -166,7 +166,7 @@ class SavedMemory(BaseModel):
     """Name of the kind of memory, as `open_memory` knows it."""
 
     settings: dict[str, JsonValue] = Field(default_factory=dict)
-    """Arguments of its constructor."""
+    """Argument of its constructor → value."""
 
     entries: list[MemoryEntry] = Field(default_factory=list[MemoryEntry])
     """Its entries, oldest first."""
@@ -178,11 +178,11 @@ class SavedMemory(BaseModel):
     """The running summary, for memories that have one."""
 
     unreflected: float = 0.0
-    """Importance that has added up since the last reflection, for memories that reflect."""
+    """Summed importance since the last reflection, for memories that reflect."""
 
     @classmethod
     def read(cls, saved: Mapping[str, Any]) -> SavedMemory:
-        """Check a saved memory.
+        """Check that a mapping is a saved memory, and return it.
 
         Raises:
             ConfigError: If it is not of this form.
@@ -198,7 +198,7 @@ class SavedMemory(BaseModel):
 
 
 class EntryMemory(Memory):
-    """A memory that holds entries in a list, and is saved as that list."""
+    """A memory that holds a list of entries, and is saved as that list."""
 
     __slots__ = ("_entries",)
 
@@ -209,11 +209,11 @@ class EntryMemory(Memory):
     """Names of its constructor's arguments that are saved."""
 
     def __init__(self) -> None:
-        """Begin with nothing."""
+        """Create an empty memory."""
         self._entries: list[MemoryEntry] = []
 
     def __repr__(self) -> str:
-        """Return its class and the number of its entries."""
+        """Show the class and the number of entries."""
         return f"<{type(self).__name__}, entries: {len(self.entries)}>"
 
     @property
@@ -232,10 +232,10 @@ class EntryMemory(Memory):
 
     @classmethod
     def from_json(cls, saved: Mapping[str, Any]) -> Self:
-        """Build the memory that `to_json` gave; both recall the same.
+        """Build the memory that `to_json` saved; both recall the same.
 
         Raises:
-            ConfigError: If the values are of another form, of another kind, or out of range.
+            ConfigError: If the values are of another form or kind, or out of range.
         """
         form = SavedMemory.read(saved)
         if form.kind != cls.kind:
@@ -254,10 +254,10 @@ class EntryMemory(Memory):
 
 
 def whole_number(name: str, value: object, minimum: int) -> int:
-    """Check a setting of a memory that counts something.
+    """Return a setting of a memory that is a count.
 
     Raises:
-        ConfigError: If it is no integer, or below the least.
+        ConfigError: If it is not an integer, or below the minimum.
     """
     if not isinstance(value, int) or isinstance(value, bool) or value < minimum:
         raise ConfigError(f"{name} of a memory must be a whole number of {minimum} or more, got {value!r}")
@@ -265,10 +265,10 @@ def whole_number(name: str, value: object, minimum: int) -> int:
 
 
 def number_within(name: str, value: object, minimum: float, maximum: float) -> float:
-    """Check a setting of a memory that measures something.
+    """Return a setting of a memory that is a quantity, as a float.
 
     Raises:
-        ConfigError: If it is no number, or outside the range.
+        ConfigError: If it is not a number, or outside the range, whose ends belong to it.
     """
     if not isinstance(value, int | float) or isinstance(value, bool) or not minimum <= value <= maximum:
         raise ConfigError(f"{name} of a memory must be a number in {minimum}..{maximum}, got {value!r}")

@@ -1,7 +1,7 @@
-"""Lives: memories that are carried from one run into another, cut to size, and changed into placebos.
+"""Lives: memories that are carried from one run into another, cut to size, and turned into placebos.
 
-A placebo has the length of the memory that it stands for and lacks its sense, so that what a long text does to an agent
-can be told from what this text does.
+A placebo has the length of a memory without its meaning. It separates the effect that any long text has on an agent
+from the effect of what the memory says.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from mesa_llm.canonical import canonical_json
 from mesa_llm.errors import ConfigError
 from mesa_llm.memory.component import KINDS, memory_from_json, past_memory
-from mesa_llm.memory.entry import Memory, MemoryEntry, SavedMemory, estimate_tokens
+from mesa_llm.memory.entry import EntryMemory, Memory, MemoryEntry, SavedMemory, estimate_tokens
 from mesa_llm.memory.stream import StreamMemory
 from mesa_llm.records import ChatMessage
 from mesa_llm.tools.tool import describe
 
 Use = Literal["replace", "merge", "readonly"]
-"""How a memory of another life is taken over: in place of the agent's own; as the beginning of its own, within the
-bounds of that; or in place of it, and nothing is added any more."""
+"""How an agent takes over a memory of another life: in place of its own; before its own, within the bounds of that; or
+in place of its own, with nothing added any more."""
 
 
 class SavedLife(BaseModel):
-    """The memory of one agent, and where it comes from."""
+    """The memory of one agent, and the steps that it covers."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -38,26 +38,26 @@ class SavedLife(BaseModel):
     """Mesa `unique_id` in the run."""
 
     name: str
-    """Name of the agent; empty: none."""
+    """Name of the agent; empty if it has none."""
 
     first_step: int | None
     """Step of the oldest entry; None without entries."""
 
     last_step: int | None
-    """Step of the newest entry."""
+    """Step of the newest entry; None without entries."""
 
     memory: dict[str, Any]
-    """The memory, as its `to_json` gives it."""
+    """The memory, as its `to_json` returns it."""
 
 
 class SavedLives(BaseModel):
-    """The memories of all agents of a run, as they lie in a file.
+    """The memories of all agents of a run, in the form of a file.
 
         lives = saved_lives(model)
         lives.write("town.json")
         import_memory(agent, SavedLives.read("town.json").lives[0].memory, "readonly")
 
-    Equal lives have equal files.
+    Equal lives give equal files.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -78,19 +78,23 @@ class SavedLives(BaseModel):
     """Number of steps of the run."""
 
     lives: list[SavedLife]
-    """The agents, in order of their ids."""
+    """The agents, in order of their `unique_id`."""
 
     def text(self) -> str:
-        """Return the file's text; equal lives have equal texts."""
+        """Return the text of the file."""
         return canonical_json(self.model_dump(mode="json")) + "\n"
 
     def write(self, path: str | Path) -> None:
-        """Write the file."""
+        """Write the file.
+
+        Raises:
+            OSError: If it cannot be written.
+        """
         Path(path).write_text(self.text(), encoding="utf-8")
 
     @classmethod
     def read(cls, path: str | Path) -> SavedLives:
-        """Read a file that `write` wrote; each memory is checked.
+        """Read a file that `write` wrote, and check each memory.
 
         Raises:
             ConfigError: If it cannot be read, or is of another form.
@@ -107,19 +111,19 @@ class SavedLives(BaseModel):
 
 
 def saved_lives(model: Any) -> SavedLives:
-    """Return the memories of all agents of a model that think, and where they come from.
+    """Collect the memories of all agents of a model that have minds, and the run that they come from.
 
     Args:
         model: An `LLMModel`.
     """
     kind = type(model)
-    agents = sorted((one for one in model.agents if getattr(one, "is_minded", False)), key=lambda one: one.unique_id)
+    minded = [agent for agent in model.agents if getattr(agent, "is_minded", False)]
     return SavedLives(
         model=f"{kind.__module__}:{kind.__qualname__}",
         run=model.runlog.digest,
         seed=model.run_seed,
         steps=int(model.time),
-        lives=list(map(_saved_life, agents)),
+        lives=[_saved_life(agent) for agent in sorted(minded, key=lambda agent: agent.unique_id)],
     )
 
 
@@ -133,12 +137,12 @@ def _saved_life(agent: Any) -> SavedLife:
 
 
 class ReadOnlyMemory:
-    """A memory that stays as it is: it is recalled, and nothing is added."""
+    """A memory that is recalled and never changes."""
 
     __slots__ = ("_memory",)
 
     def __init__(self, memory: Memory) -> None:
-        """Take a memory.
+        """Wrap a memory.
 
         Args:
             memory: The memory.
@@ -146,10 +150,10 @@ class ReadOnlyMemory:
         self._memory = memory
 
     def add(self, entry: MemoryEntry) -> None:
-        """Forget it at once."""
+        """Store nothing."""
 
     def recall(self, cue: str, time: int, *, aside: bool = False) -> str:
-        """Return what comes to mind, and leave no trace."""
+        """Return what comes to mind; this leaves no trace in the memory."""
         return self._memory.recall(cue, time, aside=True)
 
     def messages(self) -> tuple[ChatMessage, ...]:
@@ -173,11 +177,12 @@ def import_memory(agent: Any, saved: Mapping[str, Any], use: Use = "replace") ->
 
     Args:
         agent: The agent.
-        saved: A memory, as `to_json` gave it.
-        use: How it is taken over.
+        saved: A memory, as `to_json` returned it.
+        use: How the agent takes it over.
 
     Raises:
-        ConfigError: If it is no saved memory.
+        ConfigError: If `saved` is not a saved memory, the agent's own is of an unknown kind and cannot be merged, or
+            `use` is none of the three.
     """
     match use:
         case "replace":
@@ -187,68 +192,75 @@ def import_memory(agent: Any, saved: Mapping[str, Any], use: Use = "replace") ->
         case "merge":
             past = SavedMemory.read(past_memory(saved).to_json()).entries
             own = SavedMemory.read(agent.memory.to_json())
-            is_stream = issubclass(KINDS[own.kind], StreamMemory)
+            is_stream = issubclass(KINDS.get(own.kind, EntryMemory), StreamMemory)
             accessed = [*(entry.time for entry in past), *own.accessed] if is_stream else []
-            agent.memory = memory_from_json(_dumped(own, [*past, *own.entries], accessed))
+            embedder = agent.memory.embedder if isinstance(agent.memory, StreamMemory) else None
+            agent.memory = memory_from_json(_dumped(own, [*past, *own.entries], accessed), embedder)
+        case _:
+            raise ConfigError(f"use must be 'replace', 'merge' or 'readonly', got {use!r}")
 
 
 def within_tokens(saved: Mapping[str, Any], max_tokens: int) -> dict[str, Any]:
-    """Return the newest entries of a memory that fit into a number of tokens.
+    """Return a memory with only its newest entries that fit into a number of tokens.
 
     Args:
-        saved: A memory, as `to_json` gave it.
+        saved: A memory, as `to_json` returned it. A running summary stays as it is, and does not count.
         max_tokens: Maximum number of tokens of the entries' texts, estimated at four characters each.
 
     Raises:
-        ConfigError: If it is no saved memory.
+        ConfigError: If it is not a saved memory.
     """
     form = SavedMemory.read(saved)
-    kept: list[MemoryEntry] = []
+    entries: list[MemoryEntry] = []
     for entry in reversed(form.entries):
         max_tokens -= estimate_tokens(entry.text)
         if max_tokens < 0:
             break
-        kept.append(entry)
-    return _dumped(form, kept[::-1], form.accessed[len(form.accessed) - len(kept) :] if form.accessed else [])
+        entries.append(entry)
+    return _dumped(form, entries[::-1], form.accessed[len(form.accessed) - len(entries) :] if form.accessed else [])
 
 
 def scrambled(saved: Mapping[str, Any], rng: random.Random) -> dict[str, Any]:
-    """Return a memory of the same words in an order without sense, drawn over all entries.
+    """Return a memory whose words are shuffled over all entries and the running summary.
 
-    Each entry keeps its number of words and the blanks between them, and the whole its number of characters.
+    Each text keeps its number of words and the blanks between them, and the memory its number of characters.
 
     Args:
-        saved: A memory, as `to_json` gave it.
+        saved: A memory, as `to_json` returned it.
         rng: Source of the order.
+
+    Raises:
+        ConfigError: If it is not a saved memory.
     """
     form = SavedMemory.read(saved)
-    words = [word for entry in form.entries for word in entry.text.split()]
+    texts = _texts(form)
+    words = [word for text in texts for word in text.split()]
     rng.shuffle(words)
     order = iter(words)
-    return _with_texts(form, [re.sub(r"\S+", lambda _: next(order), entry.text) for entry in form.entries])
+    return _with_texts(form, [re.sub(r"\S+", lambda _: next(order), text) for text in texts])
 
 
 def neutral(saved: Mapping[str, Any], sentences: Sequence[str]) -> dict[str, Any]:
-    """Return a memory in which each entry is neutral text of the same number of characters.
+    """Return a memory in which each entry, and the running summary, is neutral text of the same number of characters.
 
     Args:
-        saved: A memory, as `to_json` gave it.
+        saved: A memory, as `to_json` returned it.
         sentences: Sentences of the neutral text, used in order, and again from the first.
 
     Raises:
-        ConfigError: If there is no text.
+        ConfigError: If it is not a saved memory, or the sentences have no text.
     """
     form = SavedMemory.read(saved)
     source = endless(sentences)
-    return _with_texts(form, [filler(len(entry.text), source) for entry in form.entries])
+    return _with_texts(form, [filler(len(text), source) for text in _texts(form)])
 
 
 def filler(length: int, source: Iterator[str]) -> str:
-    """Return the next characters of a text without end, blanks at the ends replaced by full stops.
+    """Return the next characters of an endless text, without blanks at the ends; full stops make up the length.
 
     Args:
         length: Number of characters.
-        source: The characters, see `endless`.
+        source: The characters, as `endless` yields them.
     """
     text = "".join(next(source) for _ in range(length))
     inner = text.strip()
@@ -256,7 +268,7 @@ def filler(length: int, source: Iterator[str]) -> str:
 
 
 def endless(sentences: Sequence[str]) -> Iterator[str]:
-    """Return the characters of some sentences, one after another, again and again.
+    """Yield the characters of some sentences, one after another, again and again.
 
     Args:
         sentences: The sentences.
@@ -270,12 +282,19 @@ def endless(sentences: Sequence[str]) -> Iterator[str]:
     return cycle(f"{text} ")
 
 
+def _texts(form: SavedMemory) -> list[str]:
+    """Return the texts that a memory recalls: those of its entries, and its summary."""
+    return [*(entry.text for entry in form.entries), form.summary]
+
+
 def _with_texts(form: SavedMemory, texts: Sequence[str]) -> dict[str, Any]:
-    pairs = zip(form.entries, texts, strict=True)
-    entries = [replace(entry, text=text) for entry, text in pairs]
-    return _dumped(form, entries, form.accessed)
+    """Return a memory with other texts, in the order of `_texts`."""
+    *entry_texts, summary = texts
+    entries = [replace(entry, text=text) for entry, text in zip(form.entries, entry_texts, strict=True)]
+    return _dumped(form.model_copy(update={"summary": summary}), entries, form.accessed)
 
 
 def _dumped(form: SavedMemory, entries: Sequence[MemoryEntry], accessed: Sequence[int]) -> dict[str, Any]:
+    """Return a memory with other entries, as JSON values."""
     changed = form.model_copy(update={"entries": list(entries), "accessed": list(accessed)})
     return changed.model_dump(mode="json", exclude_defaults=True) | {"version": 1}

@@ -1,4 +1,4 @@
-"""The memory stream that reflects: what adds up in importance is turned into insights, which are memories too.
+"""The memory stream that reflects: once enough importance has added up, it draws insights, which are memories too.
 
 Source:
     Park et al. (2023), Generative Agents: Interactive Simulacra of Human Behavior, UIST '23, section 4.2.
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from jinja2 import Template
 
 MAX_RECENT = 100
-"""Maximum number of newest entries that questions are about."""
+"""Maximum number of latest entries that questions are about."""
 
 MAX_EVIDENCE = 20
-"""Maximum number of entries that one question is answered by."""
+"""Maximum number of entries that one question is answered from."""
 
 MAX_CITED = 5
 """Maximum number of entries that an insight cites."""
@@ -59,10 +59,10 @@ class Insight(BaseModel, frozen=True):
 
 
 Questions = Annotated[list[str], Field(min_length=1)]
-"""Type of the answer that asks something of a memory."""
+"""Type of the answer to `questions_prompt`."""
 
 Insights = Annotated[list[Insight], Field(min_length=1)]
-"""Type of the answer that concludes something."""
+"""Type of the answer to a `Reflection.prompt`."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Reflection:
     """The question."""
 
     evidence: tuple[MemoryEntry, ...]
-    """The memories that are looked up by it, oldest first."""
+    """The memories recalled for it, oldest first."""
 
     max_insights: int
     """Maximum number of insights."""
@@ -98,14 +98,13 @@ def _template(name: str) -> Template:
 class ReflectiveMemory(StreamMemory):
     """A stream memory that reflects at the end of a step once enough has happened.
 
-    When the importance of what was added since the last reflection reaches `threshold`, the agent's language model is
-    asked for the most salient questions about what is recent; each is looked up in the memory, and what is found is
-    turned into insights that cite it. Insights are entries of their own kind, which are recalled like all others and
-    may be cited by later ones. A memory whose agent has no language model reflects by rule: it notes which words come
-    up again and again.
+    When the summed importance of what was added since the last reflection reaches `threshold`, the agent's language
+    model is asked for the most salient questions about recent entries; for each, entries are recalled, from which it
+    draws insights that cite them. Insights are entries of their own kind, which are recalled like all others and may be
+    cited by later ones. A memory whose agent has no language model reflects by rule: it notes which words recur.
 
-    Whoever holds it asks `is_due` at the end of a step, has `questions_prompt` and the prompts of `reflections`
-    answered, and gives the answers to `keep_questions` and `conclude`.
+    At the end of a step, call `is_due`, have `questions_prompt` and the prompts of `reflections` answered, and pass the
+    answers to `keep_questions` and `conclude`.
     """
 
     __slots__ = ("_asked_at", "_questions", "_unreflected", "insights", "questions", "threshold")
@@ -125,18 +124,18 @@ class ReflectiveMemory(StreamMemory):
         questions: int = 3,
         insights: int = 5,
     ) -> None:
-        """Begin with nothing.
+        """Create an empty memory.
 
         Args:
             k: As for `StreamMemory`, like all up to `embedder`.
             decay: Factor on recency for each step.
             weights: Weights of recency, importance and relevance.
-            capacity: Maximum number of entries kept.
-            max_tokens: Maximum number of tokens of what is recalled.
+            capacity: Maximum number of entries.
+            max_tokens: Maximum number of tokens recalled.
             embedding: Name of the embedder.
             embedder: Embeds texts.
-            threshold: Summed importance that it reflects at. The published 150, on a scale to 10, are 15 here: about
-                30 entries of the usual importance 0.5.
+            threshold: Summed importance at which it reflects. The published 150, on a scale from 1 to 10, are 15 here:
+                about 30 entries of the usual importance 0.5.
             questions: Maximum number of questions of a reflection.
             insights: Maximum number of insights for each question.
 
@@ -152,13 +151,13 @@ class ReflectiveMemory(StreamMemory):
         self._asked_at: int | None = None
 
     def add(self, entry: MemoryEntry) -> None:
-        """Remember something; all but insights adds to what is to be reflected on."""
+        """Remember something; the importance of all but insights counts towards the next reflection."""
         super().add(entry)
         if entry.kind != "insight" and one_line(entry.text):
             self._unreflected += entry.importance
 
     def is_due(self, time: int) -> bool:
-        """Check whether it is to reflect now; at most once in a step.
+        """Check whether to reflect now: at the threshold, though once a step at most, or while questions are open.
 
         Args:
             time: The step that ends.
@@ -167,16 +166,16 @@ class ReflectiveMemory(StreamMemory):
 
     @property
     def open_questions(self) -> tuple[str, ...]:
-        """The questions of the reflection under way; empty before they were asked for, and after it."""
+        """Questions of the reflection under way; empty before they are stored, and after it."""
         return self._questions
 
     def questions_prompt(self) -> str:
-        """Return the prompt that asks for the most salient questions about what is recent."""
+        """Return the prompt that asks for the most salient questions about recent entries."""
         lines = newest_lines(self._entries[-MAX_RECENT:], _PROMPT_CHARACTERS)
         return _template("questions").render(lines="\n".join(lines), n=self.questions)
 
     def keep_questions(self, texts: Iterable[str], time: int) -> None:
-        """Store the questions; without any, it reflects in a later step.
+        """Store the questions of a reflection; if there are none, it waits for a later step.
 
         Args:
             texts: The questions, as a model wrote them.
@@ -187,13 +186,14 @@ class ReflectiveMemory(StreamMemory):
         self._asked_at = time
 
     def reflections(self, time: int) -> list[Reflection]:
-        """Return the questions with the memories that answer them; looking these up leaves no trace.
+        """Return the questions with the memories recalled for them, which leaves no trace in the memory.
 
         Args:
             time: The step that ends.
 
         Raises:
-            TransportError: If a remote embedder does not reply.
+            ConfigError: If the embedder cannot be loaded, or returns anything but one finite row for each text.
+            TransportError: If a remote embedder fails.
         """
         accessed = until(time, self._accessed)
         return [
@@ -214,7 +214,7 @@ class ReflectiveMemory(StreamMemory):
         Args:
             answers: The questions with their insights, as a model wrote them.
             time: The step that ends.
-            unit: Unit of time.
+            unit: Unit of model time, such as `month`.
         """
         self._questions, self._unreflected = (), 0.0
         for reflection, insights in answers:
@@ -224,11 +224,11 @@ class ReflectiveMemory(StreamMemory):
                 self._add_insight(insight.insight, cited, insight.importance / 10, time, unit)
 
     def reflect_by_rule(self, time: int, unit: str = "step") -> None:
-        """Reflect without a language model: note the words that come up in several memories.
+        """Reflect without a language model: store as insights which words recur in recent entries.
 
         Args:
             time: The step that ends.
-            unit: Unit of time.
+            unit: Unit of model time, such as `month`.
         """
         recent = [entry for entry in self._entries[-MAX_RECENT:] if entry.kind != "insight"]
         words = [set(_WORD.findall(entry.text.lower())) - COMMON for entry in recent]
@@ -251,6 +251,6 @@ class ReflectiveMemory(StreamMemory):
         return super().saved().model_copy(update={"unreflected": self._unreflected})
 
     def restore(self, form: SavedMemory) -> None:
-        """Load the entries of a saved memory."""
+        """Load the entries of a saved memory, and the importance summed since its last reflection."""
         super().restore(form)
         self._unreflected = form.unreflected

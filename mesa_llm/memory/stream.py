@@ -28,7 +28,7 @@ FloatArray = NDArray[np.float64]
 Rows = NDArray[np.float32]
 
 _DECIMALS = 6
-"""Values equal to so many decimals tie: scaling would blow the last bits of an embedding up to 0 and 1."""
+"""Number of decimals in which values are compared; scaling to 0..1 would otherwise magnify rounding errors."""
 
 
 class StreamMemory(EntryMemory):
@@ -36,8 +36,8 @@ class StreamMemory(EntryMemory):
 
     The score is the weighted sum of recency (`decay` to the power of the steps since an entry was last
     recalled), importance, and relevance (cosine between the embeddings of entry and cue), each scaled to 0..1
-    over all entries. Ties go to what was added later. When the clock starts again, in another life, the life
-    before counts as just past.
+    over all entries. Of equal scores, the entry that was added later wins. Where the clock starts again, as in another
+    life, the life before counts as having just ended.
     """
 
     __slots__ = (
@@ -64,16 +64,16 @@ class StreamMemory(EntryMemory):
         embedding: str = "wordllama",
         embedder: Embedder | None = None,
     ) -> None:
-        """Begin with nothing.
+        """Create an empty memory.
 
         Args:
             k: Maximum number of entries recalled at once.
             decay: Factor on recency for each step, above 0 and at most 1.
-            weights: Weights of recency, importance and relevance, each 0 or more. With 0 for relevance
+            weights: Weights of recency, importance and relevance, each 0 or more. With 0 for relevance,
                 nothing is ever embedded.
-            capacity: Maximum number of entries kept; beyond it goes what is least recent and important.
-            max_tokens: Maximum number of tokens of what is recalled, estimated at four characters each; 32 or more.
-            embedding: Name of the embedder to open when none is given.
+            capacity: Maximum number of entries; beyond it, the least recent and important is forgotten.
+            max_tokens: Maximum number of tokens recalled, estimated at four characters each; 32 or more.
+            embedding: Name of the embedder that is opened if `embedder` is None; see `mesa_llm.llm.embeddings`.
             embedder: Embeds texts; it is not saved with the memory.
 
         Raises:
@@ -93,8 +93,13 @@ class StreamMemory(EntryMemory):
         self._accessed: list[int] = []
         self._vectors: list[Rows | None] = []
 
+    @property
+    def embedder(self) -> Embedder | None:
+        """The memory's own embedder; None: the one that `embedding` names."""
+        return self._embedder
+
     def use_embedder(self, embedder: Embedder) -> None:
-        """Embed with this from now on, as after reading a memory that was saved without its own."""
+        """Embed with an embedder from now on, as after loading a memory, which is saved without it."""
         self._embedder = embedder
         self._vectors = [None] * len(self._entries)
 
@@ -110,7 +115,12 @@ class StreamMemory(EntryMemory):
         self._vectors.append(None)
 
     def recall(self, cue: str, time: int, *, aside: bool = False) -> str:
-        """Return the entries with the highest scores, oldest first; recalling them makes them recent again."""
+        """Return the entries with the highest scores, oldest first; recalling them makes them recent again.
+
+        Raises:
+            ConfigError: If the embedder cannot be loaded, or returns anything but one finite row for each text.
+            TransportError: If a remote embedder fails.
+        """
         if not self._entries:
             return ""
         accessed = until(time, self._accessed)
@@ -122,10 +132,10 @@ class StreamMemory(EntryMemory):
         return "\n".join(self._entries[index].line for index in indices)
 
     def _best(self, cue: str, time: int, accessed: list[int], n: int, characters: int) -> list[int]:
-        """Return the indices of the entries with the highest scores whose lines fit, in their order.
+        """Return the indices of the `n` entries with the highest scores, as far as their lines fit, oldest first.
 
         Args:
-            cue: What they are looked up by.
+            cue: Query that entries are compared with.
             time: Step in which they are looked up.
             accessed: Step of each entry's last recall, none later than `time`.
             n: Maximum number of entries.
@@ -142,11 +152,15 @@ class StreamMemory(EntryMemory):
         return sorted(indices)
 
     def saved(self) -> SavedMemory:
-        """Return the memory in the form it is saved in; embeddings are made anew when it is read."""
+        """Return the memory in the form it is saved in; vectors are not saved, but computed again."""
         return super().saved().model_copy(update={"accessed": list(self._accessed)})
 
     def restore(self, form: SavedMemory) -> None:
-        """Load the entries of a saved memory."""
+        """Load the entries of a saved memory.
+
+        Raises:
+            ConfigError: If it does not have one step in `accessed` for each entry.
+        """
         if len(form.accessed) != len(form.entries):
             raise ConfigError(
                 f"a saved 'stream' memory needs a step in `accessed` for each of its {len(form.entries)} "
@@ -167,7 +181,7 @@ class StreamMemory(EntryMemory):
         return scores
 
     def _relevance(self, cue: str) -> FloatArray:
-        """Return the cosine of the cue with every entry, shape `(entries,)`; only new entries are embedded."""
+        """Compute the cosine of the cue with every entry, shape `(entries,)`; vectors of entries are cached."""
         unembedded = [index for index, vector in enumerate(self._vectors) if vector is None]
         rows = self._embed([cue, *(self._entries[index].text for index in unembedded)])
         for index, row in zip(unembedded, rows[1:], strict=True):
@@ -179,7 +193,7 @@ class StreamMemory(EntryMemory):
         """Embed texts as rows of length 1 (or 0), shape `(texts, dimensions)`.
 
         Raises:
-            ConfigError: If the embedder gives anything but one finite row for each text.
+            ConfigError: If the embedder returns anything but one finite row for each text.
         """
         rows = np.asarray(self._open_embedder().embed(texts), dtype=np.float32)
         if rows.ndim != 2 or len(rows) != len(texts) or not np.isfinite(rows).all():
@@ -191,11 +205,11 @@ class StreamMemory(EntryMemory):
         return (rows / lengths).astype(np.float32)
 
     def _open_embedder(self) -> Embedder:
-        """Return the embedder; one opened by name is not kept here, where it would be copied with the agent."""
+        """Return the embedder; one opened by name is not stored, as it would be copied with the agent."""
         return open_embedder(self.embedding) if self._embedder is None else self._embedder
 
     def _forget_one(self, time: int) -> None:
-        """Forget the entry with the lowest recency and importance; the oldest of equals."""
+        """Forget the entry with the lowest weighted sum of recency and importance; of equal ones, the oldest."""
 
         def strength(index: int) -> float:
             age = max(0, time - self._accessed[index])
@@ -207,16 +221,24 @@ class StreamMemory(EntryMemory):
 
 
 def _scaled(values: FloatArray) -> FloatArray:
-    """Scale values to 0..1 by their least and greatest; values that tie all give 0."""
+    """Scale values so that they range from 0 to 1, shape unchanged; all 0 if all are equal."""
     rounded = np.round(values, _DECIMALS)
     spread = rounded.max() - rounded.min()
     return (rounded - rounded.min()) / spread if spread > 0 else np.zeros_like(rounded)
 
 
 def until(time: int, accessed: list[int]) -> list[int]:
-    """Move steps that lie ahead of the clock, left from an earlier life, so that the last of them is now.
+    """Shift the steps of an earlier life, whose clock was ahead of this one, so that the latest of them is now.
 
-    All up to the last such entry belongs to that life and moves with it; what was added since does not.
+    All entries up to the last with a step ahead of the clock belong to that life and are shifted together; those added
+    since are not.
+
+    Args:
+        time: The current step.
+        accessed: Step of each entry's last recall, in the order in which entries were added.
+
+    Returns:
+        The steps, none later than `time`.
     """
     later = [index for index, step in enumerate(accessed) if step > time]
     if not later:

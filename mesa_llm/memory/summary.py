@@ -1,4 +1,4 @@
-"""The memory of the last few things, with a running summary of what came before."""
+"""The memory of the latest entries, with a running summary of what came before."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _LEAD = "Earlier, in short: "
 _CHARACTERS_PER_WORD = 7
-"""Characters of an English word with its space, on the generous side."""
+"""Number of characters of an English word with its space, on the generous side."""
 
 
 @cache
@@ -35,11 +35,11 @@ def _prompt() -> Template:
 
 
 class SummaryMemory(EntryMemory):
-    """Remembers the last `keep` things as they were, and a running summary of what came before.
+    """Remembers the last `keep` entries as they were, and a running summary of what came before.
 
-    Whoever holds it asks `summary_request` after adding, has a language model write the summary, and gives it
-    to `keep_summary`. Until then older entries wait, at most four times `keep` of them and twice the tokens;
-    beyond that the oldest are lost.
+    After adding entries, call `summary_request`, have a language model write the summary, and pass it to
+    `keep_summary`. Until then older entries wait, up to four times `keep` entries and twice `max_tokens` in all; beyond
+    that, the oldest are lost.
     """
 
     __slots__ = ("_asked", "_characters", "_summary", "keep", "max_tokens")
@@ -47,10 +47,10 @@ class SummaryMemory(EntryMemory):
     settings: ClassVar[tuple[str, ...]] = ("keep", "max_tokens")
 
     def __init__(self, keep: int = 10, max_tokens: int = 800) -> None:
-        """Begin with nothing.
+        """Create an empty memory.
 
         Args:
-            keep: Entries that stay as they are when the others go into the summary.
+            keep: Number of latest entries that stay as they are when older ones go into the summary.
             max_tokens: Maximum number of tokens recalled, estimated at four characters each; the summary takes
                 at most half of them. 64 or more.
 
@@ -61,7 +61,7 @@ class SummaryMemory(EntryMemory):
         self.keep = whole_number("keep", keep, 1)
         self.max_tokens = whole_number("max_tokens", max_tokens, 64)
         self._summary = ""
-        self._asked = 0
+        self._asked = 0  # number of oldest entries that the summary asked for covers
         self._characters = 0
 
     @property
@@ -71,11 +71,11 @@ class SummaryMemory(EntryMemory):
 
     @property
     def _half(self) -> int:
-        """Characters of half of the tokens."""
+        """Number of characters in half of `max_tokens`."""
         return CHARACTERS_PER_TOKEN * self.max_tokens // 2
 
     def add(self, entry: MemoryEntry) -> None:
-        """Remember something; beyond the hard bound the oldest is lost."""
+        """Remember something; beyond the bounds for waiting entries, the oldest are lost."""
         line_entry = entry.as_line_within(self._half - 1)
         if not line_entry.text:
             return
@@ -91,7 +91,7 @@ class SummaryMemory(EntryMemory):
         return "\n".join(lines + newest_lines(self._entries, characters_left))
 
     def summary_request(self) -> str | None:
-        """Ask for a summary once twice `keep` entries, or more than the tokens hold, have come together."""
+        """Return the prompt for a summary once there are more than twice `keep` entries, or `max_tokens`; else None."""
         if len(self._entries) <= 2 * self.keep and self._characters <= 2 * self._half:
             return None
         staying = len(newest_lines(self._entries[-self.keep :], self._half))
@@ -101,10 +101,10 @@ class SummaryMemory(EntryMemory):
         return _prompt().render(summary=self._summary, lines=lines, words=n_words)
 
     def keep_summary(self, text: str) -> None:
-        """Replace the running summary, and forget what it covers; a blank text changes nothing.
+        """Replace the running summary, and forget the entries it covers; a blank text changes nothing.
 
         Args:
-            text: The new summary, as a model wrote it; cut to half of the tokens.
+            text: The new summary, as a model wrote it; it is cut to half of `max_tokens`.
         """
         summary = one_line(text, self._half - len(_LEAD) - 1)
         if not summary:
@@ -118,7 +118,7 @@ class SummaryMemory(EntryMemory):
         return super().saved().model_copy(update={"summary": self._summary})
 
     def restore(self, form: SavedMemory) -> None:
-        """Load the entries of a saved memory."""
+        """Load the entries and the summary of a saved memory."""
         super().restore(form)
         self.keep_summary(form.summary)
 

@@ -1,4 +1,4 @@
-"""No memory, and the memory of the last few things."""
+"""No memory, and the memory of the latest entries."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from mesa_llm.memory.entry import (
 
 
 class NoMemory(EntryMemory):
-    """Remembers nothing: every step is the first."""
+    """Remembers nothing: every step is like the first."""
 
     __slots__ = ()
     kind: ClassVar[str] = "none"
 
     def add(self, entry: MemoryEntry) -> None:
-        """Forget it at once."""
+        """Store nothing."""
 
     def recall(self, cue: str, time: int, *, aside: bool = False) -> str:
         """Return an empty text."""
@@ -27,18 +27,18 @@ class NoMemory(EntryMemory):
 
 
 class WindowMemory(EntryMemory):
-    """Remembers the last `k` things, as far as they fit into a number of tokens."""
+    """Remembers the last `k` entries, as far as they fit into a number of tokens."""
 
     __slots__ = ("_characters", "_lines", "k", "max_tokens")
     kind: ClassVar[str] = "window"
     settings: ClassVar[tuple[str, ...]] = ("k", "max_tokens")
 
     def __init__(self, k: int = 20, max_tokens: int = 600) -> None:
-        """Begin with nothing.
+        """Create an empty memory.
 
         Args:
             k: Maximum number of entries kept.
-            max_tokens: Maximum number of tokens of what is recalled, estimated at four characters each; 32 or more.
+            max_tokens: Maximum number of tokens recalled, estimated at four characters each; 32 or more.
 
         Raises:
             ConfigError: If a setting is out of range.
@@ -47,10 +47,10 @@ class WindowMemory(EntryMemory):
         self.k = whole_number("k", k, 1)
         self.max_tokens = whole_number("max_tokens", max_tokens, 32)
         self._characters = 0
-        self._lines: list[str] = []  # of the entries
+        self._lines: list[str] = []  # the line of each entry
 
     def add(self, entry: MemoryEntry) -> None:
-        """Remember something; the oldest is forgotten beyond `k` entries or `max_tokens`."""
+        """Remember something; beyond `k` entries or `max_tokens`, the oldest are forgotten."""
         max_characters = CHARACTERS_PER_TOKEN * self.max_tokens
         line_entry = entry.as_line_within(max_characters - 1)
         if not line_entry.text:
@@ -64,5 +64,5 @@ class WindowMemory(EntryMemory):
             self._characters -= len(self._lines.pop(0)) + 1
 
     def recall(self, cue: str, time: int, *, aside: bool = False) -> str:
-        """Return all that is kept, one line each, oldest first."""
+        """Return all entries, one line each, oldest first."""
         return "\n".join(self._lines)

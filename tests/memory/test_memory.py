@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -27,8 +28,11 @@ from mesa_llm.memory import (
     SummaryMemory,
     WindowMemory,
     estimate_tokens,
+    import_memory,
     memory_from_json,
+    neutral,
     open_memory,
+    scrambled,
 )
 
 
@@ -434,6 +438,12 @@ class Thinker(MemoryMixin, Body):
     """An agent with a memory."""
 
 
+class Diary(WindowMemory):
+    """A memory of a user's own kind."""
+
+    kind = "diary"
+
+
 def test_the_mixin_passes_on_what_is_not_its_own() -> None:
     assert Thinker("model", wealth=3, memory="none").passed == (("model",), {"wealth": 3})
 
@@ -462,6 +472,35 @@ def test_what_is_no_memory_is_refused_when_it_is_set() -> None:
     assert isinstance(thinker.memory, ChatMemory)
     with pytest.raises(ConfigError, match=r"a memory is a Memory, .* got \[\]"):
         thinker.memory = []  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def test_a_life_before_a_stream_leaves_it_its_embedder() -> None:
+    embedder = LetterCounts()
+    thinker = Thinker(memory=StreamMemory(embedder=embedder))
+    import_memory(thinker, filled(WindowMemory(), [saw(1, "sun")]).to_json(), "merge")
+    assert isinstance(thinker.memory, StreamMemory)
+    assert thinker.memory.embedder is embedder
+
+
+def test_a_life_that_cannot_be_taken_over_is_refused() -> None:
+    life = filled(WindowMemory(), [saw(1, "sun")]).to_json()
+    with pytest.raises(ConfigError, match=r"use must be 'replace', 'merge' or 'readonly', got 'read-only'"):
+        import_memory(Thinker(), life, "read-only")  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ConfigError, match="there is no memory 'diary'"):
+        import_memory(Thinker(memory=Diary()), life, "merge")
+
+
+def test_a_placebo_of_a_summary_keeps_its_length_and_not_its_sense() -> None:
+    memory = SummaryMemory()
+    memory.keep_summary("Sun and rain took turns over the lake all year.")
+    memory.add(saw(9, "snow"))
+    saved = memory.to_json()
+    shuffled, other = scrambled(saved, random.Random(1)), neutral(saved, ["Stones lie still."])
+    assert shuffled["summary"] != saved["summary"]
+    words = f"{shuffled['summary']} {shuffled['entries'][0]['text']}".split()
+    assert sorted(words) == sorted([*saved["summary"].split(), "snow"])
+    assert "rain" not in other["summary"]
+    assert len(other["summary"]) == len(saved["summary"])
 
 
 def test_an_unknown_memory_is_refused_when_the_agent_is_made() -> None:
