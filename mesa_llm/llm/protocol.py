@@ -1,4 +1,4 @@
-"""The one seam to a language model."""
+"""The interface of language models: one method."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from mesa_llm.records import Reply, Request
 
 @runtime_checkable
 class LLM(Protocol):
-    """Replies to requests. Transports and the layers around them all have this one method.
+    """Replies to requests; transports and the layers around them all have this one method.
 
-    A transport may say more of itself by attributes, each of which has a default (see `Capabilities`): `name`,
+    A transport may describe itself by attributes, each of which has a default (see `Capabilities`): `name`,
     `is_immediate`, `is_person`, `needs_options`, `ignores_prompt`, `max_in_flight`.
     """
 
     async def reply(self, request: Request) -> Reply:
-        """Answer a request.
+        """Return the reply to a request.
 
         Raises:
-            TransportError: If no reply came (see `mesa_llm.errors` for which kind).
+            TransportError: If there is none; see `mesa_llm.errors` for the kinds.
         """
         ...
 
 
 def demand_llm(llm: object) -> None:
-    """Check that a value of `llm=` that is no name is a transport.
+    """Check that a value of `llm=` other than a name is a transport.
 
     Raises:
-        ConfigError: If it is none.
+        ConfigError: If it is not.
     """
     if isinstance(llm, LLM) and not isinstance(llm, type):
         return
@@ -45,10 +45,10 @@ def demand_llm(llm: object) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """Capabilities of a transport, which come from the transport itself and never from its name."""
+    """Capabilities of a transport, read from its attributes and never derived from its name."""
 
     name: str
-    """Model and endpoint: part of every request's key, so that two models or endpoints share no recorded reply."""
+    """Model and endpoint; part of every request's key, so that no two models or endpoints share a recorded reply."""
 
     is_immediate: bool = False
     """Whether it replies without waiting for anything."""
@@ -57,17 +57,17 @@ class Capabilities:
     """Whether a person replies."""
 
     needs_options: bool = False
-    """Whether it needs lists of choices in place of free numbers and names."""
+    """Whether it needs a list of values for each argument, in place of free numbers and names."""
 
     ignores_prompt: bool = False
-    """Whether it ignores the messages of a request, so that they need not be written."""
+    """Whether it ignores the messages of a request, so that they need not be composed."""
 
     max_in_flight: int | None = None
-    """Maximum number of requests that it answers at once; None: as many as are sent."""
+    """Maximum number of requests that it handles at once; None: no limit."""
 
     @classmethod
     def of(cls, llm: LLM) -> Capabilities:
-        """Read the capabilities of a transport; what it does not say is the default, its class names it."""
+        """Read the capabilities of a transport from its attributes; without a `name`, it has that of its class."""
         return cls(
             str(getattr(llm, "name", type(llm).__name__)),
             bool(getattr(llm, "is_immediate", False)),
@@ -79,22 +79,23 @@ class Capabilities:
 
     @property
     def noted(self) -> dict[str, bool]:
-        """The flags that are set, for a replay that does not have the transport."""
+        """The flags that are set and that a replay, which does not have the transport, needs to know."""
         return {flag: True for flag in _RECORDED_FLAGS if getattr(self, flag)}
 
     @classmethod
     def of_name(cls, name: str, attributes: object) -> Capabilities:
-        """Return the capabilities of a transport that is known by its name.
+        """Return the capabilities of a transport from what a run log holds of it.
 
         Args:
-            name: The name.
-            attributes: What was noted of it, as it was read from a file; anything else than set flags is left out.
+            name: Its name.
+            attributes: What `noted` returned, as read from a file; anything but set flags is ignored.
         """
         flags = cast("Mapping[str, Any]", attributes) if isinstance(attributes, Mapping) else {}
         return cls(name, **{flag: True for flag in _RECORDED_FLAGS if flags.get(flag) is True})
 
 
 _RECORDED_FLAGS = ("is_person", "needs_options", "ignores_prompt")
+"""Capabilities that change the requests of a run, and are recorded."""
 
 
 @runtime_checkable

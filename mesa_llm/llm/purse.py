@@ -1,4 +1,4 @@
-"""Limits of several processes together: each has its share of them, and all one purse, which one keeps and serves."""
+"""Limits that several processes share: each has a part of them, and all spend from one purse, which one serves."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ from mesa_llm.llm.limits import Purse
 from mesa_llm.records import Usage
 
 BUDGET = ("max_calls", "max_tokens", "max_dollars")
-"""Options of the access that the purse of all workers is filled from."""
+"""Options of the access that set the budget in the workers' purse."""
 
 SHARED_OUT = ("concurrency", "requests_per_min", "tokens_per_min")
-"""Options of the access that are divided among the workers, so that all of them together keep them."""
+"""Options of the access that are divided among the workers, so that together they stay within them."""
 
 WAKE_S = 1.0
-"""Maximum number of seconds to wait for the thread that serves a purse, when it is to end."""
+"""Maximum number of seconds to wait for a connection to the thread that serves a purse, to end it."""
 
 ACCEPT_AGAIN_S = 0.1
-"""Number of seconds to wait after a connection could not be accepted."""
+"""Seconds to wait after a connection could not be accepted."""
 
 
 def n_workers_for(workers: int | None, n_jobs: int, access: Mapping[str, Any]) -> int:
-    """Return the number of processes that work at once.
+    """Return the number of processes that run at once.
 
     Args:
-        workers: What is asked for; None: as many as the machine has cores, and the limits have shares.
-        n_jobs: Number of jobs.
-        access: Options of the access of all together.
+        workers: Number that was asked for; None: as many as the machine has cores, and the limits allow.
+        n_jobs: Number of jobs, beyond which no process is needed.
+        access: Options of the access of all processes together.
 
     Raises:
-        ConfigError: If it is below 1, or the limits cannot be shared out among so many.
+        ConfigError: If `workers` is below 1, or more than the limits can be shared out among.
     """
     shares = {name: max(int(access[name]), 1) for name in SHARED_OUT if access.get(name) is not None}
     n_workers = min([os.cpu_count() or 1, *shares.values()]) if workers is None else workers
@@ -55,12 +55,16 @@ def n_workers_for(workers: int | None, n_jobs: int, access: Mapping[str, Any]) -
 
 @contextmanager
 def limits_of_each(access: Mapping[str, Any], n_workers: int, host: str) -> Generator[dict[str, Any]]:
-    """Yield the options of each worker's access: its share of the limits, and the purse of all.
+    """Yield the options of each worker's access: its share of the limits, and the address of the common purse.
 
     Args:
-        access: Options of the access of all together.
+        access: Options of the access of all workers together.
         n_workers: Number of workers.
         host: Address of this machine that all of them can reach.
+
+    Raises:
+        ConfigError: If a budget is not above zero.
+        OSError: If this machine cannot listen at `host`.
     """
     limits = dict(access)
     for name in SHARED_OUT:
@@ -70,8 +74,8 @@ def limits_of_each(access: Mapping[str, Any], n_workers: int, host: str) -> Gene
     if purse is None and all(access.get(name) is None for name in BUDGET):
         yield limits
         return
-    with served(purse or Purse(*(access.get(name) for name in BUDGET)), host) as place:
-        yield {**limits, "purse": place}
+    with served(purse or Purse(*(access.get(name) for name in BUDGET)), host) as address_and_key:
+        yield {**limits, "purse": address_and_key}
 
 
 @contextmanager
@@ -80,7 +84,10 @@ def served(purse: Purse, host: str = "127.0.0.1") -> Generator[tuple[Any, bytes]
 
     Args:
         purse: The purse.
-        host: Address of this machine to listen on; by default one that only this machine can reach.
+        host: Address of this machine to listen on; by default, one that only this machine can reach.
+
+    Raises:
+        OSError: If this machine cannot listen there.
     """
     key, is_over = os.urandom(32), threading.Event()
     with Listener((host, 0)) as listener:
@@ -96,33 +103,57 @@ def served(purse: Purse, host: str = "127.0.0.1") -> Generator[tuple[Any, bytes]
 
 
 class RemotePurse(Purse):
-    """A purse that another process keeps, which allows each request."""
+    """A purse that another process keeps; each call asks that process."""
 
     def __init__(self, address: Any, key: bytes) -> None:
         """Connect to where it is served.
 
         Args:
             address: Address, as `served` yields it.
-            key: Key of the connection, likewise.
+            key: Key of the connection, as `served` yields it.
+
+        Raises:
+            OSError: If it cannot be reached.
         """
         super().__init__()
         self._connection = Client(address, authkey=key)
         self._turn = threading.Lock()
 
     def spent(self) -> Usage:
-        """Return the usage of all workers so far."""
+        """Return the usage of all workers so far.
+
+        Raises:
+            Stopped: If the process that keeps the purse has ended.
+        """
         return self._call("spent")
 
     def reserve(self) -> None:
-        """Allow one more request, or raise `BudgetSpent`."""
+        """Reserve one request, which `settle` ends.
+
+        Raises:
+            BudgetSpent: If the budget does not allow it.
+            Stopped: If the process that keeps the purse has ended.
+        """
         self._call("reserve")
 
     def check(self) -> None:
-        """Check whether a request that was allowed may be sent now, or raise `BudgetSpent`."""
+        """Check that a reserved request may still be sent.
+
+        Raises:
+            BudgetSpent: If tokens or dollars have been spent meanwhile.
+            Stopped: If the process that keeps the purse has ended.
+        """
         self._call("check")
 
     def settle(self, used: Usage | None) -> None:
-        """End a request that was allowed."""
+        """End a reserved request.
+
+        Args:
+            used: Its usage; None: it failed, and costs nothing.
+
+        Raises:
+            Stopped: If the process that keeps the purse has ended.
+        """
         self._call("settle", used)
 
     def _call(self, method: str, *arguments: Any) -> Any:
@@ -138,18 +169,18 @@ class RemotePurse(Purse):
 
 
 def _serve(purse: Purse, key: bytes, listener: Listener, is_over: threading.Event) -> None:
-    """Answer the workers, each in a thread, until the sweep is over."""
+    """Answer the workers, each in a thread of its own, until the sweep is over."""
     while not is_over.is_set():
         try:
             connection = listener.accept()
-        except OSError:  # whoever connected is gone, or this process has no file left for a connection
+        except OSError:  # the other side is gone, or this process can open no more files
             is_over.wait(ACCEPT_AGAIN_S)
             continue
         threading.Thread(target=_answer, args=(purse, key, connection), name="mesa-llm-purse", daemon=True).start()
 
 
 def _answer(purse: Purse, key: bytes, connection: Any) -> None:
-    """Answer one worker until it ends; who has another key is no worker."""
+    """Answer one worker until it ends; a connection with another key is closed."""
     n_reserved = 0
     with suppress(AuthenticationError, EOFError, OSError), connection:
         deliver_challenge(connection, key)
@@ -163,5 +194,5 @@ def _answer(purse: Purse, key: bytes, connection: Any) -> None:
             else:
                 n_reserved += {"reserve": 1, "settle": -1}.get(method, 0)
             connection.send(answer)
-    for _ in range(n_reserved):  # by a worker that was killed in the middle of requests
+    for _ in range(n_reserved):  # of a worker that was killed while requests were in flight
         purse.settle(None)

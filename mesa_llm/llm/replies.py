@@ -1,4 +1,4 @@
-"""Replies made from the answers of a person, a script or a random draw."""
+"""Replies made of the answers of people, scripts and random draws."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ Answer = Reply | ToolCall | Mapping[str, Any] | str
 
 
 def call(name: str, /, **arguments: Any) -> Reply:
-    """Make the reply that calls one tool or action."""
+    """Make a reply that calls one tool or action."""
     return as_reply(ToolCall(name, arguments))
 
 
 def as_reply(answer: Answer, model: str = "") -> Reply:
-    """Make a reply of an answer; an object becomes JSON text.
+    """Convert an answer to a reply; an object becomes JSON text.
 
     Args:
         answer: The answer; a reply is returned unchanged.
         model: Name of the model in the reply.
 
     Raises:
-        TypeError: If it is none of these, or an object that JSON cannot hold.
+        TypeError: If it is no `Answer`, or an object that JSON cannot hold.
     """
     match answer:
         case Reply():

@@ -1,6 +1,6 @@
-"""Transports without a language model: chance is the baseline, a script is for tests and teaching.
+"""Transports without a language model: random choice is the baseline, a script is for tests and teaching.
 
-People, at a terminal or on a page, are found here too.
+Those in which people reply, at a terminal or on a page, can be imported from here, too.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ __all__ = [
 ]
 
 ANY_TEXT = {"type": "string"}
-"""Schema of a reply to a request without one."""
+"""Schema that replies are drawn from where a request has neither a schema nor actions."""
 
 
 class RandomLLM:
-    """Choose uniformly among what is allowed: the baseline.
+    """Chooses uniformly among what is allowed: the baseline.
 
-    Drawn is a value of the request's schema if it has one, else one of its actions and then its arguments.
-    The draw depends on the salt of the request alone, not on what the prompt says.
+    It draws a value of the request's schema if there is one, else one of its actions and then the arguments; without
+    either, a few words. The draw depends on the salt of the request and never on its messages.
     """
 
     name = "random"
@@ -48,7 +48,7 @@ class RandomLLM:
         """Draw an answer.
 
         Raises:
-            Refused: If nothing is allowed.
+            Refused: If no value or action is possible.
         """
         rng = random.Random(request.salt.seed)
         actions = [tool for tool in request.tools if tool.is_action]
@@ -62,9 +62,9 @@ class RandomLLM:
 
 
 class ScriptedLLM:
-    """Answer by a function of the request: for tests, and to teach with behaviour that makes sense.
+    """Answers by a function of the request: for tests, and to teach with behaviour that makes sense.
 
-    It gets what a language model gets: `request.messages` hold the prompt::
+    The function is passed what a language model is sent: `request.messages` is the prompt::
 
         def thrifty(request):
             if request.schema is not None:  # a question, whose answer has this form
@@ -88,8 +88,8 @@ class ScriptedLLM:
             answer: Returns the answer to a request: a reply, a call, an object (sent as JSON), or a text. An
                 exception that it returns is raised.
             delay_s: Seconds until the answer comes, or a function of the request that returns them.
-            name: Name in the run log; None: that of the class. Two scripts of one run need two, as replies are
-                recorded under it.
+            name: Name in the run log; None: that of the class. Two scripts in one run need different names, as replies
+                are recorded under them.
         """
         self.name = self.name if name is None else name
         self._answer = answer
@@ -100,6 +100,7 @@ class ScriptedLLM:
 
         Raises:
             Exception: Any that the script returns or raises.
+            TypeError: If it returns something else than an answer.
         """
         delay_s = self._delay_s(request) if callable(self._delay_s) else self._delay_s
         if delay_s > 0:

@@ -131,7 +131,8 @@ def test_endpoints_are_read_from_a_file() -> None:
     [
         ("[endpoints.judge]\nmodel = 'm'\nspeed = 3", "endpoint 'judge': speed: .*known: model, api_base"),
         ("[endpoints.judge]\nmodel = 'm'\nconcurrency = 0", "endpoint 'judge': concurrency"),
-        ("[endpoints.judge]\nmodel = 'm'\napi_base = 'host'", "must be a URL"),
+        ("[endpoints.judge]\nmodel = 'm'\napi_base = 'host'", "endpoint 'judge': api_base must be a URL"),
+        ("[endpoints.judge]\nmodel = 'm'\napi_base = 'http://a/v1'\nreplicas = ['host']", "'judge': .* got 'host'"),
         ("[endpoints.rule]\nmodel = 'm'", "'rule' cannot name an endpoint"),
         ("[judge]\nmodel = 'm'", "holds judge; only tables"),
         ("[endpoints", "cannot be read"),
@@ -288,6 +289,11 @@ def test_a_secret_in_the_wrong_field_of_an_endpoint_is_refused_and_not_quoted(fi
     with pytest.raises(ConfigError, match=said) as refused:
         Access(endpoints={"judge": fields})
     assert "pass-word" not in str(refused.value)
+
+
+def test_a_number_names_no_endpoint() -> None:
+    with pytest.raises(ConfigError, match="3 cannot name an endpoint"):
+        Access(endpoints={3: Endpoint(model="m")})  # pyright: ignore[reportArgumentType]
 
 
 @pytest.mark.slow

@@ -1,6 +1,6 @@
-"""Write a request in the way that the embedded model understands, and read what it writes.
+"""Writes requests in the form that the embedded model understands, and reads its replies.
 
-The model knows no tools: they are told in the prompt, and a grammar leaves it no other way than to name one.
+The model has no tool calls: the prompt describes the tools, and a grammar allows it nothing but to call one.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from mesa_llm.llm.schema.grammar import schema_to_gbnf
 from mesa_llm.records import ChatMessage, Request, ToolCall, ToolSpec
 
 MAX_DESCRIPTION = 160
-"""Maximum number of characters of a tool's description that the model reads; each costs time."""
+"""Maximum number of characters of a tool's description in the prompt; each costs time."""
 
 MAX_FORM = 2_000
-"""Maximum number of characters that say what form an answer has."""
+"""Maximum number of characters that describe the form of an answer."""
 
 
 def wire_messages(request: Request) -> list[dict[str, str]]:
-    """Write the messages of a request for the model's chat template.
+    """Return the messages of a request for the model's chat template.
 
-    All system messages become one, at the front. What can be done, and in which form, follows the first of them:
-    that part is the same for all agents, and is then read only once. Answers of tools come from the user.
+    All system messages become one, at the front. What can be done, and in which form, follows the first of them: that
+    part is the same for all agents, so that the model reads it only once. Results of tools become messages of the user.
     """
     system = [message.content for message in request.messages if message.role == "system"]
     form = reply_form(request)
@@ -44,14 +44,14 @@ def wire_messages(request: Request) -> list[dict[str, str]]:
 
 
 def _message_text(message: ChatMessage) -> str:
-    """Write a message, its calls in the form that the model has to use itself."""
+    """Return the text of a message, with its calls in the form that the model has to use itself."""
     calls = [{"action": call.name, "arguments": dict(call.arguments)} for call in message.tool_calls]
     calls_json = [json.dumps(call, ensure_ascii=False, separators=(",", ":"), default=repr) for call in calls]
     return "\n".join([message.content, *calls_json] if message.content else calls_json)
 
 
 def plain(text: str) -> str:
-    """Remove from a text what could end a message early (`<|im_end|>`), and what UTF-8 cannot hold."""
+    """Break up marks that could end a message early (`<|im_end|>`), and replace what UTF-8 cannot hold."""
     return text.replace("<|", "< |").encode("utf-8", "replace").decode("utf-8")
 
 
@@ -71,13 +71,13 @@ def _brief_signature(tool: ToolSpec) -> str:
 
 
 def grammar(request: Request) -> str | None:
-    """Compile what the model may write; None: anything.
+    """Compile the grammar of what the model may write; None: anything.
 
-    Where an answer of a type is wanted, actions are no choice. Once tools have answered, only what decides is left:
-    a small model would go on asking.
+    Where a typed answer is wanted, actions are not offered. Once a tool has returned a result, tools are not offered
+    beside actions or a typed answer any more: a small model would go on calling them.
 
     Raises:
-        Refused: If nothing may be written.
+        Refused: If there is nothing that it may write.
     """
     if request.schema is None and not request.tools:
         return None
@@ -101,10 +101,7 @@ def _compiled(schema: str) -> str:
 
 
 def read_call(text: str, request: Request) -> ToolCall | None:
-    """Find the call in what the model wrote; None if it wrote something else.
-
-    A text that was cut off in the middle is no call.
-    """
+    """Read the call in what the model wrote; None if it wrote something else, or was cut off in the middle."""
     try:
         parsed: Any = json.loads(text) if request.tools else None
     except ValueError:

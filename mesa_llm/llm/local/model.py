@@ -1,8 +1,8 @@
 """The embedded language model: SmolLM2-135M-Instruct on one thread of this process.
 
-It is real (tokens, time, faults) and runs with no key and no network, but it is far too small to play a person. It
-proves the path to a model, and nothing about behaviour. One slot and one thread make its replies the same in every
-process and in every order, whatever was asked before; on a processor they are also the fastest setting.
+It is a real model (tokens, time, faults) that needs neither key nor network, but it is far too small to play a person:
+it shows that models can be asked, and nothing about behaviour. With one slot and one thread, its replies are the same
+in every process and in any order, whatever was asked before; on a processor this is also the fastest setting.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ CONTEXT_TOKENS = 4096
 """Maximum number of tokens of a prompt and its reply together."""
 
 QUIET = -1
-"""Log settings of llama.cpp: nothing but the faults of a grammar."""
+"""Log level of llama.cpp at which it reports only errors in grammars."""
 
 MAX_REPLY_TOKENS = 240
 """Maximum number of tokens of a reply, whatever a request allows; a longer one of this model is a loop."""
 
 DEFAULTS: dict[str, Any] = {"repeat_penalty": 1.15}
-"""Sampling settings unless the request brings its own; a small model repeats itself without the penalty."""
+"""Sampling settings unless the request has its own; without the penalty, a small model repeats itself."""
 
 
 class LocalLLM:
-    """Ask the embedded model. It is fetched and loaded at the first request, once for all that use it."""
+    """Asks the embedded model, which is downloaded and loaded at the first request, once for all that use it."""
 
     needs_options = True
     max_in_flight = 1
@@ -51,13 +51,13 @@ class LocalLLM:
         self._model: EmbeddedModel | None = None
 
     async def reply(self, request: Request) -> Reply:
-        """Let the model answer; requests wait for each other.
+        """Ask the model; requests wait for each other.
 
-        Cancelling takes a waiting request out, and stops a running one at its next token.
+        Cancelling removes a waiting request, and stops a running one at its next token.
 
         Raises:
             ConfigError: If xllamacpp or the model is missing.
-            Refused: If the prompt is too long, or nothing may be answered.
+            Refused: If the prompt is too long, or there is nothing that may be answered.
             ServerTrouble: If the model failed.
         """
         if self._model is None:
@@ -71,12 +71,12 @@ class LocalLLM:
         return reply.timed(time.perf_counter() - start)
 
     async def close(self) -> None:
-        """Let go of the model; the last one to do so unloads it."""
+        """Release the model, which is unloaded once all its users have released it."""
         self._model = None
 
 
 class EmbeddedModel:
-    """A loaded model and the one thread that all its work is done in."""
+    """A loaded model, and the one thread in which it runs."""
 
     def __init__(self, path: Path | None) -> None:
         """Name the model; it is loaded by the first request.
@@ -90,11 +90,12 @@ class EmbeddedModel:
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="embedded-model")
 
     def submit(self, request: Request, stop: threading.Event) -> Future[Reply]:
-        """Queue a request; setting `stop` ends it early, whether it waits or runs."""
+        """Queue a request; setting `stop` ends it at its next token, or at its first one if it still waits."""
         return self._worker.submit(self._generate, request, stop)
 
     def _generate(self, request: Request, stop: threading.Event) -> Reply:
-        stream = _Written(stop)
+        """Reply to a request, on the model's thread."""
+        stream = _Stream(stop)
         body = _body(request)
         if self._server is None:
             path = self._path or model_file()
@@ -106,8 +107,8 @@ class EmbeddedModel:
         return stream.as_reply(request, self._name)
 
 
-class _Written:
-    """Puts together what the model writes, token by token."""
+class _Stream:
+    """Collects what the model writes, token by token."""
 
     def __init__(self, stop: threading.Event) -> None:
         self.stop = stop
@@ -117,7 +118,7 @@ class _Written:
         self.error: dict[str, Any] | None = None
 
     def take(self, chunk: dict[str, Any]) -> bool:
-        """Keep one chunk; True stops the model."""
+        """Add one chunk; return True to stop the model."""
         self.error = chunk.get("error", self.error)
         self.usage = chunk.get("usage", self.usage)
         for choice in chunk.get("choices", ()):
@@ -126,7 +127,7 @@ class _Written:
         return self.stop.is_set()
 
     def as_reply(self, request: Request, model: str) -> Reply:
-        """Return the whole as a reply.
+        """Return all chunks as one reply.
 
         Raises:
             Refused: If the model refused the request.
@@ -150,6 +151,7 @@ class _Written:
 
 
 def _trouble(error: dict[str, Any]) -> Refused | ServerTrouble:
+    """Convert an error of llama.cpp to one of ours."""
     if error.get("type") == "exceed_context_size_error":
         return Refused(
             f"the prompt has {error.get('n_prompt_tokens')} tokens, and the embedded model reads {CONTEXT_TOKENS}; "
@@ -160,6 +162,7 @@ def _trouble(error: dict[str, Any]) -> Refused | ServerTrouble:
 
 
 def _body(request: Request) -> dict[str, Any]:
+    """Return a request in the form of llama.cpp's chat completions."""
     body: dict[str, Any] = {**DEFAULTS, **request.settings}
     body["max_tokens"] = min(body.get("max_tokens", MAX_REPLY_TOKENS), MAX_REPLY_TOKENS)
     body.pop("reasoning_effort", None)
@@ -170,7 +173,11 @@ def _body(request: Request) -> dict[str, Any]:
 
 
 def _load(path: Path) -> Any:
-    """Load a model; takes about half a second."""
+    """Load a model, which takes about half a second.
+
+    Raises:
+        ConfigError: If xllamacpp is missing, or the file is missing or not a model.
+    """
     if not path.is_file():
         raise ConfigError(f"there is no model file {str(path)!r}; give a GGUF file, or none for the embedded model")
     try:
@@ -189,8 +196,8 @@ def _load(path: Path) -> Any:
     parameters.n_gpu_layers = 0
     parameters.cache_ram_mib = 0
     parameters.fit_params = parameters.warmup = False
-    # llama.cpp's flash attention rounds by how many tokens it reads at once, which depends on what is cached: with it,
-    # a reply depends on what was asked before. Without it, it is no slower here.
+    # With flash attention, rounding depends on how many tokens are read at once, and so on what is cached: a reply
+    # would depend on what was asked before. Without it, nothing is slower here.
     parameters.flash_attn_type = native.llama_flash_attn_type.LLAMA_FLASH_ATTN_TYPE_DISABLED
     parameters.verbosity = QUIET
     try:
@@ -200,7 +207,7 @@ def _load(path: Path) -> Any:
 
 
 def shared_model(path: Path | None) -> EmbeddedModel:
-    """Return the model of a file that this process has, or a new one; it lives as long as somebody uses it."""
+    """Return this process's model of a file, or a new one; it stays loaded as long as somebody uses it."""
     key = "" if path is None else str(path.resolve())
     with _LOADING:
         model = _MODELS.get(key)

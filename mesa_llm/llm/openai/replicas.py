@@ -1,4 +1,4 @@
-"""Several servers of one model behind one name: the least busy is asked, and a dead one is left out for a while."""
+"""Several servers of one model under one name: the least busy is asked, and one that fails is left out for a while."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mesa_llm.llm.openai.client import OpenAIHTTP
 from mesa_llm.records import Reply, Request
 
 FIRST_REST_S, MAX_REST_S = 1.0, 30.0
-"""Seconds until a server that failed is tried again: after its first failure in a row, and at most."""
+"""Seconds until a server that failed is tried again: after the first failure in a row, and at most."""
 
 
 @dataclass(eq=False)
@@ -21,17 +21,17 @@ class _Server:
     client: OpenAIHTTP
     in_flight: int = 0
     rest_s: float = 0.0
-    """Seconds that it is left out after its last failure; 0: it replied."""
+    """Seconds for which it is left out after its last failure; 0 after a reply."""
 
     back_at: float = 0.0
-    """Time of the event loop from which on it is tried again."""
+    """Time on the event loop's clock, in seconds, from which it is tried again."""
 
 
 class Replicas:
-    """Asks one of several servers of the same model, by turns as they are free.
+    """Asks the least busy of several servers of the same model.
 
-    A request that one server fails is sent to the next, and fails when each of them has failed it. A server that failed
-    is left out for a second, then for two, up to half a minute; then one request tries it.
+    A request that fails at one server is sent to the next, and fails once it has failed at all. A server that fails is
+    left out for a second, then for two, up to half a minute, after which one request tries it.
 
     Attributes:
         name: Name of the first: a recording does not depend on which server replied.
@@ -41,22 +41,22 @@ class Replicas:
         """Set the servers.
 
         Args:
-            clients: A client for each; the first gives the name.
+            clients: A client for each server, at least one; the first gives the name.
         """
         self._servers = [_Server(client) for client in clients]
         self.name = clients[0].name
 
     def __repr__(self) -> str:
-        """Name the model, its first server, and how many there are."""
+        """Name the model, the first server, and the number of servers."""
         return f"Replicas({self.name!r}, {len(self._servers)} servers)"
 
     async def reply(self, request: Request) -> Reply:
         """Ask the least busy server; if that fails, the next.
 
         Raises:
-            ServerTrouble: If all fail.
-            RateLimited: If the last one that is left asks to be called less often.
-            TransportError: As a server raises it, if the fault is the request's.
+            ServerTrouble: If all fail, and the last of them is in trouble.
+            RateLimited: If all fail, and the last of them asks to be called less often.
+            TransportError: As the first server raises it that refuses the request, or whose reply cannot be read.
         """
         remaining = list(self._servers)
         while True:
@@ -87,7 +87,7 @@ class Replicas:
             return min(servers, key=lambda server: server.back_at)
         server = min(ready, key=lambda server: server.in_flight)
         if server.rest_s:
-            server.back_at = now + server.rest_s  # this request tries it; others wait for what comes of that
+            server.back_at = now + server.rest_s  # this request tries it; others leave it out meanwhile
         return server
 
     @staticmethod

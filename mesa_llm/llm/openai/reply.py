@@ -1,4 +1,4 @@
-"""Reads replies in the format of OpenAI's chat completions; nothing in them is trusted."""
+"""Reads replies in the format of OpenAI's chat completions, and checks every part of them."""
 
 from __future__ import annotations
 
@@ -13,28 +13,29 @@ MAX_CALLS = 50
 """Maximum number of tool calls of one reply that are read."""
 
 MAX_REASONING = 100_000
-"""Maximum characters of a model's reasoning that are kept."""
+"""Maximum number of characters of a model's reasoning that are kept."""
 
 _CUT = frozenset({"length", "max_tokens", "max_length", "max_output_tokens", "model_length"})
-"""Endpoints' words for a reply that was cut at its maximum of tokens."""
+"""Endpoints' words for a reply that was cut at its maximum number of tokens."""
 
 MAX_TOKENS = 100_000_000
-"""Greatest count of tokens that is believed."""
+"""Maximum count of tokens that is believed."""
 
 MAX_DOLLARS = 1_000.0
-"""Greatest price of one reply that is believed."""
+"""Maximum price of one reply that is believed, in US dollars."""
 
 
 def read_reply(body: object, request: Request, latency_s: float = 0.0) -> Reply:
-    """Read a reply out of the JSON of a chat completion, trusting nothing in it.
+    """Read the reply in the parsed JSON of a chat completion, whatever that holds.
 
     Args:
         body: The parsed JSON.
-        request: What was asked.
-        latency_s: Seconds it took.
+        request: The request that it answers.
+        latency_s: Seconds that it took.
 
     Raises:
-        BadReply: If there is neither text nor a call in it that could be used.
+        BadReply: If it holds no choice with a message, or what its message holds in place of text and calls is
+            unusable.
     """
     fields = _mapping(body)
     choices = fields.get("choices")
@@ -72,7 +73,7 @@ def read_reply(body: object, request: Request, latency_s: float = 0.0) -> Reply:
 
 
 def finish_of(reason: str) -> str:
-    """Return why a reply ended, with one word for a reply that was cut at its maximum of tokens: `length`."""
+    """Return why a reply ended, in the endpoint's word; `length` for all words that mean its maximum of tokens."""
     return "length" if reason.lower() in _CUT else reason
 
 
@@ -81,6 +82,7 @@ def _mapping(value: object) -> dict[str, Any]:
 
 
 def _text_of(content: object, faults: list[str]) -> str:
+    """Return the text of a message's content, and append what is wrong with it to `faults`."""
     if content is None:
         return ""
     if isinstance(content, str):
@@ -93,6 +95,7 @@ def _text_of(content: object, faults: list[str]) -> str:
 
 
 def _calls_of(entries: object, request: Request, faults: list[str]) -> tuple[ToolCall, ...]:
+    """Return the usable tool calls of a message, and append what is wrong with the others to `faults`."""
     if entries is None:
         return ()
     if not isinstance(entries, list):
@@ -114,7 +117,7 @@ def _calls_of(entries: object, request: Request, faults: list[str]) -> tuple[Too
 
 
 def _arguments_of(encoded: object) -> dict[str, Any] | None:
-    """Return the arguments of a call; None if they are no JSON object."""
+    """Return the arguments of a call; None if they are not a JSON object."""
     if encoded is None or (isinstance(encoded, str) and not encoded.strip()):
         return {}
     text = encoded if isinstance(encoded, str) else json.dumps(encoded)
@@ -128,34 +131,35 @@ def _arguments_of(encoded: object) -> dict[str, Any] | None:
 
 
 def _can_do_without(name: str, request: Request) -> bool:
-    """Check whether a tool would run without arguments, though the model meant to give it some.
+    """Check whether a tool would run without arguments, although the model meant to pass some.
 
-    Where it would not, a call with unreadable arguments is kept without them, and the check of arguments
-    tells the model what is missing.
+    Where it would not, a call with unreadable arguments is kept without them: the check of arguments then tells the
+    model what is missing.
     """
     return any(tool.name == name and not tool.parameters.get("required") for tool in request.tools)
 
 
 def _clean(text: str) -> str:
-    """Replace halves of surrogate pairs, which no file and no database takes."""
+    """Replace lone surrogates, which neither files nor databases can hold."""
     if text.isascii():
         return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _short(value: object) -> str:
+    """Return the first 200 characters of a text; empty for anything else."""
     return _clean(value[:200]) if isinstance(value, str) else ""
 
 
 def _tokens(value: object) -> int:
-    """Return a count of tokens; 0 for anything that is none."""
+    """Return a count of tokens; 0 for anything else."""
     if not isinstance(value, int) or isinstance(value, bool):
         return 0
     return value if 0 <= value <= MAX_TOKENS else 0
 
 
 def _dollars(value: object) -> float | None:
-    """Return a price; None for anything that is none."""
+    """Return a price in US dollars; None for anything else."""
     if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
         return None
     return float(value) if 0 <= value <= MAX_DOLLARS else None

@@ -1,4 +1,4 @@
-"""Writes requests in the format of OpenAI's chat completions, as far as an endpoint knows it."""
+"""Writes requests in the format of OpenAI's chat completions, as far as an endpoint supports it."""
 
 from __future__ import annotations
 
@@ -22,39 +22,42 @@ _ERRORS = {
     "tools": r"support\w* (the )?(tool|function)|tool.call.parser|tools param|'body', 'tools'"
     r"|(tool|function)\w*( call\w*| use)? (is|are)( not|n't) supported",
 }
-"""What an endpoint's words look like when it does not know a part of the form."""
+"""Part of the format → pattern of an endpoint's errors about it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """How much of the form an endpoint understands."""
+    """How much of the format an endpoint supports."""
 
     schema: Literal["schema", "object", "none"] = "schema"
     """Whether replies can be held to a JSON schema, to any JSON object, or to nothing."""
 
     choice: Literal["required", "auto", "none"] = "required"
-    """What of `tool_choice` it knows; none: leave it out."""
+    """Values of `tool_choice` that it supports; none: leave it out."""
 
     tools: bool = True
-    """False: tools are told of in words, and called in the text."""
+    """False: describe tools in a message; the model calls them in its text."""
 
     seed: bool = True
     """False: leave the seed out."""
 
     length: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
-    """What it calls the setting `max_tokens`."""
+    """Its name of the setting `max_tokens`."""
 
     sampling: bool = True
-    """False: leave out how it samples (models that reason often know only their own way)."""
+    """False: leave out `temperature` and `top_p`, which reasoning models often do not support."""
 
     effort: bool = True
-    """False: leave out how much it may reason."""
+    """False: leave out `reasoning_effort`."""
 
     def without(self, detail: ErrorDetail) -> Dialect | None:
-        """Return a simpler dialect that avoids what an endpoint rejects.
+        """Return a simpler dialect, which avoids what an endpoint rejects.
+
+        Args:
+            detail: The endpoint's error.
 
         Returns:
-            The dialect; None if nothing can be left out that would help.
+            The dialect; None if the error is about nothing that can be left out.
         """
         simpler = self._simpler()
         for text in (detail.about, detail.text):
@@ -64,6 +67,7 @@ class Dialect:
         return None
 
     def _simpler(self) -> dict[str, Dialect]:
+        """Return, for each part of the format that can be left out or changed, the dialect without it."""
         simpler: dict[str, Dialect] = {}
         if self.choice != "none":
             simpler["choice"] = replace(self, choice="auto" if self.choice == "required" else "none")
@@ -83,17 +87,22 @@ class Dialect:
 
 
 class Writer:
-    """Writes requests for one model; what it wrote of tools is kept, as it is the same for many requests."""
+    """Writes requests to one model, and caches the JSON of tools and schemas, which many requests share."""
 
     def __init__(self, model: str) -> None:
-        """Write for a model, by the name its endpoint knows it by."""
+        """Store the name of the model at its endpoint."""
         self.model = model
         self._tools: dict[tuple[str, ...], list[bytes]] = {}
         self._fixed_tools: dict[tuple[ToolSpec, ...], bytes] = {}
         self._formats: dict[int, tuple[Mapping[str, Any], dict[str, Any]]] = {}
 
     def write(self, request: Request, dialect: Dialect) -> bytes:
-        """Write the body of a request as JSON."""
+        """Return the body of a request as JSON, in UTF-8.
+
+        Args:
+            request: The request.
+            dialect: How much of the format the endpoint supports.
+        """
         messages = [message.wire_json for message in request.messages]
         body: dict[str, Any] = {"model": request.adapter or self.model, **request.settings}
         if not dialect.sampling:
@@ -116,29 +125,29 @@ class Writer:
         return b'%b,"messages":[%b]%b}' % (compact_json(body)[:-1], b",".join(messages), tools)
 
     def _format(self, schema: Mapping[str, Any], form: Literal["schema", "object"]) -> dict[str, Any]:
-        """Ask for a reply that follows a schema; what is written of a schema is kept, as the same one comes again."""
+        """Return the `response_format` of a schema, cached, as the same schema is used again."""
         if form == "object":
             return response_format(schema, form)
-        kept = self._formats.get(id(schema))
-        if kept is None:
+        entry = self._formats.get(id(schema))
+        if entry is None:
             if len(self._formats) >= 256:
                 self._formats.clear()
-            kept = self._formats[id(schema)] = (schema, response_format(schema))  # held, so that its id stays its own
-        return kept[1]
+            entry = self._formats[id(schema)] = (schema, response_format(schema))  # holds the schema: its id stays
+        return entry[1]
 
     def _tools_json(self, request: Request) -> bytes:
-        """Write the tools; without values that are offered now, they are the same for many requests."""
+        """Return the tools as JSON; without options, it is the same for many requests, and cached."""
         if request.options:
             return self._tools_with_options(request)
-        written = self._fixed_tools.get(request.tools)
-        if written is None:
+        encoded = self._fixed_tools.get(request.tools)
+        if encoded is None:
             if len(self._fixed_tools) >= 256:
                 self._fixed_tools.clear()
-            written = self._fixed_tools[request.tools] = self._tools_with_options(request)
-        return written
+            encoded = self._fixed_tools[request.tools] = self._tools_with_options(request)
+        return encoded
 
     def _tools_with_options(self, request: Request) -> bytes:
-        """Write the tools: what is the same for many requests once, and between it the values offered now."""
+        """Return the tools as JSON: cached parts, which many requests share, with the request's options in between."""
         tools, options = _offered_tools(request.tools, request.options)
         key = (*(tool.digest for tool in tools), *options)
         parts = self._tools.get(key)
@@ -154,11 +163,11 @@ class Writer:
 
 
 _GAP = re.compile(rb'"\\u0000(.*?)\\u0000"')
-"""Where the values of an argument stand in the tools of a request, as JSON."""
+"""Placeholder of an argument's values in the JSON of tools."""
 
 
 def wire_tools(tools: Sequence[ToolSpec], options: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Write tools in the form of OpenAI's chat completions, with the values that arguments may take now as enums.
+    """Return tools in the form of OpenAI's chat completions, with the values that arguments may take now as enums.
 
     Args:
         tools: The tools.
@@ -177,7 +186,7 @@ def wire_tools(tools: Sequence[ToolSpec], options: Mapping[str, Any]) -> list[di
 def _offered_tools(
     tools: Sequence[ToolSpec], options: Mapping[str, Any]
 ) -> tuple[Sequence[ToolSpec], Mapping[str, Any]]:
-    """Leave out the arguments without any value, and the tools that need one of them; not all tools."""
+    """Leave out options without any value, and tools that require such an argument, unless that leaves no tool."""
     if all(options.values()):
         return tools, options
     possible = [
@@ -189,7 +198,7 @@ def _offered_tools(
 
 
 def response_format(schema: Mapping[str, Any], form: Literal["schema", "object"] = "schema") -> dict[str, Any]:
-    """Ask for a reply that follows a JSON schema, or is some JSON object."""
+    """Return the `response_format` for a reply that follows a JSON schema, or is any JSON object."""
     if form == "object":
         return {"type": "json_object"}
     definition = {"name": "answer", "schema": schema, "strict": _is_strict(schema)}
@@ -197,7 +206,7 @@ def response_format(schema: Mapping[str, Any], form: Literal["schema", "object"]
 
 
 def _is_strict(schema: object) -> bool:
-    """Check whether a schema can be strict: each of its objects requires all it names, and nothing else."""
+    """Check whether a schema can be strict: each of its objects requires all its properties, and allows no others."""
     if isinstance(schema, list):
         return all(_is_strict(part) for part in cast("list[object]", schema))
     if not isinstance(schema, Mapping):
@@ -212,13 +221,13 @@ def _is_strict(schema: object) -> bool:
 
 
 def tool_choice(request: Request) -> Literal["required", "auto"]:
-    """Check whether a reply has to call a tool: if one is an action, or no schema says how else to answer."""
+    """Return `required` where the reply must call a tool: if one is an action, or there is no schema to follow."""
     must_call = request.schema is None or any(tool.is_action for tool in request.tools)
     return "required" if must_call else "auto"
 
 
 def tools_text(request: Request) -> str:
-    """Describe tools in a message, for models that know no tool calls."""
+    """Describe tools in a message, for endpoints without tool calls."""
     functions = [tool["function"] for tool in wire_tools(request.tools, request.options)]
     descriptions = [{**function, "parameters": function["parameters"].get("properties", {})} for function in functions]
     return (

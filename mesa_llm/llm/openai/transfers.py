@@ -1,9 +1,9 @@
-"""libcurl's transfers in asyncio's event loop, many of them at once.
+"""libcurl's transfers on asyncio's event loop, many at once.
 
-`pycurl.AsyncCurlMulti` does the same, and has the event loop watch every socket anew for each request, which takes a
-dozen calls of Python's. Here an epoll watches the sockets, and the event loop the epoll: what has arrived together is
-read together. The transfers are in pools, as libcurl looks for an idle connection among all those of a pool: in one
-pool of 2,000 transfers, that would take longer than all else it does for a request.
+`pycurl.AsyncCurlMulti` does the same, but makes the event loop watch every socket again for each request, which takes a
+dozen Python calls. Here an epoll watches the sockets, and the event loop the epoll, so that what has arrived together
+is read together. Transfers are divided into pools, as libcurl looks for an idle connection among all those of a pool:
+in one pool of 2,000 transfers, this would take longer than everything else it does for a request.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ from typing import Any
 import pycurl
 
 libcurl: Any = pycurl
-"""The same module: the stubs that type checkers have of it lack what is newer."""
+"""The same module, untyped: the stubs for type checkers lack its newer names."""
 
 HAS_EPOLL = hasattr(select, "epoll")
 """Whether the system has an epoll, as Linux does; elsewhere the event loop watches each socket."""
 
 POOL_SIZE = 64
-"""Maximum number of transfers in a pool, and of the idle connections that it keeps."""
+"""Maximum number of transfers in a pool, and of idle connections that it keeps."""
 
 
 @dataclass(slots=True, eq=False)
 class _Pool:
-    """Transfers that share their connections."""
+    """Transfers that share connections."""
 
     multi: Any
     waiting: dict[pycurl.Curl, asyncio.Future[tuple[int, str] | None]] = field(default_factory=dict)
     timer: asyncio.Handle | None = None
     is_due: bool = False
-    """Whether the timer goes off as soon as the event loop goes on."""
+    """Whether the timer fires as soon as the event loop continues."""
 
     def end_complete(self) -> None:
-        """End the transfers that are complete, and those that libcurl has given up."""
+        """End all transfers that are complete, or that libcurl has given up."""
         _, complete, failed = self.multi.info_read()
         for curl in complete:
             self.end(curl, None)
@@ -47,20 +47,25 @@ class _Pool:
             self.end(curl, (code, text))
 
     def end(self, curl: pycurl.Curl, error: tuple[int, str] | None) -> None:
-        """End a transfer, if it is still waited for."""
-        ended = self.waiting.pop(curl, None)
-        if ended is None:
+        """End a transfer, if it is still awaited.
+
+        Args:
+            curl: Its handle.
+            error: Number and text of libcurl's error; None: it is complete.
+        """
+        future = self.waiting.pop(curl, None)
+        if future is None:
             return
         self.multi.remove_handle(curl)
-        if not ended.done():
-            ended.set_result(error)
+        if not future.done():
+            future.set_result(error)
 
 
 class Transfers:
-    """The transfers of one event loop, over connections that stay open."""
+    """Runs the transfers of one event loop, over connections that stay open."""
 
     def __init__(self, *, has_epoll: bool = HAS_EPOLL) -> None:
-        """Connect to nothing yet; to be called on the event loop.
+        """Start without transfers; to be called on the event loop.
 
         Args:
             has_epoll: Whether an epoll watches the sockets.
@@ -69,26 +74,29 @@ class Transfers:
         self._pools: list[_Pool] = []
         self._is_closed = False
         self._epoll: Any = None
-        self._watched: dict[int, tuple[_Pool, int]] = {}
+        self._watched: dict[int, _Pool] = {}  # socket → its pool
         if has_epoll:
             self._epoll = select.epoll()
             self._loop.add_reader(self._epoll.fileno(), self._take_ready)
 
     async def perform(self, curl: pycurl.Curl) -> tuple[int, str] | None:
-        """Make a transfer; a cancelled one cuts its connection.
+        """Run a transfer; cancelling it cuts its connection.
+
+        Args:
+            curl: Its handle, set up.
 
         Returns:
-            Number and text of the error that libcurl gave it up with; None: it is complete.
+            Number and text of the error with which libcurl gave it up; None: it is complete.
         """
-        for pool in self._pools:  # the first with room: it has an idle connection, unless all pools before are full
+        for pool in self._pools:  # the first with room, which is the likeliest to have an idle connection
             if len(pool.waiting) < POOL_SIZE:
                 break
         else:
             pool = self._open_pool()
-        ended = pool.waiting[curl] = self._loop.create_future()
+        future = pool.waiting[curl] = self._loop.create_future()
         try:
             pool.multi.add_handle(curl)
-            return await ended
+            return await future
         finally:
             if pool.waiting.pop(curl, None) is not None:
                 pool.multi.remove_handle(curl)
@@ -111,11 +119,11 @@ class Transfers:
             self._set_timer(pool, -1)
             waiting = dict(pool.waiting)
             pool.waiting.clear()
-            for curl, ended in waiting.items():
+            for curl, future in waiting.items():
                 pool.multi.remove_handle(curl)
-                ended.cancel()
+                future.cancel()
             pool.multi.close()
-        for socket, (pool, _) in list(self._watched.items()):
+        for socket, pool in list(self._watched.items()):
             self._watch(pool, pycurl.POLL_REMOVE, socket)
         if self._epoll is not None:
             self._loop.remove_reader(self._epoll.fileno())
@@ -123,34 +131,34 @@ class Transfers:
 
     # -- called by libcurl
 
-    def _watch(self, pool: _Pool, wanted: int, socket: int, *_: Any) -> None:
+    def _watch(self, pool: _Pool, actions: int, socket: int, *_: Any) -> None:
         """Watch a socket for what libcurl waits for: `POLL_IN`, `POLL_OUT`, both, or nothing any more."""
-        wanted &= pycurl.POLL_INOUT
-        watched = self._watched.pop(socket, (pool, 0))[1]
-        if wanted:
-            self._watched[socket] = pool, wanted
+        actions &= pycurl.POLL_INOUT
+        is_watched = self._watched.pop(socket, None) is not None
+        if actions:
+            self._watched[socket] = pool
         if self._epoll is None:
-            self._watch_by_loop(pool, wanted, socket)
-        elif not wanted and watched:
-            with suppress(OSError):  # it is closed already
+            self._watch_by_loop(pool, actions, socket)
+        elif not actions and is_watched:
+            with suppress(OSError):  # it is already closed
                 self._epoll.unregister(socket)
-        elif wanted:
-            events = (wanted & pycurl.POLL_IN and select.EPOLLIN) | (wanted & pycurl.POLL_OUT and select.EPOLLOUT)
-            (self._epoll.modify if watched else self._epoll.register)(socket, events)
+        elif actions:
+            events = (actions & pycurl.POLL_IN and select.EPOLLIN) | (actions & pycurl.POLL_OUT and select.EPOLLOUT)
+            (self._epoll.modify if is_watched else self._epoll.register)(socket, events)
 
-    def _watch_by_loop(self, pool: _Pool, wanted: int, socket: int) -> None:
-        if wanted & pycurl.POLL_IN:
+    def _watch_by_loop(self, pool: _Pool, actions: int, socket: int) -> None:
+        if actions & pycurl.POLL_IN:
             self._loop.add_reader(socket, self._go_on, pool, [(socket, pycurl.CSELECT_IN)])
         else:
             self._loop.remove_reader(socket)
-        if wanted & pycurl.POLL_OUT:
+        if actions & pycurl.POLL_OUT:
             self._loop.add_writer(socket, self._go_on, pool, [(socket, pycurl.CSELECT_OUT)])
         else:
             self._loop.remove_writer(socket)
 
     def _set_timer(self, pool: _Pool, ms: int) -> None:
-        """Let libcurl go on after some milliseconds; negative: not before a socket is ready."""
-        if ms == 0 and pool.is_due:  # as each transfer says that is added before the event loop goes on
+        """Let libcurl continue after some milliseconds; negative: not before a socket is ready."""
+        if ms == 0 and pool.is_due:  # libcurl sets it for each transfer added before the event loop continues
             return
         if pool.timer is not None:
             pool.timer.cancel()
@@ -168,15 +176,15 @@ class Transfers:
         self._go_on(pool, [(pycurl.SOCKET_TIMEOUT, 0)])
 
     def _take_ready(self) -> None:
-        """Go on with the sockets that are ready; an error is both read and written to, to be found."""
+        """Continue with the sockets that are ready; one with an error is reported as ready for both."""
         ready: dict[_Pool, list[tuple[int, int]]] = {}
         for socket, events in self._epoll.poll(0):
             actions = (events & ~select.EPOLLOUT and pycurl.CSELECT_IN) | (
                 events & ~select.EPOLLIN and pycurl.CSELECT_OUT
             )
-            ready.setdefault(self._watched[socket][0], []).append((socket, actions))
-        for pool, own in ready.items():
-            self._go_on(pool, own)
+            ready.setdefault(self._watched[socket], []).append((socket, actions))
+        for pool, sockets in ready.items():
+            self._go_on(pool, sockets)
 
     def _go_on(self, pool: _Pool, ready: Sequence[tuple[int, int]]) -> None:
         """Let libcurl read and write what it can, and end the transfers that are complete.
@@ -190,7 +198,7 @@ class Transfers:
         try:
             for socket, actions in ready:
                 pool.multi.socket_action(socket, actions)
-        except pycurl.error as error:  # libcurl can do nothing any more, and would end no transfer
+        except pycurl.error as error:  # libcurl can do nothing more, and would end no transfer
             arguments: tuple[Any, ...] = error.args
             for curl in list(pool.waiting):
                 pool.end(curl, (int(arguments[0]), str(arguments[1])))
