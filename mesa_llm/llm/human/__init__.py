@@ -1,1 +1,1 @@
-"""People in the place of a language model: their questions, as forms and at a terminal."""
+"""People in place of a language model, who are asked in forms or at a terminal."""

@@ -1,4 +1,4 @@
-"""People in the place of a language model: their questions lie on a desk until somebody answers."""
+"""People in place of a language model: questions to them wait on a desk until somebody answers."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ class Question:
     """Mesa `unique_id` of the agent that the person plays."""
 
     request: Request
-    """The whole request: prompt, tools, schema, and which values arguments may take."""
+    """The whole request: prompt, tools, schema, and the values that arguments may take."""
 
     text: str
     """What the agent observes now, for the person to read."""
 
 
 class HumanDesk:
-    """Holds questions until people answer them, from whatever thread."""
+    """Holds questions until people answer them; for use by all threads."""
 
     def __init__(self) -> None:
         """Start with an empty desk."""
@@ -42,12 +42,16 @@ class HumanDesk:
 
     @property
     def pending(self) -> list[Question]:
-        """The questions that wait, in the order asked."""
+        """The waiting questions, in the order asked."""
         with self._lock:
             return [question for question, _ in self._waiting.values()]
 
     def ask(self, request: Request) -> Future[Reply]:
-        """Lay a question on the desk; cancelling what is given back takes it away again."""
+        """Lay a question on the desk.
+
+        Returns:
+            The reply to come; cancelling it takes the question off the desk.
+        """
         future: Future[Reply] = Future()
         with self._lock:
             question_id = next(self._numbers)
@@ -60,12 +64,15 @@ class HumanDesk:
         """Answer a question.
 
         Args:
-            question_id: Which one.
+            question_id: Number of the question.
             answer: A reply, a call, an object (`{"action": …, "arguments": {…}}`, or what the schema asks
-                for), or a text. It is checked where every reply is.
+                for), or a text. It is checked later, as every reply is.
 
         Returns:
             True if the question was still waiting; False if it was answered or withdrawn meanwhile.
+
+        Raises:
+            TypeError: If it is no such answer.
         """
         reply = as_reply(answer, "human")
         future = self._take(question_id)
@@ -75,10 +82,10 @@ class HumanDesk:
         return True
 
     def withdraw(self, question_id: int, reason: str) -> bool:
-        """Take a question away from a person: the decision fails, and the rule twin may stand in.
+        """Take a question off the desk unanswered: the decision fails, and the rule twin may stand in.
 
         Args:
-            question_id: Which one.
+            question_id: Number of the question.
             reason: Why nobody answers it.
 
         Returns:
@@ -91,35 +98,40 @@ class HumanDesk:
         return True
 
     def _take(self, question_id: int) -> Future[Reply] | None:
+        """Take a question off the desk, and return its reply to come; None if it no longer waits."""
         with self._lock:
-            future = self._waiting.pop(question_id, None)
-        return future[1] if future else None
+            _, future = self._waiting.pop(question_id, (None, None))
+        return future
 
 
 class HumanLLM:
-    """Ask a person, and wait as long as it takes."""
+    """Asks a person, and waits as long as it takes."""
 
     name = "human"
     is_person = True
-    """A person is given all the time it takes, and is never asked again by itself."""
+    """A person may take any time, and is never asked the same again automatically."""
 
     def __init__(self, desk: HumanDesk | None = None) -> None:
         """Store the desk.
 
         Args:
-            desk: Where questions wait; None: a desk of its own.
+            desk: Desk where questions wait; None: one of its own.
         """
         self.desk = desk or HumanDesk()
 
     async def reply(self, request: Request) -> Reply:
-        """Wait for a person's answer; if the wait is cancelled, the question leaves the desk."""
+        """Wait for a person's answer; if the wait is cancelled, the question is taken off the desk.
+
+        Raises:
+            Absent: If the question is withdrawn.
+        """
         start = time.perf_counter()
         reply = await asyncio.wrap_future(self.desk.ask(request))
         return reply.timed(time.perf_counter() - start)
 
 
 def latest(request: Request) -> str:
-    """Return what is new to a person: the last user message, or the answers of the tools just called."""
+    """Return what is new to a person: all messages since the assistant's last, or since the instructions."""
     messages_since: list[ChatMessage] = []
     for message in reversed(request.messages):
         if message.role == "assistant" or (message.role == "system" and messages_since):

@@ -1,4 +1,4 @@
-"""Forms for a person who answers a request, value by value; the terminal or the page shows them."""
+"""Forms in which a person answers a request, value by value, at a terminal or on a page."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from mesa_llm.llm.schema.flat import Schema, choice_schema, flat_schema, narrow
 from mesa_llm.records import Request, ToolCall, ToolSpec
 
 PASS = "do_nothing"
-"""The action that leaves nothing else to do."""
+"""Name of the action of doing nothing, which is chosen alone."""
 
 SHORT_TEXT = 80
-"""A text that may be longer than this gets several lines to write in."""
+"""Maximum number of characters of a text that gets a single line to write in."""
 
 NUMBERS = frozenset({"integer", "number"})
 """Types of numbers in a JSON schema."""
 
 Control = Literal["tick", "list", "suggestions", "number", "text", "line"]
-"""How a form asks for a value: a box to tick, a list, a field with suggestions, one for a number, a text, a line."""
+"""How a form asks for a value: a box to tick, a list, or a field (with suggestions, for a number, text or a line)."""
 
 LEFT_OUT = object()
-"""Stands for a value that the person leaves out."""
+"""Value of a field that the person leaves out."""
 
 
 class NotOffered(ValueError):
-    """A value is possible, but none of those offered now; the person may mean it all the same."""
+    """A value is possible, but not among those offered now; the person may mean it all the same."""
 
 
 @dataclass(frozen=True)
@@ -36,23 +36,23 @@ class FormField:
     """One value that a person fills in."""
 
     path: tuple[str, ...]
-    """Names of what it is a part of, and its own; empty: it is the whole answer, or all arguments."""
+    """Names of the objects that it is part of, then its own; empty for the whole answer, or all arguments."""
 
     schema: Schema
-    """Flat schema of its values."""
+    """Flat schema of possible values."""
 
     choices: Schema | None
-    """The same, narrowed to what is offered now; None: nothing is."""
+    """The same, narrowed to values offered now; None: none are."""
 
     full_schema: Mapping[str, Any]
     """The original schema, with its descriptions."""
 
     is_needed: bool = True
-    """False if it can be left out."""
+    """Whether it cannot be left out."""
 
     @property
     def name(self) -> str:
-        """Its name; a part follows the name of the whole."""
+        """Its path as text; `answer` if that is empty."""
         return ", ".join(self.path) or "answer"
 
     @property
@@ -68,12 +68,12 @@ class FormField:
 
     @property
     def is_free(self) -> bool:
-        """Whether the choices are only examples, as for amounts."""
+        """Whether the values offered are only examples, as for amounts."""
         return self.schema.get("type") == "number" and self.choices is not None and self.choices != self.schema
 
     @property
     def items(self) -> list[str]:
-        """What the value can be chosen from, as `read` reads it."""
+        """Texts to choose from, as `read` reads them; empty if the value is free."""
         values = self.values or self.schema.get("enum", [])
         return [value if isinstance(value, str) else json.dumps(value, ensure_ascii=False) for value in values]
 
@@ -94,7 +94,7 @@ class FormField:
 
     @property
     def is_closed(self) -> bool:
-        """Whether nothing fits but one of its `items`."""
+        """Whether only `items` are possible."""
         kinds: list[Schema] = self.schema.get("anyOf", [self.schema])
         is_listed = all("enum" in kind or kind == {"type": "null"} for kind in kinds)
         return is_listed and self.choices in (None, self.schema)
@@ -105,7 +105,7 @@ class FormField:
 
     @property
     def parts(self) -> list[FormField] | None:
-        """Fields of its parts: the properties of a needed object that names them all; None: it is one line."""
+        """Fields of its properties, if it is a required object with a fixed set of them; None: it is one line."""
         if not self.is_needed or self.schema.get("additionalProperties") is not False:
             return None
         return [self._part(name) for name in self.schema["properties"]]
@@ -122,14 +122,14 @@ class FormField:
 
     @property
     def lines(self) -> list[FormField]:
-        """All fields of one line, in order."""
+        """All fields within it that are one line each, in order."""
         return [self] if self.parts is None else [line for part in self.parts for line in part.lines]
 
     def fill(self, value_of: Callable[[FormField], Any]) -> Any:
         """Assemble the value from its lines.
 
         Args:
-            value_of: Returns the value of one of its `lines`, or `LEFT_OUT`.
+            value_of: Returns the value of a line, or `LEFT_OUT`; called for all `lines`, in order.
         """
         if self.parts is None:
             return value_of(self)
@@ -137,15 +137,15 @@ class FormField:
         return {name: value for name, value in values.items() if value is not LEFT_OUT}
 
     def read(self, line: str, *, is_meant: bool) -> Any:
-        """Read the value.
+        """Read the value of one line.
 
         Args:
             line: What the person wrote.
             is_meant: Whether the person means the value even if it is not offered.
 
         Raises:
-            ValueError: If it does not fit.
-            NotOffered: If it fits, but is not offered, and not meant for sure.
+            NotOffered: If it is possible, but not offered, and `is_meant` is False.
+            ValueError: If it is not possible; the message says what would be.
         """
         try:
             return read_value(line, self.schema if self.choices is None or self.is_free else self.choices)
@@ -161,13 +161,13 @@ class FormField:
 
 @dataclass(frozen=True)
 class Offer:
-    """One thing that a person can answer."""
+    """One thing that a person can answer or do."""
 
     field: FormField
     """Field of the answer, or of the arguments."""
 
     tool: ToolSpec | None = None
-    """The tool or action that is called; None: the question wants an answer, or any text."""
+    """The tool or action that is called; None: a typed answer or a text is given."""
 
     @property
     def name(self) -> str:
@@ -184,10 +184,10 @@ def offers_of(request: Request) -> list[Offer]:
     """List what a person can answer to a request.
 
     Args:
-        request: What was asked.
+        request: The request.
 
     Raises:
-        Refused: If nothing can be answered.
+        Refused: If no answer is possible.
     """
     if request.schema is not None:
         schema = flat_schema(request.schema)
@@ -210,11 +210,11 @@ def still_possible(offers: Sequence[Offer], calls: Sequence[ToolCall], max_actio
 
     Args:
         offers: All that can be done.
-        calls: What is chosen already.
-        max_actions: How many actions one decision may hold.
+        calls: What the person has chosen so far.
+        max_actions: Maximum number of actions in one decision.
 
     Returns:
-        At first all; then further actions, as what only reads, or does nothing, is done alone.
+        At first all offers; later only further actions, as a tool, or doing nothing, is chosen alone.
     """
     if not calls:
         return list(offers)

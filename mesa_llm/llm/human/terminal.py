@@ -1,4 +1,4 @@
-"""A person at a terminal reads what an agent sees, chooses an action, and fills in its arguments one by one."""
+"""A person at a terminal, who reads what an agent sees, chooses an action, and fills in its arguments one by one."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from mesa_llm.llm.schema.description import description_of
 from mesa_llm.records import Reply, Request, ToolCall
 
 NO_INPUT = (EOFError, OSError, UnicodeError, NotImplementedError)
-"""What reading a line raises where there is nobody to write one."""
+"""Errors of reading a line where nobody can write one."""
 
 
 class TerminalHuman:
-    """Ask a person at the terminal, one question at a time, in a thread of its own."""
+    """Asks a person at the terminal, one question at a time, in a thread of its own."""
 
     name = "human"
     is_person = True
-    """A person is given all the time it takes, and is never asked again by itself."""
+    """A person may take any time, and is never asked the same again automatically."""
 
     def __init__(self, read: Callable[[str], str] | None = None, write: Callable[[str], object] | None = None) -> None:
-        """Store where to read and write.
+        """Set how to read and write.
 
         Args:
-            read: Shows a text and gives the line that the person writes; None: the standard input.
-            write: Shows a text; None: the standard error, as the output belongs to what the run tells.
+            read: Shows a prompt and returns the line that the person writes; None: from standard input.
+            write: Shows a text; None: on standard error, as standard output is for the results of the run.
         """
         self._read = read or _read_line
         self._write = write or _show
@@ -47,7 +47,7 @@ class TerminalHuman:
         """Wait for a person's answer.
 
         Raises:
-            Refused: If the input has ended.
+            Refused: If no answer is possible, or the input has ended.
         """
         start = time.perf_counter()
         answer: Future[Reply] = Future()
@@ -59,6 +59,7 @@ class TerminalHuman:
         return reply.timed(time.perf_counter() - start)
 
     def _serve(self) -> None:
+        """Ask the queued questions, one after another, on the terminal's thread."""
         while True:
             request, answer = self._questions.get()
             if not answer.set_running_or_notify_cancel():
@@ -74,6 +75,7 @@ class TerminalHuman:
                     answer.set_exception(Refused("asking at the terminal went wrong"))
 
     def _ask(self, request: Request) -> Reply:
+        """Ask a person to reply to a request."""
         self._introduce(request)
         self._write(f"\nAgent {request.salt.agent}, step {request.salt.time}\n{latest(request)}\n")
         if request.schema is None and not request.tools:
@@ -84,14 +86,14 @@ class TerminalHuman:
         return Reply(tool_calls=tuple(self._calls(offers, request.max_actions)), dollars=0.0, model="human")
 
     def _introduce(self, request: Request) -> None:
-        """Show who the agent is and what the rules are, once."""
+        """Show the agent's instructions, the first time that it is asked."""
         if request.salt.agent not in self._introduced:
             self._introduced.add(request.salt.agent)
             texts = [message.content for message in request.messages if message.role == "system"]
             self._write("\n".join(["", *texts, ""]))
 
     def _calls(self, offers: list[Offer], max_actions: int) -> list[ToolCall]:
-        """Let the person choose what to do, one thing after the other; a single thing to fill in is not chosen."""
+        """Let the person choose what to do, one thing after another; a single action with arguments needs no choice."""
         if len(offers) == 1 and max_actions == 1 and offers[0].field.full_schema.get("required"):
             self._write(f"{offers[0].name} – {offers[0].description}\n")
             return [ToolCall(offers[0].name, offers[0].field.fill(self._line))]
@@ -110,7 +112,7 @@ class TerminalHuman:
         return calls
 
     def _choose(self, prompt: str, names: list[str]) -> str:
-        """Ask for one of some names, by itself or by its number; empty if the line is."""
+        """Ask for one of some names, or its number; return an empty text if the line is empty."""
         while True:
             line = self._read(prompt).strip()
             name = _by_index(names).get(line, line)
@@ -119,8 +121,8 @@ class TerminalHuman:
             self._write(f"There is no {line[:80]!r}. Write a number from 1 to {len(names)}, or a name.\n")
 
     def _line(self, field: FormField) -> Any:
-        """Ask for one line until it fits; what is possible but not offered has to be written twice."""
-        insisted: str | None = None
+        """Ask for one line until it fits; a value that is possible but not offered has to be written twice."""
+        unoffered: str | None = None
         texts = _texts(field)
         self._write("".join(f"  {index}. {text}\n" for index, text in enumerate(texts, 1)))
         while True:
@@ -129,9 +131,9 @@ class TerminalHuman:
                 return LEFT_OUT
             line = _by_index(texts).get(line, line)
             try:
-                return field.read(line, is_meant=line == insisted)
+                return field.read(line, is_meant=line == unoffered)
             except NotOffered as error:
-                insisted = line
+                unoffered = line
                 self._write(f"{error} If you mean {line[:80]!r} all the same, write it once more.\n")
             except ValueError as error:
                 self._write(f"{error}\n")
@@ -142,14 +144,14 @@ def _by_index(names: list[str]) -> dict[str, str]:
 
 
 def _texts(field: FormField) -> list[str]:
-    """Return the texts that are offered, if they are more than two and none is a number: they get numbers."""
+    """Return the values to number for the person: texts offered, if there are more than two and none is a number."""
     values: list[Any] = (field.choices or {}).get("enum", [])
     are_texts = all(isinstance(value, str) and not value.isdecimal() for value in values)
     return values if len(values) > 2 and are_texts else []
 
 
 def _prompt(field: FormField, texts: list[str]) -> str:
-    """Describe what is asked for, what it means, and what fits."""
+    """Return the prompt for a line: the field's name, its description, and what fits."""
     fits = f"1..{len(texts)}" if texts else description_of(field.choices or field.schema)
     if field.is_free:
         fits = f"{description_of(field.schema)}, such as {fits}"

@@ -1,1 +1,1 @@
-"""JSON schemas made flat, drawn from, described in words, and compiled to a grammar."""
+"""JSON schemas: flattened, sampled from, described in words, and compiled to grammars."""

@@ -1,4 +1,4 @@
-"""Short descriptions of schemas and tools for a small model or a person, and values read from what a person writes."""
+"""Describes schemas and tools briefly, for a small model or a person, and reads values that a person writes."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ YES, NO = {"true", "yes", "y", "1"}, {"false", "no", "n", "0"}
 """Spellings of true and of false."""
 
 MAX_DIGITS = 300
-"""Maximum number of digits of a number that a person writes."""
+"""Maximum decimal exponent of a number that a person writes."""
 
 MAX_NAMED = 8
-"""Maximum number of values of a choice that are named one by one."""
+"""Maximum number of values of an enum that are listed."""
 
 
 def signature(tool: ToolSpec) -> str:
@@ -83,15 +83,15 @@ def _span(schema: Schema) -> str:
 
 
 def read_value(line: str, schema: Schema) -> Any:
-    """Read the value that a person writes in one line.
+    """Read a value that a person has written in one line.
 
     Args:
-        line: A choice, a text or a number as it is; yes or no; items, or `name: value`, with commas between them;
+        line: A choice, a text or a number as it is; yes or no; items, or pairs `name: value`, separated by commas;
             else JSON.
         schema: A flat schema that the value has to fit.
 
     Raises:
-        ValueError: If it does not fit; the text says what would.
+        ValueError: If it does not fit; the message says what would.
     """
     if "anyOf" in schema:
         return _first_that_fits(line, schema)
@@ -106,7 +106,8 @@ def read_value(line: str, schema: Schema) -> Any:
         case "integer" | "number":
             return _fitting(_numbers_in(text, schema), schema)
         case "boolean":
-            return _fitting([word in YES for word in [text.lower()] if word in YES | NO], schema)
+            word = text.lower()
+            return _fitting([word in YES] if word in YES | NO else [], schema)
         case "null":
             return _fitting([None] if text.lower() in {"", "null", "none"} else [], schema)
         case "array" if not text.startswith("[") and "prefixItems" not in schema:
@@ -121,13 +122,14 @@ def read_value(line: str, schema: Schema) -> Any:
 
 
 def _fitting(matches: list[Any], schema: Schema) -> Any:
+    """Return the first value; without any, raise what would fit."""
     if not matches:
         raise ValueError(f"Wanted is {description_of(schema)}.")
     return matches[0]
 
 
 def _first_that_fits(line: str, schema: Schema) -> Any:
-    """Read a value of one of several kinds; a text comes last, as every line is one."""
+    """Read a value of one of several types; text is tried last, as every line is one."""
     for inner in sorted(schema["anyOf"], key=lambda inner: inner.get("type") == "string"):
         try:
             return read_value(line, inner)
@@ -137,6 +139,7 @@ def _first_that_fits(line: str, schema: Schema) -> Any:
 
 
 def _numbers_in(text: str, schema: Schema) -> list[int | float]:
+    """Return the number in a text, as a list; empty if it does not fit."""
     try:
         number = Decimal(text)
     except InvalidOperation:
@@ -150,8 +153,7 @@ def _numbers_in(text: str, schema: Schema) -> list[int | float]:
 
 def _named_values(pairs: list[tuple[str, str]], schema: Schema) -> dict[str, Any]:
     names = schema.get("propertyNames", {}).get("enum")
-    strange = [name for name, _ in pairs if not name or (names is not None and name not in names)]
-    if strange:
+    if any(not name or (names is not None and name not in names) for name, _ in pairs):
         hint = f" The names are {', '.join(names)}." if names else ""
         raise ValueError(f"Wanted is {description_of(schema)}, with a colon after each name.{hint}")
     return {name: read_value(value, schema["additionalProperties"]) for name, value in pairs}
@@ -160,7 +162,7 @@ def _named_values(pairs: list[tuple[str, str]], schema: Schema) -> dict[str, Any
 def _read_json(text: str, schema: Schema) -> Any:
     try:
         value = json.loads(text)
-        json.dumps(value, allow_nan=False)  # NaN and 1e999 are no JSON, and no number that can be counted with
+        json.dumps(value, allow_nan=False)  # refuses NaN and 1e999, which are not JSON
     except (ValueError, RecursionError) as error:
         raise ValueError(f"Wanted is JSON of {description_of(schema)}: {error}") from None
     kind = {"object": dict, "array": list}.get(schema.get("type", ""), object)

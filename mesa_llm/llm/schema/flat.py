@@ -1,8 +1,8 @@
-"""JSON schemas made flat and closed, so that they can be drawn from, said in words, or compiled to a grammar.
+"""Flattens JSON schemas, so that they can be sampled from, described in words, or compiled to a grammar.
 
-A flat schema has no references, no `allOf`, no lists of types and no part that nothing can satisfy. It is one
-of: `{}` (any JSON), `{"enum": […]}`, `{"anyOf": […]}` with two or more alternatives, `{"type": …}` with the
-limits of that type.
+A flat schema has no references, no `allOf`, no lists of types, and no part that no value can satisfy. It is one of:
+`{}` (any JSON), `{"enum": […]}`, `{"anyOf": […]}` with two or more alternatives, or `{"type": …}` with the limits of
+that type.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ LIMITS: dict[str, tuple[str, ...]] = {
     "array": ("minItems", "maxItems", "uniqueItems"),
     "object": ("minProperties", "maxProperties"),
 }
-"""Keywords that limit the values of each type; all others are for readers."""
+"""Type → keywords that limit its values; all others are for readers."""
 
 SIGNS = {
     "properties": "object",
@@ -42,18 +42,18 @@ SIGNS = {
     "maxLength": "string",
     "minimum": "number",
 }
-"""Keywords that imply the type of a schema that does not name it."""
+"""Keyword → type of a schema that has it and names no type."""
 
 
 def choice_schema(tools: Sequence[ToolSpec], options: Mapping[str, tuple[Any, ...]]) -> Schema:
-    """Put the choice of one tool and its arguments into one JSON schema.
+    """Return the JSON schema of a choice of one tool and its arguments.
 
     Args:
-        tools: What may be chosen.
-        options: As in `Observation.options`. A tool that needs an argument without any value is left out.
+        tools: The tools to choose from.
+        options: As in `Observation.options`. A tool that requires an argument without any value is left out.
 
     Returns:
-        The schema of `{"action": name, "arguments": {…}}`: an `anyOf`, even of one, in the tools' order.
+        The schema of `{"action": name, "arguments": {…}}`: an `anyOf`, even of a single tool, in the order of tools.
 
     Raises:
         Refused: If no tool can be called.
@@ -65,7 +65,7 @@ def choice_schema(tools: Sequence[ToolSpec], options: Mapping[str, tuple[Any, ..
 
 
 def choices(tools: Sequence[ToolSpec], options: Mapping[str, tuple[Any, ...]]) -> list[Schema]:
-    """Return the alternatives of `choice_schema`; none if no tool can be called."""
+    """Return the alternatives of `choice_schema`; empty if no tool can be called."""
     schemas = [_arguments(_Described(tool.digest, tool)) for tool in tools]
     offers = [
         (tool.name, narrow(schema, options_for(tool.name, options)))
@@ -76,7 +76,7 @@ def choices(tools: Sequence[ToolSpec], options: Mapping[str, tuple[Any, ...]]) -
 
 @dataclass(frozen=True, slots=True)
 class _Described:
-    """A tool as a key of a cache: equal if its digest is."""
+    """A tool as the key of a cache, compared by its digest."""
 
     digest: str
     tool: ToolSpec = field(compare=False)
@@ -102,11 +102,11 @@ def narrow(schema: Schema | None, options: Mapping[str, Sequence[Any]]) -> Schem
 
     Args:
         schema: A flat schema; None: nothing satisfies it.
-        options: Name of a property → its values. The items of a list are narrowed to them, each at most once;
-            what may be null still may.
+        options: Name of a property → its values. The items of a list are narrowed to them, each at most once; what
+            may be null still may.
 
     Returns:
-        A flat schema, or None if nothing can satisfy it any more.
+        A flat schema; None if no value can satisfy it.
     """
     if not options or schema is None:
         return schema
@@ -127,23 +127,24 @@ def narrow(schema: Schema | None, options: Mapping[str, Sequence[Any]]) -> Schem
 
 
 def _one_of(schema: Schema, values: Sequence[Any]) -> Schema | None:
+    """Narrow a flat schema, or the items of a list, to some values."""
     alternatives: list[Schema] = schema.get("anyOf", [schema])
     narrowed: Schema | None = {"enum": list(values)} if values else None
     array = next((alternative for alternative in alternatives if alternative.get("type") == "array"), None)
     if array is not None:
         max_items = min(array.get("maxItems", len(values)), len(values))
-        different = {"maxItems": max_items, "uniqueItems": True}
-        narrowed = _no_items(array) if narrowed is None else {**array, **different, "items": narrowed}
+        limits = {"maxItems": max_items, "uniqueItems": True}
+        narrowed = _no_items(array) if narrowed is None else {**array, **limits, "items": narrowed}
         narrowed = None if narrowed is None or array.get("minItems", 0) > max_items else narrowed
     return either([narrowed, {"type": "null"} if {"type": "null"} in alternatives else None])
 
 
 def with_enums(schema: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
-    """Write the values that properties may take now into a JSON schema, at any depth; the rest stays as it is.
+    """Return a JSON schema whose properties, at any depth, are enums of the values they may take now.
 
     Args:
-        schema: Any JSON schema, as pydantic gives it.
-        options: Name of a property → its values. Of a list, the items are held to them; what may be null still may.
+        schema: Any JSON schema, as pydantic writes it.
+        options: Name of a property → its values. In a list, the items are enums; what may be null still may.
     """
     result: dict[str, Any] = {}
     for key, inner in schema.items():
@@ -174,13 +175,13 @@ def _with_enum(schema: Mapping[str, Any], values: Any) -> dict[str, Any]:
 
 
 def _no_items(array: Schema) -> Schema | None:
-    """Close a list whose items nothing satisfies."""
-    placed = len(array.get("prefixItems", ()))
-    return None if array.get("minItems", 0) > placed else {**array, "items": {}, "maxItems": placed}
+    """Return a list without items after its `prefixItems`, as no value satisfies `items`; None if it needs more."""
+    n_prefix = len(array.get("prefixItems", ()))
+    return None if array.get("minItems", 0) > n_prefix else {**array, "items": {}, "maxItems": n_prefix}
 
 
 def either(alternatives: Iterable[Schema | None]) -> Schema | None:
-    """Join alternatives into one flat schema; those that nothing satisfies (None) are dropped."""
+    """Join alternatives into one flat schema; those that no value satisfies (None) are dropped."""
     flat: list[Schema] = []
     for alternative in alternatives:
         if alternative is not None:
@@ -189,13 +190,13 @@ def either(alternatives: Iterable[Schema | None]) -> Schema | None:
 
 
 def flat_schema(schema: Mapping[str, Any]) -> Schema:
-    """Make a JSON schema flat and closed.
+    """Flatten a JSON schema.
 
-    References are written out; a schema that contains itself does so at most `MAX_NESTING` times. `pattern`,
-    `format` and how properties depend on each other are left out.
+    References are replaced by what they refer to; a schema that contains itself does so at most `MAX_NESTING` times.
+    `pattern`, `format`, and dependencies between properties are left out.
 
     Args:
-        schema: Any JSON schema, as pydantic gives it.
+        schema: Any JSON schema, as pydantic writes it.
 
     Raises:
         Refused: If no value can satisfy it.
@@ -207,7 +208,7 @@ def flat_schema(schema: Mapping[str, Any]) -> Schema:
 
 
 class _Flattening:
-    """One walk through a schema; None stands for a part that nothing satisfies."""
+    """A walk through a schema, in which None stands for a part that no value satisfies."""
 
     def __init__(self, root: Mapping[str, Any]) -> None:
         self.root = root
@@ -238,7 +239,7 @@ class _Flattening:
         return self.typed(schema, kind, within) if kind in LIMITS else {}
 
     def resolve(self, schema: Mapping[str, Any], within: tuple[str, ...]) -> Schema | None:
-        """Put what a reference names in its place; what stands beside it goes on to count."""
+        """Replace a reference by its target; keywords beside the reference override the target's."""
         reference = str(schema["$ref"])
         if within.count(reference) > MAX_NESTING:
             return None
@@ -283,14 +284,14 @@ class _Flattening:
 
 
 def _tagged(schema: Schema | None, tag: str | None) -> Schema | None:
-    """Make the property that tells alternatives apart one that has to be there, default or not."""
+    """Require the property that distinguishes alternatives, even if it has a default."""
     if schema is None or tag not in schema.get("properties", {}) or tag in schema["required"]:
         return schema
     return {**schema, "required": [*schema["required"], tag]}
 
 
 def _number(flat: Schema) -> Schema | None:
-    """Close a number: an empty range is nothing, a few multiples of a step are an enum."""
+    """Flatten a number: None for an empty range, an enum for a few multiples of a step."""
     span = number_range(flat)
     if span.is_empty:
         return None

@@ -1,9 +1,9 @@
-r"""Compile a JSON schema to a grammar that llama.cpp holds a model to.
+r"""Compiles JSON schemas to grammars, to which llama.cpp restricts what a model writes.
 
-What such a grammar accepts is one JSON text without any whitespace, with bounded strings, numbers, lists and
-nesting: a small model left to itself pads with spaces and never closes a string. An accepted text satisfies
-the schema, but for `uniqueItems`, a `minProperties` of free names, a `multipleOf` of more than `MAX_MULTIPLES` values,
-and what `flat_schema` leaves out.
+Such a grammar accepts one JSON text without whitespace, with bounded strings, numbers, lists and nesting: without
+bounds, a small model pads with spaces and never closes a string. An accepted text satisfies the schema, except for
+`uniqueItems`, distinct names for a `minProperties`, a `multipleOf` with more than `MAX_MULTIPLES` values, and what
+`flat_schema` leaves out.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MAX_ITEMS = 8
 """Maximum number of items of a list, and of properties with free names, unless the schema asks for more."""
 
 ANY_DEPTH = 2
-"""Maximum depth of a value of which the schema says nothing."""
+"""Maximum depth of a value that the schema does not restrict."""
 
 MAX_NUMBER = Decimal(999_999_999)
 """Maximum magnitude of a number that the schema does not bound."""
@@ -37,17 +37,17 @@ MAX_DECIMALS = 12
 """Maximum number of decimal places of a number."""
 
 FINENESS = 9
-"""Minimum number of values that a range is divided into, where its last decimal place allows as many."""
+"""Minimum number of steps that a range is divided into, if `MAX_DECIMALS` places allow as many."""
 
 CHARACTER = r'[^"\\\x00-\x1F\x7F-\x9F] | "\\" ["\\]'
-"""One character of a JSON string: no control character, and no escape but those of quote and backslash."""
+"""One character of a JSON string: no control character, and only quote and backslash escaped."""
 
 
 def schema_to_gbnf(schema: Mapping[str, Any], free_text: int = FREE_TEXT) -> str:
     """Compile a JSON schema to a GBNF grammar without whitespace.
 
     Args:
-        schema: Any JSON schema, as pydantic gives it; properties are written in its order.
+        schema: Any JSON schema, as pydantic writes it; properties keep its order.
         free_text: Maximum number of characters of a string, unless its `minLength` asks for more.
 
     Returns:
@@ -66,7 +66,7 @@ def schema_to_gbnf(schema: Mapping[str, Any], free_text: int = FREE_TEXT) -> str
 
 
 class _Writer:
-    """Writes expressions; what is long gets a rule of its own, equal ones the same."""
+    """Writes expressions of a grammar; long ones become rules, equal ones the same rule."""
 
     def __init__(self, free_text: int) -> None:
         self.free_text = free_text
@@ -74,14 +74,14 @@ class _Writer:
         self.names: dict[str, str] = {}
 
     def rule(self, body: str, name: str = "") -> str:
-        """Name an expression, and return the name."""
+        """Make an expression a rule, and return the rule's name."""
         if body not in self.names:
             self.names[body] = name or f"r{len(self.rules)}"
             self.rules[self.names[body]] = body
         return self.names[body]
 
     def value(self, schema: Schema) -> str:
-        """Write what a flat schema allows."""
+        """Return the expression of a flat schema."""
         if "enum" in schema:
             return _either([_quoted(value) for value in schema["enum"]])
         if "anyOf" in schema:
@@ -103,7 +103,7 @@ class _Writer:
                 return self.anything(ANY_DEPTH)
 
     def anything(self, depth: int) -> str:
-        """Write any JSON of at most this depth."""
+        """Return the expression of any JSON of at most this depth."""
         flat = [{"type": kind} for kind in ("string", "integer", "boolean", "null")]
         kinds = [self.value(schema) for schema in flat]
         if depth > 0:
@@ -113,26 +113,26 @@ class _Writer:
         return self.rule(_either(kinds))
 
     def string(self, schema: Schema, max_length: int) -> str:
-        """Write a string of `minLength` up to `maxLength` or `max_length` characters."""
+        """Return the expression of a string, of `minLength` to `maxLength` characters, but at most `max_length`."""
         low = int(schema.get("minLength", 0))
         high = max(low, min(int(schema.get("maxLength", max_length)), max_length))
         character = self.rule(CHARACTER, "char")
         return self.rule(rf'"\"" {_times(character, low, high)} "\""')
 
     def array(self, schema: Schema) -> str:
-        """Write a list: first the items that have places of their own, then the alike ones."""
-        placed = [self.value(inner) for inner in schema.get("prefixItems", ())]
-        low = int(schema.get("minItems", 0)) - len(placed)
-        max_items = int(schema.get("maxItems", max(low, 0 if placed else MAX_ITEMS) + len(placed))) - len(placed)
-        if not placed:
+        """Return the expression of a list; after `prefixItems`, it has only as many items as it requires."""
+        prefix = [self.value(inner) for inner in schema.get("prefixItems", ())]
+        low = int(schema.get("minItems", 0)) - len(prefix)
+        max_items = int(schema.get("maxItems", max(low, 0 if prefix else MAX_ITEMS) + len(prefix))) - len(prefix)
+        if not prefix:
             return f'"[" {_listed(self.value(schema["items"]), low, min(max_items, max(low, MAX_ITEMS)))} "]"'
         if max_items < 0:
-            placed, max_items = placed[:max_items], 0
+            prefix, max_items = prefix[:max_items], 0
         repeated = _times(f'("," {self.value(schema["items"])})', max(low, 0), min(max_items, max(low, 0)))
-        return f'"[" {' "," '.join(placed)} {repeated} "]"'
+        return f'"[" {' "," '.join(prefix)} {repeated} "]"'
 
     def object(self, schema: Schema) -> str:
-        """Write an object: its properties in order, or pairs with free names if it declares none."""
+        """Return the expression of an object: its properties in order, or pairs with free names if it declares none."""
         if schema["properties"] or schema["additionalProperties"] is False:
             members = [
                 (f'{_quoted(name)} ":" {self.value(inner)}', name in schema["required"])
@@ -147,7 +147,12 @@ class _Writer:
 
 
 def _members(members: list[tuple[str, bool]], anything_before: bool) -> str:
-    """Write properties in order, with a comma wherever one came before; some may be left out."""
+    """Return the expression of properties in order, of which some may be left out.
+
+    Args:
+        members: Expression of each property, and whether it is required.
+        anything_before: Whether a property precedes them, so that the first needs a comma.
+    """
     if not members:
         return ""
     (member, is_required), *following = members
@@ -161,7 +166,7 @@ def _members(members: list[tuple[str, bool]], anything_before: bool) -> str:
 
 
 def _listed(item: str, low: int, high: int) -> str:
-    """Write `low` to `high` items with commas between them."""
+    """Return the expression of `low` to `high` items with commas between them."""
     if high <= 0:
         return ""
     repeated = _times(f'("," {item})', max(low - 1, 0), high - 1)
@@ -169,6 +174,7 @@ def _listed(item: str, low: int, high: int) -> str:
 
 
 def _times(atom: str, low: int, high: int) -> str:
+    """Return the expression of `low` to `high` repetitions."""
     if high <= 0:
         return ""
     return f"{atom}{{{low},{high}}}"
@@ -179,7 +185,7 @@ def _either(alternatives: list[str]) -> str:
 
 
 def _quoted(value: Any) -> str:
-    """Write a value's JSON text as a literal of the grammar."""
+    """Return the JSON of a value as a literal of the grammar."""
     return _literal(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
 
 
@@ -189,7 +195,7 @@ def _literal(text: str) -> str:
 
 
 def _number(schema: Schema) -> str:
-    """Write the numbers of a range: whole ones, or those with two decimal places, more in a narrow range."""
+    """Return the expression of a range's numbers: integers, or numbers of two decimal places, more if it is narrow."""
     span = number_range(schema)
     if schema["type"] == "integer":
         return _grid(*_ends(span, 0), 0)
@@ -213,29 +219,30 @@ def _ends(span: Range, places: int) -> tuple[int, int]:
 
 
 def _grid(first: int, last: int, places: int) -> str:
-    """Write the numbers from `first` to `last`, counted in units of the last decimal place."""
+    """Return the expression of the numbers from `first` to `last`, counted in units of the last decimal place."""
     signed = [f'"-" {_magnitudes(max(1, -last), -first, places)}'] if first < 0 else []
     return _either(signed + ([_magnitudes(max(0, first), last, places)] if last >= 0 else []))
 
 
 def _magnitudes(low: int, high: int, places: int) -> str:
-    """Write numbers without a sign, by how many digits they have; none begins with a zero too many."""
-    fewest = places + 1
+    """Return the expression of numbers without a sign or superfluous zeros in front, by their number of digits."""
+    min_digits = places + 1
     classes: list[str] = []
-    for digits in range(max(fewest, len(str(low))), max(fewest, len(str(high))) + 1):
-        start = max(low, 10 ** (digits - 1) if digits > fewest else 0)
+    for digits in range(max(min_digits, len(str(low))), max(min_digits, len(str(high))) + 1):
+        start = max(low, 10 ** (digits - 1) if digits > min_digits else 0)
         stop = min(high, 10**digits - 1)
         classes.append(_between(_dotted(start, digits, places), _dotted(stop, digits, places)))
     return _either(classes)
 
 
 def _dotted(units: int, digits: int, places: int) -> str:
+    """Return a number, in units of its last decimal place, with all its digits and the point."""
     text = str(units).zfill(digits)
     return f"{text[:-places]}.{text[-places:]}" if places else text
 
 
 def _between(low: str, high: str) -> str:
-    """Write all texts between two of equal length that have their point, if any, in the same place."""
+    """Return the expression of all texts between two of equal length with the point, if any, in the same place."""
     if low == high:
         return _literal(low)
     if not low.strip("0.") and not high.strip("9."):
@@ -256,4 +263,5 @@ def _between(low: str, high: str) -> str:
 
 
 def _filled(text: str, digit: str) -> str:
+    """Return a number with all its digits replaced by one."""
     return "".join("." if character == "." else digit for character in text)

@@ -1,4 +1,4 @@
-"""The range of numbers that a JSON schema allows, exact in decimal: 0.1 means a tenth."""
+"""The range of numbers that a JSON schema allows, exactly in decimal: 0.1 is a tenth."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 MAX_MULTIPLES = 500
-"""Maximum number of multiples of a step that are written out one by one."""
+"""Maximum number of multiples of a step that are listed one by one."""
 
 
 class Range(NamedTuple):
-    """From where to where numbers go; the range of integers is closed and has whole ends."""
+    """A range of numbers; that of integers is closed and has whole ends."""
 
     low: Decimal | None
     """Lower end; None: there is none."""
@@ -29,7 +29,7 @@ class Range(NamedTuple):
 
     @property
     def is_empty(self) -> bool:
-        """True if no number lies in it."""
+        """Whether no number lies in it."""
         if self.low is None or self.high is None:
             return False
         return self.low > self.high or (self.low == self.high and (self.low_is_open or self.high_is_open))
@@ -41,7 +41,7 @@ class Range(NamedTuple):
         return above and below
 
     def multiples(self, step: Decimal) -> list[Decimal] | None:
-        """List its multiples of a step; None if they are more than `MAX_MULTIPLES`."""
+        """List its multiples of a step; None if it is unbounded, or there are more than `MAX_MULTIPLES`."""
         if self.low is None or self.high is None or step <= 0 or (self.high - self.low) / step > MAX_MULTIPLES:
             return None
         first, last = math.ceil(self.low / step), math.floor(self.high / step)
@@ -49,7 +49,7 @@ class Range(NamedTuple):
 
 
 def number_range(schema: Mapping[str, Any]) -> Range:
-    """Read the range of a schema of type `integer` or `number`; the tighter of two bounds holds."""
+    """Return the range of a schema of type `integer` or `number`; of two bounds, the tighter one holds."""
     low = max(_bounds(schema, "minimum", "exclusiveMinimum", open_is=1), default=(None, 0))
     high = min(_bounds(schema, "maximum", "exclusiveMaximum", open_is=-1), default=(None, 0))
     wide = Range(low[0], low[1] != 0, high[0], high[1] != 0)
@@ -57,7 +57,7 @@ def number_range(schema: Mapping[str, Any]) -> Range:
 
 
 def number_step(schema: Mapping[str, Any]) -> Decimal | None:
-    """Read the step of a schema of type `integer` or `number`, for integers its first whole multiple; None: no step."""
+    """Return the step of a schema of type `integer` or `number`, for integers its first whole multiple; None: none."""
     step = schema.get("multipleOf")
     if step is None or not is_finite_number(step) or step <= 0:
         return None
@@ -65,12 +65,13 @@ def number_step(schema: Mapping[str, Any]) -> Decimal | None:
 
 
 def _bounds(schema: Mapping[str, Any], inclusive: str, exclusive: str, open_is: int) -> list[tuple[Decimal, int]]:
-    """Read the bounds of one side, so marked that the tighter of two equal ones sorts as the tighter."""
+    """Return the bounds of one side with marks, by which the tighter of two bounds with one value is told."""
     keywords = ((inclusive, 0), (exclusive, open_is))
     return [(Decimal(str(schema[key])), mark) for key, mark in keywords if is_finite_number(schema.get(key))]
 
 
 def _whole(wide: Range) -> Range:
+    """Return the range of the integers in a range."""
     low, high = wide.low, wide.high
     if low is not None:
         low = Decimal(math.floor(low) + 1 if wide.low_is_open else math.ceil(low))
@@ -80,5 +81,5 @@ def _whole(wide: Range) -> Range:
 
 
 def is_finite_number(value: object) -> bool:
-    """Check whether a value is a number that can bound a range; true and false are none."""
+    """Check whether a value is a number that can bound a range, which true and false cannot."""
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)

@@ -1,4 +1,4 @@
-"""Draw values from what a JSON schema allows: the baseline, and the input of tests."""
+"""Draws values that a JSON schema allows, for the baseline and for tests."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ _TEXT = """
     thing today together town under usual water week which while window winter without word work year
 """
 WORDS = _TEXT.split()
-"""Words that say nothing for or against anything."""
+"""Neutral words, of which texts are made."""
 
 MIN_FREE_WORDS, MAX_FREE_WORDS = 3, 8
 """Minimum and maximum number of words of a text of free length."""
 
 SCALARS: tuple[Schema, ...] = tuple({"type": kind} for kind in ("string", "integer", "boolean", "null"))
-"""Schemas that a value of any type is drawn from."""
+"""Schemas of the types that a value of any type is drawn from."""
 
 MAX_DRAWS = 20
-"""Maximum number of draws for each value that has to differ from the others."""
+"""Maximum number of draws for each item of a list, or pair of an object, as some may have to be drawn again."""
 
 SPAN = 100
-"""Range of numbers from their only bound, or from zero."""
+"""Number of steps from the only bound of a range, or from zero, to its other end."""
 
 MAX_FREE_ITEMS = 3
-"""Maximum number of items of a list, and most properties with free names, unless the schema asks for more."""
+"""Maximum number of items of a list, or properties with free names, beyond those that the schema requires."""
 
 
 def sample_value(
@@ -43,13 +43,13 @@ def sample_value(
 ) -> Any:
     """Draw a value uniformly from what a JSON schema allows.
 
-    Alternatives are equally likely; what may be left out is left out half of the time; numbers without bounds
-    go from 0 to 100; texts are a few neutral words. `pattern` and `format` are not looked at.
+    Alternatives are equally likely; what may be left out is left out half of the time; numbers without bounds go from 0
+    to 100; texts are a few neutral words. `pattern` and `format` are ignored.
 
     Args:
-        schema: Any JSON schema, as pydantic gives it.
-        rng: Where all draws come from.
-        options: Name of a property → the values it may take.
+        schema: Any JSON schema, as pydantic writes it.
+        rng: Source of all draws.
+        options: Name of a property → the values that it may take.
 
     Raises:
         Refused: If no value satisfies the schema.
@@ -93,13 +93,13 @@ def _text(schema: Schema, rng: random.Random) -> str:
 
 
 def _number(schema: Schema, rng: random.Random) -> int | float:
-    span, given_step = number_range(schema), number_step(schema)
-    step = Decimal(1) if given_step is None else given_step
+    span, schema_step = number_range(schema), number_step(schema)
+    step = Decimal(1) if schema_step is None else schema_step
     high = span.high if span.high is not None else (span.low or Decimal(0)) + SPAN * step
     low = span.low if span.low is not None else min(Decimal(0), high - SPAN * step if high < 0 else high)
     if schema["type"] == "integer":
         return int(rng.randint(math.ceil(low / step), math.floor(high / step)) * step)
-    if given_step is not None:
+    if schema_step is not None:
         first, last = math.ceil(low / step), math.floor(high / step)
         return float(rng.randint(first + (not span.holds(first * step)), last - (not span.holds(last * step))) * step)
     value = rng.uniform(float(low), float(high))
