@@ -137,7 +137,7 @@ def read_endpoints() -> dict[str, Endpoint]:
     except (OSError, ValueError) as error:
         raise ConfigError(f"{path} cannot be read: {error}") from None
     if unknown := sorted(set(tables) - {"endpoints"}):
-        raise ConfigError(f"{path} holds {', '.join(unknown)}; only tables [endpoints.NAME] are known")
+        raise ConfigError(f"{path} holds {', '.join(unknown)}; only tables [endpoints.NAME] are read")
     return checked_endpoints(tables.get("endpoints", {}), str(path))
 
 
@@ -162,7 +162,7 @@ def checked_endpoints(endpoints: object, source: str) -> dict[str, Endpoint]:
         except ValidationError as error:
             fault = error.errors(include_input=False, include_url=False)[0]
             field = ".".join(map(str, fault["loc"])) or "its table"
-            field_names = f" (known: {', '.join(Endpoint.model_fields)})" if fault["type"] == "extra_forbidden" else ""
+            field_names = f" (fields: {', '.join(Endpoint.model_fields)})" if fault["type"] == "extra_forbidden" else ""
             raise ConfigError(f"{source}: endpoint {name!r}: {field}: {fault['msg']}{field_names}") from None
         for base in (endpoint.api_base, *endpoint.replicas):
             _check_address(base, f"{source}: endpoint {name!r}")

@@ -75,7 +75,7 @@ def memory_from_json(saved: Mapping[str, Any], embedder: Embedder | None = None)
     """
     kind = KINDS.get(SavedMemory.read(saved).kind)
     if kind is None:
-        raise ConfigError(f"there is no memory {saved['kind']!r}; known are: {', '.join(KINDS)}")
+        raise ConfigError(f"there is no memory {saved['kind']!r}; there are: {', '.join(KINDS)}")
     memory = kind.from_json(saved)
     if embedder is not None and isinstance(memory, StreamMemory):
         memory.use_embedder(embedder)

@@ -188,13 +188,13 @@ class SavedMemory(BaseModel):
             ConfigError: If it is not of this form.
         """
         if not isinstance(saved, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] - it may come from a file
-            raise ConfigError(f"this is no memory that to_json() wrote, but a {type(saved).__name__}")
+            raise ConfigError(f"this is not a memory that to_json() returned, but a {type(saved).__name__}")
         try:
             return cls.model_validate(dict(saved))
         except ValidationError as error:
             fault = error.errors(include_url=False)[0]
             path = ".".join(str(part) for part in fault["loc"]) or "it"
-            raise ConfigError(f"this is no memory that to_json() wrote: {path}: {fault['msg']}") from None
+            raise ConfigError(f"this is not a memory that to_json() returned: {path}: {fault['msg']}") from None
 
 
 class EntryMemory(Memory):

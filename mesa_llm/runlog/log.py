@@ -135,7 +135,7 @@ class RunLog(Queries):
         return list(dict.fromkeys([*super().models(), *parents]))
 
     def begin(self, identity: Mapping[str, Any], about: Mapping[str, Any]) -> None:
-        """Write the identity of the run; refuse a file that holds another run.
+        """Write the identity of the run; refuse a file that holds another run. Only in mode `record`.
 
         Args:
             identity: Facts that must be those of the recording for it to be continued.

@@ -146,7 +146,7 @@ def _salvage(table: str, source: sqlite3.Connection, target: sqlite3.Connection)
     """Copy the rows of a table that can be read and are sound."""
     names = columns()[table]
     slots = ",".join("?" * (len(names) + 1))
-    kept, lost, last = 0, 0, 0
+    n_kept, n_lost, last = 0, 0, 0
     is_whole, follows_gap = True, False
     with target:
         for row in _rows(source, table):
@@ -155,7 +155,7 @@ def _salvage(table: str, source: sqlite3.Connection, target: sqlite3.Connection)
                 continue
             row_id, *values = row
             if follows_gap and table in _NUMBERED:
-                lost += row_id - last - 1
+                n_lost += row_id - last - 1
             elif follows_gap:
                 is_whole = False
             last, follows_gap = row_id, False
@@ -163,10 +163,10 @@ def _salvage(table: str, source: sqlite3.Connection, target: sqlite3.Connection)
                 if not _is_sound(table, values):
                     raise ValueError(f"row {row_id} of {table} is not sound")
                 target.execute(f"INSERT INTO {table} (rowid, {', '.join(names)}) VALUES ({slots})", row)
-                kept += 1
+                n_kept += 1
             except (sqlite3.IntegrityError, ValueError):  # errors of this row; any other one ends the salvage
-                lost += 1
-    return Salvaged(table, kept, lost, is_whole and not follows_gap)
+                n_lost += 1
+    return Salvaged(table, n_kept, n_lost, is_whole and not follows_gap)
 
 
 _NUMBERED = frozenset({"texts", "calls"})

@@ -129,7 +129,7 @@ def test_endpoints_are_read_from_a_file() -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("[endpoints.judge]\nmodel = 'm'\nspeed = 3", "endpoint 'judge': speed: .*known: model, api_base"),
+        ("[endpoints.judge]\nmodel = 'm'\nspeed = 3", "endpoint 'judge': speed: .*fields: model, api_base"),
         ("[endpoints.judge]\nmodel = 'm'\nconcurrency = 0", "endpoint 'judge': concurrency"),
         ("[endpoints.judge]\nmodel = 'm'\napi_base = 'host'", "endpoint 'judge': api_base must be a URL"),
         ("[endpoints.judge]\nmodel = 'm'\napi_base = 'http://a/v1'\nreplicas = ['host']", "'judge': .* got 'host'"),

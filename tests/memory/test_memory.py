@@ -403,7 +403,7 @@ def test_settings_out_of_range_are_refused(settings: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("saved", "complaint"),
     [
-        ({}, "no memory that to_json"),
+        ({}, "not a memory that to_json"),
         ({"kind": "elephant"}, "there is no memory 'elephant'"),
         ({"kind": "window", "version": 2}, "version"),
         ({"kind": "window", "settings": {"size": 3}}, "no setting 'size'"),

@@ -536,8 +536,8 @@ class Ann(Payer):
     ("memories", "fault"),
     [
         ({1: WindowMemory().to_json(), "Ann": WindowMemory().to_json()}, "names agent 1 twice, as 'Ann' too"),
-        ({"Ann": WindowMemory()}, "no memory that to_json"),
-        ({"Ann": "all my life"}, "no memory that to_json"),
+        ({"Ann": WindowMemory()}, "not a memory that to_json"),
+        ({"Ann": "all my life"}, "not a memory that to_json"),
         ({"Bob": WindowMemory().to_json()}, "there are no such agents"),
     ],
 )

@@ -759,7 +759,7 @@ def test_an_amount_is_free_where_figures_are_but_examples() -> None:
     price = whole(properties(price={"type": "number", "minimum": 0}), price=(10.0, 20.0))
     assert hint_of(price.lines[0]) == "(number from 0; the list holds examples)"
     assert read_fields(price, {("price",): "12.34"}, {}) == ({"price": 12.34}, {})
-    assert read_fields(price, {("price",): "-1"}, {})[1] == {("price",): "Wanted is number from 0."}
+    assert read_fields(price, {("price",): "-1"}, {})[1] == {("price",): "Expected number from 0."}
 
 
 def test_a_part_of_a_part_has_a_field_of_its_own() -> None:
@@ -783,7 +783,7 @@ def test_items_are_written_with_commas() -> None:
     cards = whole(properties(cards={"type": "array", "items": {"type": "integer"}}))
     assert hint_of(cards.lines[0]) == "(list of integer; commas between)"
     assert read_fields(cards, {("cards",): "1, 2"}, {}) == ({"cards": [1, 2]}, {})
-    assert read_fields(cards, {("cards",): "one"}, {})[1] == {("cards",): "Wanted is integer."}
+    assert read_fields(cards, {("cards",): "one"}, {})[1] == {("cards",): "Expected integer."}
 
 
 def test_the_desks_of_a_model_are_found_once_each() -> None:

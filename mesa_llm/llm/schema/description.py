@@ -124,7 +124,7 @@ def read_value(line: str, schema: Schema) -> Any:
 def _fitting(matches: list[Any], schema: Schema) -> Any:
     """Return the first value; without any, raise what would fit."""
     if not matches:
-        raise ValueError(f"Wanted is {description_of(schema)}.")
+        raise ValueError(f"Expected {description_of(schema)}.")
     return matches[0]
 
 
@@ -135,7 +135,7 @@ def _first_that_fits(line: str, schema: Schema) -> Any:
             return read_value(line, inner)
         except ValueError:
             continue
-    raise ValueError(f"Wanted is {description_of(schema)}.")
+    raise ValueError(f"Expected {description_of(schema)}.")
 
 
 def _numbers_in(text: str, schema: Schema) -> list[int | float]:
@@ -155,7 +155,7 @@ def _named_values(pairs: list[tuple[str, str]], schema: Schema) -> dict[str, Any
     names = schema.get("propertyNames", {}).get("enum")
     if any(not name or (names is not None and name not in names) for name, _ in pairs):
         hint = f" The names are {', '.join(names)}." if names else ""
-        raise ValueError(f"Wanted is {description_of(schema)}, with a colon after each name.{hint}")
+        raise ValueError(f"Expected {description_of(schema)}, with a colon after each name.{hint}")
     return {name: read_value(value, schema["additionalProperties"]) for name, value in pairs}
 
 
@@ -164,6 +164,6 @@ def _read_json(text: str, schema: Schema) -> Any:
         value = json.loads(text)
         json.dumps(value, allow_nan=False)  # refuses NaN and 1e999, which are not JSON
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"Wanted is JSON of {description_of(schema)}: {error}") from None
+        raise ValueError(f"Expected JSON of {description_of(schema)}: {error}") from None
     kind = {"object": dict, "array": list}.get(schema.get("type", ""), object)
     return _fitting([value] if isinstance(value, kind) else [], schema)

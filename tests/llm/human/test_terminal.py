@@ -59,7 +59,7 @@ def test_nonsense_is_asked_again() -> None:
     (reply,) = person.answer(ask(tools=ACTIONS))
     assert reply.tool_calls == (ToolCall("walk", {"metres": 4}),)
     assert person.shown.count("There is no") == 2
-    assert person.shown.count("Wanted is integer 1..9.") == 2
+    assert person.shown.count("Expected integer 1..9.") == 2
 
 
 def test_what_is_offered_is_shown_and_anything_else_has_to_be_written_twice() -> None:

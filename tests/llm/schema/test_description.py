@@ -73,5 +73,5 @@ def test_a_line_is_read_as_the_value_wanted(line: str, schema: dict[str, Any], v
     ],
 )
 def test_a_line_that_does_not_fit_is_told_what_would(line: str, schema: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match="Wanted is"):
+    with pytest.raises(ValueError, match="Expected"):
         read_value(line, flat_schema(schema))
