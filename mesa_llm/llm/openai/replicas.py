@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mesa_llm.errors import RateLimited, ServerTrouble
+from mesa_llm.errors import AccessRefused, RateLimited, Refused, ServerTrouble
 from mesa_llm.llm.openai.client import OpenAIHTTP
 from mesa_llm.records import Reply, Request
 
@@ -21,7 +21,7 @@ class _Server:
     client: OpenAIHTTP
     in_flight: int = 0
     rest_s: float = 0.0
-    """Seconds for which it is left out after its last failure; 0 after a reply."""
+    """Seconds for which it is left out after its last failure; 0 after a reply or a refusal."""
 
     back_at: float = 0.0
     """Time on the event loop's clock, in seconds, from which it is tried again."""
@@ -30,8 +30,8 @@ class _Server:
 class Replicas:
     """Asks the least busy of several servers of the same model.
 
-    A request that fails at one server is sent to the next, and fails once it has failed at all. A server that fails is
-    left out for a second, then for two, up to half a minute, after which one request tries it.
+    A request that fails at one server is sent to the next, and fails when it has failed at every one. A server that
+    fails is left out for a second, then for two, up to half a minute, after which one request tries it.
 
     Attributes:
         name: Name of the first: a recording does not depend on which server replied.
@@ -73,6 +73,9 @@ class Replicas:
                 self._leave_out(server, limited.retry_after_s or 0.0)
                 if not remaining:
                     raise
+            except (Refused, AccessRefused):  # it is back, whatever it makes of this request
+                server.rest_s = server.back_at = 0.0
+                raise
             else:
                 server.rest_s = server.back_at = 0.0
                 return reply

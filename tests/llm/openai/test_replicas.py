@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from mesa_llm import Access, ConfigError, Endpoint
-from mesa_llm.errors import ServerTrouble
+from mesa_llm.errors import Refused, ServerTrouble
 from mesa_llm.llm.openai import replicas
 from mesa_llm.records import Reply
-from tests.faulty_server import SERVER_ERROR, FaultyServer
+from tests.faulty_server import SERVER_ERROR, FaultyServer, refused
 from tests.llm.human.questions import ask
 
 
@@ -54,6 +54,24 @@ def test_a_server_that_is_back_is_asked_again(monkeypatch: pytest.MonkeyPatch) -
 
         asyncio.run(ask_in_turn())
         assert (shaky.count, sound.count) == (4, 1)
+
+
+def test_a_server_that_refuses_a_request_is_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replicas, "FIRST_REST_S", 0.05)
+    faults = {1: SERVER_ERROR, 2: refused(413, "too long")}
+    with FaultyServer(lambda body, number: faults.get(number)) as shaky, FaultyServer() as sound:
+        endpoint = Endpoint(model="tiny", api_base=shaky.url, replicas=(sound.url,))
+        llm = Access(endpoints={"cluster": endpoint}, attempts=1).open("cluster").llm
+
+        async def ask_in_turn() -> None:
+            await llm.reply(ask(agent=1))
+            await asyncio.sleep(0.1)
+            with pytest.raises(Refused, match="too long"):
+                await llm.reply(ask(agent=2))
+            await llm.reply(ask(agent=3))
+
+        asyncio.run(ask_in_turn())
+        assert (shaky.count, sound.count) == (3, 1)
 
 
 def test_it_fails_when_all_servers_fail() -> None:
