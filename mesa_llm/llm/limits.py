@@ -340,7 +340,7 @@ class Budget:
             inner: The transport.
             calls: Maximum number of replies.
             tokens: Maximum number of tokens, read and written.
-            dollars: Maximum of US dollars. Replies whose price is not known count as free.
+            dollars: Maximum cost in US dollars. Replies whose price is not known count as free.
             purse: Purse that is spent from in place of these three; another process may keep it.
 
         Raises:
@@ -418,7 +418,7 @@ class _AtTurn:
 
 
 class Purse:
-    """A budget and what was spent of it, for use by several threads."""
+    """A budget and the usage so far, for use by several threads."""
 
     def __init__(self, calls: int | None = None, tokens: int | None = None, dollars: float | None = None) -> None:
         """Set what may be spent; None: no limit.
@@ -426,7 +426,7 @@ class Purse:
         Args:
             calls: Maximum number of replies.
             tokens: Maximum number of tokens, read and written.
-            dollars: Maximum of US dollars.
+            dollars: Maximum cost in US dollars.
 
         Raises:
             ConfigError: If a budget is not above zero.
