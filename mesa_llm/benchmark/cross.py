@@ -61,13 +61,13 @@ class Column:
     """Maximum number of steps of a run; None: it ends by itself."""
 
     measure: str
-    """What designs are compared by."""
+    """Name of the measure by which designs are compared."""
 
     diagonal: str
-    """The design that the task is normalised by: the one of its name, or else the first."""
+    """Design by which the column is normalised: the one named like the task, or else the first."""
 
     note: str
-    """What the column is normalised by, and why it has no ratios if it has none."""
+    """Description of what the column is normalised by, and of why it has no ratios, if it has none."""
 
     @property
     def name(self) -> str:
@@ -89,13 +89,13 @@ class Cell:
     """The task's measure, averaged over runs; None if no run has it."""
 
     ratio: Estimate | None
-    """Its ratio to the diagonal, over pairs of runs with one seed; None where a ratio says nothing."""
+    """Its ratio to the diagonal, over pairs of runs with the same seed; None where a ratio is meaningless."""
 
     comparison: Comparison | None
     """Its difference from the diagonal; None on the diagonal, and without a pair of runs."""
 
     installation: Installation
-    """What becomes of the design's components in the task."""
+    """Which components the design uses in the task."""
 
     published_ratio: float | None
     """The ratio that Shachi reports; None if it reports none."""
@@ -121,7 +121,7 @@ class Cross(Results):
     """Results of each design in each task."""
 
     notes: Sequence[str]
-    """What a reader of the figures should know."""
+    """Notes for readers of the figures."""
 
     @cached_property
     def _by_name(self) -> Mapping[tuple[str, str], Cell]:
@@ -136,7 +136,7 @@ class Cross(Results):
         return self.cell(task, design).runs
 
     def diagonal(self, task: Named) -> str:
-        """Return the design that a task is normalised by."""
+        """Return the design by which a task is normalised."""
         return next(column.diagonal for column in self.tasks if column.task == task.name)
 
     @property
@@ -198,8 +198,8 @@ class Cross(Results):
         return "\n\n".join(["\n".join(block) for block in blocks] + self.failures())
 
     def failures(self) -> list[str]:
-        """Describe in a line the runs of a design in a task that produced nothing, and in one how many decisions of the
-        others failed.
+        """Describe, a line each, the runs of a design in a task that produced nothing, and the failed decisions of the
+        others.
         """
         lines: list[str] = []
         for task in self.tasks:
@@ -224,8 +224,8 @@ def cross_of(
 
     Args:
         tasks: The tasks, in order.
-        candidates: Name of a design → the language model with it; the first is what tasks without a design of their
-            name are normalised by.
+        candidates: Name of a design → the language model with it; tasks without a design of their name are normalised
+            by the first.
         seeds: Seeds of the runs, the same for all designs.
         runs: All runs, including those that failed.
         options: Options of the command, without secrets.
@@ -265,12 +265,12 @@ class _Figures:
             self.figures[name] = [by_seed.get(seed) for seed in seeds]
 
     def column(self) -> Column:
-        """Return what the task is, and what its column is normalised by."""
+        """Return the task's column."""
         fields = setting_of(self.task)
         return Column(**fields, measure=self.task.measure_name, diagonal=self.diagonal, note=self.note())
 
     def cells(self) -> Iterator[Cell]:
-        """Return the results of each design; p are not corrected yet."""
+        """Return the results of each design; p-values are not corrected yet."""
         entered = installations(self.task, {name: one.design for name, one in self.candidates.items()})
         diagonal = self.figures[self.diagonal]
         for name, figures in self.figures.items():
@@ -292,7 +292,7 @@ class _Figures:
             return None
 
     def note(self) -> str:
-        """Describe what the task's column is normalised by, and why it has no ratios if it has none."""
+        """Describe what the task's column is normalised by, and why it has no ratios, if it has none."""
         diagonal = self.figures[self.diagonal]
         text = f"{self.task.measure_name}; normalised by {self.diagonal}"
         names = dict.fromkeys(name for own in self.runs.values() for run in own for name in run.scores)
@@ -306,7 +306,7 @@ class _Figures:
 
 
 def _cautions(n_seeds: int, candidates: Iterable[Candidate]) -> Iterator[str]:
-    """Return what a reader should know of a comparison of so many seeds, by such agents."""
+    """Return the warnings that apply to a comparison over so few seeds, or without a language model."""
     if n_seeds < MIN_PAIRS:
         limit = f"no p is below {2 / 2**n_seeds:.3g}" if n_seeds > 1 else "there is neither an interval nor a test"
         yield (
@@ -326,7 +326,7 @@ def _comparison_texts(comparison: Comparison | None) -> list[str]:
 
 
 def star_of(comparison: Comparison) -> str:
-    """Return the mark of a difference whose corrected p is below `SIGNIFICANT`; empty for others."""
+    """Return a star for a difference whose corrected p is below `SIGNIFICANT`; empty for others."""
     return " *" if comparison.adjusted_p is not None and comparison.adjusted_p < SIGNIFICANT else ""
 
 
@@ -360,28 +360,33 @@ def cross(
 ) -> Cross:
     """Run each design in each task, with the same seeds, and compare it with the task's own design.
 
-        found = cross(["stock_agent", "sotopia"], {"mine": AgentDesign(memory="stream"), "own": None}, llm="local")
-        print(found.text())
+        results = cross(["stock_agent", "sotopia"], {"mine": AgentDesign(memory="stream"), "own": None}, llm="local")
+        print(results.text())
 
     Args:
         tasks: Tasks, or their names.
         designs: Designs by name; None stands for each model's own components. A task is normalised by the design of
             its name, or else by the first.
         llm: Language model that the agents think with.
-        seeds: The seeds, or how many, from 1 on.
-        folder: Folder of a run log a run, whose replies are used before anything is asked; None: logs in memory.
+        seeds: The seeds, or their number, counted from 1.
+        folder: Folder of the run logs, one a run, whose replies are used before anything is asked; None: logs in
+            memory.
         options: Options of all models: `reasoning`, `reply_tokens`, `parser`, …
         **access: Endpoints, limits and budget of all runs together, see `Access`.
 
+    Returns:
+        The comparison, whose cells hold all runs; a run that fails does not stop the others.
+
     Raises:
-        ConfigError: If there is no such task or no design, or a task's parameters cannot be.
+        ConfigError: If there is no such task or no design, a task's parameters are invalid, a provider is unknown, or
+            the folder cannot be created.
     """
-    found = [find_task(task) if isinstance(task, str) else task for task in tasks]
+    tasks = [find_task(task) if isinstance(task, str) else task for task in tasks]
     numbers = list(range(1, seeds + 1)) if isinstance(seeds, int) else list(seeds)
     candidates = candidates_of(llm, designs)
-    plans = [Plan(task, one, seed) for one in candidates.values() for task in found for seed in numbers]
-    begun = clock.perf_counter()
+    plans = [Plan(task, one, seed) for one in candidates.values() for task in tasks for seed in numbers]
+    start = clock.perf_counter()
     with closing(Access(**access)) as shared:
         runs = Runs(plans, access=shared, folder=None if folder is None else Path(folder), **options or {})
         runs.check()
-        return cross_of(found, candidates, numbers, runs.run(), {}, clock.perf_counter() - begun)
+        return cross_of(tasks, candidates, numbers, runs.run(), {}, clock.perf_counter() - start)

@@ -1,4 +1,4 @@
-"""Designs that run in any task: those of the four agents that Shachi compares, and one short of a component each."""
+"""Designs that run in any task: those of the four agents that Shachi compares, and designs without a component."""
 
 from __future__ import annotations
 
@@ -44,15 +44,16 @@ WITHOUT: Mapping[str, Mapping[str, Any]] = {
     "memory": {"memory": "none"},
     "tools": {"world_tools": False, "tools": (), "servers": ()},
 }
-"""Component → fields of a design that take it away. Language model, sampling, reasoning and adapter stay."""
+"""Component → fields of a design that remove it. Language model, sampling, reasoning and adapter stay."""
 
 Use = Literal["used", "ignored", "absent"]
-"""Whether a component is used; ignored, as the task offers one that the design does without; or in neither."""
+"""`used`: the design has the component in the task; `ignored`: the task's own agents have it, but not the design;
+`absent`: neither has it."""
 
 
 @dataclass(frozen=True)
 class Installation:
-    """What becomes of the components when a design enters a task."""
+    """Which components a design uses in a task."""
 
     config: Use
     """Personas, traits and styles."""
@@ -61,11 +62,11 @@ class Installation:
     """Memory from step to step."""
 
     tools: Use
-    """Tools that read; actions are the task's own, and everybody has them."""
+    """Tools that read; actions belong to the task, and every design has them."""
 
 
 def ablations(name: str, design: AgentDesign | None) -> dict[str, AgentDesign | None]:
-    """Return a design, and the same short of one component each.
+    """Return a design, and copies of it that each lack one component.
 
         ablations("own", None)  # own, own without config, own without memory, own without tools
 
@@ -79,14 +80,17 @@ def ablations(name: str, design: AgentDesign | None) -> dict[str, AgentDesign | 
 
 
 def installations(task: Task, designs: Mapping[str, AgentDesign | None]) -> dict[str, Installation]:
-    """Find out what becomes of the components when designs enter a task; nobody is asked.
+    """Find out which components each design uses in a task; nothing is sent to a language model.
 
     Args:
         task: The task, with its parameters.
         designs: Designs by name; None: the model's own components.
 
+    Returns:
+        Name of the design → its components in the task.
+
     Raises:
-        ConfigError: If the task's parameters cannot be.
+        ConfigError: If the task's parameters are invalid.
     """
     offered = _components(task, None)
 
@@ -95,15 +99,15 @@ def installations(task: Task, designs: Mapping[str, AgentDesign | None]) -> dict
             return "used"
         return "ignored" if component in offered else "absent"
 
-    found: dict[str, Installation] = {}
+    by_name: dict[str, Installation] = {}
     for name, design in designs.items():
         used = offered if design is None else _components(task, design)
-        found[name] = Installation(use("config", used), use("memory", used), use("tools", used))
-    return found
+        by_name[name] = Installation(use("config", used), use("memory", used), use("tools", used))
+    return by_name
 
 
 def _components(task: Task, design: AgentDesign | None) -> set[str]:
-    """Return the components that any agent has at the start."""
+    """Return the components that at least one agent has at the start."""
     own = {} if design is None else {"design": replace(design, llm=None)}
     with closing(task.make(**{**task.setting, **own, "llm": "rule", "rng": 1})) as model:
         return {name for agent in minded(model) for name in _components_of(agent)}

@@ -28,12 +28,12 @@ Shade = tuple[float, str]
 
 
 def page(cross: Cross) -> str:
-    """Write designs × tasks as an HTML page without further files."""
+    """Render designs × tasks as a self-contained HTML page."""
     return framed("Designs × tasks", fragment(cross))
 
 
 def fragment(cross: Cross, picks: Mapping[str, int] = NO_PICKS) -> str:
-    """Write designs × tasks as the part of a page.
+    """Render designs × tasks as a fragment of a page.
 
     Args:
         cross: The comparison.
@@ -94,7 +94,7 @@ def _effect(cross: Cross, task: Column, design: str) -> Shade:
     difference, effect = comparison.difference.value, comparison.effect
     if difference == 0:
         return 0.0, "0"
-    if effect is None:  # one pair tells nothing of how large a difference is; of several, none varies
+    if effect is None:  # one pair has no spread; of several, all have the same difference
         size = math.nan if comparison.difference.n < 2 else math.copysign(1, difference)
         return size, f"{figure_text(difference)}\n(no SD)"
     return float(np.clip(effect / FULL_EFFECT, -1, 1)), f"{effect:+.2f}{star_of(comparison)}"

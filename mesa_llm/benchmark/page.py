@@ -21,22 +21,22 @@ COLOURS = ("#2563eb", "#16a34a", "#f97316", "#9333ea")
 GREY = "#475569"
 
 MAX_ROWS = 24
-"""Maximum number of scores that have a row each; more are points over the target's."""
+"""Maximum number of scores that are drawn in a row each; more are a scatter plot against the target."""
 
 NO_PICKS: Mapping[str, int] = MappingProxyType({})
-"""Runs that can be opened from a page that is a file: none."""
+"""Runs that can be opened from a page saved as a file: none."""
 
 FAR = 20
-"""Ratio of the largest to the smallest target from which axes are logarithmic."""
+"""Ratio of the largest to the smallest target above which axes are logarithmic."""
 
 
 def page(report: Report) -> str:
-    """Write a report as an HTML page without further files."""
+    """Render a report as a self-contained HTML page."""
     return framed(f"Benchmark of {report.candidate}", fragment(report))
 
 
 def fragment(report: Report, picks: Mapping[str, int] = NO_PICKS) -> str:
-    """Write a report as the part of a page.
+    """Render a report as a fragment of a page.
 
     Args:
         report: The report.
@@ -49,17 +49,17 @@ def fragment(report: Report, picks: Mapping[str, int] = NO_PICKS) -> str:
 
 
 def framed(title: str, body: str) -> str:
-    """Return a part of a page, in which every value is escaped, as a page of its own."""
+    """Wrap a fragment, in which every value is already escaped, in a page of its own."""
     return rendered("frame.html", title=title, body=Markup(body))
 
 
 def rendered(template: str, package: str = "mesa_llm.benchmark", **values: Any) -> str:
-    """Fill in a template of a package, which may include this package's style sheet.
+    """Render a template of a package, which may include this package's style sheet.
 
     Args:
-        template: File of the template.
-        package: The package.
-        **values: What the template names.
+        template: File name of the template.
+        package: Package that holds it.
+        **values: Variables of the template.
     """
     packages = dict.fromkeys((package, "mesa_llm.benchmark"))
     environment = jinja2.Environment(
@@ -72,7 +72,7 @@ def rendered(template: str, package: str = "mesa_llm.benchmark", **values: Any) 
 
 
 def picture(figure: Figure) -> str:
-    """Return a figure as a data URL."""
+    """Return a figure as the data URL of an SVG image."""
     file = BytesIO()
     figure.savefig(file, format="svg", metadata={"Date": None})
     return f"data:image/svg+xml;base64,{b64encode(file.getvalue()).decode()}"
@@ -131,7 +131,7 @@ def _tidy(axes: Any) -> None:
 
 
 def plot_of(task: TaskReport) -> Figure:
-    """Draw the scores of a task beside the target: a row each, or, if there are many, as points over the target's."""
+    """Draw the scores of a task beside the target: a row each, or a scatter plot if there are more than `MAX_ROWS`."""
     if len(task.score_names) > MAX_ROWS and task.has_error:
         return _scatter(task)
     return _rows(task)
@@ -150,9 +150,9 @@ def _rows(task: TaskReport) -> Figure:
                 _dot(axes, scores[name], row + (index - (n_candidates - 1) / 2) * spread, colour)
         axes.plot([], [], "o", color=colour, label=one)
     for values, marker, label in zip(task.published, "Dx", ("target", "people"), strict=True):
-        known = [(row, values[name]) for row, name in enumerate(names) if name in values]
-        if known:
-            axes.plot([value for _, value in known], [row for row, _ in known], marker, color=GREY, label=label)
+        points = [(row, values[name]) for row, name in enumerate(names) if name in values]
+        if points:
+            axes.plot([value for _, value in points], [row for row, _ in points], marker, color=GREY, label=label)
     axes.set_yticks(range(len(names)), names)
     axes.set_ylim(max(len(names), 1) - 0.5, -0.5)
     _tidy(axes)

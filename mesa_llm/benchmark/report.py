@@ -1,4 +1,4 @@
-"""The report of a benchmark: as values, which JSON holds and gives back, as a table, and as a page."""
+"""The report of a benchmark: as records, which JSON stores and restores, and as tables for a terminal."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ FLAGS = (
 
 @dataclass(frozen=True, kw_only=True)
 class RunRow(Usage):
-    """A run in a report: what it used, and what came of it."""
+    """A run in a report: its usage and its results."""
 
     seed: int
     """Seed of the run."""
 
     scores: Values
-    """Scores by name; none if the run did not come to its end."""
+    """Scores by name; empty if the run did not reach its end."""
 
     measure: float | None = None
-    """What designs are compared by; None where they are not compared, or the run lacks it."""
+    """Measure by which designs are compared; None where designs are not compared, or the run lacks it."""
 
     steps: int
     """Number of steps."""
@@ -53,7 +53,7 @@ class RunRow(Usage):
     """Duration in seconds, scoring included."""
 
     digest: str
-    """Digest of the run, which a replay has to reach."""
+    """Digest of the run, which a replay has to reproduce."""
 
     log: str | None
     """Path of the run log; None: it was in memory."""
@@ -63,7 +63,7 @@ class RunRow(Usage):
 
     @classmethod
     def of(cls, run: Run, measure: float | None = None) -> RunRow:
-        """Return what a report holds of a run."""
+        """Return the row of a run."""
         return cls(
             **{name: getattr(run.usage, name) for name in Usage.__dataclass_fields__},
             seed=run.plan.seed,
@@ -103,10 +103,10 @@ class Results:
 
     @classmethod
     def read(cls, file: Path) -> Self:
-        """Read what a benchmark has written.
+        """Read the JSON file that a benchmark has written.
 
         Raises:
-            ConfigError: If it cannot be read, or is no such file.
+            ConfigError: If the file cannot be read, or is no report of this version.
         """
         try:
             return TypeAdapter(cls).validate_json(file.read_bytes())
@@ -116,7 +116,7 @@ class Results:
             raise ConfigError(f"{file} is no report of this version of mesa-llm bench: {describe(error)}") from None
 
     def command(self, folder: Path) -> str:
-        """Write the command that makes the same runs, or goes on with them.
+        """Return the command that makes the same runs, or continues them.
 
         Args:
             folder: Folder of the run logs.
@@ -139,10 +139,10 @@ class TaskResult:
     """Results of one candidate in a task, over its runs."""
 
     error: Estimate | None
-    """Error to the target; None without comparable values."""
+    """Error against the target; None without comparable values."""
 
     split_error: float | None
-    """Error between two halves of the runs, a measure of chance; None of fewer than two runs."""
+    """Error between two halves of the runs, a measure of sampling noise; None with fewer than two runs."""
 
     scores: Mapping[str, Estimate]
     """Name of a score → its mean over the runs that have it."""
@@ -177,7 +177,7 @@ class TaskReport:
     """Published scores of people; None: there are none."""
 
     is_compared: bool
-    """Whether a run may be compared with published values."""
+    """Whether any of the runs may be compared with published values."""
 
     published_error: PublishedError | None
     """Error that a study reports for its own runs."""
@@ -186,13 +186,13 @@ class TaskReport:
     """Unit of the error."""
 
     note: str
-    """Description of what the task is compared with, and why it is not if it is not."""
+    """Description of what the task is compared with, or of why it is not compared."""
 
     constant_error: float | None
-    """Error of a respondent whose every score is the mean of the target's, over the scores that the runs have."""
+    """Error of a respondent whose every score is the mean of the target, over the scores that the runs have."""
 
     people_error: float | None
-    """Error of people's published scores, over the same."""
+    """Error of people's published scores, over the same scores."""
 
     results: Mapping[str, TaskResult]
     """Name of a candidate → results."""
@@ -293,7 +293,7 @@ class Report(Results):
         return "\n\n".join([*blocks, *self.failures()])
 
     def failures(self) -> list[str]:
-        """Describe each run that produced nothing in a line, and then how many decisions of the others failed."""
+        """Describe, a line each, the runs that produced nothing, and the failed decisions of the others."""
         pairs = [(task, name) for name in self.candidates for task in self.tasks]
         failed = [
             f"FAILED {task.task}, {name}, seed {run.seed}: {run.error}"
@@ -305,11 +305,14 @@ class Report(Results):
 
 
 def gaps(name: str, runs: Iterable[RunRow]) -> list[str]:
-    """Describe in a line how many decisions failed in the runs that have scores; nothing where none did.
+    """Describe how many decisions failed in runs that have scores.
 
     Args:
-        name: Name of the runs.
-        runs: The runs.
+        name: Name of the runs, at the beginning of the line.
+        runs: The runs; those that produced nothing do not count.
+
+    Returns:
+        One line; none if no decision failed.
     """
     scored = [run for run in runs if run.error is None]
     n_failed, n = sum(run.failures for run in scored), sum(run.decisions for run in scored)
@@ -367,14 +370,14 @@ def _task_report(task: Task, candidates: Sequence[Candidate], runs: Sequence[Run
 
 
 def _result(task: Task, runs: Sequence[Run]) -> TaskResult:
-    over = [run for run in runs if run.error is None]
-    is_comparable = bool(over) and all(run.is_comparable for run in over)
-    found = summarise(task, [run.scores for run in over], is_comparable=is_comparable)
-    return TaskResult(found.error, found.split_error, found.scores, [RunRow.of(run) for run in runs])
+    scored = [run for run in runs if run.error is None]
+    is_comparable = bool(scored) and all(run.is_comparable for run in scored)
+    summary = summarise(task, [run.scores for run in scored], is_comparable=is_comparable)
+    return TaskResult(summary.error, summary.split_error, summary.scores, [RunRow.of(run) for run in runs])
 
 
 def _note_on(task: Task, *, is_compared: bool) -> str:
-    """Describe what a task is compared with, and why it is not if it is not."""
+    """Describe what a task is compared with, or why it is not compared."""
     parts = [task.target_note]
     if task.target is not None:
         parts.insert(0, f"target: {task.target.respondent} ({task.target.source})")
@@ -402,11 +405,11 @@ def totals(runs: Sequence[Run], options: Mapping[str, Any], seconds: float) -> d
 
 
 def setting_of(task: Task) -> dict[str, Any]:
-    """Return the fields that say what a task is."""
+    """Return the fields that a `TaskReport` and a `Column` of a cross have in common."""
     setting = {name: json_value(value) for name, value in task.setting.items()}
     return {"task": task.name, "source": task.source, "setting": setting, "max_steps": task.max_steps}
 
 
 def json_value(value: Any) -> Any:
-    """Return a value as a JSON value; what is none, as text."""
+    """Return a value as JSON can hold it: one of any other type as text."""
     return value if isinstance(value, bool | int | float | str | list | dict | None) else str(value)

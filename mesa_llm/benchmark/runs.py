@@ -32,7 +32,7 @@ AT_ONCE = 16
 """Maximum number of runs at once; the access limits the requests in flight."""
 
 FREE = ("rule", "random")
-"""What agents think with at no cost; a judge of what they do may cost something."""
+"""Values of `llm` that cost nothing; a judge of the agents may cost something all the same."""
 
 LOOK_S = 0.2
 """Seconds between two attempts to stop the runs under way."""
@@ -103,7 +103,7 @@ class Run:
     """The planned run."""
 
     scores: Mapping[str, float] = field(default_factory=dict[str, float])
-    """Scores by name; none if the run did not come to its end."""
+    """Scores by name; empty if the run did not reach its end."""
 
     is_comparable: bool = False
     """Whether the run may be compared with the task's target."""
@@ -121,7 +121,7 @@ class Run:
     """Duration in seconds, scoring included."""
 
     digest: str = ""
-    """Digest of the run, which a replay has to reach."""
+    """Digest of the run, which a replay has to reproduce."""
 
     log: Path | None = None
     """Path of the run log; None: it was in memory."""
@@ -131,7 +131,7 @@ class Run:
 
 
 class Runs:
-    """Makes runs at once, each in a thread of its own, and all of them on the one event loop.
+    """Makes runs concurrently, each in a thread of its own, and all of them on the one event loop.
 
     Attributes:
         done: Results of the runs, in the order planned.
@@ -200,7 +200,7 @@ class Runs:
         return self.done
 
     def _end(self, futures: Sequence[Future[Run]]) -> None:
-        """Begin no further run, and wait for those under way."""
+        """Start no further run, and wait for those under way."""
         self._is_ending = True
         for future in futures:
             future.cancel()
@@ -209,7 +209,7 @@ class Runs:
             try:
                 with self._lock:
                     models = list(self._models)
-                for model in models:  # again and again, as one may just have been between two steps
+                for model in models:  # repeatedly, as a model between two steps misses a stop
                     model.stop(gives_up=gives_up)
                 concurrent.futures.wait(futures, timeout=LOOK_S)
             except KeyboardInterrupt:
@@ -217,7 +217,7 @@ class Runs:
 
     def _run(self, plan: Plan) -> Run:
         """Make one run."""
-        begun = clock.perf_counter()
+        start = clock.perf_counter()
         log = None if self.folder is None else plan.log_in(self.folder, self.options)
         if self._is_ending:
             return Run(plan, log=log, error=Stopped("stopped before it began"))
@@ -233,7 +233,7 @@ class Runs:
             finally:
                 with self._lock:
                     self._models.discard(model)
-            return self._result(plan, model, begun, error)
+            return self._result(plan, model, start, error)
 
     def _step_to_end(self, plan: Plan, model: LLMModel) -> Exception | None:
         """Step a model to the end of its run; return the error that stopped it, if any."""
@@ -248,7 +248,7 @@ class Runs:
         return None
 
     @staticmethod
-    def _result(plan: Plan, model: LLMModel, begun: float, error: Exception | None) -> Run:
+    def _result(plan: Plan, model: LLMModel, start: float, error: Exception | None) -> Run:
         """Score a run; one that produced nothing is an error."""
         scores: dict[str, float] = {}
         is_comparable = False
@@ -266,7 +266,7 @@ class Runs:
             int(model.time),
             model.engine.decisions,
             model.usage,
-            clock.perf_counter() - begun,
+            clock.perf_counter() - start,
             model.runlog.digest,
             model.runlog.path,
             error,
@@ -320,6 +320,6 @@ def rehearse_plans(plans: Sequence[Plan], access: Access, **options: Any) -> tup
             except ConfigError:
                 if plan.candidate.llm not in FREE:
                     raise
-                each[key] = Rehearsal(0, 0)  # a baseline that cannot be, such as a rule where agents have none
+                each[key] = Rehearsal(0, 0)  # a baseline that a model lacks, such as a rule twin
         costs[name] = costs.get(name, Cost()) + each[key].total
     return costs, list(dict.fromkeys(model for rehearsal in each.values() for model in rehearsal.unpriced))

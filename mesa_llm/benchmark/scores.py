@@ -1,4 +1,4 @@
-"""Scores over runs: means, bootstrap intervals, the error to published values, and errors to judge it by."""
+"""Scores over runs: means, bootstrap intervals, the error against published values, and errors to judge it by."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ class TaskScores:
     """Name of a score → its mean over the runs that have it."""
 
     error: Estimate | None
-    """Error to the target; None without comparable values."""
+    """Error against the target; None without comparable values."""
 
     split_error: float | None
-    """Error between two halves of the runs, a measure of chance; None of fewer than two runs."""
+    """Error between two halves of the runs, a measure of sampling noise; None with fewer than two runs."""
 
 
 def summarise(task: Task, runs: Sequence[Values], *, is_comparable: bool = True) -> TaskScores:
-    """Average scores over runs, with bootstrap intervals of the runs.
+    """Average scores over runs, with bootstrap intervals over the runs.
 
-    Intervals of few runs are too narrow: with three runs there are ten different samples.
+    Intervals from few runs are too narrow: three runs give only ten different samples.
 
     Args:
         task: The task.
@@ -53,21 +53,22 @@ def summarise(task: Task, runs: Sequence[Values], *, is_comparable: bool = True)
         return task.error(_named(names, means), target)
 
     error = Estimate(apart(_means(table)), *_interval(np.array([apart(sample) for sample in samples])), len(runs))
-    split = None
+    split_error = None
     if len(runs) > 1:
         halves = [_named(names, _means(table[first::2])) for first in (0, 1)]
-        split = _finite(task.error(halves[0], {name: value for name, value in halves[1].items() if name in target}))
-    return TaskScores(scores, error if math.isfinite(error.value) else None, split)
+        target_half = {name: value for name, value in halves[1].items() if name in target}
+        split_error = _finite(task.error(halves[0], target_half))
+    return TaskScores(scores, error if math.isfinite(error.value) else None, split_error)
 
 
 def bootstrap(table: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Average figures over runs, with percentile intervals of bootstrap samples of the runs.
+    """Average figures over runs, with percentile intervals from bootstrap samples of the runs.
 
     Args:
         table: One row a run, shape `(runs, figures)`; NaN where a run lacks a figure.
 
     Returns:
-        Means, lower ends and upper ends, shape `(figures,)`; the ends are NaN of fewer than two runs.
+        Means, lower ends and upper ends, shape `(figures,)`; the ends are NaN with fewer than two runs.
     """
     samples = _resampled(table)
     ends = [(1 - COVERAGE) / 2, (1 + COVERAGE) / 2]
@@ -80,15 +81,15 @@ def bootstrap(table: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
 
 
 def constant_error(task: Task, names: Collection[str] | None = None) -> float | None:
-    """Compute the error of a respondent whose every score is the mean of the target's.
+    """Compute the error of a respondent whose every score is the mean of the target.
 
     Args:
         task: The task.
-        names: Scores that the runs have, as few items or steps bring few of them; None: all.
+        names: Scores that the runs have; with few items or steps they lack some of the target's. None: all.
 
     Returns:
-        The error over the scores of the target that the runs have; None where it has none of them, or only one, of
-        which the mean is the score itself.
+        The error over the scores of the target that the runs have; None if there are none, or only one, as its mean
+        is the score itself.
     """
     target = _target_of(task, names)
     if not target or (names is not None and len(target) == 1):
@@ -118,19 +119,19 @@ def _named(names: Sequence[str], means: FloatArray) -> dict[str, float]:
 
 def _means(table: FloatArray) -> FloatArray:
     """Average over the runs that have a score; NaN if none has. Shape of the table: `(…, runs, scores)`."""
-    known = np.isfinite(table)
-    counts = known.sum(axis=-2)
-    sums = np.where(known, table, 0.0).sum(axis=-2)
+    is_finite = np.isfinite(table)
+    counts = is_finite.sum(axis=-2)
+    sums = np.where(is_finite, table, 0.0).sum(axis=-2)
     return np.divide(sums, counts, out=np.full(sums.shape, math.nan), where=counts > 0)
 
 
 def _resampled(table: FloatArray) -> FloatArray:
-    """Return the means of bootstrap samples of the runs, shape `(samples, scores)`; none of fewer than two runs."""
+    """Return the means of bootstrap samples of the runs, shape `(samples, scores)`; empty with fewer than two runs."""
     n_runs = len(table)
     if n_runs < 2:
         return np.empty((0, table.shape[1]))
-    drawn = np.random.default_rng(SEED).integers(0, n_runs, (N_RESAMPLES, n_runs))
-    return _means(table[drawn])
+    draws = np.random.default_rng(SEED).integers(0, n_runs, (N_RESAMPLES, n_runs))
+    return _means(table[draws])
 
 
 def _interval(values: FloatArray) -> tuple[float | None, float | None]:
@@ -142,10 +143,10 @@ def _interval(values: FloatArray) -> tuple[float | None, float | None]:
 
 
 def _estimate(column: FloatArray, means: FloatArray) -> Estimate:
-    known = column[np.isfinite(column)]
-    return Estimate(float(known.mean()), *_interval(means), len(known))
+    values = column[np.isfinite(column)]
+    return Estimate(float(values.mean()), *_interval(means), len(values))
 
 
 def known_scores(scores: Mapping[str, float | None]) -> dict[str, float]:
-    """Return the scores of a run that are numbers."""
+    """Return the scores of a run that are finite numbers."""
     return {name: float(value) for name, value in scores.items() if value is not None and math.isfinite(value)}

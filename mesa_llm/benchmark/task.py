@@ -47,8 +47,8 @@ def mean_absolute_error(found: Values, target: Values) -> float:
     Source:
         Shachi (2025), Table 1.
     """
-    apart = [abs(value - target[name]) for name, value in found.items() if name in target]
-    return math.fsum(apart) / len(apart) if apart else math.nan
+    differences = [abs(value - target[name]) for name, value in found.items() if name in target]
+    return math.fsum(differences) / len(differences) if differences else math.nan
 
 
 @dataclass(frozen=True)
@@ -129,16 +129,16 @@ class Task:
     """Parameters of the published protocol."""
 
     quick: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """Parameters of a small run, to try it out; they go before `setting`."""
+    """Parameters of a small run, to try it out; they override `setting`."""
 
     quick_steps: int = 0
-    """Maximum number of steps of a small run; 0: as many."""
+    """Maximum number of steps of a small run; 0: `max_steps`."""
 
     original: Mapping[str, Any] | None = None
     """Parameters that choose the published items in place of ours; None: the task has no others."""
 
     by_hand: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Parameters that take published items which are fetched for nobody → what to download, and from where."""
+    """Parameters that take published items which have to be downloaded by hand → what to download, and from where."""
 
     target: Reference | None = None
     """Published values that runs are compared with; None: there are none."""
@@ -207,7 +207,7 @@ class Task:
         return replace(self, setting={**self.setting, **(self.original or {})})
 
     def demand_by_hand(self) -> None:
-        """Check that published items which are fetched for nobody are there.
+        """Check that published items which have to be downloaded by hand are there.
 
         Raises:
             ConfigError: If they are not; the text says what to download, and where to put it.
@@ -233,8 +233,8 @@ def find_tasks(wanted: str = "") -> tuple[dict[str, Task], dict[str, str]]:
     Returns:
         Name → task, by level and name; and name of a model → reason why its task cannot be used.
     """
-    found, broken = find_parts("task", Task, wanted)
-    return {task.name: task for task in sorted(found.values(), key=lambda one: (one.level, one.name))}, broken
+    by_model, broken = find_parts("task", Task, wanted)
+    return {task.name: task for task in sorted(by_model.values(), key=lambda one: (one.level, one.name))}, broken
 
 
 def find_task(name: str) -> Task:
@@ -247,10 +247,10 @@ def find_task(name: str) -> Task:
         return part_named(name, Task)
     for wanted in (name, ""):  # nearly always it is called as its model is
         tasks, broken = find_tasks(wanted)
-        for known, task in tasks.items():
-            if same_name(name, known):
+        for key, task in tasks.items():
+            if same_name(name, key):
                 return task
-        for known, fault in broken.items():
-            if same_name(name, known):
+        for key, fault in broken.items():
+            if same_name(name, key):
                 raise ConfigError(f"the task {name!r} cannot be used: {fault}")
     raise ConfigError(f"there is no task {name!r}; there are: {', '.join(tasks) or 'none'}")

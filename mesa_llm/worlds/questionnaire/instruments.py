@@ -43,7 +43,7 @@ class Scale:
 
     @property
     def variance(self) -> float:
-        """Variance of a random answer."""
+        """Variance of a random answer: that of a discrete uniform distribution."""
         return ((self.high - self.low + 1) ** 2 - 1) / 12
 
     def keyed(self, item: int, answer: int) -> int:
@@ -137,7 +137,7 @@ class Instrument:
 
         Raises:
             ValueError: If a subscale or the key names an item that does not exist, two subscales share a name, or a
-                subscale names an item twice.
+                subscale names an item twice or none at all.
         """
         keyed = {number for subscale in self.subscales for number in subscale.items} | self.scale.reversed_items
         if unknown := sorted(keyed - set(self.items)):

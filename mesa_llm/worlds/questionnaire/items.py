@@ -81,7 +81,7 @@ def _answer(choices: tuple[tuple[Answer, ...], ...]) -> Any:
     if len(choices) == 1:
         kind = int if choices[0] and all(isinstance(choice, int) for choice in choices[0]) else str
         return Annotated[kind, WithJsonSchema(_schema(choices[0]))] if choices[0] else str
-    properties = {str(number): _schema(taken) for number, taken in enumerate(choices, 1)}
+    properties = {str(number): _schema(options) for number, options in enumerate(choices, 1)}
     page = {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
     return Annotated[dict[str, Any], WithJsonSchema(page)]
 

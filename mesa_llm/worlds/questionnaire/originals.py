@@ -11,7 +11,7 @@ from mesa_llm.errors import ConfigError
 from mesa_llm.text import one_line
 
 ORIGINAL = "original"
-"""Value of a parameter, instead of a path, that has the original file downloaded."""
+"""Value of a parameter that takes a path, for the original file to be downloaded."""
 
 
 def options_for_file(parameter: str) -> str:
@@ -77,5 +77,13 @@ class Original:
             ) from error
 
     def path(self, given: str | Path, parameter: str) -> Path:
-        """Return the path of a parameter's file: for `original` this one, downloaded if needed; else the given path."""
+        """Return the path of a parameter's file, downloading this one if needed.
+
+        Args:
+            given: Value of the parameter: `original` for this file, or the path of another.
+            parameter: The parameter.
+
+        Raises:
+            ConfigError: If this file has to be downloaded and cannot be; see `fetch`.
+        """
         return self.fetch(parameter) if given == ORIGINAL else Path(given)

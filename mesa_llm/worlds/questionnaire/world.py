@@ -88,31 +88,31 @@ class Questionnaire:
         sheet = self._open.pop((agent_id, label), None)
         if sheet is None:
             raise ToolError(f"you were not asked {label!r}, or have answered it.")
-        given = self._by_item(sheet, answer)
-        kept: dict[str, Answer] = {}
-        refused: list[str] = []
+        by_label = self._by_item(sheet, answer)
+        valid: dict[str, Answer] = {}
+        faults: list[str] = []
         for item in sheet.items:
             count = self.counts[item.label]
-            if item.label not in given:
-                refused.append(f"{item.label}: no answer")
+            if item.label not in by_label:
+                faults.append(f"{item.label}: no answer")
                 continue
-            value = read_choice(item, given[item.label])
+            value = read_choice(item, by_label[item.label])
             if value is None:
                 count.unparsable += 1
             elif item.choices and value not in item.choices:
                 count.out_of_range += 1
             else:
                 count.answered += 1
-                kept[item.label] = value if isinstance(value, int) else value[:MAX_TEXT]
+                valid[item.label] = value if isinstance(value, int) else value[:MAX_TEXT]
                 continue
-            refused.append(f"{item.label}: {quoted(str(given[item.label]), 40)} is not on the scale")
-        if kept:
+            faults.append(f"{item.label}: {quoted(str(by_label[item.label]), 40)} is not on the scale")
+        if valid:
             place = Place(agent_id, self.administration, label)
-            self.answers[place] = kept
+            self.answers[place] = valid
             self._places.setdefault(place[:2], []).append(place)
-        if refused and not kept:
-            raise ToolError("; ".join(refused) + ".")
-        return "; ".join(refused)
+        if faults and not valid:
+            raise ToolError("; ".join(faults) + ".")
+        return "; ".join(faults)
 
     def fail(self, agent_id: int, label: str, *, is_unparsable: bool) -> None:
         """Record that the decision on a sheet failed.

@@ -53,10 +53,10 @@ class Clock:
     """Seconds since the room was opened."""
 
     def __post_init__(self) -> None:
-        """Read the time of day.
+        """Read the time of day from `start`.
 
         Raises:
-            ValueError: If it is none.
+            ValueError: If `start` is no time of day.
         """
         self._start_s = seconds_of(self.start)
 
@@ -75,11 +75,11 @@ class Clock:
         self.elapsed_s += self.pause_s
 
     def say(self, text: str) -> None:
-        """Advance by the time that a message takes."""
+        """Advance by the time that it takes to say a text."""
         self.elapsed_s += self.message_s + self.word_s * len(text.split())
 
 
 def duration(seconds: float) -> str:
-    """Return a number of seconds in words: `7 min 50 s`."""
+    """Write a duration in minutes and whole seconds, such as `7 min 50 s`; a negative one is `0 s`."""
     whole = max(0, int(seconds))
     return f"{whole // 60} min {whole % 60} s" if whole >= 60 else f"{whole} s"

@@ -12,19 +12,19 @@ class Host(Protocol):
     """Calls on people."""
 
     def call(self, room: Room) -> list[int]:
-        """Return the ids of those called on now; empty: somebody else has to choose."""
+        """Return the ids of those called on now; empty if there is nobody to call on."""
         ...
 
 
 class RoundRobin:
-    """Calls on one after the other, skipping those who have left."""
+    """Calls on members in turn, skipping those who have left."""
 
     def __init__(self, start: int = 0, skip: int = 1) -> None:
-        """Store where to start.
+        """Store the first seat and the direction.
 
         Args:
-            start: Seat that is called on first; negative: from the end.
-            skip: Number of seats to move on; 0: none, negative: backwards.
+            start: Index of the seat that is called on first; negative: from the end.
+            skip: Number of seats to move on after each call; 0: none, negative: backwards.
         """
         self.seat, self.skip = start, skip
 
@@ -40,13 +40,13 @@ class RoundRobin:
 
 
 class RandomHost:
-    """Calls on anybody; the same person may be called on again."""
+    """Calls on a member drawn at random; the same one may be called on again."""
 
     def __init__(self, start: int | None, rng: RNG) -> None:
-        """Store where to start.
+        """Store the first seat.
 
         Args:
-            start: Seat that is called on first; None: the first is drawn, too.
+            start: Index of the seat that is called on first; None: the first is drawn, too.
             rng: Source of random draws.
         """
         self.seat = start

@@ -1,4 +1,4 @@
-"""End rules of conversations, and the meaning of texts with tokens."""
+"""End rules of conversations, and how replies with tokens are read."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ class JustLeft:
 
 @dataclass(frozen=True)
 class Agreement:
-    """Ends a conversation when everybody last gave the same answer to a question asked aside."""
+    """Ends a conversation when the latest answers of all members to a question asked aside are the same."""
 
     question: str
     """Id of the question."""
@@ -167,7 +167,7 @@ class JudgedAgreement:
 
 @dataclass(frozen=True)
 class AllOf:
-    """Ends a conversation when several rules all end it."""
+    """Ends a conversation when every one of several rules would end it."""
 
     parts: tuple[EndRule, ...]
     """The rules."""
@@ -186,7 +186,7 @@ def first_reason(rules: Iterable[EndRule], room: Conversation) -> str:
 # -- texts with tokens, as the original reads them
 
 MARKER = "### Response:"
-"""End of the original's prompts; a reply is read up to the next one."""
+"""Last line of the original's prompts; a reply is read up to the next one."""
 
 END_OF_TEXT = "</s>"
 """End of a reply in the original."""
@@ -216,7 +216,7 @@ def cleaned(text: str, name: str, prefix: str = "") -> str:
     if not prefix:
         text = text.split("\n")[0]
     text = text.removeprefix(f"{name}: ")
-    timed = f"] {name}: "
-    if timed in text:
-        text = text.split(timed)[1]
+    marker = f"] {name}: "
+    if marker in text:
+        text = text.split(marker)[1]
     return text.strip() if prefix else text

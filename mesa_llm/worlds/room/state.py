@@ -46,7 +46,7 @@ class Member:
     """Token that means a pass, if whole texts are searched for it."""
 
     use_token: str = "<speak>"
-    """Token that means the opposite, for its prompts."""
+    """Token that means speaking, as its prompts name it."""
 
     shows_opening: bool = True
     """Whether its prompt says when the room was opened."""

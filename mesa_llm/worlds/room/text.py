@@ -45,7 +45,7 @@ def _line(line: Line) -> str:
 
 @lru_cache(maxsize=4096)  # the same people are named in every turn
 def display_name(name: str) -> str:
-    """Return a name as others see it."""
+    """Return a name as others read it: on one line, and cut to `MAX_NAME` characters."""
     return one_line(name, MAX_NAME)
 
 

@@ -130,9 +130,9 @@ class Room:
         self._n_before = 0
         self._done: dict[int, Kind] = {}
         self._waited: set[int] = set()
-        self._last_moves: dict[int | None, str] = {}  # of the first so many moves
+        self._last_moves: dict[int | None, str] = {}  # by member, over the moves read so far
         self._present: list[int] = []
-        self._counts_read = (0, 0)  # numbers of moves and members that those are of
+        self._counts_read = (0, 0)  # numbers of moves and members that `_present` is based on
         self._n_read: dict[int, int] = {}
 
     # -- who is there
@@ -183,7 +183,7 @@ class Room:
             agent_ids: Their ids; several speak without hearing one another.
             question: Id and text of a question asked aside, under the original rules; answers enter the lines.
             n_heard: Number of lines that they have heard; None: all.
-            is_kept: Whether their words enter `lines`; else they enter `aside`.
+            is_kept: Whether their lines enter `lines`; else they enter `aside`.
         """
         for agent_id in agent_ids:
             phase = FIRST_PHASE[self.members[agent_id].manner]
@@ -265,16 +265,16 @@ class Room:
         member = self.members.get(agent_id) or Member(agent_id, "")
         n_read = self._n_read.get(agent_id) if member.reads_once and phase else None
         if n_read is None:
-            heard = [line for line in self.lines[: floor.n_heard] if line.is_heard_by(agent_id)]
+            lines = [line for line in self.lines[: floor.n_heard] if line.is_heard_by(agent_id)]
         else:
-            heard = [one for one in self.lines[n_read:] if one.is_heard_by(agent_id) and one.speaker_id != agent_id]
-        shown = heard[-self.max_shown :]
+            lines = [one for one in self.lines[n_read:] if one.is_heard_by(agent_id) and one.speaker_id != agent_id]
+        last_lines = lines[-self.max_shown :]
         limit_s = self.limit_s if self.shows_time_left else None
         return RoomFacts(
             member.name,
             tuple([self.members[one].name for one in self.present if one != agent_id]),
-            tuple(shown),
-            len(heard) - len(shown),
+            tuple(last_lines),
+            len(lines) - len(last_lines),
             self.clock.now,
             self.clock.opening,
             None if limit_s is None else limit_s - self.clock.elapsed_s,
@@ -373,10 +373,10 @@ class Room:
         """
         if agent_id in self.members:
             raise ToolError("you do not moderate here.")
-        found = next((one for one in self.members.values() if display_name(one.name) == person), None)
-        if found is None:
+        speaker = next((one for one in self.members.values() if display_name(one.name) == person), None)
+        if speaker is None:
             raise ToolError(f"there is nobody called {person!r} here.")
-        self.next_speaker = found.agent_id
+        self.next_speaker = speaker.agent_id
         return f"{person} has the floor."
 
     def receive(self, agent_id: int, answer: Any, label: str) -> str:
@@ -446,8 +446,8 @@ class Room:
         floor = self._floors.pop(agent_id, _Floor(""))
         name = self.members[agent_id].name
         self._waited.add(agent_id)
-        why = one_line(reason, 300) or "it gave no reason"
-        self.silences.append(Silence(agent_id, name, len(self.lines), self.clock.now, why, floor.draft))
+        text = one_line(reason, 300) or "it gave no reason"
+        self.silences.append(Silence(agent_id, name, len(self.lines), self.clock.now, text, floor.draft))
 
     # -- asides
 
