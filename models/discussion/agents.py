@@ -1,4 +1,4 @@
-"""Those who talk, their rule twins, those whose lines are written beforehand, and the moderator."""
+"""Persons who talk, their rule twins, persons with lines written beforehand, and the moderator."""
 
 from __future__ import annotations
 
@@ -13,40 +13,43 @@ from mesa_llm.worlds.room.text import display_name, role_messages
 from models.discussion.plans import PersonPlan
 
 SETTINGS = Settings(temperature=0.8)
-"""How persons' language model is sampled."""
+"""Sampling of the persons' language model."""
 
 FIRMNESS = ("easily changed by what others say", "open to good reasons", "firm", "not to be changed by anything")
-"""What a strength is called in words, from 0 to 1."""
+"""Strengths in words: from 0, from 1/3, from 2/3, and 1."""
 
 REMARKS = {
     "against": ("I am against it.", "The price is too high for me.", "I cannot support this."),
     "between": ("I can see both sides.", "It depends on how it is done.", "I have not made up my mind."),
     "for": ("I am for it.", "The good it does is worth it.", "We should do this."),
 }
-"""What the rule twin says besides its number."""
+"""Remarks of the rule twin beside its number, by side."""
 
 RATING = re.compile(r"\b(\d+(?:\.\d+)?) of 10\b")
 """An attitude that somebody says aloud, as rule twins do."""
 
 
 def attitude_after(own: float, strength: float, lines: Iterable[Line]) -> float:
-    """Compute an attitude after what was heard: the own one, pulled towards the mean of the latest one of each other.
+    """Compute an attitude after a conversation: the own one, pulled towards the latest ones that others have said.
 
     Args:
         own: Attitude before, from 0 to 10.
         strength: Weight of the own attitude, from 0 to 1.
-        lines: What others said; numbers `x of 10` in it are their attitudes.
+        lines: Lines of others; numbers `x of 10` in them are their attitudes.
+
+    Returns:
+        The own attitude, weighted by `strength`, plus the mean of it and the others', weighted by the rest.
 
     Source:
         Friedkin and Johnsen (1990), Journal of Mathematical Sociology 15(3–4): initial opinions keep a weight.
     """
-    heard: dict[int, float] = {}
+    attitudes: dict[int, float] = {}
     for line in lines:
-        if found := RATING.search(line.text):
-            heard[line.speaker_id] = min(10.0, float(found[1]))
-    if not heard:
+        if match := RATING.search(line.text):
+            attitudes[line.speaker_id] = min(10.0, float(match[1]))
+    if not attitudes:
         return own
-    return strength * own + (1 - strength) * (own + sum(heard.values())) / (1 + len(heard))
+    return strength * own + (1 - strength) * (own + sum(attitudes.values())) / (1 + len(attitudes))
 
 
 AGREED = 2.0
@@ -54,7 +57,7 @@ AGREED = 2.0
 
 
 def verdict_by_rule(room: Room) -> dict[str, Any]:
-    """Judge a conversation as a rule does: all agree if all have said their attitudes, and these lie close together.
+    """Judge a conversation by rule: all agree if all have said their attitudes, and these lie at most `AGREED` apart.
 
     Args:
         room: The room.
@@ -62,19 +65,19 @@ def verdict_by_rule(room: Room) -> dict[str, Any]:
     Returns:
         The fields of a `Verdict`.
     """
-    said = {line.speaker_id: float(found[1]) for line in room.lines if (found := RATING.search(line.text))}
-    if set(said) < set(room.members):
+    attitudes = {line.speaker_id: float(match[1]) for line in room.lines if (match := RATING.search(line.text))}
+    if set(attitudes) < set(room.members):
         return {"agreed": False, "reason": "not everyone has said what they think"}
-    apart = max(said.values()) - min(said.values())
-    return {"agreed": apart <= AGREED, "reason": f"what they think lies {apart:.1f} points of 10 apart"}
+    spread = max(attitudes.values()) - min(attitudes.values())
+    return {"agreed": spread <= AGREED, "reason": f"what they think lies {spread:.1f} points of 10 apart"}
 
 
 def config_of(plan: PersonPlan, *, is_original: bool = False) -> AgentConfig:
-    """Return who a person is, as its prompt says it.
+    """Return the config of a person: its name, persona and sampling.
 
     Args:
         plan: The person.
-        is_original: Whether what SAUCE accepts and never uses is left out.
+        is_original: Whether keys that SAUCE accepts and never uses are left out.
     """
     parts = [plan.background_story.strip()]
     if plan.opinion:
@@ -92,11 +95,11 @@ class Person(LLMAgent):
     """Somebody who takes part.
 
     Attributes:
-        plan: Who it is.
-        room: Where it is.
-        phase: What it is being asked.
-        opening_attitude: What its rule twin thinks at the start, from 0 to 10.
-        strength: How firmly.
+        plan: The person, as the file has it.
+        room: The room in which it sits.
+        phase: Kind of question that it is being asked; empty: none.
+        opening_attitude: Attitude of its rule twin at the start, from 0 to 10.
+        strength: Weight of the rule twin's own attitude, from 0 to 1.
     """
 
     def __init__(self, model: Any, room: Room, plan: PersonPlan, **components: Any) -> None:
@@ -104,8 +107,8 @@ class Person(LLMAgent):
 
         Args:
             model: The model.
-            room: Where it is.
-            plan: Who it is.
+            room: The room.
+            plan: The person, as the file has it.
             **components: `config`, `memory`, `llm`, `tools`.
         """
         super().__init__(model, **components)
@@ -115,7 +118,7 @@ class Person(LLMAgent):
         self.strength = 0.5 if plan.strength is None else plan.strength
 
     def prompt(self, seen: Observation) -> tuple[ChatMessage, ...]:
-        """Write the prompt; under the original rules, that of a `person_gpt3_5` tells who spoke by roles.
+        """Write the prompt; under the original rules, that of a `person_gpt3_5` has the conversation as chat messages.
 
         In the original's surveys it does not know its own lines, which count as somebody else's.
         """
@@ -129,18 +132,18 @@ class Person(LLMAgent):
 
     @property
     def is_mute(self) -> bool:
-        """Whether it was called on and had nothing left to say, as only those can be whose lines are written."""
+        """Whether it was called on and had no line left, as only a `ScriptedPerson` can."""
         return False
 
     # -- the rule twin
 
     @property
     def attitude(self) -> float:
-        """What its rule twin thinks now, from 0 to 10."""
+        """Attitude of its rule twin now, from 0 to 10."""
         return self.attitude_on(self.room.facts(self.unique_id))
 
     def attitude_on(self, facts: RoomFacts) -> float:
-        """Return what its rule twin thinks after what it has heard, from 0 to 10."""
+        """Return the attitude of its rule twin after the lines that it has heard, from 0 to 10."""
         others = [line for line in facts.lines if line.speaker_id != self.unique_id]
         return attitude_after(self.opening_attitude, self.strength, others)
 
@@ -159,13 +162,13 @@ class Person(LLMAgent):
         return text if facts.phase in ("draft", "token") or original else ToolCall("say", {"text": text})
 
     def remark(self, facts: RoomFacts) -> str:
-        """Return what its rule twin thinks."""
+        """Return a remark of its rule twin, with its attitude as a number."""
         attitude = self.attitude_on(facts)
         side = "against" if attitude < 4 else "for" if attitude > 6 else "between"
         return f"{self.random.choice(REMARKS[side])} I put it at {attitude:.1f} of 10."
 
     def rule_answer(self, question: Question) -> Any:
-        """Answer aside: a number by attitude, a choice by its place on the scale, else a remark."""
+        """Answer aside: a number or a choice in proportion to the attitude, else the attitude in words."""
         attitude = self.attitude
         survey = next((one for one in self.model.plan.experiment.survey_questions if one.id == question.name), None)
         if survey is not None and survey.scale is not None:
@@ -178,21 +181,21 @@ class Person(LLMAgent):
 
 
 class ScriptedPerson(Person):
-    """Somebody who says what stands in the file, line by line, whoever thinks for the others."""
+    """A person whose lines stand in the file, whatever the others think with."""
 
     @property
     def next_line(self) -> str | None:
-        """What it says next; None: nothing is left."""
+        """The next line; None: none is left."""
         index = self.room.n_said(self.unique_id)
         return self.plan.things_to_say[index] if index < len(self.plan.things_to_say) else None
 
     @property
     def is_mute(self) -> bool:
-        """Whether it was called on and had nothing left to say."""
+        """Whether it was called on and had no line left."""
         return any(silence.agent_id == self.unique_id for silence in self.room.silences)
 
     def rule(self, seen: Observation) -> Any:
-        """Say the next line; nothing, if none is left."""
+        """Say the next line; None if none is left."""
         text = self.next_line
         return text if seen.answer is str or text is None else ToolCall("say", {"text": text})
 
@@ -205,7 +208,7 @@ class Moderator(LLMAgent):
     """Gives the floor to one of the others.
 
     Attributes:
-        room: Which room it moderates.
+        room: The room that it moderates.
         phase: Always `moderate`.
     """
 
@@ -214,7 +217,7 @@ class Moderator(LLMAgent):
 
         Args:
             model: The model.
-            room: Which room.
+            room: The room.
             **components: `config`, `memory`, `llm`, `tools`.
         """
         super().__init__(model, **components)
@@ -226,7 +229,7 @@ class Moderator(LLMAgent):
         return self.room.moderation(self.unique_id)
 
     def rule(self, seen: Observation) -> ToolCall:
-        """Give the floor to who has spoken least; one of these drawn, if there are several."""
+        """Give the floor to the one who has spoken least; among several, to one drawn."""
         names = seen.options["person"]
         spoken = [sum(display_name(line.speaker) == name for line in self.room.lines) for name in names]
         quiet = [name for name, count in zip(names, spoken, strict=True) if count == min(spoken)]

@@ -26,7 +26,7 @@ MAX_ITEMS = 200
 
 
 def chat_items(session: Session) -> list[dict[str, Any]]:
-    """Return what was said, and who kept silent and why, newest first.
+    """Return the latest messages and silences of a room, newest first, as values of the template.
 
     Args:
         session: The room.
@@ -37,11 +37,11 @@ def chat_items(session: Session) -> list[dict[str, Any]]:
     items: list[tuple[int, dict[str, Any]]] = []
     for index, line in enumerate(room.lines):
         hearers = [names[one] for one in line.viewers or () if one != line.speaker_id]
-        said = {"name": line.speaker, "text": line.text, "time": line.time, "to": ", ".join(hearers)}
-        items.append((2 * index + 1, {**said, "colour": colours[line.speaker_id], "survey": line.survey}))
+        entry = {"name": line.speaker, "text": line.text, "time": line.time, "to": ", ".join(hearers)}
+        items.append((2 * index + 1, {**entry, "colour": colours[line.speaker_id], "survey": line.survey}))
     for silence in room.silences:
-        kept = {"name": silence.name, "text": silence.reason, "time": silence.time, "draft": silence.draft}
-        items.append((2 * silence.after, kept))
+        entry = {"name": silence.name, "text": silence.reason, "time": silence.time, "draft": silence.draft}
+        items.append((2 * silence.after, entry))
     items.sort(key=lambda item: item[0])
     return [{**item, "is_silence": place % 2 == 0} for place, item in items[: -MAX_ITEMS - 1 : -1]]
 
@@ -90,26 +90,26 @@ def Answers(model: DiscussionModel) -> None:
 
 
 def answer_rows(session: Session) -> list[Row]:
-    """Return what was answered aside in a room, and what a judge found, as rows of a table.
+    """Return the answers given aside in a room, and the rulings of its judge, as rows of a table.
 
     Args:
         session: The room.
     """
     room = session.room
-    given = [(one.after, one.name, one.question, one.answer, one.failure) for one in room.answers]
+    answers = [(one.after, one.name, one.question, one.answer, one.failure) for one in room.answers]
     for ruling in room.rulings:
         agreed = None if ruling.agreed is None else f"{'yes' if ruling.agreed else 'no'}: {ruling.reason}"
-        given.append((ruling.after, "(the judge)", "agreement", agreed, ruling.reason))
+        answers.append((ruling.after, "(the judge)", "agreement", agreed, ruling.reason))
     return [
         Row((room.name, str(after), who, question, str(answer)))
         if answer is not None
         else Row((room.name, str(after), who, question, f"missing: {failure}"), "failed")
-        for after, who, question, answer, failure in given
+        for after, who, question, answer, failure in answers
     ]
 
 
 CHOICES = {"type": "Select", "label": "Discussion", "value": "debate", "values": list(STUDIES)}
-"""What a visitor may discuss: no files, which would be read on the server's disk."""
+"""Discussions that a visitor may choose: no files, as these would be read from the server's disk."""
 
 page = LLMPage(
     DiscussionModel,

@@ -14,7 +14,7 @@ from mesa_llm.viz.style import GREY, literal
 from models.discussion.studies import choice_shares, curve
 
 COLOURS = ("#2563eb", "#dc2626", "#16a34a", "#9333ea", "#ea580c", "#0891b2", "#be185d", "#4d7c0f")
-"""Colours of persons and parties, in the order they sit."""
+"""Colours of persons and parties, in the order of seats."""
 
 
 def attitude_figure(models: Any, question: str | None = None) -> Figure:

@@ -1,4 +1,4 @@
-"""Reads discussions, SAUCE's JSON files and the same in TOML, and says what in them cannot be."""
+"""Reads discussions from SAUCE's JSON files, and the same in TOML, and names what is wrong in them."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ def read_plan(config: str, rules: Rules = "corrected") -> DiscussionPlan:
 
     Args:
         config: A file in JSON or TOML, or the name of a study that comes with the model.
-        rules: Under `original`, what stopped SAUCE is an error here, too; names may be there twice.
+        rules: Under `original`, what stops SAUCE is an error, too, and two persons may have one name.
 
     Raises:
-        ConfigError: If it cannot be read or cannot be; names the key, and what is allowed.
+        ConfigError: If the file cannot be read, or a key in it is invalid; the text names the key, and what is allowed.
     """
     if config in STUDIES:
         text = resources.files("models.discussion").joinpath("data", f"{config}.toml").read_text(encoding="utf-8")
@@ -48,13 +48,13 @@ def read_plan(config: str, rules: Rules = "corrected") -> DiscussionPlan:
         text = path.read_text(encoding="utf-8-sig")
         raw = tomllib.loads(text) if path.suffix.lower() == ".toml" else json.loads(text, object_pairs_hook=_object)
     except (OSError, ValueError, RecursionError) as error:
-        known = ", ".join(STUDIES)
-        raise ConfigError(f"config={config}: wanted one of {known}, or a file in JSON or TOML: {error}") from None
+        names = ", ".join(STUDIES)
+        raise ConfigError(f"config={config}: wanted one of {names}, or a file in JSON or TOML: {error}") from None
     return plan_of(raw, config, rules)
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Make an object of JSON; warn of keys that are there twice."""
+    """Make an object of JSON; warn of repeated keys."""
     for key, count in Counter(key for key, _ in pairs).items():
         if count > 1:
             logger.warning("an object has the key %r %d times; the last counts", key, count)
@@ -62,7 +62,16 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def plan_of(raw: Any, name: str = "config", rules: Rules = "corrected") -> DiscussionPlan:
-    """Check a discussion that was read; see `read_plan`."""
+    """Check a discussion that was read from a file.
+
+    Args:
+        raw: Values of the file.
+        name: Name of the file, for errors and warnings.
+        rules: As for `read_plan`.
+
+    Raises:
+        ConfigError: If a key is invalid, or keys contradict each other.
+    """
     if not isinstance(raw, dict):
         raise ConfigError(f"{name}: wanted an object with persons, host, endType and experiment, got {raw!r:.60}")
     if rules == "original":
@@ -87,16 +96,16 @@ def _without_unknown(raw: dict[str, Any], name: str) -> dict[str, Any]:
     if not isinstance(persons, list) or not any(isinstance(one, dict) and "names" in one for one in persons):
         return raw
     classes = [one.get("class") if isinstance(one, dict) else [] for one in persons]
-    known = [
+    usable = [
         one for one, kind in zip(persons, classes, strict=True) if isinstance(kind, list | dict) or kind in MANNERS
     ]
-    if len(known) < len(persons):
-        logger.warning("%s: %s of unknown classes left out", name, counted(len(persons) - len(known), "person"))
-    return {**raw, "persons": known}
+    if len(usable) < len(persons):
+        logger.warning("%s: %s of unknown classes left out", name, counted(len(persons) - len(usable), "person"))
+    return {**raw, "persons": usable}
 
 
 def _with_numbers_alone(raw: dict[str, Any], name: str) -> dict[str, Any]:
-    """Leave out what is no number in lists of moments: SAUCE looks up the number of messages there."""
+    """Leave out what is no whole number in `iterations`, where SAUCE looks up the number of messages."""
     experiment = raw.get("experiment")
     questions = experiment.get("survey_questions") if isinstance(experiment, dict) else None
     if not isinstance(experiment, dict) or not isinstance(questions, list):
@@ -126,11 +135,11 @@ WANTED = {
     "experiment.survey_questions.id": "its name",
     "experiment.survey_questions.question": "what is asked, in words",
 }
-"""Key → what has to stand there."""
+"""Key → description of its value, for errors."""
 
 
 def _faults(error: ValidationError) -> list[str]:
-    """Describe the first faults; a list that is too short for its faulty entries alone is none."""
+    """Describe the first three faults; that a list is too short only because its entries are faulty is left out."""
     faults = error.errors()
     places = [fault["loc"] for fault in faults]
     own = [
@@ -159,17 +168,17 @@ def _place(location: tuple[Any, ...]) -> str:
 
 
 def _unknown(raw: Any, kind: type[BaseModel], place: str = "") -> list[str]:
-    """Return the keys that mean nothing, with their places."""
+    """Return the unknown keys, each with its place."""
     if not isinstance(raw, dict):
         return []
     fields = {field.alias or name: field for name, field in kind.model_fields.items()}
-    found = [f"{place}{key}" for key in raw if key not in fields]
+    unknown = [f"{place}{key}" for key in raw if key not in fields]
     for name, field in fields.items():
         inner = next((one for one in (field.annotation, *get_args(field.annotation)) if _is_plan(one)), None)
         value = raw.get(name)
         for one in value if isinstance(value, list) else [value]:
-            found += [] if inner is None else _unknown(one, inner, f"{place}{name}.")
-    return list(dict.fromkeys(found))
+            unknown += [] if inner is None else _unknown(one, inner, f"{place}{name}.")
+    return list(dict.fromkeys(unknown))
 
 
 def _is_plan(kind: Any) -> TypeIs[type[BaseModel]]:
@@ -177,7 +186,7 @@ def _is_plan(kind: Any) -> TypeIs[type[BaseModel]]:
 
 
 def _impossible(plan: DiscussionPlan, rules: Rules) -> list[str]:
-    """Return what does not fit together."""
+    """Describe what is invalid or contradictory, beyond single values."""
     faults = list(_person_faults(plan, rules))
     if not faults and rules == "corrected":
         for room in range(max(1, plan.n_rooms)):
@@ -192,7 +201,7 @@ def _impossible(plan: DiscussionPlan, rules: Rules) -> list[str]:
 
 
 def _person_faults(plan: DiscussionPlan, rules: Rules) -> Iterator[str]:
-    """Find what single persons lack."""
+    """Describe what is missing or invalid in single persons."""
     for index, person in enumerate(plan.persons):
         place = f"persons[{index}]"
         if len(person.names) != len(person.background_stories):
@@ -214,7 +223,7 @@ def _person_faults(plan: DiscussionPlan, rules: Rules) -> Iterator[str]:
 
 
 def _question_faults(questions: Sequence[SurveyPlan], rules: Rules) -> Iterator[str]:
-    """Find what is wrong with the questions of the surveys."""
+    """Describe what is wrong with the survey questions."""
     ids = [question.id for question in questions]
     if rules == "corrected" and len(set(ids)) < len(ids):
         yield f"survey_questions: ids have to differ, got {', '.join(ids)}"
@@ -229,7 +238,7 @@ def _question_faults(questions: Sequence[SurveyPlan], rules: Rules) -> Iterator[
 
 
 def _course_faults(plan: DiscussionPlan) -> Iterator[str]:
-    """Find what is wrong with who is called on, and with the end."""
+    """Describe what is wrong with the host, and with the end."""
     host, end, n = plan.host, plan.end, len(plan.persons)
     if host.class_ in HOSTS[:2] and host.start_person_index is None:
         yield f"host.start_person_index: missing; a number from {-n} to {n - 1}"
@@ -251,7 +260,7 @@ def _room_name(plan: DiscussionPlan) -> str:
 
 
 def _stopped(plan: DiscussionPlan) -> list[str]:
-    """Return what stops SAUCE's own code."""
+    """Describe what stops SAUCE's own code."""
     faults = [fault for index, person in enumerate(plan.persons) for fault in _stopping(person, f"persons[{index}]")]
     for question in plan.experiment.survey_questions:
         if isinstance(question.iterations, str) or "iterations" not in question.model_fields_set:
@@ -273,7 +282,7 @@ def _stopped(plan: DiscussionPlan) -> list[str]:
 
 
 def _stopping(person: PersonPlan, place: str) -> Iterator[str]:
-    """Find what of a single person stops SAUCE's own code."""
+    """Describe what in a single person stops SAUCE's own code."""
     if person.class_ == "async_group_discussant" and (person.names or not person.share_start_time):
         yield f"{place}.share_start_time: SAUCE's discussant has to know the start"
     if person.class_ == "batchPersonHuggingFace":

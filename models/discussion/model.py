@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal, Unpack
 
 import pandas as pd
@@ -38,7 +38,7 @@ from models.discussion.session import Session, end_rules, merged, original_batch
 logger = logging.getLogger(__name__)
 
 PHASES = ("decide", "write", "judge")
-"""What people, and the judge, are asked for; each can have a language model of its own."""
+"""Phases of persons, and the judge: each can have a language model of its own."""
 
 
 class DiscussionScenario(LLMScenario):
@@ -91,10 +91,11 @@ class DiscussionModel(LLMModel):
     the light of the conversation, and enter it only under the original rules.
 
     Attributes:
-        plan: What is to happen.
+        plan: The discussion, as read from its file, with what the scenario sets in its place.
         sessions: The rooms, each with its persons and its host.
-        batch: What the original's batches answered to surveys: one list for all rooms.
-        n_free_replies: Number of decisions, answers and rulings so far of rules and of the random baseline.
+        batch: Answers to surveys in the original's batches: one list for all rooms, with a row for each question and
+            seat.
+        n_free_replies: Number of decisions, answers and rulings so far by rule or at random, which cost nothing.
     """
 
     scenario_class = DiscussionScenario
@@ -102,7 +103,15 @@ class DiscussionModel(LLMModel):
     changeable = ("max_messages", "max_minutes", "shows_time_left", "max_shown")
 
     def __init__(self, scenario: DiscussionScenario | None = None, **options: Unpack[LLMOptions]) -> None:
-        """Seat everybody; see `DiscussionScenario`."""
+        """Read the discussion, and seat the persons.
+
+        Args:
+            scenario: The parameters; None: those given by keyword, and the defaults.
+            **options: Options of all models, and fields of `DiscussionScenario`.
+
+        Raises:
+            ConfigError: If the discussion cannot be read, `providers` names what it lacks, or a provider is unknown.
+        """
         own_activation = options.get("activation")
         super().__init__(scenario, **options)
         if own_activation is None:
@@ -115,11 +124,11 @@ class DiscussionModel(LLMModel):
                 "%s: people may speak on and never agree; max_turns, or another limit with combine = 'any', ends it",
                 chosen.config,
             )
-        if self.plan.end.judge:  # one that cannot be asked is found now, and not after the last word
+        if self.plan.end.judge:  # fails now if its provider is unknown, and not after the last word
             self.engine.open(self.judge, is_second=True)
         n_rooms = self.plan.n_rooms or chosen.n_rooms
         names = ["room", *(f"room {index + 1}" for index in range(1, n_rooms))]
-        plays_all = isinstance(self.llm, HumanLLM)  # whoever plays all agents plays these persons anyway
+        plays_all = isinstance(self.llm, HumanLLM)  # who plays all agents plays these persons, too
         self.sessions = [
             Session(
                 self,
@@ -153,8 +162,8 @@ class DiscussionModel(LLMModel):
         if chosen.host is not None:
             host = plan.host.model_copy(update={"class_": chosen.host})
             plan = plan.model_copy(update={"host": host})
-        given = {"max_num_msgs": chosen.max_messages, "max_minutes": chosen.max_minutes}
-        end = plan.end.model_copy(update={name: value for name, value in given.items() if value is not None})
+        limits = {"max_num_msgs": chosen.max_messages, "max_minutes": chosen.max_minutes}
+        end = plan.end.model_copy(update={name: value for name, value in limits.items() if value is not None})
         return plan.model_copy(update={"end": end})
 
     def _open_room(self, name: str) -> Room:
@@ -173,7 +182,7 @@ class DiscussionModel(LLMModel):
         )
 
     def scenario_changed(self) -> None:
-        """Hand the end of conversations, and what people read, on to the rooms."""
+        """Pass changed limits, and what people read, on to the rooms."""
         self.plan = self._plan()
         for session in self.sessions:
             session.plan = self.plan
@@ -182,41 +191,43 @@ class DiscussionModel(LLMModel):
             session.room.max_shown = self.scenario.max_shown
 
     def _check_providers(self) -> None:
-        """Check that `providers` maps what there is.
+        """Check the keys of `providers`.
 
         Raises:
-            ConfigError: If a name is neither a model nor a class of the file, nor a phase.
+            ConfigError: If one is neither a model or class that the file can name, nor a phase.
         """
         in_file = {name for person in self.plan.persons for phase in PHASES for name in person.models(phase)}
-        known = {*in_file, *MANNERS, *IMPLIED_MODELS.values(), *PHASES}
-        if unknown := [name for name in self.scenario.providers or {} if name not in known]:
+        allowed_names = {*in_file, *MANNERS, *IMPLIED_MODELS.values(), *PHASES}
+        if unknown := [name for name in self.scenario.providers or {} if name not in allowed_names]:
             raise ConfigError(
                 f"providers: {self.scenario.config} names no model {unknown[0]!r}; what can be mapped: "
                 f"{', '.join(sorted(in_file))}, and the phases {', '.join(PHASES)}"
             )
 
     def end_rules_of(self, plan: DiscussionPlan) -> list[EndRule]:
-        """Return what ends the conversation of a room."""
+        """Return the end rules of the rooms."""
         rules = end_rules(plan, is_original=self.scenario.rules == "original")
         return [*rules, *([MaxCalls(self, plan.end.max_calls)] if plan.end.max_calls is not None else [])]
 
     def llm_of(self, agent: Any) -> str | LLM:
-        """Return what an agent thinks with in its phase: what `llm=` or `providers` name for the phase goes first."""
+        """Return what an agent thinks with in its phase: first what `llm=` or `providers` name for the phase, then what
+        `providers` name for its model or class, then what `llm=` names for all.
+        """
         deciding = agent.phase == "decide"
         phases = ("decide",) if deciding else ("write",) if agent.phase else ()
         if isinstance(self.llm, Mapping):
-            found = next((self.llm[phase] for phase in phases if phase in self.llm), None)
-            if found is not None:
-                return found
+            llm = next((self.llm[phase] for phase in phases if phase in self.llm), None)
+            if llm is not None:
+                return llm
         names = agent.plan.models("decide" if deciding else "write") if isinstance(agent, Person) else ()
         providers = self.scenario.providers or {}
         return next((providers[name] for name in (*phases, *names) if name in providers), super().llm_of(agent))
 
     @property
     def judge(self) -> str | LLM:
-        """Who judges, where a judge is asked: what `llm=` or `providers` name for it, else what others think with.
+        """What judges whether all agree: what `llm=` or `providers` name for it, else what the persons think with.
 
-        Where people play, or nobody is named for all others, a rule judges.
+        It is the rule where people play all agents, or `llm=` names nothing for the judge or for all others.
         """
         return llm_for((self.scenario.providers or {}).get("judge", self.llm), "judge")
 
@@ -224,11 +235,11 @@ class DiscussionModel(LLMModel):
 
     @property
     def persons(self) -> list[Person]:
-        """Everybody who talks, room by room."""
+        """The persons, room by room."""
         return [person for session in self.sessions for person in session.persons]
 
     def start_step(self) -> None:
-        """Ask aside what is asked before anybody has spoken."""
+        """Ask the questions that are due before anybody has spoken."""
         if self.now == 1 and self.scenario.rules != "original":
             for session in self.sessions:
                 session.check_end()
@@ -242,7 +253,7 @@ class DiscussionModel(LLMModel):
         return [next(self._stages_left, [])]
 
     def next_stage(self, acted: list[Any]) -> list[Any]:
-        """Return what follows in the rooms: the next phase of those called on."""
+        """Return the next stage of all rooms."""
         self.n_free_replies += sum(
             _is_free(agent) or (self.last_decisions[agent.unique_id].by == "rule" and not _is_scripted(agent))
             for agent in acted
@@ -250,7 +261,7 @@ class DiscussionModel(LLMModel):
         return next(self._stages_left, [])
 
     def end_step(self) -> None:
-        """Ask aside what is due, and find out which conversations are over."""
+        """Ask the questions and rulings that are due, and find out which conversations are over."""
         for person in self.persons:
             person.phase = ""
         if self.scenario.rules != "original":
@@ -271,15 +282,15 @@ class DiscussionModel(LLMModel):
             persons = {person.unique_id: person for session in rooms for person in session.persons}
             if not persons:
                 continue
-            asked = Question(question.question, question.answer, question.id)
+            aside = Question(question.question, question.answer, question.id)
             self.n_free_replies += sum(map(_is_free, persons.values()))
-            for row in self.survey([asked], list(persons.values())).to_dict("records"):
+            for row in self.survey([aside], list(persons.values())).to_dict("records"):
                 person = persons[row["agent"]]
                 failure = row["failure"] or ("nothing is left to say" if row["answer"] is None else "")
                 person.room.note_answer(question.id, person.unique_id, row["answer"], failure)
 
     def _judge(self) -> None:
-        """Ask a judge of the rooms in which it is time whether all have agreed."""
+        """Ask the judge whether all have agreed, in the rooms where a ruling is due."""
         rooms = [session.room for session in self.sessions if session.is_judged_now]
         if not rooms:
             return
@@ -289,12 +300,12 @@ class DiscussionModel(LLMModel):
             for room in rooms
         ]
         by_prompt = dict(zip(prompts, rooms, strict=True))
-        given = self.consult(
+        decisions = self.consult(
             self.judge, prompts, answer=Verdict, rule=lambda prompt: verdict_by_rule(by_prompt[prompt])
         )
         if self.engine.open(self.judge, is_second=True).capabilities.is_immediate:
             self.n_free_replies += len(rooms)
-        for room, one in zip(rooms, given, strict=True):
+        for room, one in zip(rooms, decisions, strict=True):
             if isinstance(one, Failure):
                 room.note_ruling(None, one.reason)
             else:
@@ -304,56 +315,61 @@ class DiscussionModel(LLMModel):
 
     @property
     def n_messages(self) -> int:
-        """Messages so far, in all rooms."""
+        """Number of messages so far, in all rooms."""
         return sum(len(session.lines()) for session in self.sessions)
 
     @property
     def n_silences(self) -> int:
-        """Turns in which somebody who was called on kept silent, in all rooms."""
+        """Number of times so far that a person was called on and kept silent, in all rooms."""
         return sum(len(session.room.silences) for session in self.sessions)
 
     @property
     def talk_gini(self) -> float:
-        """Gini coefficient of the messages of a person."""
+        """Gini coefficient of the number of messages per person."""
         counts = Counter(line.speaker_id for session in self.sessions for line in session.lines())
         return gini([counts[person.unique_id] for person in self.persons])
 
     @property
     def minutes(self) -> float:
-        """Minutes by the clock, mean of all rooms."""
+        """Minutes by the clock of the room, mean over rooms."""
         return sum(session.room.clock.elapsed_s for session in self.sessions) / 60 / len(self.sessions)
 
     @property
     def n_missing(self) -> int:
-        """Questions asked aside to which no usable answer came."""
+        """Number of questions asked aside to which no usable answer came, in all rooms."""
         return sum(answer.answer is None for session in self.sessions for answer in session.room.answers)
 
     def talk(self) -> pd.DataFrame:
-        """Return each person's share of talk, silences and gaps; see `models.discussion.scores`."""
+        """Return each person's share of talk, silences and gaps; see `models.discussion.scores.talk_table`."""
         return talk_table(self.sessions)
 
     def attitudes(self, question: str | None = None) -> pd.DataFrame:
-        """Return the numbers answered aside; see `models.discussion.scores`."""
+        """Return the numeric answers given aside; see `models.discussion.scores.attitudes`.
+
+        Args:
+            question: Id of the question; None: all with numeric answers.
+        """
         return attitudes(self.sessions, question)
 
     def results(self) -> dict[str, Any]:
-        """Return the measures at the end, why the rooms ended, and of each question what is missing and its mean."""
-        found = super().results()
-        found["ends"] = dict(Counter(session.end or "not over" for session in self.sessions))
+        """Return the measures, why the rooms ended, and for each question the number of missing answers, and its first
+        and last mean if it is answered by number.
+        """
+        figures = super().results()
+        figures["ends"] = dict(Counter(session.end or "not over" for session in self.sessions))
         for row in missing_answers(self.sessions).to_dict("records"):
-            found[f"{row['question']}_missing"] = row["missing"]
+            figures[f"{row['question']}_missing"] = row["missing"]
         rated = self.attitudes()
         means: Any = rated.groupby(["question", "after"])["answer"].mean()
         for name in dict.fromkeys(rated["question"]):
-            found[f"{name}_first"], found[f"{name}_last"] = (float(means[name].iloc[end]) for end in (0, -1))
-        return found
+            figures[f"{name}_first"], figures[f"{name}_last"] = (float(means[name].iloc[end]) for end in (0, -1))
+        return figures
 
     def story(self) -> str:
         """Describe in words who said how much, and how it ended."""
-        shown: Sequence[Session] = self.sessions[:3]
-        said, silent = counted(self.n_messages, "message"), counted(self.n_silences, "silence")
-        parts = [f"{said} and {silent} in {counted(len(self.sessions), 'room')}."]
-        for session in shown:
+        messages, silences = counted(self.n_messages, "message"), counted(self.n_silences, "silence")
+        parts = [f"{messages} and {silences} in {counted(len(self.sessions), 'room')}."]
+        for session in self.sessions[:3]:
             counts = Counter(line.speaker_id for line in session.lines())
             spoke = ", ".join(f"{p.plan.name} {counts[p.unique_id]}" for p in session.persons)
             parts.append(f"{session.room.name}: {spoke}; {session.end or 'not over yet'}.")

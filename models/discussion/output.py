@@ -1,4 +1,4 @@
-"""What SAUCE's program writes at the end of a run, in the same form: `python -m models.discussion.output LOG FILE`."""
+"""A run in the form of SAUCE's output file: `python -m models.discussion.output LOG FILE`."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from models.discussion.session import Session
 from models.exports import export, rerun
 
 Plans = Mapping[int, PersonPlan]
-"""Mesa `unique_id` of everybody → who it is."""
+"""Mesa `unique_id` → the person, as the file has it."""
 
 
 def sauce_output(model: DiscussionModel) -> Any:
     """Return a run in the form of SAUCE's output: an object, or for several rooms a list of them.
 
     Args:
-        model: The model; under the original rules each record of a survey holds the whole conversation, else the
-            answers to it.
+        model: The model. Under the original rules each record of a survey holds the whole conversation; under the
+            corrected ones, only its answers.
 
     Returns:
-        For each room `chat_entry` (what was said) and `survey_question` (what was asked aside, at which number of
-        messages, with `chat_entry`). Prompts stand once in the run log, and are null here; the form has no place for
-        whom a message is to, so that a whisper stands there as any other.
+        For each room `chat_entry` (the messages) and `survey_question` (each question asked aside, with the number of
+        messages and its own `chat_entry`). Prompts are null, as they are in the run log; the form has no recipient, so
+        that a whisper looks like any other message.
     """
     plans: Plans = {person.unique_id: person.plan for person in model.persons}
     outputs = [_of_room(session, plans) for session in model.sessions]
@@ -79,13 +79,13 @@ def _written(plans: Plans, agent_id: int, name: str, text: Any, time: str | None
 
 
 def output_of_log(log: str | Path) -> Any:
-    """Return a recorded run in the form of SAUCE's output; it is run again from its log, and nobody is asked.
+    """Return a recorded run in the form of SAUCE's output; it is replayed from its log, without a request.
 
     Args:
         log: The run log.
 
     Raises:
-        ConfigError: If it holds no discussion.
+        ConfigError: If the log cannot be read, or holds no discussion.
     """
     model = rerun(DiscussionModel, log, "discussion; run one with mesa-llm run discussion --log")
     try:

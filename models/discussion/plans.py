@@ -1,4 +1,4 @@
-"""Records of what a discussion consists of, with the names of SAUCE's JSON files."""
+"""The parts of a discussion as records, whose fields have the names of SAUCE's JSON files."""
 
 from __future__ import annotations
 
@@ -76,41 +76,41 @@ class PersonPlan(BaseModel):
     class_: Annotated[str, Field(alias="class")]
     """Kind of person."""
     name: Annotated[str, Field(max_length=80)] = ""
-    """What the others call it."""
+    """Name that the others use."""
     background_story: str = ""
-    """Who it is."""
+    """Who the person is, as its prompt says it."""
     names: tuple[Annotated[str, Field(max_length=80)], ...] = ()
-    """Its name in each room."""
+    """Name in each room."""
     background_stories: tuple[str, ...] = ()
-    """Who it is in each room."""
+    """Who the person is in each room."""
     tag: str = ""
     """Label of the seat, for several rooms."""
     person_kwargs: dict[str, Any] | None = None
-    """More of these keys, for several rooms."""
+    """Further keys of a person, for several rooms; they override those beside them."""
     opinion: str = ""
-    """What it thinks, in words."""
+    """Opinion, in words."""
     strength: Annotated[float, Field(ge=0, le=1)] | None = None
-    """How firmly it thinks so: 0 takes on what it hears, 1 never changes."""
+    """Firmness of the opinion, from 0 (adopts what it hears) to 1 (never changes)."""
     attitude: Annotated[float, Field(ge=0, le=10)] | None = None
-    """What it thinks, from 0 (against) to 10 (for), for its rule twin."""
+    """Attitude of the rule twin, from 0 (against) to 10 (for)."""
     speaking_personality: str = ""
-    """How ready it is to speak, in words."""
+    """How readily the person speaks, in words."""
     talkativeness: Annotated[float, Field(ge=0, le=1)] = 0.5
-    """Probability of speaking when called on, for its rule twin."""
+    """Probability that the rule twin speaks when called on."""
     party: str = ""
-    """Whom it belongs to, for comparisons."""
+    """Group of the person, by which attitudes are compared."""
     things_to_say: tuple[str, ...] = ()
-    """What a scripted person says, line by line."""
+    """Lines of a scripted person, in order."""
     pass_turn_token: str = ""
-    """What passes, where whole texts are read for it; empty: as the class has it."""
+    """Token that means a pass, wherever it occurs in a text; empty: that of the class."""
     use_turn_token: str = "<speak>"
-    """What does not."""
+    """Token that means speaking."""
     share_start_time: StrictBool = True
-    """Whether it knows when the room was opened."""
+    """Whether the prompt says when the room was opened."""
     in_context_learning: StrictBool = False
-    """Whether it reads examples of speaking and waiting."""
+    """Whether the prompt has examples of speaking and waiting."""
     confirmation_bias: Any = None
-    """Whether it believes what it thinks already; under the original rules, anything but null switches it on."""
+    """Whether the person favours what supports its own view; under the original rules, any value but null means yes."""
     model_path: str = ""
     """Name of its model, which `providers` maps to another."""
     generation_model_name: str = ""
@@ -118,13 +118,13 @@ class PersonPlan(BaseModel):
     scheduling_model_name: str = ""
     """Name of the model that decides."""
     is_generation_model_shared: bool = True
-    """No matter here: models are opened once for all."""
+    """Ignored: each language model is opened once for all."""
     is_scheduling_model_shared: bool = True
-    """No matter here."""
+    """Ignored, likewise."""
     prompt_type: str = ""
-    """No matter here: prompts do not depend on a model's chat format."""
+    """Chat format; checked under the original rules, and ignored: prompts do not depend on it."""
     experiment_start_time: str = ""
-    """No matter here: the room has a clock."""
+    """Ignored: the room has a clock."""
 
     @field_validator("class_")
     @classmethod
@@ -135,14 +135,14 @@ class PersonPlan(BaseModel):
 
     @property
     def manner(self) -> Manner:
-        """How it comes to speak."""
+        """How the person responds when called on."""
         return MANNERS[self.class_]
 
     def models(self, phase: str) -> tuple[str, ...]:
-        """Return what `providers` may call the model of a phase, the most exact name first.
+        """Return the names by which `providers` may map the model of a phase, the most specific first.
 
         Args:
-            phase: `decide`, `write`, or empty: another one.
+            phase: `decide`, `write`, or any other.
         """
         own = self.scheduling_model_name if phase == "decide" else self.generation_model_name
         named = tuple(filter(None, (own, self.model_path)))
@@ -150,23 +150,23 @@ class PersonPlan(BaseModel):
 
     @property
     def token(self) -> str:
-        """What passes."""
+        """Token that means a pass."""
         return self.pass_turn_token or ("<wait>" if self.class_ == "async_group_discussant" else "<pass>")
 
 
 class HostPlan(BaseModel):
-    """Who calls on people."""
+    """The host, who calls on people."""
 
     model_config = _LAX
 
     class_: Annotated[Literal["Round Robin Host", "random", "moderator", "everyone"], Field(alias="class")]
     """`Round Robin Host`: in turn; `random`; `moderator`: a mind chooses; `everyone`: all at once."""
     start_person_index: Whole | None = None
-    """Who is called on first; negative: from the end."""
+    """Index of the person who is called on first; negative: from the end."""
     skip: Whole = 1
-    """How many seats a round robin moves on."""
+    """Number of seats that a round robin moves on."""
     background_story: str = "You moderate the conversation, and see to it that everyone is heard."
-    """Who the moderator is."""
+    """Who the moderator is, as its prompt says it."""
 
 
 class EndPlan(BaseModel):
@@ -175,37 +175,37 @@ class EndPlan(BaseModel):
     model_config = _LAX
 
     class_: Annotated[Literal["iteration", "limits"], Field(alias="class")] = "iteration"
-    """`iteration`: SAUCE's number of messages; `limits`: whichever limits are there."""
+    """`iteration`: by SAUCE's number of messages, which is then required; `limits`: by any of the limits below."""
     max_num_msgs: Whole | None = None
     """Number of messages."""
     start_iteration: int = 0
-    """No matter, as in SAUCE."""
+    """Ignored, as in SAUCE."""
     max_turns: Annotated[int, Field(ge=1)] | None = None
-    """Number of turns, with silent ones."""
+    """Number of turns, silent ones included."""
     max_minutes: Annotated[float, Field(gt=0, le=_LONGEST)] | None = None
     """Minutes by the clock of the room."""
     max_silent_turns: Annotated[int, Field(ge=1)] | None = None
-    """Number of turns in a row in which nobody speaks; none given: five for each person."""
+    """Number of turns in a row in which nobody speaks; None: five for each person."""
     max_calls: Annotated[int, Field(ge=1)] | None = None
-    """Number of replies in all rooms: of language models, live or recorded, of people, and of rules or chance in
-    their place; the lines of a `fake_person` are none."""
+    """Number of replies in all rooms, live or recorded, whether of language models, people, rules or chance; the lines
+    of a `fake_person` do not count."""
     agreement: str = ""
     """Id of the survey question that all have to answer alike."""
     judge: str = ""
-    """What a judge, who takes no part, is asked about the conversation, such as `Have all agreed on one answer?`."""
+    """Question about the conversation for a judge, who takes no part, such as `Have all agreed on one answer?`."""
     judge_every: Annotated[Whole, Field(ge=1)] | None = None
-    """Number of messages between two of the judge's answers; none given: one for each person."""
+    """Number of messages between two rulings of the judge; None: one for each person."""
     combine: Literal["any", "all"] = "any"
-    """Whether one of the limits is enough; silence and the number of replies always are."""
+    """Whether one of the limits ends it, or only all together; silence and `max_calls` always do by themselves."""
 
     @property
     def has_limit(self) -> bool:
-        """Whether anything but a long silence ends it."""
+        """Whether the file names any limit."""
         return any(getattr(self, name) not in (None, "") for name in LIMITS)
 
     @property
     def may_never_come(self) -> bool:
-        """Whether it may go on for ever, as people who speak each time need not agree."""
+        """Whether it may go on for ever, as people may speak in every turn and never agree."""
         if self.max_calls is not None:
             return False
         has_bound = any(one is not None for one in (self.max_num_msgs, self.max_turns, self.max_minutes))
@@ -218,20 +218,20 @@ class SurveyPlan(BaseModel):
     model_config = _LAX
 
     id: Annotated[str, Field(min_length=1)]
-    """Its name."""
+    """Id of the question."""
     question: str
-    """What is asked."""
+    """Text of the question."""
     iterations: Moment | tuple[Whole | Moment, ...] = ()
     """Numbers of messages at which it is asked, or after the turn that passes them; -1 or `end`: at the end; `always`:
     at each."""
     every: Annotated[Whole, Field(ge=1)] | None = None
-    """Asked at every so many messages, too."""
+    """Number of messages between two times that it is asked, in addition to `iterations`."""
     every_minutes: Annotated[float, Field(gt=0)] | None = None
-    """Asked whenever so many minutes have passed by the clock of the room, too."""
+    """Minutes by the clock of the room between two times that it is asked, in addition to `iterations`."""
     choices: tuple[str, ...] = ()
-    """What may be answered; none: any text."""
+    """Possible answers; empty: any text, or a number of `scale`."""
     scale: tuple[int, int] | None = None
-    """Smallest and largest number that may be answered; none: any text."""
+    """Smallest and largest number that may be answered; None: any text, or one of `choices`."""
 
     def is_due(self, n_before: int, n_lines: int, *, is_end: bool) -> bool:
         """Check whether it is asked at a number of messages, or at the end.
@@ -250,7 +250,11 @@ class SurveyPlan(BaseModel):
         return self.every is not None and n_lines // self.every > n_before // self.every
 
     def period(self, elapsed_s: float) -> int:
-        """Return how often its minutes have passed; 0 where it is not asked by the clock."""
+        """Return how many periods of `every_minutes` have passed; 0 where it is not asked by the clock.
+
+        Args:
+            elapsed_s: Seconds since the room was opened.
+        """
         return 0 if self.every_minutes is None else int(elapsed_s / (60 * self.every_minutes))
 
     @property
@@ -290,14 +294,14 @@ class ClockPlan(BaseModel):
 
 
 class ExperimentPlan(BaseModel):
-    """What it is about."""
+    """The topic, and the questions asked aside."""
 
     model_config = _LAX
 
     scenario: Annotated[str, Field(min_length=1)]
-    """What everybody reads first."""
+    """Topic, which everybody reads first."""
     survey_questions: tuple[SurveyPlan, ...] = ()
-    """What is asked aside."""
+    """Questions asked aside."""
     whispers: bool = False
     """Whether one can speak to one person alone."""
 
@@ -308,15 +312,15 @@ class DiscussionPlan(BaseModel):
     model_config = _LAX
 
     persons: Annotated[tuple[PersonPlan, ...], Field(min_length=1)]
-    """Who is in the room."""
+    """The persons, in the order of their seats."""
     host: HostPlan
-    """Who calls on them."""
+    """The host."""
     end: Annotated[EndPlan, Field(alias="endType")]
-    """When it is over."""
+    """The limits that end it."""
     experiment: ExperimentPlan
-    """What it is about."""
+    """The topic, and the questions asked aside."""
     clock: ClockPlan = ClockPlan()
-    """How time passes."""
+    """The clock of the room."""
     session_room: Annotated[Any, Field(alias="sessionRoom")] = None
     """SAUCE's kind of room."""
 
@@ -326,7 +330,7 @@ class DiscussionPlan(BaseModel):
         return len(self.persons[0].names)
 
     def persons_in(self, room: int) -> list[PersonPlan]:
-        """Return the persons of one room."""
+        """Return the persons of one room, by its index; without lists of names, all rooms have the same."""
         if not self.n_rooms:
             return list(self.persons)
         return [

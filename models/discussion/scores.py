@@ -1,4 +1,4 @@
-"""Who talks how much, with which gaps, and how attitudes move."""
+"""How much each person talks, with which gaps, and how attitudes move."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ def talk_table(sessions: Iterable[Session]) -> pd.DataFrame:
         sessions: The rooms.
 
     Returns:
-        One row a person: room, name, party, messages, share (of the room's messages), words, silences, called (times
-        called on), gap_s (mean seconds between own messages; None: fewer than two, or no times).
+        One row a person: room, name, party, messages, share (of the room's messages), words, silences, called (number
+        of times called on), gap_s (mean seconds from one own message to the next; None with fewer than two messages
+        with a time).
     """
     rows: list[dict[str, Any]] = []
     for session in sessions:
@@ -51,35 +52,35 @@ def _mean_gap(times: list[str]) -> float | None:
 
 
 def attitudes(sessions: Iterable[Session], question: str | None = None) -> pd.DataFrame:
-    """Collect the numbers that were answered aside; what is missing is no row, and never a zero.
+    """Collect the numeric answers to questions asked aside; a missing answer has no row.
 
     Args:
         sessions: The rooms.
-        question: Id of the question; None: all that are answered by number.
+        question: Id of the question; None: all with numeric answers.
 
     Returns:
-        One row an answer: room, question, after (number of messages), name, party, answer.
+        One row an answer: room, question, after (number of messages before it), name, party, answer.
     """
     columns = ["room", "question", "after", "name", "party", "answer"]
     rows: list[tuple[Any, ...]] = []
     for session in sessions:
         parties = {person.unique_id: person.plan.party for person in session.persons}
-        for given in session.room.answers:
-            is_number = isinstance(given.answer, int | float) and not isinstance(given.answer, bool)
-            if is_number and question in (None, given.question):
-                party = parties[given.agent_id]
-                rows.append((session.room.name, given.question, given.after, given.name, party, given.answer))
+        for answer in session.room.answers:
+            is_number = isinstance(answer.answer, int | float) and not isinstance(answer.answer, bool)
+            if is_number and question in (None, answer.question):
+                party = parties[answer.agent_id]
+                rows.append((session.room.name, answer.question, answer.after, answer.name, party, answer.answer))
     return pd.DataFrame(rows, columns=columns)
 
 
 def missing_answers(sessions: Iterable[Session]) -> pd.DataFrame:
-    """Count the answers that are missing, by question.
+    """Count all answers and the missing ones, by question.
 
     Args:
         sessions: The rooms.
 
     Returns:
-        One row a question: question, answers, missing.
+        One row a question: question, answers (the missing ones included), missing.
     """
     rows = [(one.question, one.answer is None) for session in sessions for one in session.room.answers]
     table = pd.DataFrame(rows, columns=["question", "missing"])

@@ -1,4 +1,4 @@
-"""One room of a run, with its persons and its host: what is asked in a step, stage by stage."""
+"""One room of a run, with its persons and its host: who is asked what in a step, stage by stage."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from models.discussion.agents import Moderator, Person, ScriptedPerson, config_o
 from models.discussion.plans import DiscussionPlan, HostPlan, PersonPlan, SurveyPlan
 
 Stages = Iterator[list[Turn]]
-"""The stages of a step, each made when the one before is done."""
+"""The stages of a step, each made when the previous one is over."""
 
 SILENT_ROUNDS = 5
-"""Number of times that everybody keeps silent, on average, after which a conversation is over."""
+"""Number of silent turns in a row for each person, after which a conversation is over."""
 
 PEOPLE = ("human", "asynchronous_human")
-"""Classes whose persons are played by people."""
+"""Classes of persons who may be played by people."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class SurveyRecord:
     """The question."""
 
     n_lines: int
-    """Number of lines there were, earlier answers included."""
+    """Number of lines at that time, earlier answers included; in batches, number of rows of answers."""
 
 
 class Session:
@@ -55,12 +55,12 @@ class Session:
 
     Attributes:
         model: The model.
-        plan: What is to happen.
+        plan: The discussion, as read from its file.
         room: The room.
-        persons: Who is in it, by seat.
-        host: Who calls on them.
-        moderator: Who chooses, if a mind does.
-        end: Why it is over; empty: it is not.
+        persons: The persons, by seat.
+        host: The host, who calls on them.
+        moderator: The agent that gives the floor; None: the host needs none.
+        end: Why the conversation is over; empty if it is not.
         records: Questions asked so far, under the original rules.
     """
 
@@ -80,10 +80,10 @@ class Session:
         Args:
             model: The model.
             room: The room, empty.
-            plan: What is to happen.
-            index: Which of the plan's lists of names is theirs.
-            manner: How people come to speak; None: as the plan has it.
-            memory: What people remember with.
+            plan: The discussion, as read from its file.
+            index: Index of the room in the plan's lists of names.
+            manner: How people respond when called on; None: as the plan has it.
+            memory: Memory of the persons.
             people_play: Whether the persons that the plan calls human are played by people.
         """
         self.model, self.room, self.plan = model, room, plan
@@ -136,10 +136,10 @@ class Session:
             yield from self.turn()
 
     def turn(self, seats: Sequence[int] | None = None) -> Stages:
-        """Let the host call on somebody, and those who are called on speak or keep silent.
+        """Iterate over the stages of a turn: the host calls on people, and they speak or keep silent.
 
         Args:
-            seats: Who is called on, where the host of another room has chosen; None: as the own host says.
+            seats: Indices of the persons called on, where the host of another room decides; None: the own host does.
         """
         room = self.room
         room.begin_turn()
@@ -150,7 +150,7 @@ class Session:
         room.end_turn()
 
     def phases(self) -> Stages:
-        """Iterate over what those called on are asked, until all have spoken or kept silent."""
+        """Iterate over the questions to those called on, until all have spoken or kept silent."""
         by_id = {person.unique_id: person for person in self.persons}
         while due := self.room.due(self._failures()):
             turns: list[Turn] = []
@@ -166,8 +166,8 @@ class Session:
     # -- what is asked aside
 
     def due_questions(self) -> list[SurveyPlan]:
-        """Return what is to be asked aside now, in the order of the file: each question once at a number of lines, and
-        once whenever its minutes have passed.
+        """Return the questions to ask aside now, in the order of the file: each once at a number of lines, and once
+        whenever its minutes have passed.
         """
         n_lines, elapsed_s = len(self.room.lines), self.room.clock.elapsed_s
         due: list[SurveyPlan] = []
@@ -184,12 +184,12 @@ class Session:
 
     @property
     def is_judged_now(self) -> bool:
-        """Whether a judge is to say now if all have agreed."""
+        """Whether a ruling of the judge is due."""
         rules = [one for rule in self.room.end_rules for one in (rule.parts if isinstance(rule, AllOf) else (rule,))]
         return not self.end and any(one.is_due(self.room) for one in rules if isinstance(one, JudgedAgreement))
 
     def check_end(self) -> None:
-        """Find out whether the conversation is over."""
+        """Set `end` if an end rule holds."""
         self.end = self.end or self.room.end
 
     # -- the original
@@ -206,7 +206,7 @@ class Session:
             self.end = self.end or self.room.end
 
     def _check_lines(self) -> None:
-        """End what the original breaks off: a fake person was called on and has no line left."""
+        """End the conversation, as the original breaks off, if a fake person was called on and had no line left."""
         if any(person.is_mute for person in self.persons):
             self.end = "a fake person ran out of lines"
 
@@ -216,16 +216,16 @@ class Session:
         questions = self.plan.experiment.survey_questions
         for question in [one for one in questions if original_is_due(one, n_lines, is_end=is_end)]:
             self.records.append(SurveyRecord(question, len(room.lines)))
-            heard = len(room.lines)
+            n_heard = len(room.lines)
             for person in self.persons:
-                room.call([person.unique_id], (question.id, question.question), n_heard=heard)
+                room.call([person.unique_id], (question.id, question.question), n_heard=n_heard)
                 yield from self.phases()
                 self._check_lines()
                 if self.end:
                     return
 
     def lines(self) -> list[Line]:
-        """Return the conversation, without what the original's surveys put into it."""
+        """Return the conversation, without the answers that the original's surveys put into it."""
         return [line for line in self.room.lines if not line.survey]
 
 
@@ -240,7 +240,7 @@ def original_batch(sessions: list[Session], batch: list[list[Line]]) -> Stages:
 
     Args:
         sessions: The rooms.
-        batch: What was answered to surveys so far; answers of this step are added.
+        batch: Answers to surveys so far, one row of lines for each question and seat; those of this step are appended.
     """
     host, first = sessions[0].host, sessions[0].room
     if not any(session.room.end for session in sessions):
@@ -296,11 +296,11 @@ def merged(parts: list[Stages]) -> Stages:
 
 
 def end_rules(plan: DiscussionPlan, *, is_original: bool = False) -> list[EndRule]:
-    """Return what ends a conversation, as a plan says it.
+    """Return the end rules of a plan.
 
     Args:
         plan: The plan.
-        is_original: Whether a conversation in which nobody speaks goes on for ever.
+        is_original: Whether the number of messages alone ends it, as in SAUCE, even if nobody speaks.
     """
     end = plan.end
     rules: list[EndRule] = []

@@ -1,4 +1,4 @@
-"""The two studies: attitudes in a debate across parties, and who speaks when the time is short."""
+"""SAUCE's two case studies: attitudes in a debate across parties, and who speaks when time is short."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ MAX_STEPS = 10_000
 
 
 def run_rooms(config: str, n_rooms: int = 10, rng: int = 0, max_steps: int = MAX_STEPS, **options: Any) -> Any:
-    """Run several rooms of a discussion at once, to their ends.
+    """Run several rooms of a discussion together, until all are over.
 
     Args:
         config: `debate`, `trolley`, or a file.
         n_rooms: Number of rooms.
         rng: Seed.
-        max_steps: Maximum number of steps.
+        max_steps: Maximum number of steps, for conversations that may never end.
         **options: Parameters and options of `DiscussionModel`.
 
     Returns:
-        The model, which has run.
+        The model, after its run.
     """
     model = DiscussionModel(config=config, n_rooms=n_rooms, rng=rng, **options)
     while model.running and model.time < max_steps:
@@ -44,7 +44,8 @@ def curve(models: Sequence[Any], question: str | None = None, n_resamples: int =
         n_resamples: Number of bootstrap samples of rooms.
 
     Returns:
-        One row a party and number of messages, in their order: party, after, mean, low, high (95 %), rooms.
+        One row a party and number of messages, by that number: party, after (number of messages), mean, low and high
+        (95 %), rooms.
     """
     parts = [attitudes(model.sessions, question).assign(run=index) for index, model in enumerate(models)]
     table: Any = pd.concat(parts, ignore_index=True)
@@ -64,28 +65,28 @@ def curve(models: Sequence[Any], question: str | None = None, n_resamples: int =
 
 
 def choice_shares(models: Sequence[Any], question: str | None = None) -> pd.DataFrame:
-    """Compute how many gave each answer to a question with choices, after each number of messages.
+    """Compute the shares of the answers to a question with choices, after each number of messages.
 
     Args:
         models: Models that have run.
         question: Id of the question; None: the first that has choices.
 
     Returns:
-        One row an answer that could be given and a number of messages: question, answer, after, share (of the answers
-        that came), answers (how many came).
+        One row a choice and number of messages: question, answer, after (number of messages), share (of the answers
+        that are not missing), answers (their number); empty if no question has choices.
     """
-    asked = [one for model in models for one in model.plan.experiment.survey_questions if one.choices]
-    survey = next((one for one in asked if question in (None, one.id)), None)
+    questions = [one for model in models for one in model.plan.experiment.survey_questions if one.choices]
+    survey = next((one for one in questions if question in (None, one.id)), None)
     columns = ["question", "answer", "after", "share", "answers"]
     if survey is None:
         return pd.DataFrame([], columns=columns)
-    given: dict[int, list[Any]] = {}
+    by_number: dict[int, list[Any]] = {}
     for one in (one for model in models for session in model.sessions for one in session.room.answers):
         if one.question == survey.id and one.answer is not None:
-            given.setdefault(one.after, []).append(one.answer)
+            by_number.setdefault(one.after, []).append(one.answer)
     rows = [
         (survey.id, choice, after, answers.count(choice) / len(answers), len(answers))
-        for after, answers in sorted(given.items())
+        for after, answers in sorted(by_number.items())
         for choice in survey.choices
     ]
     return pd.DataFrame(rows, columns=columns)
@@ -99,7 +100,7 @@ def drift(models: Sequence[Any], question: str | None = None) -> pd.DataFrame:
         question: Id of the question; None: the first that is answered by number.
 
     Returns:
-        One row a person and room: run, room, name, party, first, last, moved.
+        One row a person and room: run, room, name, party, first, last, moved (last minus first).
 
     Raises:
         ConfigError: If nothing was answered by number.
@@ -111,27 +112,28 @@ def drift(models: Sequence[Any], question: str | None = None) -> pd.DataFrame:
     if question is None:
         table = table[table["question"] == table["question"].iloc[0]]
     grouped = table.groupby(["run", "room", "name", "party"], sort=False)["answer"]
-    found = grouped.agg(first="first", last="last").reset_index()
-    return found.assign(moved=found["last"] - found["first"])
+    ends = grouped.agg(first="first", last="last").reset_index()
+    return ends.assign(moved=ends["last"] - ends["first"])
 
 
 def talk_shares(models: Iterable[Any]) -> pd.DataFrame:
-    """Compute how much each person talks, mean over rooms and runs, with standard errors.
+    """Compute how much each person talks: means over rooms and runs.
 
     Args:
         models: Models that have run.
 
     Returns:
-        One row a person: name, share, share_se, spoke (share of the times called on), gap_s, rooms.
+        One row a person: name, share (of the messages), share_se (its standard error), spoke (share of the times called
+        on), gap_s (mean seconds from one own message to the next), rooms.
     """
     table = pd.concat([talk_table(model.sessions) for model in models], ignore_index=True)
     table["spoke"] = table["messages"] / table["called"].where(table["called"] > 0)
     table["gap_s"] = table["gap_s"].astype(float)
-    found = table.groupby("name", sort=False).agg(
+    means = table.groupby("name", sort=False).agg(
         share=("share", "mean"),
         share_se=("share", "sem"),
         spoke=("spoke", "mean"),
         gap_s=("gap_s", "mean"),
         rooms=("share", "size"),
     )
-    return found.reset_index()
+    return means.reset_index()
