@@ -1,4 +1,4 @@
-"""Those who play: a person of an episode with its rule twin, and the author of a whole scene."""
+"""The players: a person of an episode with its rule twin, and the author of a whole scene."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from mesa_llm import LLMAgent, Observation, ToolCall
 from mesa_llm.worlds.room import Room
 
 SHARE = re.compile(r"\b(\d+) of 10\b")
-"""A share of what somebody came for, as rule twins name it."""
+"""A share of the goal, as rule twins name it."""
 
 AGREED = "Agreed"
-"""How rule twins accept."""
+"""First word of an acceptance by a rule twin."""
 
 SILENT = 0.08
-"""Probability that a rule twin does nothing in a turn; as large is that of a gesture."""
+"""Probability that a rule twin does nothing in a turn; that of a gesture is the same."""
 
 PATIENCE = 8
 """Number of times that a rule twin names its share before it gives up and leaves."""
@@ -31,18 +31,18 @@ REMARKS = (
     "Think of how it would look to others.",
     "I could live with that.",
 )
-"""What rule twins say besides the share that they want."""
+"""Remarks that rule twins make before naming a share."""
 
 GESTURES = ("smiles and nods", "shakes the head", "looks at the floor", "raises an eyebrow")
-"""What rule twins show."""
+"""Gestures of rule twins."""
 
 
 def demand(n_said: int, firmness: float) -> int:
-    """Return the share of 10 that a rule twin asks for, which falls with each time it has asked.
+    """Return the share of 10 that a rule twin asks for, which falls each time it asks.
 
     Args:
-        n_said: How often it has asked.
-        firmness: How much of it it insists on, from 0 to 1.
+        n_said: Number of times that it has asked before.
+        firmness: Firmness, from 0 (it goes down to a share of 2) to 1 (8).
 
     Source:
         Rosenschein and Zlotkin (1994), Rules of Encounter: monotonic concession.
@@ -52,16 +52,19 @@ def demand(n_said: int, firmness: float) -> int:
 
 
 def answer_to(others: list[str], n_said: int, firmness: float, remark: str) -> str:
-    """Return what a rule twin says: it accepts what is left for it, or asks for its share; empty: it leaves.
+    """Return the reply of a rule twin: it accepts what the latest demand leaves it, or asks for its share.
 
     Args:
-        others: What the others have said, in order.
-        n_said: How often it has asked.
+        others: Lines of the others, in order.
+        n_said: Number of times that it has spoken before.
         firmness: As for `demand`.
-        remark: What it says besides.
+        remark: Remark before its share.
+
+    Returns:
+        The text; empty if its patience is over, and it leaves.
     """
     share = demand(n_said, firmness)
-    demands = [min(10, int(found[1])) for text in others if (found := SHARE.search(text))]
+    demands = [min(10, int(match[1])) for text in others if (match := SHARE.search(text))]
     if demands and 10 - demands[-1] >= share:
         return f"{AGREED}: {10 - demands[-1]} of 10 of what I came for."
     return "" if n_said >= PATIENCE else f"{remark} I would like {share} of 10 of what I came for."
@@ -71,10 +74,10 @@ class Person(LLMAgent):
     """Somebody who takes part in an episode.
 
     Attributes:
-        room: Where it is.
-        seat: Its seat, from 0.
-        is_tested: Whether it is the model under test that plays it.
-        firmness: How much of what it came for its rule twin insists on, from 0 to 1.
+        room: The room of the episode.
+        seat: Index of its seat, from 0.
+        is_tested: Whether the model under test plays it.
+        firmness: Firmness of its rule twin, from 0 to 1; see `demand`.
     """
 
     def __init__(self, model: Any, room: Room, seat: int, is_tested: bool, **components: Any) -> None:
@@ -82,9 +85,9 @@ class Person(LLMAgent):
 
         Args:
             model: The model.
-            room: Where it is.
-            seat: Its seat, from 0.
-            is_tested: Whether it is the model under test that plays it.
+            room: The room of the episode.
+            seat: Index of its seat, from 0.
+            is_tested: Whether the model under test plays it.
             **components: `config`, `memory`, `llm`, `tools`.
         """
         super().__init__(model, **components)
@@ -93,7 +96,7 @@ class Person(LLMAgent):
         self.firmness: float = model.random.random()
 
     def rule(self, seen: Observation) -> ToolCall:
-        """Bargain: ask for a share of what it came for, give way step by step, accept what is enough, then leave."""
+        """Bargain: ask for a share, concede step by step, accept what is enough, then leave."""
         lines = [line for line in self.room.lines if line.is_heard_by(self.unique_id) and line.kind == "say"]
         if any(line.text.startswith(AGREED) for line in lines):
             return ToolCall("leave")
@@ -133,18 +136,18 @@ def move_type(n_persons: int) -> type[ScriptMove]:
 
 
 class Scene(Protocol):
-    """What an author writes for: an `Episode`."""
+    """The part of an `Episode` that its author uses."""
 
     room: Room
     persons: list[Person]
     end: str
 
     def script_prompt(self) -> str:
-        """Write what an author reads."""
+        """Write the prompt of the author."""
         ...
 
     def play(self, move: ScriptMove) -> None:
-        """Let one move of a script happen, as a turn."""
+        """Carry out one move of a script, as a turn."""
         ...
 
 
@@ -168,14 +171,14 @@ class Author(LLMAgent):
         self.worlds = (scene.room,)
 
     def observe(self) -> Observation:
-        """Read the scene with all secrets and goals, and what has been written."""
+        """Return the scene with all secrets and goals, and what has been written so far."""
         move: Any = move_type(len(self.scene.persons))
         n_moves = Field(min_length=1, max_length=2 * self.model.scenario.max_turns)
         answer = move if self.model.is_stepwise else Annotated[list[move], n_moves]
         return Observation(self.scene.script_prompt(), answer=answer, label="script", world=self.scene.room.name)
 
     def receive(self, answer: Any, label: str, world: str) -> str:
-        """Let the scene go on as it was written."""
+        """Play the moves as they were written, until the scene is over."""
         moves = [answer] if isinstance(answer, ScriptMove) else list(answer)
         for move in moves:
             if not self.scene.end:
@@ -183,7 +186,7 @@ class Author(LLMAgent):
         return ""
 
     def rule(self, seen: Observation) -> Any:
-        """Write what the rule twins would do, one after the other, or the next move of whose turn it is."""
+        """Write the whole scene as the rule twins would play it, or the next move of the person whose turn it is."""
         persons = self.scene.persons
         if self.model.is_stepwise:
             number = self.scene.room.n_turns % len(persons)

@@ -32,17 +32,17 @@ MAX_ROWS = 200
 RELATIONS = {"know_by_name": "They know each other by name", "romantic": "They are a couple"} | {
     name: f"They are {name}s" for name in ("stranger", "acquaintance", "friend")
 }
-"""Relation → what the page says of it."""
+"""Relation → its description on the page."""
 
 
 def title_of(episode: Episode) -> str:
-    """Return what an episode is called in the list of all."""
+    """Return the title of an episode in the list of all."""
     names = " & ".join(one.first_name for one in episode.characters)
     return f"{episode.index + 1}. {one_line(episode.situation.codename or episode.situation.situation_id)}: {names}"
 
 
 def episode_items(episode: Episode) -> list[dict[str, Any]]:
-    """Return what happened in an episode, oldest first: lines, and turns in which nothing was done.
+    """Return the lines and silences of an episode, oldest first, as values of the template.
 
     Args:
         episode: The episode.
@@ -63,12 +63,12 @@ def episode_items(episode: Episode) -> list[dict[str, Any]]:
 
 
 def person_values(episode: Episode, seat: int, dimensions: Sequence[Dimension]) -> dict[str, Any]:
-    """Return who somebody is, what it wants, and what the judges say of it.
+    """Return a person's portrait, goal, scores and reasons, as values of the template.
 
     Args:
         episode: The episode.
-        seat: Its seat.
-        dimensions: What is rated.
+        seat: Index of its seat.
+        dimensions: The dimensions rated.
     """
     own = [one for one in episode.ratings if one.seat == seat]
     judged = [one for one in own if one.scores is not None]
@@ -155,10 +155,10 @@ def Judges(model: SotopiaModel) -> None:
     update_counter.get()
     with steady(model):
         table = agreement(model) if model.n_judged else None
-    found = [] if table is None else list(table.to_dict("index").items())
+    by_dimension = [] if table is None else list(table.to_dict("index").items())
     rows = [
         Row((str(name), *("–" if math.isnan(value) else f"{value:.2f}" for value in row.values())))
-        for name, row in found
+        for name, row in by_dimension
         if not all(map(math.isnan, row.values()))
     ]
     columns = ("Dimension", "ICC", "Alpha", "Worth of the first place")
@@ -167,7 +167,7 @@ def Judges(model: SotopiaModel) -> None:
 
 
 CHOICES = {"type": "Select", "label": "Scenes", "value": "own", "values": ["own"]}
-"""What a visitor may play: no folders, which would be read on the server's disk."""
+"""Scenes that a visitor may choose: no folders, as these would be read from the server's disk."""
 
 page = LLMPage(
     SotopiaModel,

@@ -44,7 +44,7 @@ HARD: Mapping[str, int] = {
     "01H7VFHP8AN5643B0NR0NP00VE": 1,
     "01H7VFHN7A1ZX5KSMT2YN9RXC4": 2,
 }
-"""Id of a situation of the hard subset → number of seats that are tested in it, as published; of those with one, the
+"""Id of a situation of the hard subset → number of seats that are tested in it, as published; where it is one, the
 files do not say which."""
 
 RAW = "https://raw.githubusercontent.com/sotopia-lab/sotopia-space"
@@ -67,7 +67,7 @@ ORIGINAL: Mapping[str, tuple[str, str]] = {
         "46d5858322e8c8266c4aabc45e3ca5a6d8f91df0fc6f167b10adb5b1477a4815",
     ),
 }
-"""Original file → the commit it is fetched at, and its SHA-256."""
+"""Original file → commit that it is downloaded from, and its SHA-256."""
 
 FOLDERS: Mapping[str, str] = {
     "agent_profiles.jsonl": "AgentProfile",
@@ -75,13 +75,13 @@ FOLDERS: Mapping[str, str] = {
     "relationship_profiles.jsonl": "RelationshipProfile",
     "env_agent_combo_storages.jsonl": "EnvAgentComboStorage",
 }
-"""Original file → the folder in which Sotopia's own storage keeps the same, a file each."""
+"""Original file → folder in which Sotopia's own storage keeps the same entries, a file each."""
 
 AGES = re.compile(r"\((\d+), *(\d+)\)")
 """Youngest and oldest age of a seat in a constraint."""
 
 TAG = re.compile(r"<([A-Za-z_]\w*)[\s>]")
-"""The beginning of a tag in a text."""
+"""Start of a tag in a text, with its name."""
 
 
 def _stripped(value: Any) -> Any:
@@ -105,10 +105,10 @@ class _Entry(BaseModel):
 
 
 class Character(_Entry):
-    """Somebody who can be played."""
+    """A character that an agent can play."""
 
     character_id: str = Field(validation_alias=AliasChoices("agent_id", "character_id", "pk"))
-    """Its id."""
+    """Id of the character."""
 
     first_name: str
     """First name."""
@@ -120,37 +120,37 @@ class Character(_Entry):
     """Age in years."""
 
     occupation: str = ""
-    """What it does for a living."""
+    """Occupation, in words."""
 
     gender: str = ""
     """`Man`, `Woman` or `Nonbinary`."""
 
     pronouns: str = Field("", validation_alias=AliasChoices("pronouns", "gender_pronoun"))
-    """Such as `She/her`."""
+    """Pronouns, such as `She/her`."""
 
     public_info: str = ""
-    """What people can know of it."""
+    """Public information, which acquaintances read."""
 
     personality: str = Field("", validation_alias=AliasChoices("personality", "personality_and_values"))
-    """Its personality and values, in words."""
+    """Personality and values, in words, which friends read."""
 
     secret: str = ""
-    """What nobody knows of it."""
+    """Secret, which only the character itself and the judge read."""
 
     big_five: str = ""
-    """Five traits; not shown to anybody, as the fields below."""
+    """Big Five traits; like the fields below, shown to nobody."""
 
     moral_values: Words = ()
-    """What it holds to be right."""
+    """Moral values."""
 
     personal_values: Words = Field((), validation_alias=AliasChoices("personal_values", "schwartz_personal_values"))
-    """What matters to it."""
+    """Personal values, after Schwartz."""
 
     decision_style: str = Field("", validation_alias=AliasChoices("decision_style", "decision_making_style"))
-    """How it decides."""
+    """Style of making decisions."""
 
     mbti: str = ""
-    """Type by Myers and Briggs."""
+    """Myers–Briggs type."""
 
     @property
     def name(self) -> str:
@@ -162,22 +162,22 @@ class Situation(_Entry):
     """A scenario with a private goal for each seat; Sotopia calls it an environment."""
 
     situation_id: str = Field(validation_alias=AliasChoices("env_id", "situation_id", "pk"))
-    """Its id."""
+    """Id of the situation."""
 
     codename: str = ""
-    """Its name in one word."""
+    """Short name."""
 
     source: str = ""
-    """Where it comes from, as its file says."""
+    """Data set that it comes from, as its file says."""
 
     text: str = Field(validation_alias=AliasChoices("scenario", "text"))
-    """Where everybody is, and what has happened."""
+    """Scene: where the characters are, and what has happened."""
 
     goals: tuple[str, ...] = Field(validation_alias=AliasChoices("agent_goals", "goals"), min_length=2)
-    """Private goal of each seat; empty: one is written for it."""
+    """Private goal of each seat, with tags; an empty one is written by the seat's language model."""
 
     relation: RelationField = Field(validation_alias=AliasChoices("relationship", "relation"))
-    """How well those who meet know each other."""
+    """How well the characters know each other."""
 
     age_constraint: str = ""
     """Ages of each seat, such as `[(18, 70), (18, 70)]`."""
@@ -186,7 +186,7 @@ class Situation(_Entry):
     """Occupations of each seat, such as `[actor, actor]`; `nan`: any."""
 
     kind: Literal["", "cooperative", "competitive"] = ""
-    """Whether goals agree or conflict, where that is known."""
+    """Whether the goals agree or conflict; empty: not known."""
 
     is_hard: bool = False
     """Whether it belongs to the hard subset."""
@@ -196,10 +196,10 @@ class Tie(_Entry):
     """How two characters know each other."""
 
     character_ids: tuple[str, ...] = Field(min_length=2, max_length=2)
-    """The two."""
+    """Ids of the two characters."""
 
     relation: RelationField = Field(validation_alias=AliasChoices("relationship", "relation"))
-    """How well."""
+    """How well they know each other."""
 
     story: str = Field("", validation_alias=AliasChoices("story", "background_story"))
     """How they met; shown to nobody."""
@@ -212,7 +212,7 @@ class Pairing(_Entry):
     """The situation."""
 
     character_ids: tuple[str, ...] = Field(validation_alias=AliasChoices("agent_ids", "character_ids"), min_length=2)
-    """Who takes each seat."""
+    """Id of the character in each seat."""
 
 
 E = TypeVar("E", bound=_Entry)
@@ -248,7 +248,7 @@ class Cast:
         return [ones[turn] for turn in range(rounds) for ones in by_situation.values() if turn < len(ones)]
 
     def report(self) -> dict[str, Any]:
-        """Return what was loaded, and what in it does not fit together.
+        """Count what was loaded, and what in it does not fit together.
 
         Returns:
             Numbers of `characters`, `situations`, `ties` and `pairings`; `sources` and `relations` of the situations,
@@ -322,17 +322,18 @@ _OWN: dict[str, type[_Entry]] = {"characters": Character, "situations": Situatio
 
 
 def _labelled(situation: Situation) -> Situation:
-    """Return the kind of an original situation, and whether it is hard; what others' files say of it stays."""
+    """Set the kind of an original situation, and whether it is hard; in other files, both stay as written."""
     kinds = {"mutual": "cooperative", "craigslist": "competitive"}
     kind = next((kind for part, kind in kinds.items() if part in situation.codename), situation.kind)
     return situation.model_copy(update={"kind": kind, "is_hard": situation.is_hard or situation.situation_id in HARD})
 
 
 def _fitted(characters: Sequence[Any], situations: Sequence[Any], ties: Sequence[Any], pairings: Sequence[Any]) -> Cast:
-    """Put the parts together; without pairings, everybody meets who is tied as a situation has it.
+    """Put the parts together; without pairings, each situation of two is played by all ties of its relation.
 
     Raises:
-        ConfigError: If an id is there twice or not at all, or two of one name meet.
+        ConfigError: If an id is repeated or unknown, a pairing does not fit its goals, a name is blank or the same as
+            the other's, or nobody meets.
     """
     people = {one.character_id: one for one in characters}
     places = {one.situation_id: one for one in situations}
@@ -370,21 +371,21 @@ def _demand_fit(pairing: Pairing, people: Mapping[str, Character], places: Mappi
 
 
 def _entries(folder: Path, name: str, kind: type[E]) -> Iterator[E]:
-    """Read the entries of one kind: a line each, or a file each.
+    """Read the entries of one kind: a line each, or a file each. Pairings and ties may be absent.
 
     Raises:
-        ConfigError: If there are none, or one cannot be read.
+        ConfigError: If other entries are absent, or one cannot be read.
     """
     path, inner = folder / name, folder / FOLDERS[name]
     if path.is_file():
-        found = [(f"{path}:{number}", line) for number, line in numbered_lines(path)]
+        entries = [(f"{path}:{number}", line) for number, line in numbered_lines(path)]
     elif inner.is_dir():
-        found = [(str(file), file.read_text(encoding="utf-8-sig")) for file in sorted(inner.glob("*.json"))]
+        entries = [(str(file), file.read_text(encoding="utf-8-sig")) for file in sorted(inner.glob("*.json"))]
     elif issubclass(kind, Pairing | Tie):
         return
     else:
         raise ConfigError(f"{folder} has neither {name} nor a folder {FOLDERS[name]}; one of them is needed")
-    for where, text in found:
+    for where, text in entries:
         try:
             entry: Any = json.loads(text)
             yield kind.model_validate(_tied(entry, where) if issubclass(kind, Tie) else entry)
@@ -402,7 +403,7 @@ def _tied(entry: Any, where: str) -> Any:
     """Put the two ids of an original relationship into one field.
 
     Raises:
-        ConfigError: If one is missing or no id.
+        ConfigError: If one is missing, or neither text nor number.
     """
     if not isinstance(entry, dict) or "character_ids" in entry:
         return entry
@@ -419,7 +420,7 @@ def fetch_original() -> Path:
     """Download the original files, once, and check their digests; they are kept in the user's cache.
 
     Raises:
-        ConfigError: If pooch is not installed, or a file cannot be had.
+        ConfigError: If pooch is not installed, or a file cannot be downloaded.
     """
     files = f"{', '.join(ORIGINAL)} from {RAW} (folder profiles)"
     advice = f"download {files} yourself, and give their folder as {options_for_file('items')}"

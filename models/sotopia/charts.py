@@ -20,7 +20,7 @@ NOTHING = "nothing is judged yet"
 
 
 def score_figure(model: SotopiaModel) -> Figure:
-    """Draw the mean of each dimension between its lowest and highest score, with 95 % intervals over scenes."""
+    """Draw the mean of each dimension on its own range, with 95 % intervals over scenes."""
     figure = Figure(figsize=(7.0, 4.0), layout="constrained")
     axes: Any = figure.subplots()
     frame(axes, f"Scores, judged by {model.judge or 'nobody'}" if model.n_judged else "Scores")
@@ -47,7 +47,7 @@ def score_figure(model: SotopiaModel) -> Figure:
 
 
 def goal_figure(model: SotopiaModel) -> Figure:
-    """Draw how far each person reached its goal, scene by scene, and the mean of each scene."""
+    """Draw each person's score of its goal, scene by scene, and the mean of each scene."""
     figure = Figure(figsize=(7.0, 4.2), layout="constrained")
     axes: Any = figure.subplots()
     scores: Any = model.scores()

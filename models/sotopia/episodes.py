@@ -1,4 +1,4 @@
-"""One episode: a situation, who plays it, and the room in which it happens."""
+"""One episode: a situation, its players, and the room in which it takes place."""
 
 from __future__ import annotations
 
@@ -34,22 +34,21 @@ CODES: Mapping[type[Any], str] = {MaxTurns: "turns", JustLeft: "left", TooFewLef
 """End rule → code of the reason, for results."""
 
 OWN_GOAL = "one of its own choice."
-"""Stands for a goal that nobody has written."""
-
+"""Goal in an author's prompt where none was written."""
 
 UNFAMILIAR = {0: "unknown.", len(NAME): "nothing but the name."}
-"""Number of fields that are known of somebody → what is said of it."""
+"""Number of visible fields of a character → what is said in place of a portrait."""
 
 
 def end_rules(scenario: SotopiaScenario) -> tuple[EndRule, ...]:
-    """Return what ends an episode."""
+    """Return the end rules of an episode."""
     leaving: EndRule = JustLeft() if scenario.rules == "original" else TooFewLeft()
     return (MaxTurns(scenario.max_turns), leaving, Stale(scenario.max_stale))
 
 
 @dataclass(frozen=True)
 class Rating:
-    """What one judgement says of one person."""
+    """Scores and reasons of one judgement for one person."""
 
     episode: int
     """Index of the episode."""
@@ -58,26 +57,26 @@ class Rating:
     """Seat of the person, from 0."""
 
     judge: str
-    """Who judged."""
+    """Name of the judge."""
 
     sample: int
-    """Which judgement of this judge it is, from 0."""
+    """Index of the judgement among those of this judge, from 0."""
 
     is_swapped: bool
-    """Whether the judge read of the persons in the reverse order."""
+    """Whether the persons were presented to the judge in reverse order."""
 
     scores: Mapping[str, int] | None
-    """Dimension → score; None: there is no judgement that can be used."""
+    """Dimension → score; None: there is no usable judgement."""
 
     reasons: Mapping[str, str]
     """Dimension → reason."""
 
     failure: str = ""
-    """Why there is none."""
+    """Reason why there is no usable judgement; empty if there is one."""
 
 
 class EpisodeModel(Protocol):
-    """What an episode needs of its model: any `SotopiaModel`."""
+    """The part of a `SotopiaModel` that an episode uses."""
 
     scenario: SotopiaScenario
     cast: Cast
@@ -98,20 +97,20 @@ class Episode:
 
     Attributes:
         model: The model.
-        index: Its number, from 0.
-        pairing: Who meets where.
+        index: Index of the episode in the run, from 0.
+        pairing: The situation and its characters, by id.
         situation: The situation.
-        characters: Who is played, by seat.
+        characters: The characters, by seat.
         goals: Private goal of each seat, with its tags.
         tested_seats: Seats that the model under test plays.
         room: The room.
-        persons: Who plays, by seat.
+        persons: The agents that play, by seat.
         persons_by_id: The same by Mesa `unique_id`.
-        author: Who writes all parts, in a script.
-        moderator: Who gives the floor, if a mind does.
-        end: Why it is over; empty: it is not.
-        code: The same in one word.
-        ratings: What the judges say of it.
+        author: The agent that writes all parts; None where each person plays its own.
+        moderator: The agent that gives the floor; None for other orders of turns.
+        end: Why the episode is over; empty if it is not.
+        code: The same in one word: `turns`, `left`, `stale`, `script` or `failed`.
+        ratings: Ratings of the judges, those that failed included.
     """
 
     def __init__(self, model: EpisodeModel, index: int, pairing: Pairing, tested_seats: Sequence[int]) -> None:
@@ -119,8 +118,8 @@ class Episode:
 
         Args:
             model: The model.
-            index: Its number, from 0.
-            pairing: Who meets where.
+            index: Index of the episode in the run, from 0.
+            pairing: The situation and its characters, by id.
             tested_seats: Seats that the model under test plays.
         """
         chosen = model.scenario
@@ -176,7 +175,7 @@ class Episode:
         return f"You are {portrait(self.characters[seat], WHOLE)}"
 
     def others_known(self, seat: int) -> list[dict[str, str]]:
-        """Return what a person reads of each of the others: its name, what is known about it, its goal."""
+        """Return what a person reads of each of the others, for `brief.md`: `name`, `about` and `goal`."""
         chosen = self.model.scenario
         fields = WHOLE if chosen.omniscient else VISIBLE[self.situation.relation]
         return [
@@ -199,7 +198,7 @@ class Episode:
         return visible_text(text, viewer, tags=tags, rules=chosen.rules).strip()
 
     def brief(self, seat: int) -> str:
-        """Write what a person alone reads: the scene, whom it meets, what it knows of them, and its goal."""
+        """Write the private text of a person: the scene, the others as far as it knows them, and its goal."""
         chosen = self.model.scenario
         return self.model.prompt(
             "brief.md",
@@ -211,11 +210,11 @@ class Episode:
         )
 
     def player(self, seat: int) -> Person | Author:
-        """Return who plays a seat."""
+        """Return the agent that plays a seat: the author of a script, or the person."""
         return self.author or self.persons[seat]
 
     def goal_prompt(self, seat: int) -> str:
-        """Write what is asked of who writes a person's goal."""
+        """Write the prompt that asks for a person's goal, where its file has none."""
         one, text = self.characters[seat], self.read_by(seat, self.situation.text)
         return self.model.prompt("goal.md", text=text, person=one.name, portrait=portrait(one, WHOLE))
 
@@ -227,7 +226,7 @@ class Episode:
             self.room.seat(replace(member, brief=self.brief(number)))
 
     def script_prompt(self) -> str:
-        """Write what an author reads."""
+        """Write the prompt of an author."""
         chosen = self.model.scenario
         persons = [
             {
@@ -256,10 +255,10 @@ class Episode:
             self.room.call(self.host.call(self.room))
 
     def end_turn(self, failures: Mapping[int, str]) -> None:
-        """End a turn: who was called on and did nothing is silent; find out whether the episode is over.
+        """End a turn: persons who were called on and did nothing are silent; set `end` and `code` if a rule holds.
 
         Args:
-            failures: Why replies failed, by who gave them.
+            failures: Mesa `unique_id` → reason why its reply failed.
         """
         self.room.due(failures)
         self.room.end_turn()
@@ -269,10 +268,13 @@ class Episode:
                 return
 
     def play(self, move: ScriptMove) -> None:
-        """Let one move of a script happen, as a turn.
+        """Carry out one move of a script, as a turn.
+
+        Args:
+            move: The move. One without the text that it needs counts as waiting.
 
         Raises:
-            ToolError: If that person is not there, or has no words for it.
+            ToolError: If the person has left.
         """
         agent_id = self.persons[move.person - 1].unique_id
         if agent_id not in self.room.present:
@@ -290,13 +292,13 @@ class Episode:
         self.end_turn({})
 
     def agreed_share(self, seat: int) -> int | None:
-        """Return the share of 10 that a person got, if rule twins agreed on one."""
+        """Return the share of 10 that a person got; None if no rule twin agreed to one."""
         candidates = (line for line in self.room.lines if line.kind == "say" and line.text.startswith(AGREED))
         agreement = next(candidates, None)
-        found = agreement and SHARE.search(agreement.text)
-        if not agreement or not found:
+        match = agreement and SHARE.search(agreement.text)
+        if not agreement or not match:
             return None
-        share = min(10, int(found[1]))
+        share = min(10, int(match[1]))
         return share if agreement.speaker_id == self.persons[seat].unique_id else 10 - share
 
     @property
@@ -307,7 +309,7 @@ class Episode:
 
 @lru_cache(maxsize=16)
 def _settings(temperature: float) -> Settings:
-    """Return the settings that all who play share."""
+    """Return the sampling settings of all players."""
     return Settings(temperature=temperature)
 
 

@@ -1,4 +1,4 @@
-"""The judge: what it reads, what it is asked, how its judgements are kept, and how far judges agree."""
+"""The judge: dimensions, prompts, judgements, its rule twin, and the agreement of judges."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ REPLY_TOKENS = 4_000
 
 @dataclass(frozen=True)
 class Dimension:
-    """One thing that a judge rates."""
+    """One dimension that a judge rates."""
 
     name: str
-    """Its name, as in the judgement."""
+    """Name in judgements."""
 
     code: str
-    """What tables call it."""
+    """Short name in tables."""
 
     low: int
     """Lowest score."""
@@ -45,14 +45,14 @@ class Dimension:
     """Highest score."""
 
     meaning: str
-    """What is asked."""
+    """Question to the judge."""
 
     bands: tuple[tuple[int, int, str], ...] = ()
-    """Lowest and highest score of a band, and what it means."""
+    """Lowest score, highest score and meaning of each band."""
 
     @property
     def text(self) -> str:
-        """What a judge reads of it."""
+        """Description for the judge: name, range, question and bands."""
         bands = "; ".join(f"{low} to {high}: {meaning}" for low, high, meaning in self.bands)
         return f"{self.name} ({self.low} to {self.high}): {self.meaning}" + (f" {bands}." if bands else "")
 
@@ -97,7 +97,7 @@ _COLUMNS = {"episode", "situation", "pair", "seat", "tested", "judge", "sample",
 _RESULTS = {"source", "name", "judgements", "missing", "overall", "min-max", "success", "ends", "judge_failures"}
 _COUNTS = {"scored", "not_scored", "scored_in_part"}
 RESERVED_NAMES = {*_COLUMNS, *_RESULTS, *_COUNTS, *dir(BaseModel)}
-"""What tables and results hold besides scores, and what judgements are read by: no names of dimensions."""
+"""Names that dimensions cannot have: other columns of tables, other results, and attributes of pydantic models."""
 
 
 class _Written(BaseModel):
@@ -115,7 +115,7 @@ def dimensions_of(name: str) -> tuple[Dimension, ...]:
         name: `standard`, `banded`, or a JSON file: a list of objects with `name`, `description`, `low`, `high`.
 
     Raises:
-        ConfigError: If the file cannot be read.
+        ConfigError: If the file cannot be read, or a dimension has an invalid range, or a name or code that is taken.
     """
     if name in ("standard", "banded"):
         return STANDARD if name == "standard" else BANDED
@@ -128,24 +128,24 @@ def dimensions_of(name: str) -> tuple[Dimension, ...]:
         raise ConfigError(f"{name}: {describe(error)}; wanted a list of {{name, description, low, high}}") from None
     if not entries or any(one.low >= one.high for one in entries) or len({w.name for w in entries}) < len(entries):
         raise ConfigError(f"{name}: wanted one dimension or more, of different names, each with low below high")
-    found = tuple(Dimension(w.name, w.code or w.name, w.low, w.high, w.description) for w in entries)
-    names = {text for dimension in found for text in (dimension.name, dimension.code)}
+    dimensions = tuple(Dimension(w.name, w.code or w.name, w.low, w.high, w.description) for w in entries)
+    names = {text for dimension in dimensions for text in (dimension.name, dimension.code)}
     if clashes := sorted(RESERVED_NAMES & names):
         raise ConfigError(
             f"{name}: {clashes[0]!r} already has a meaning in tables of scores; choose another name or code"
         )
-    if len({one.code for one in found}) < len(found):
-        raise ConfigError(f"{name}: codes have to differ, got {', '.join(one.code for one in found)}")
-    return found
+    if len({one.code for one in dimensions}) < len(dimensions):
+        raise ConfigError(f"{name}: codes have to differ, got {', '.join(one.code for one in dimensions)}")
+    return dimensions
 
 
 @lru_cache(maxsize=64)
 def judgement_type(dimensions: tuple[Dimension, ...], n_persons: int = 2) -> Any:
-    """Return the type of a judgement; one score out of its range spoils all of it.
+    """Return the type of a judgement; one score out of its range makes all of it invalid.
 
     Args:
-        dimensions: What is rated.
-        n_persons: Number of people; they are called `agent_1`, `agent_2`, … in it.
+        dimensions: Dimensions to rate.
+        n_persons: Number of persons; they are called `agent_1`, `agent_2`, … in it.
 
     Returns:
         A dictionary of dictionaries: person → dimension → `reasoning` and `score`.
@@ -165,7 +165,7 @@ def _fields(name: str, types: dict[str, Any]) -> Any:
 
 
 class JudgingModel(Protocol):
-    """What judging needs of a model: any `SotopiaModel`."""
+    """The part of a `SotopiaModel` that judging uses."""
 
     scenario: SotopiaScenario
     dimensions: tuple[Dimension, ...]
@@ -173,11 +173,11 @@ class JudgingModel(Protocol):
 
     @property
     def judges(self) -> list[str | LLM]:
-        """Who judges."""
+        """What judges, one entry a judge."""
         ...
 
     def judge_name(self, judge: str | LLM) -> str:
-        """Return what a judge is called in results."""
+        """Return the name of a judge in results."""
         ...
 
     def consult(
@@ -202,11 +202,16 @@ class _Job:
 
 
 def judge_episodes(model: JudgingModel, episodes: Sequence[Episode]) -> list[Rating]:
-    """Let all judges of a model judge episodes; what fails is asked again, and then stays missing.
+    """Let all judges of a model judge episodes.
+
+    A judgement that fails is asked for again, `judge_retries` times, and then stays missing.
 
     Args:
         model: The model.
         episodes: Episodes that are over.
+
+    Returns:
+        One rating for each judge, judgement and person; without scores where the judgement is missing.
     """
     chosen, ratings = model.scenario, list[Rating]()
     for judge in model.judges:
@@ -219,9 +224,11 @@ def judge_episodes(model: JudgingModel, episodes: Sequence[Episode]) -> list[Rat
         ]
         failed: dict[_Job, Failure] = {}
         for _ in range(1 + chosen.judge_retries):
-            found = _consulted(model, judge, jobs)
-            ratings += [one for job in jobs if not isinstance(found[job], Failure) for one in _rows(job, found[job])]
-            failed = {job: found[job] for job in jobs if isinstance(found[job], Failure)}
+            decisions = _consulted(model, judge, jobs)
+            ratings += [
+                one for job in jobs if not isinstance(decisions[job], Failure) for one in _rows(job, decisions[job])
+            ]
+            failed = {job: decisions[job] for job in jobs if isinstance(decisions[job], Failure)}
             model.n_judge_failures += len(failed)
             jobs = list(failed)
             if not jobs:
@@ -232,16 +239,16 @@ def judge_episodes(model: JudgingModel, episodes: Sequence[Episode]) -> list[Rat
 
 
 def _consulted(model: JudgingModel, judge: str | LLM, jobs: Sequence[_Job]) -> dict[_Job, Any]:
-    """Ask one judge for judgements, those of rooms with as many people together, as these have one form."""
-    found: dict[_Job, Any] = {}
+    """Ask one judge for judgements; episodes with equally many persons go together, as they share an answer type."""
+    decisions: dict[_Job, Any] = {}
     for n_persons in sorted({len(job.seats) for job in jobs}):
         alike = [job for job in jobs if len(job.seats) == n_persons]
-        found |= _consulted_alike(model, judge, alike, judgement_type(model.dimensions, n_persons))
-    return found
+        decisions |= _consulted_alike(model, judge, alike, judgement_type(model.dimensions, n_persons))
+    return decisions
 
 
 def _consulted_alike(model: JudgingModel, judge: str | LLM, jobs: Sequence[_Job], answer: Any) -> dict[_Job, Any]:
-    if judge == "rule":  # it looks at the episodes, and reads nothing
+    if judge == "rule":  # it looks at the episodes, and needs no text
         prompts = [str(index) for index in range(len(jobs))]
     else:
         prompts = [judge_prompt(job.episode, job.seats, model.dimensions) for job in jobs]
@@ -271,12 +278,12 @@ def _lacking(job: _Job, seat: int, reason: str) -> Rating:
 
 
 def judge_prompt(episode: Episode, seats: Sequence[int], dimensions: Sequence[Dimension]) -> str:
-    """Write what a judge reads: everything, secrets and goals included.
+    """Write the prompt of a judge, with all secrets and goals.
 
     Args:
         episode: The episode.
         seats: Seats in the order in which the persons are presented.
-        dimensions: What is rated.
+        dimensions: Dimensions to rate.
     """
     rules = episode.model.scenario.rules
     lines = [one for one in episode.room.lines if not (rules == "original" and "did nothing" in one.text)]
@@ -302,12 +309,15 @@ def judge_prompt(episode: Episode, seats: Sequence[int], dimensions: Sequence[Di
 
 
 def rule_judgement(episode: Episode, seats: Sequence[int], dimensions: Sequence[Dimension]) -> dict[str, Any]:
-    """Judge by rule: the shares that rule twins agree on are their goals; it knows nothing of meaning.
+    """Judge by rule: the share that a rule twin agreed on is the score of its goal; texts are not understood.
 
     Args:
         episode: The episode.
         seats: Seats in the order in which they are judged.
-        dimensions: What is rated; what the rule does not know gets the score nearest to zero.
+        dimensions: Dimensions to rate; one that the rule does not know gets the possible score nearest to zero.
+
+    Returns:
+        A judgement; see `judgement_type`.
     """
     judgement: dict[str, Any] = {}
     for number, seat in enumerate(seats, 1):

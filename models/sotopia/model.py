@@ -1,4 +1,4 @@
-"""Sotopia: people with private goals meet in pairs, many pairs at once, and a judge rates how they got on."""
+"""Sotopia: people with private goals meet in pairs, many pairs at once, and a judge rates how they get on."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class SotopiaModel(LLMModel):
     Attributes:
         cast: Characters, ties, situations and pairings.
         episodes: The meetings.
-        dimensions: What is rated.
-        n_judge_failures: Number of judgements so far that could not be used.
+        dimensions: Dimensions that the judges rate.
+        n_judge_failures: Number of judgements so far that failed, those that succeeded at a later attempt included.
     """
 
     scenario_class = SotopiaScenario
@@ -37,11 +37,15 @@ class SotopiaModel(LLMModel):
     changeable = ("max_turns", "max_stale")
 
     def __init__(self, scenario: SotopiaScenario | None = None, **options: Unpack[LLMOptions]) -> None:
-        """Load the scenes, and let everybody come.
+        """Load the scenes, and seat the persons.
 
         Args:
             scenario: The parameters; None: those given by keyword, and the defaults.
             **options: Options of all models, and fields of the scenario.
+
+        Raises:
+            ConfigError: If scenes or dimensions cannot be read, seats and partner do not fit together, or no meeting is
+                left.
         """
         own_activation = options.get("activation")
         super().__init__(scenario, **options)
@@ -62,7 +66,7 @@ class SotopiaModel(LLMModel):
         self.episodes = [Episode(self, index, *meeting) for index, meeting in enumerate(meetings)]
         self.worlds = tuple(episode.room for episode in self.episodes)
         if chosen.judge is not None or "judge" in self._by_role:
-            for judge in self.judges:  # one that cannot be asked is found now, and not after the last word
+            for judge in self.judges:  # fails now if its provider is unknown, and not after the last word
                 self.engine.open(judge, is_second=True)
         self.datacollector = DataCollector(
             {
@@ -92,7 +96,7 @@ class SotopiaModel(LLMModel):
         """Check that there is a partner where one is needed, and none elsewhere, and that `only_seats` fits the cast.
 
         Raises:
-            ConfigError: If one is lacking, or has no part to play.
+            ConfigError: If a partner is missing or has no part to play, or `only_seats` names an unknown situation.
         """
         chosen = self.scenario
         if not self._has_partner and (chosen.seats != "first" or chosen.only_seats):
@@ -128,7 +132,7 @@ class SotopiaModel(LLMModel):
         return self.scenario.partner is not None or "partner" in self._by_role
 
     def llm_of(self, agent: Any) -> str | LLM:
-        """Return what an agent thinks with: by its role, where `llm=` or `partner` say so."""
+        """Return what an agent thinks with: what `llm=` or `partner` name for its role, else as in any model."""
         is_partner = isinstance(agent, Person) and not agent.is_tested
         role = "partner" if is_partner else "tested"
         if role in (by_role := self._by_role):
@@ -139,14 +143,14 @@ class SotopiaModel(LLMModel):
 
     @property
     def players(self) -> list[Any]:
-        """Who plays: the persons, or the authors of scripts."""
+        """The agents that play: the persons, or the authors of scripts."""
         if self.scenario.mode == "agents":
             return [person for episode in self.episodes for person in episode.persons]
         return [episode.author for episode in self.episodes]
 
     @property
     def judges(self) -> list[str | LLM]:
-        """Who judges; nobody, where language models play and no judge is named."""
+        """What judges, one entry a judge; empty where language models play and no judge is named."""
         if self._judges is None:
             named = self.scenario.judge
             if "judge" in self._by_role:
@@ -159,7 +163,7 @@ class SotopiaModel(LLMModel):
         return self._judges
 
     def judge_name(self, judge: str | LLM) -> str:
-        """Return what a judge is called in results: its model and endpoint."""
+        """Return the name of a judge in results: its model and endpoint."""
         return self.engine.open(judge, is_second=True).name
 
     @property
@@ -168,10 +172,10 @@ class SotopiaModel(LLMModel):
         return " + ".join(dict.fromkeys(map(self.judge_name, self.judges))) or None
 
     def _check_judges(self) -> None:
-        """Refuse a judge that is under test.
+        """Check that no model under test judges itself.
 
         Raises:
-            ConfigError: If it is, and nobody said that it may be.
+            ConfigError: If one does, and `same_judge` does not allow it.
         """
         tested = [one for one in self.players if getattr(one, "is_tested", True)]
         names = {one.opened.name for one in tested if one.opened.is_language_model}
@@ -183,13 +187,13 @@ class SotopiaModel(LLMModel):
     # -- a step
 
     def start_step(self) -> None:
-        """Before the first turn, find out who judges, and let goals be written where a file has none."""
+        """Before the first turn, check the judges, and have goals written where the file has none."""
         if self.now == 1:
             self._check_judges()
             self._write_goals()
 
     def _write_goals(self) -> None:
-        """Let who plays a person write its goal, where the file has none; where none comes, the person chooses."""
+        """Have the language model of a seat write its goal where the file has none; if that fails, it stays empty."""
         lacking = [(e, seat) for e in self.episodes for seat, goal in enumerate(e.goals) if not goal.strip()]
         by_llm: dict[str | int, list[tuple[Episode, int]]] = {}
         for episode, seat in lacking:
@@ -204,7 +208,7 @@ class SotopiaModel(LLMModel):
                     episode.set_goal(seat, one_line(str(goal.answer), 600))
 
     def scenario_changed(self) -> None:
-        """Hand what ends an episode on to the rooms."""
+        """Pass changed limits on to the rooms."""
         for episode in self.episodes:
             episode.room.end_rules = end_rules(self.scenario)
 
@@ -226,7 +230,7 @@ class SotopiaModel(LLMModel):
         return [self._turns(going)]
 
     def next_stage(self, acted: list[Any]) -> list[Turn]:
-        """Return those whom the moderators have chosen; nobody, where there are none."""
+        """Return the turns of those whom the moderators have chosen; none without moderators."""
         if self._is_called:
             return []
         self._is_called = True
@@ -244,7 +248,7 @@ class SotopiaModel(LLMModel):
         ]
 
     def end_step(self) -> None:
-        """End the turn in all rooms, and let the judges judge what is over."""
+        """End the turn in all rooms, and have the episodes judged that are over."""
         failures = {key: last.reason for key, last in self.last_decisions.items() if isinstance(last, Failure)}
         going = self.open_episodes if self.scenario.mode == "agents" else []
         for episode in going:
@@ -273,22 +277,22 @@ class SotopiaModel(LLMModel):
 
     @property
     def n_over(self) -> int:
-        """Episodes that are over."""
+        """Number of episodes that are over."""
         return sum(bool(episode.end) for episode in self.episodes)
 
     @property
     def n_lines(self) -> int:
-        """Things said, shown and done so far, in all rooms."""
+        """Number of lines so far, in all rooms: things said, shown and done, and departures."""
         return sum(len(episode.room.lines) for episode in self.episodes)
 
     @property
     def n_judged(self) -> int:
-        """Episodes of which there is a judgement."""
+        """Number of episodes with a usable judgement."""
         return sum(any(one.scores is not None for one in episode.ratings) for episode in self.episodes)
 
     @property
     def mean_goal(self) -> float | None:
-        """Mean score of the goal so far, of those under test; None: there is none."""
+        """Mean score of the goal so far, over the ratings of persons under test; None if there are none."""
         goals = [
             one.scores[GOAL]
             for episode in self.episodes
@@ -306,10 +310,10 @@ class SotopiaModel(LLMModel):
         return score_table(self.episodes, self.dimensions)
 
     def cost_estimate(self) -> dict[str, int]:
-        """Compute how many requests a run can take at most, repairs and retries not counted.
+        """Compute the maximum number of requests of a run, without repairs, retries and goals to be written.
 
         Returns:
-            `episodes`, `decisions` (of those who play), `judgements`, `calls` (all together).
+            Numbers of `episodes`, `decisions` (of the players), `judgements`, and `calls` (both together).
         """
         chosen, n = self.scenario, len(self.episodes)
         seated = sum(len(episode.persons) for episode in self.episodes)
@@ -319,14 +323,16 @@ class SotopiaModel(LLMModel):
         return {"episodes": n, "decisions": decisions, "judgements": judgements, "calls": decisions + judgements}
 
     def results(self) -> dict[str, Any]:
-        """Return who judged, the scores by name, the hard subset first, and what is missing; None: there is none."""
+        """Return the judge, the scores by name, the hard subset first, counts of missing ones, and how episodes ended;
+        a score without any judgement is None.
+        """
         summary = summary_of(self.scores(), self.dimensions)
-        found = {name: None if _is_nan(value) else value for name, value in summary.items()}
+        scores = {name: None if _is_nan(value) else value for name, value in summary.items()}
         ends = dict(Counter(episode.code or "not over" for episode in self.episodes))
-        return {"judge": self.judge, **found, "ends": ends, "judge_failures": self.n_judge_failures}
+        return {"judge": self.judge, **scores, "ends": ends, "judge_failures": self.n_judge_failures}
 
     def story(self) -> str:
-        """Describe in words how many meetings there were, how they ended, and how they were judged."""
+        """Describe in words how many meetings are over, how they ended, and how they were judged."""
         ends = Counter(episode.end for episode in self.episodes if episode.end).most_common()
         parts = [f"{counted(self.n_over, 'meeting')} of {len(self.episodes)} over, {counted(self.n_lines, 'line')}."]
         named = [f"{end} ({count})" for end, count in ends[:4]]

@@ -20,14 +20,14 @@ from models.sotopia.scores import OVERALL
 from models.sotopia.visibility import ENVIRONMENT, WHOLE, portrait, visible_text
 
 JUDGE = "Environment"
-"""How Sotopia's logs call who sees everything."""
+"""Name in Sotopia's logs of the one who sees everything."""
 
 
 def action_text(line: Line | None) -> str:
-    """Write what somebody did as Sotopia's logs do.
+    """Write an action in the words of Sotopia's logs.
 
     Args:
-        line: The line; None: nothing was done.
+        line: The line; None: the person did nothing.
     """
     if line is None:
         return "did nothing"
@@ -46,12 +46,12 @@ def action_text(line: Line | None) -> str:
 def episode_log(model: SotopiaModel, episode: Episode, tag: str = "") -> dict[str, Any]:
     """Return an episode in the form of Sotopia's `EpisodeLog`.
 
-    The form knows no missing score: where there is no judgement, `rewards` are 0 and `reasoning` says so.
+    The form has no missing scores: without a judgement, `rewards` are 0 and `reasoning` is `not judged`.
 
     Args:
         model: The model.
         episode: The episode.
-        tag: What the log is filed under.
+        tag: Tag of the log, by which Sotopia groups logs.
     """
     names = [one.name for one in episode.characters]
     scores: Any = model.scores()
@@ -77,7 +77,7 @@ def episode_log(model: SotopiaModel, episode: Episode, tag: str = "") -> dict[st
 
 
 def _messages(episode: Episode, names: list[str]) -> list[list[tuple[str, str, str]]]:
-    """Return what was sent, turn by turn: what everybody is shown of the turn before, and what everybody then does."""
+    """Return the messages of each turn: to every person the news of the previous turn, from each what it then did."""
     n_turns = episode.room.n_turns
     messages: list[list[tuple[str, str, str]]] = []
     for turn in range(n_turns + 1):
@@ -116,13 +116,13 @@ def episode_logs(model: SotopiaModel, tag: str = "") -> list[dict[str, Any]]:
 
     Args:
         model: The model.
-        tag: What the logs are filed under.
+        tag: Tag of the logs.
     """
     return [episode_log(model, episode, tag) for episode in model.episodes if episode.end]
 
 
 def read_episode_logs(path: str | Path) -> pd.DataFrame:
-    """Read the scores of episodes in the form of Sotopia's logs, as a table that `margins` and `interval` take.
+    """Read the scores in Sotopia's episode logs, as a table that `margins` and `interval` take.
 
     Args:
         path: A JSON file with a list of logs, or one of a log a line.
@@ -132,7 +132,7 @@ def read_episode_logs(path: str | Path) -> pd.DataFrame:
         without scores are left out.
 
     Raises:
-        ConfigError: If it holds something else.
+        ConfigError: If the file cannot be read, or holds something else.
     """
     try:
         lines = [line for _, line in numbered_lines(path)]
@@ -159,13 +159,13 @@ def read_episode_logs(path: str | Path) -> pd.DataFrame:
 
 
 def logs_of_run(log: str | Path) -> list[dict[str, Any]]:
-    """Return a recorded run in the form of Sotopia's logs; it is run again from its log, and nobody is asked.
+    """Return a recorded run in the form of Sotopia's logs; it is replayed from its log, without a request.
 
     Args:
         log: The run log.
 
     Raises:
-        ConfigError: If it holds no run of Sotopia.
+        ConfigError: If the log cannot be read, or holds no run of Sotopia.
     """
     model = rerun(SotopiaModel, log, "run of Sotopia; make one with mesa-llm run sotopia --log")
     try:

@@ -22,31 +22,31 @@ GOAL = "goal"
 OVERALL = "overall"
 
 SUCCESS = 0.7
-"""Score of the goal from which on an episode is a success, between its lowest (0) and its highest (1): 7 of 10."""
+"""Minimum score of the goal that counts as success, between the lowest (0) and the highest possible (1): 7 of 10."""
 
 N_DRAWS = 2_000
-"""Number of draws of a bootstrap."""
+"""Number of bootstrap samples."""
 
 
-# -- one judgement: what the original's aggregation makes of rows
+# -- one judgement: the original's aggregation of rows
 
 
 @dataclass(frozen=True)
 class Aggregate:
-    """What rows of several judges come to."""
+    """Scores aggregated over rows of one or more judges."""
 
     terminated: bool
-    """Whether one of them says that the episode is over."""
+    """Whether any row says that the episode is over."""
 
     rates: Mapping[str, tuple[float, dict[str, Any]]]
-    """`agent_1`, … → overall score, and score by dimension; nobody stands here of whom there is no row."""
+    """`agent_1`, … → overall score, and score by dimension; agents without a row are left out."""
 
     comments: str
-    """The reasons, a line each, under whom they are of."""
+    """The reasons, a line each, under the name of the agent."""
 
 
 Row = tuple[str, str, float | bool, str]
-"""Of whom (`agent_1`, `agent_2`, `environment`), the dimension, the value, the reason."""
+"""Subject (`agent_1`, `agent_2`, … or `environment`), dimension, value and reason."""
 
 
 def aggregate(rows: Iterable[Row], n_persons: int = 2, *, ignores_others: bool = False) -> Aggregate:
@@ -54,11 +54,14 @@ def aggregate(rows: Iterable[Row], n_persons: int = 2, *, ignores_others: bool =
 
     Args:
         rows: The rows.
-        n_persons: Number of people; a row of an agent past it is an error.
-        ignores_others: Whether only its comments are kept instead, as by later versions of Sotopia.
+        n_persons: Number of persons; a row of an agent beyond it is an error.
+        ignores_others: Whether such a row is allowed, and only its reason kept, as in later versions of Sotopia.
 
     Raises:
-        ValueError: If a row is of somebody else, or its value of a wrong type.
+        ValueError: If a row has another subject, or a value of the wrong type.
+
+    Source:
+        Zhou et al. (2024), SOTOPIA, ICLR; the evaluators of their code at `97db3b0`.
     """
     by_name: dict[str, list[Row]] = {}
     for row in rows:
@@ -112,7 +115,7 @@ def rating_table(episodes: Sequence[Episode], dimensions: Sequence[Dimension]) -
 
     Args:
         episodes: The episodes of a run.
-        dimensions: What is rated.
+        dimensions: The dimensions rated.
 
     Returns:
         One row a judgement and person: episode, situation, pair, seat, tested, judge, sample, swapped, failure, and
@@ -141,16 +144,16 @@ def rating_table(episodes: Sequence[Episode], dimensions: Sequence[Dimension]) -
 
 
 def score_table(episodes: Sequence[Episode], dimensions: Sequence[Dimension]) -> pd.DataFrame:
-    """Return the scores of all who played: means over the judgements that there are.
+    """Return the scores of all persons: means over the usable judgements.
 
     Args:
         episodes: The episodes of a run.
-        dimensions: What is rated.
+        dimensions: The dimensions rated.
 
     Returns:
-        One row an episode and seat: episode, situation, pair, seat, tested, kind, hard, source, name, judgements (how
-        many count), missing (how many could not be used), each dimension, and `overall`, their mean; NaN where
-        nothing was judged.
+        One row an episode and seat: episode, situation, pair, seat, tested, kind, hard, source, name, judgements
+        (number of usable ones), missing (number of the others), each dimension, and `overall`, their mean; NaN without
+        a usable judgement.
     """
     ratings = rating_table(episodes, dimensions)
     names = [one.name for one in dimensions]
@@ -183,11 +186,11 @@ def score_table(episodes: Sequence[Episode], dimensions: Sequence[Dimension]) ->
 
 
 def means_of(scores: pd.DataFrame, dimensions: Sequence[Dimension] = STANDARD) -> dict[str, float]:
-    """Return the means of those under test by code, in the order of the published tables, and overall.
+    """Return the means of the persons under test by code, in the order of the published tables, and overall.
 
     Args:
         scores: As from `score_table`.
-        dimensions: What was rated.
+        dimensions: The dimensions rated.
     """
     tested: Any = scores[scores["tested"]]
     by_code = {one.code: float(tested[one.name].mean()) for one in dimensions}
@@ -200,8 +203,8 @@ def slices(scores: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """Return the parts of a table of scores that are reported apart, the hard subset first; empty ones are left out."""
     parts: dict[str, Any] = {"hard": scores["hard"], "cooperative": scores["kind"] == "cooperative"}
     parts["competitive"] = scores["kind"] == "competitive"
-    found: dict[str, Any] = {name: scores[mask] for name, mask in parts.items() if mask.any()}
-    return found
+    present: dict[str, Any] = {name: scores[mask] for name, mask in parts.items() if mask.any()}
+    return present
 
 
 def summary_of(scores: pd.DataFrame, dimensions: Sequence[Dimension]) -> dict[str, Any]:
@@ -209,41 +212,45 @@ def summary_of(scores: pd.DataFrame, dimensions: Sequence[Dimension]) -> dict[st
 
     Args:
         scores: As from `score_table`.
-        dimensions: What is rated.
+        dimensions: The dimensions rated.
+
+    Returns:
+        The goal in each subset (`GOAL hard`, …), the mean of each dimension by code, `overall`, `min-max` (the mean on
+        a scale from 0 to 1), `success`, and counts: `scored`, `not_scored` and `scored_in_part`.
     """
-    found: dict[str, Any] = {}
+    summary: dict[str, Any] = {}
     goal = next((one for one in dimensions if one.name == GOAL), None)
     for name, part in slices(scores).items() if goal else ():
-        found[f"GOAL {name}"] = float(part.loc[part["tested"], GOAL].mean())
-    found |= means_of(scores, dimensions)
-    codes = {one.name: found[one.code] for one in dimensions}
-    found["min-max"] = float(np.mean(list(normalised(codes, dimensions).values())))
+        summary[f"GOAL {name}"] = float(part.loc[part["tested"], GOAL].mean())
+    summary |= means_of(scores, dimensions)
+    codes = {one.name: summary[one.code] for one in dimensions}
+    summary["min-max"] = float(np.mean(list(normalised(codes, dimensions).values())))
     if goal is not None:
-        found["success"] = success_rate(scores, goal)
+        summary["success"] = success_rate(scores, goal)
     tested: Any = scores[scores["tested"]]
-    found["scored"] = int(tested[OVERALL].notna().sum())
-    found["not_scored"] = int(tested[OVERALL].isna().sum())
-    found["scored_in_part"] = int((tested[OVERALL].notna() & (tested["missing"] > 0)).sum())
-    return found
+    summary["scored"] = int(tested[OVERALL].notna().sum())
+    summary["not_scored"] = int(tested[OVERALL].isna().sum())
+    summary["scored_in_part"] = int((tested[OVERALL].notna() & (tested["missing"] > 0)).sum())
+    return summary
 
 
 def success_rate(scores: pd.DataFrame, goal: Dimension = STANDARD[-1]) -> float:
-    """Return the share of those under test, among the judged ones, whose goal was reached; NaN: none was judged.
+    """Return the share of the judged persons under test who reached their goal; NaN if none was judged.
 
     Args:
         scores: As from `score_table`.
-        goal: The dimension; a goal counts as reached from 7 on, or from as high a score in another range than 0 to 10.
+        goal: The dimension of the goal, which counts as reached from `SUCCESS` of its range on.
     """
     rated: Any = scores.loc[scores["tested"], goal.name].dropna()
     return float((rated >= goal.low + SUCCESS * (goal.high - goal.low)).mean())
 
 
 def normalised(scores: Mapping[str, float], dimensions: Sequence[Dimension] = STANDARD) -> dict[str, float]:
-    """Put scores on a scale from 0, the lowest possible one, to 1, the highest.
+    """Rescale scores from 0, the lowest possible one, to 1, the highest.
 
     Args:
         scores: Dimension → score.
-        dimensions: What was rated.
+        dimensions: The dimensions rated.
 
     Source:
         Kuroki et al. (2025), Shachi, table 2.
@@ -252,18 +259,18 @@ def normalised(scores: Mapping[str, float], dimensions: Sequence[Dimension] = ST
     return {name: (score - ranges[name][0]) / (ranges[name][1] - ranges[name][0]) for name, score in scores.items()}
 
 
-# -- how sure
+# -- uncertainty
 
 
 def margins(scores: pd.DataFrame, names: Sequence[str], groups: Sequence[str] = ("situation", "seat")) -> pd.DataFrame:
     """Compute means with the published margins: the variance is the mean of those within situation and seat.
 
-    Differences between situations are no part of it, and groups of one episode have none: see `interval`.
+    It leaves out differences between situations, and a group of one episode adds 0 to it; `interval` does neither.
 
     Args:
-        scores: One row an episode and seat; rows with a NaN in a column do not count there.
+        scores: One row an episode and seat; a row with a NaN in a column does not count there.
         names: Columns.
-        groups: What sets groups apart.
+        groups: Columns that define the groups.
 
     Returns:
         One row a column: mean, sem, margin (half of the 95 % interval, by the exact quantile of t), groups, episodes.
@@ -282,13 +289,13 @@ def margins(scores: pd.DataFrame, names: Sequence[str], groups: Sequence[str] = 
 
 
 def interval(scores: pd.DataFrame, name: str, *, n_draws: int = N_DRAWS, rng: int = 0) -> tuple[float, float]:
-    """Compute a 95 % bootstrap interval of a mean, over situations: these are drawn anew, with all of their episodes.
+    """Compute a 95 % bootstrap interval of a mean, resampling situations, each with all of its episodes.
 
     Args:
         scores: One row an episode and seat, with a column `situation`.
         name: Column.
-        n_draws: Number of draws.
-        rng: Seed of the draws.
+        n_draws: Number of bootstrap samples.
+        rng: Seed of the samples.
 
     Returns:
         Lower and upper end; NaN with fewer than two situations.
@@ -304,8 +311,7 @@ def interval(scores: pd.DataFrame, name: str, *, n_draws: int = N_DRAWS, rng: in
 
 
 def paired(first: pd.DataFrame, second: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
-    """Compare two tables of scores, episode by episode: same situation, pair and seat, and same judge, where both
-    name it.
+    """Compare two tables of scores in pairs: same situation, characters and seat, and same judge, if both have one.
 
     Args:
         first: One row an episode and seat, as from `score_table`, or also a judge.
@@ -333,7 +339,7 @@ def paired(first: pd.DataFrame, second: pd.DataFrame, names: Sequence[str]) -> p
 
 
 class Run(Protocol):
-    """A run that can be compared: any `SotopiaModel`."""
+    """The part of a `SotopiaModel` that comparisons use."""
 
     dimensions: tuple[Dimension, ...]
 
@@ -352,17 +358,20 @@ class Run(Protocol):
 
 
 def compare(first: Run, second: Run, *, across_judges: bool = False) -> pd.DataFrame:
-    """Compare two runs, episode by episode; see `paired`.
+    """Compare two runs in pairs of episodes; see `paired`.
 
-    Of several judges, one that did not judge both of two episodes does not count there.
+    With several judges, one counts for a pair only if it judged both episodes.
 
     Args:
         first: A run.
         second: Another one.
-        across_judges: Whether they may have been judged by different judges; the table then names both.
+        across_judges: Whether the judges of the runs may differ; the table then names both.
+
+    Returns:
+        As from `paired`, with the judge.
 
     Raises:
-        ConfigError: If the judges differ, and that was not allowed; or what they rated does.
+        ConfigError: If the judges differ, and that is not allowed; or the dimensions differ.
     """
     judges = (first.judge, second.judge)
     is_alike = set(str(judges[0]).split(" + ")) == set(str(judges[1]).split(" + "))
@@ -389,15 +398,16 @@ def _by_judge(run: Run) -> pd.DataFrame:
 
 
 def distance_to_published(run: Run, name: str, *, across_judges: bool = False) -> float:
-    """Compute the mean absolute distance of the seven means from those of the paper, as in Shachi's table 1.
+    """Compute the mean absolute difference of the seven means from those of the paper, as in Shachi's Table 1.
 
     Args:
         run: The run.
         name: Name of the model in the paper's table, such as `GPT-4`.
-        across_judges: Whether it may have been judged by another judge than the paper's.
+        across_judges: Whether its judge may differ from the paper's.
 
     Raises:
-        ConfigError: If it was, and that was not allowed; or the paper has no such model.
+        ConfigError: If the judge differs, and that is not allowed; the paper has no such model; or a dimension of the
+            paper was not rated.
     """
     table: Any = published()
     rows = table[(table["model"] == name) & table["setting"].str.startswith("all 90")]
@@ -419,14 +429,14 @@ def distance_to_published(run: Run, name: str, *, across_judges: bool = False) -
 
 
 def agreement(run: Run) -> pd.DataFrame:
-    """Compute how far the judgements of a run agree, by dimension.
+    """Compute how well the judgements of a run agree, by dimension.
 
     Args:
         run: The run.
 
     Returns:
-        One row a dimension: icc and alpha over judges and their judgements; first_gain (mean gain of a person whom
-        the judge reads of first, over the same person read of last), NaN where there is nothing to compare.
+        One row a dimension: icc and alpha, with each judgement as a rater; first_gain (mean score of a person who is
+        presented first, less that of the same person presented last). NaN where there is nothing to compare.
     """
     ratings = run.ratings()
     rows: dict[str, dict[str, float]] = {}

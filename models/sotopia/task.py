@@ -13,10 +13,10 @@ from models.sotopia.model import SotopiaModel
 from models.sotopia.scores import means_of, normalised, published
 
 RESPONDENT = "GPT-4"
-"""Whose published means runs are compared with."""
+"""Language model whose published means are the target."""
 
 JUDGE = re.compile(r"(?<![\w.-])gpt-4(-0613)?(?![\w.-])")
-"""Name of the model that judged them: scores of different judges, such as gpt-4o, cannot be compared."""
+"""Name of the model that judged them; scores of other judges, such as gpt-4o, cannot be compared."""
 
 
 def means() -> dict[str, float]:
@@ -32,15 +32,15 @@ def scores(model: SotopiaModel) -> Mapping[str, float]:
 
 
 def with_judge(*, llm: Any = "rule", judge: str | None = None, **options: Any) -> SotopiaModel:
-    """Let people meet whom a language model plays, and demand who judges them before anything is paid for.
+    """Make the model of one run; a language model without a judge is refused before anything is paid for.
 
     Args:
-        llm: What plays.
-        judge: What judges; None: the rule, where a rule or chance plays.
+        llm: What the persons think with.
+        judge: What judges; None: the rule, if the persons decide by rule or at random.
         **options: Fields of `SotopiaScenario`, and options of all models.
 
     Raises:
-        ConfigError: If a language model plays and nobody judges.
+        ConfigError: If the persons think with a language model and no judge is named.
     """
     if judge is None and llm not in ("rule", "random"):
         raise ConfigError("sotopia has no scores without a judge; name one by --set sotopia.judge=NAME, or judge=rule")
@@ -48,7 +48,7 @@ def with_judge(*, llm: Any = "rule", judge: str | None = None, **options: Any) -
 
 
 def is_comparable(model: SotopiaModel) -> bool:
-    """Check whether a run has the published scenes, and no judge but the published one."""
+    """Check whether a run has the published scenes and the published judge alone."""
     return model.scenario.items == "original" and all(map(JUDGE.search, (model.judge or "").split(" + ")))
 
 

@@ -1,4 +1,4 @@
-"""What of a character, and of a text with tags, is shown to whom."""
+"""Visibility: which fields of a character, and which parts of a text with tags, a viewer reads."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NAME = ("first_name", "last_name")
 PUBLIC = (*NAME, "age", "gender", "occupation", "pronouns", "public_info")
 
 WHOLE = (*PUBLIC, "personality", "secret")
-"""What the character itself, and the judge, see."""
+"""Fields that the character itself and the judge see."""
 
 VISIBLE: Mapping[Relation, tuple[str, ...]] = {
     "stranger": (),
@@ -27,10 +27,10 @@ VISIBLE: Mapping[Relation, tuple[str, ...]] = {
     "romantic": (*PUBLIC, "personality"),
     "family": (*PUBLIC, "personality"),
 }
-"""Relation → the fields of a character that the other one sees."""
+"""Relation → fields of a character that the other one sees."""
 
 TAGS = ("extra_info", "clarification_hint", "strategy_hint")
-"""Tags whose text is shown to whoever may read the text around them."""
+"""Tags whose content is shown to all who may read the text around them."""
 
 ENVIRONMENT = "environment"
 """Viewer who sees everything: the judge."""
@@ -58,17 +58,17 @@ def portrait(character: Character, fields: Collection[str]) -> str:
 def visible_text(text: str, viewer: str, *, tags: Collection[str] = TAGS, rules: Rules = "corrected") -> str:
     """Return what a viewer reads of a text with tags.
 
-    A tag with `viewer=` is for this viewer alone; of other tags, agents read those in `tags`. The environment reads
-    all. What is no tag is text; a `<` that begins none, a last tag without its `>`, and comments are left out.
+    A tag with `viewer=` is for that viewer alone; of the others, agents read those in `tags`. The environment reads
+    everything. A `<` that begins no tag, a last tag without its `>`, and comments are left out.
 
     Args:
         text: The text.
         viewer: `agent_0`, `agent_1`, … or `environment`.
         tags: Tags that agents read.
-        rules: Under `original`, a text that is one single tag is shown to everybody or to nobody, and of a text that is
-            not well formed, faults have the effects that they have there.
+        rules: Under `original`, a text that is one single tag is shown to everybody or to nobody, and a text that is
+            not well formed is read as Sotopia's parser reads it.
     """
-    before, end, after = text.rpartition("-->")  # where nothing ends it, no comment is looked for
+    before, end, after = text.rpartition("-->")  # after the last `-->` there is no comment to look for
     text = COMMENT.sub("", before + end) + after
     if not text:
         return ""
@@ -83,7 +83,7 @@ def visible_text(text: str, viewer: str, *, tags: Collection[str] = TAGS, rules:
 
 
 def _parsed(text: str) -> ElementTree.Element | None:
-    if "<!" in text:  # nothing may declare what the text then holds
+    if "<!" in text:  # declarations, such as entities, are not allowed
         return None
     try:
         return ElementTree.fromstring(text)
@@ -95,7 +95,7 @@ def _shown(element: ElementTree.Element, viewer: str, tags: Collection[str]) -> 
     if viewer == ENVIRONMENT:
         return "".join(element.itertext())
     parts: list[str] = []
-    ahead: list[ElementTree.Element | str] = [element]  # what comes next stands last
+    ahead: list[ElementTree.Element | str] = [element]  # a stack: the next part is last
     while ahead:
         part = ahead.pop()
         if isinstance(part, str):
@@ -110,10 +110,10 @@ def _shown(element: ElementTree.Element, viewer: str, tags: Collection[str]) -> 
 
 
 class _Forgiving(HTMLParser):
-    """Reads a text whose tags are not well formed: tags left open end with the text, stray signs are no tags."""
+    """Reads a text whose tags are not well formed: open tags end with the text, and a stray `<` is no tag."""
 
     stray_sign = ""
-    """What stands for a stray sign while the text is read."""
+    """Replacement of a stray `<` while the text is read."""
 
     def __init__(self, text: str) -> None:
         super().__init__(convert_charrefs=True)
@@ -123,7 +123,7 @@ class _Forgiving(HTMLParser):
         before, end, after = STRAY.sub(self.stray_sign, text.replace("&", AMPERSAND)).rpartition(">")
         self.feed(before + end)
         self.close()
-        if after:  # where nothing ends it, no tag is looked for
+        if after:  # after the last `>` there is no tag to look for
             self.handle_data(after)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -175,9 +175,9 @@ class _Faulty(_Forgiving):
 
 
 AMPERSAND = "\ue000"
-"""Stands for an ampersand while a text is read, so that it stays one."""
+"""Replacement of an ampersand while a text is read, so that no reference is resolved."""
 
 STRAY = re.compile(r"<(?![A-Za-z_/])|<[A-Za-z_/][^<>]*\Z")
-"""A sign that begins no tag, or a last tag that nothing ends."""
+"""A `<` that begins no tag, or a last tag that nothing ends."""
 
 COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
