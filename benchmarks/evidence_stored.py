@@ -12,9 +12,9 @@ from typing import Any
 
 from evidence_record import Claim, Reading, Readings
 
-from mesa_llm.benchmark import find_task
+from mesa_llm.benchmark import find_task, mean_absolute_error
 from models.cognitive_biases.model import CognitiveBiasesModel
-from models.cognitive_biases.scores import mean_distance, published
+from models.cognitive_biases.scores import published
 from models.emergent_analogies import letters, matrices
 from models.emotionbench import scores as emotionbench
 from models.psychobench.instruments import read_original
@@ -81,7 +81,7 @@ def biases(n_runs: int) -> Readings:
     rounding = 0.005 + 0.005  # of the average, and of the twenty values
     same = [bias for bias, mean in printed.items() if abs(fmean(one[bias] for one in columns) - mean) <= rounding]
     found["biases whose average over 20 columns is the printed one"] = Reading(len(printed), len(same))
-    distance = mean_distance(published("Random"), published("GPT-4o-mini"))
+    distance = mean_absolute_error(published("Random"), published("GPT-4o-mini"))
     return found | {"distance of random choices from GPT-4o-mini, 30 biases": Reading(len(printed), distance)}
 
 

@@ -1,4 +1,4 @@
-"""Who decides."""
+"""Deciders, and their rule twin."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from models.cognitive_biases.cases import BiasTest, Role
 
 
 class Decider(Respondent):
-    """Decides. By rule, stays in the middle in controls, and is bent by a known strength in treatments.
+    """Makes decisions. By rule, it takes the middle option in controls, and leans by a known strength in treatments.
 
     Attributes:
-        susceptibility: Score that it aims at by rule, from -1 to 1.
+        susceptibility: Score that its rule twin aims at, from -1 to 1.
     """
 
     def __init__(self, model: Any, susceptibility: float, **components: Any) -> None:
-        """Store how its rule twin is bent.
+        """Store the susceptibility of its rule twin.
 
         Args:
             model: The model.
-            susceptibility: Score that its rule twin aims at.
+            susceptibility: Score that its rule twin aims at, from -1 to 1.
             **components: Its config and memory.
         """
         super().__init__(model, **components)
@@ -33,15 +33,18 @@ class Decider(Respondent):
         return self.opened.is_language_model and not self.opened.capabilities.needs_options
 
     def rule(self, seen: Observation) -> str:
-        """Choose the middle in a control, and what comes closest to a score of its susceptibility in a treatment."""
+        """Choose the middle option in a control, and the one closest to its susceptibility in a treatment."""
         return self.choose(seen, self.susceptibility)
 
     def choose(self, seen: Observation, wanted: float) -> str:
-        """Choose the middle in a control, and what comes closest to a score in a treatment.
+        """Choose the middle option in a control, and the one that comes closest to a score in a treatment.
 
         Args:
-            seen: The test.
+            seen: Observation of a task.
             wanted: The score, from -1 to 1.
+
+        Returns:
+            The option as it is numbered on the sheet: `Option 4`.
         """
         task: tuple[BiasTest, Role] = seen.facts.items[0].facts
         test, role = task

@@ -22,7 +22,7 @@ ConservatismRule = Literal["2024", "2025"]
 """Whether Conservatism turns the treatment around, as in the published numbers (2024), or not (2025)."""
 
 Parameters = Mapping[str, Any]
-"""What a test draws besides its text: name → value."""
+"""Parameters drawn for a test: name → value."""
 
 TINY = 1e-8
 """Added to the denominator of every score, as in the original."""
@@ -30,13 +30,13 @@ TINY = 1e-8
 
 @dataclass(frozen=True)
 class Metric:
-    """How one test is scored: by which choice lies farther from where."""
+    """How one test is scored: by how far the choices of control and treatment lie from their origins."""
 
     n_options: int
     """Number of options, the same in control and treatment."""
 
     sign: float = -1.0
-    """Direction of the bias; -1: a higher index in the treatment is a bias."""
+    """Direction of the bias; -1: the choice of the treatment lies farther from its origin where there is a bias."""
 
     control_origin: float = 0.0
     """Index from which the choice of the control is measured."""
@@ -45,14 +45,17 @@ class Metric:
     """Index from which the choice of the treatment is measured."""
 
     flips: bool = False
-    """Whether the treatment's scale is turned around before it is compared."""
+    """Whether the scale of the treatment is reversed before the comparison."""
 
     def score(self, control: int, treatment: int) -> float:
-        """Score one test, from -1 to 1; positive is a bias in the expected direction.
+        """Score one test.
 
         Args:
             control: Index of the option chosen in the control, from 0, in canonical order.
-            treatment: The same of the treatment.
+            treatment: The same for the treatment.
+
+        Returns:
+            The score, from -1 to 1; positive is a bias in the expected direction.
 
         Raises:
             ValueError: If an index is out of range.
@@ -78,23 +81,23 @@ class Bias:
     """Its name, as the authors' folder has it."""
 
     metric: Metric
-    """How its tests are scored, where no parameter changes it."""
+    """How its tests are scored, before a parameter changes it."""
 
     parameter: str = ""
-    """The parameter that changes the score; empty: there is none."""
+    """Parameter of a test that changes how it is scored; empty: there is none."""
 
     settings: tuple[Any, ...] = ()
     """Values of the parameter that change it in different ways; the expectation is a mean over them."""
 
     def metric_of(self, parameters: Parameters, conservatism: ConservatismRule = "2025") -> Metric:
-        """Return how a test is scored.
+        """Return the metric of a test.
 
         Args:
-            parameters: Its parameters; the one that changes the score has to be there.
+            parameters: Parameters of the test, with the one that changes how it is scored.
             conservatism: Which rule scores Conservatism.
 
         Raises:
-            ConfigError: If the parameter is missing, or has another value than it can have.
+            ConfigError: If that parameter is missing, or has an invalid value.
         """
         if self.name == "Conservatism":
             return replace(self.metric, flips=conservatism == "2024")
@@ -132,14 +135,14 @@ _SIGNED: Mapping[str, Mapping[Any, float]] = {
     "OptimismBias": {"positive": -1.0, "negative": 1.0},
     "SocialDesirabilityBias": {True: 1.0, False: -1.0},
 }
-"""Biases whose parameter sets the direction → its values → the sign."""
+"""Bias whose parameter sets the direction → value → sign."""
 
 _ORIGINS: Mapping[str, Callable[[float], tuple[float, float]]] = {
     "Anchoring": lambda anchor: (round(int(anchor) / 10), round(int(anchor) / 10)),
     "HindsightBias": lambda percentage: (round(int(percentage) / 10) + 5, round(int(percentage) / 10) + 5),
     "PlanningFallacy": lambda update: (-update / 10, -3.0),
 }
-"""Biases whose parameter sets where choices are measured from → both origins."""
+"""Bias whose parameter sets the origins → function from its value to the origins of control and treatment."""
 
 _PARAMETERS: Mapping[str, tuple[str, tuple[Any, ...]]] = {
     "Anchoring": ("anchor", tuple(range(10, 90))),
@@ -153,7 +156,7 @@ _PARAMETERS: Mapping[str, tuple[str, tuple[Any, ...]]] = {
     "PlanningFallacy": ("estimation_update", (10, 20, 30, 40)),
     "SocialDesirabilityBias": ("statement_desirable", (True, False)),
 }
-"""Bias → the parameter that changes its score, and the values that it is drawn from."""
+"""Bias → parameter that changes how a test is scored, and its possible values, rounded if it is continuous."""
 
 
 def _bias(name: str, n_options: int, sign: float = -1.0, flips: bool = False) -> Bias:
@@ -208,17 +211,17 @@ def seed_of(scenario: str) -> int:
 
 
 def draw_parameters(name: str, seed: int, n_tests: int, n_choices: int = 0) -> list[dict[str, Any]]:
-    """Draw the parameters of some tests of one bias, as the original draws them from the same seed.
+    """Draw the parameters of tests of one bias, as the original draws them from the same seed.
 
     Args:
         name: The bias.
         seed: Seed of the draws; see `seed_of`.
         n_tests: Number of tests.
-        n_choices: Number of statements, groups or conditions that a test picks one of, where the bias has such a
-            list; the index is then among the parameters, as `choice`.
+        n_choices: Number of statements, groups or conditions from which a test picks one, for biases with such a
+            list; its index is then the parameter `choice`.
 
     Returns:
-        For each test its parameters: those that the text names, and the one that changes the score.
+        Parameters of each test: those that its text names, and the one that changes how it is scored.
     """
     if name in _LISTED:
         rng = random.Random(seed)
@@ -235,7 +238,7 @@ def draw_parameters(name: str, seed: int, n_tests: int, n_choices: int = 0) -> l
 Columns = dict[str, list[Any]]
 
 _LISTED = frozenset({"SocialDesirabilityBias", "Stereotyping", "IllusionOfControl"})
-"""Biases whose tests pick one of a list that comes with their text."""
+"""Biases whose tests pick one entry from a list that comes with their text."""
 
 
 def _picked(values: Sequence[Any]) -> Callable[[np.random.RandomState, int], list[Any]]:
@@ -291,7 +294,7 @@ def _halo(rng: np.random.RandomState, n_tests: int) -> Columns:
 
 
 def _risk(rng: np.random.RandomState, n_tests: int) -> Columns:
-    """Draw a risk in tens of percent, and by how much less it becomes; the original's draw has no seed."""
+    """Draw a risk and its reduction, in percent, both multiples of ten; the original's draw has no seed."""
     risk = [10 * int(tens) for tens in rng.randint(2, 10, n_tests)]
     return {"risk": risk, "reduction": [10 * int(rng.randint(1, one // 10)) for one in risk]}
 
@@ -333,5 +336,5 @@ _PLAIN: Mapping[str, Callable[[random.Random, int], Columns]] = {
 
 
 def is_reversed(seed: int) -> bool:
-    """Return whether a seed has the options shown in reverse, control and treatment alike."""
+    """Check whether a seed shows the options in reverse, in control and treatment alike."""
     return random.Random(seed).random() < 0.5

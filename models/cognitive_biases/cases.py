@@ -1,4 +1,4 @@
-"""Tests of biases: templates, what fills them, how they are read, and the original's data set."""
+"""Tests of biases: templates and their fillings, numbers of options, and the original's data set."""
 
 from __future__ import annotations
 
@@ -37,22 +37,25 @@ NUMBER = re.compile(r"\b[oO]ption (\d+)\b")
 
 @dataclass(frozen=True)
 class Template:
-    """One decision task: what is the case, what is asked, and what may be answered, in canonical order."""
+    """One decision task: situation, question, and options in canonical order."""
 
     situation: tuple[str, ...]
     """Lines that describe the situation."""
 
     prompt: str
-    """What is asked."""
+    """The question."""
 
     options: tuple[str, ...]
     """Possible answers."""
 
     def filled(self, values: Mapping[str, str]) -> Template:
-        """Put texts into the gaps; each loses one last full stop, question or exclamation mark.
+        """Fill the gaps with texts, each without one last full stop, question or exclamation mark.
+
+        Args:
+            values: Name of a gap → text.
 
         Raises:
-            ConfigError: If a gap has no text.
+            ConfigError: If a gap has no text, or texts refer to each other without end.
         """
         return Template(
             tuple(_filled(line, values).rstrip() for line in self.situation),
@@ -64,7 +67,7 @@ class Template:
         """Write the task in three headed blocks, its options numbered from 1.
 
         Args:
-            is_reversed: Whether the options stand in reverse.
+            is_reversed: Whether the options are in reverse order.
         """
         options = self.options[::-1] if is_reversed else self.options
         listed = "\n".join(f"Option {number}: {option}" for number, option in enumerate(options, 1))
@@ -73,27 +76,27 @@ class Template:
 
 
 def trimmed(text: str) -> str:
-    """Take one last full stop, question or exclamation mark off a text that is put into a gap."""
+    """Remove one last full stop, question or exclamation mark from a text for a gap."""
     return text[:-1] if text.endswith((".", "?", "!")) else text
 
 
 def _filled(line: str, values: Mapping[str, str]) -> str:
-    for _ in range(4):  # what is put in may have gaps of its own
-        found = [one or other for one, other in GAP.findall(line)]
-        if not found:
+    for _ in range(4):  # a text may have gaps of its own
+        gaps = [one or other for one, other in GAP.findall(line)]
+        if not gaps:
             return line
-        if lacking := [name for name in found if name not in values]:
+        if lacking := [name for name in gaps if name not in values]:
             raise ConfigError(f"nothing fills the gap {lacking[0]!r} in {line!r:.100}")
         line = GAP.sub(lambda gap: trimmed(values[gap[1] or gap[2]]), line)
     raise ConfigError(f"the gaps of {line!r:.100} fill each other without end")
 
 
 def canonical_index(number: int, order: Sequence[int]) -> int:
-    """Return which canonical option was meant.
+    """Return the canonical index of an option.
 
     Args:
-        number: Number of the option as it was shown, from 1.
-        order: Canonical index of each option shown.
+        number: Number of the option on the sheet, from 1.
+        order: Canonical index of each option on the sheet, in order.
 
     Raises:
         ValueError: If there is no such option.
@@ -104,9 +107,9 @@ def canonical_index(number: int, order: Sequence[int]) -> int:
 
 
 def option_number(text: str) -> int | None:
-    """Read which option a free answer names: the first `Option 3` in it; None if there is none."""
-    found = NUMBER.search(text[:20_000])
-    return int(found[1]) if found and len(found[1]) < 10 else None
+    """Read the number of the first option, such as `Option 3`, that a free answer names; None if it names none."""
+    match = NUMBER.search(text[:20_000])
+    return int(match[1]) if match and len(match[1]) < 10 else None
 
 
 @dataclass(frozen=True)
@@ -120,39 +123,43 @@ class BiasTest:
     """Number among the tests of its bias, from 1."""
 
     control: str
-    """The task without what could bend the decision."""
+    """Text of the task without the condition that evokes the bias."""
 
     treatment: str
-    """The task with it."""
+    """Text of the task with it."""
 
     metric: Metric
     """How the choices are scored."""
 
     is_reversed: bool = False
-    """Whether both tasks show their options in reverse."""
+    """Whether both tasks have their options in reverse order."""
 
     def label(self, role: Role) -> str:
         """Return the name of one of its tasks."""
         return f"{self.bias} {self.number} {role}"
 
     def text(self, role: Role) -> str:
-        """Return one of its tasks."""
+        """Return the text of one of its tasks."""
         return self.control if role == "control" else self.treatment
 
     def reversed(self) -> BiasTest:
-        """Return the same test with the options of both tasks the other way round, numbered anew."""
+        """Return the same test with the options of both tasks in the opposite order, renumbered."""
         control, treatment = _options_reversed(self.control), _options_reversed(self.treatment)
         return replace(self, control=control, treatment=treatment, is_reversed=not self.is_reversed)
 
     def index(self, number: int) -> int:
-        """Return the canonical index of a number shown."""
+        """Return the canonical index of an option, from its number on the sheet.
+
+        Raises:
+            ValueError: If there is no such option.
+        """
         order = list(range(self.metric.n_options))
         return canonical_index(number, order[::-1] if self.is_reversed else order)
 
 
 def _options_reversed(task: str) -> str:
     options = iter([text for _, text in OPTION.findall(task)][::-1])
-    return OPTION.sub(lambda found: f"{found[1]}{next(options)}", task)
+    return OPTION.sub(lambda match: f"{match[1]}{next(options)}", task)
 
 
 # -- our own
@@ -160,16 +167,19 @@ def _options_reversed(task: str) -> str:
 
 @dataclass(frozen=True)
 class Material:
-    """Our own text of one bias."""
+    """Our own material for the tests of one bias."""
 
     bias: Bias
     """The bias."""
 
     control: Template
+    """Template of the control."""
+
     treatment: Template
+    """Template of the treatment."""
 
     fillings: tuple[Mapping[str, str], ...]
-    """What fills the gaps, one set for each test in turn."""
+    """Texts for the gaps, one set for each test in turn."""
 
     words: Mapping[str, Mapping[str, str]]
     """Gap → the parameter it comes `from`, and the text for each of its values."""
@@ -179,7 +189,7 @@ class Material:
 
 
 def load_material() -> tuple[list[str], dict[str, Material]]:
-    """Load our own scenarios and the text of each bias, by name."""
+    """Load our own scenarios, and the material of each bias by name."""
     written = tomllib.loads(OWN.read_text(encoding="utf-8"))
     scales: Mapping[str, list[str]] = written["scales"]
     material: dict[str, Material] = {}
@@ -201,19 +211,19 @@ def load_material() -> tuple[list[str], dict[str, Material]]:
 def make_tests(
     material: Material, scenario: str, n_tests: int, reversals: Iterable[bool], conservatism: ConservatismRule
 ) -> list[BiasTest]:
-    """Make tests of one bias in one scenario, with other fillings and parameters each.
+    """Make tests of one bias in one scenario, each with its own fillings and parameters.
 
     Args:
-        material: The text.
-        scenario: Who decides, and where; its digest is the seed of the parameters.
+        material: Material of the bias.
+        scenario: Position and sector of the decider; its digest is the seed of the parameters.
         n_tests: Number of tests.
         reversals: Whether the options of each test are reversed.
         conservatism: Which rule scores Conservatism.
     """
     bias = material.bias
-    drawn = draw_parameters(bias.name, seed_of(scenario), n_tests, len(material.choices))
+    draws = draw_parameters(bias.name, seed_of(scenario), n_tests, len(material.choices))
     tests: list[BiasTest] = []
-    for number, (parameters, is_reversed) in enumerate(zip(drawn, reversals, strict=False), 1):
+    for number, (parameters, is_reversed) in enumerate(zip(draws, reversals, strict=False), 1):
         if "choice" in parameters:
             parameters = {**parameters, **material.choices[parameters["choice"]]}
         filling = material.fillings[(number - 1) % len(material.fillings)]
@@ -225,7 +235,7 @@ def make_tests(
 
 
 def _texts(material: Material, parameters: Parameters) -> dict[str, str]:
-    """Write parameters as text, with those that follow from them."""
+    """Write parameters as texts for gaps, with those derived from them."""
     texts = {name: _text(name, value) for name, value in parameters.items()}
     texts |= {gap: one[str(parameters[one["from"]])] for gap, one in material.words.items()}
     if "first_percentage" in parameters:
@@ -297,7 +307,7 @@ def _rows(path: Path) -> Iterator[Mapping[str, Any]]:
 
 
 def _metric(bias: Bias, written: Any, conservatism: ConservatismRule, where: str) -> Metric:
-    """Return how a row is scored: as its parameters say, and as our table where they are silent."""
+    """Return the metric of a row: from its parameters, and from `BIASES` where they lack a value."""
     fields = {str(name): _single(value) for name, value in _literal(written, where).items()}
     own = bias.metric
     if not fields and bias.parameter:
@@ -317,11 +327,11 @@ def _metric(bias: Bias, written: Any, conservatism: ConservatismRule, where: str
 
 
 _FLIPS = {"true": True, "1": True, "false": False, "0": False}
-"""What a file writes for whether the treatment's scale is turned around."""
+"""Values of `flip_treatment` in files → whether the scale of the treatment is reversed."""
 
 
 def _single(value: Any) -> Any:
-    """Return the only value of a list, as the original writes them."""
+    """Return the value of a list of one, as the original writes single values."""
     return value[0] if isinstance(value, list) and len(cast("list[Any]", value)) == 1 else value
 
 
@@ -331,9 +341,9 @@ def _literal(written: Any, where: str) -> Mapping[Any, Any]:
     if isinstance(written, Mapping):
         return cast("Mapping[Any, Any]", written)
     try:
-        found = ast.literal_eval(str(written)[:10_000])
+        value = ast.literal_eval(str(written)[:10_000])
     except (ValueError, SyntaxError, RecursionError, MemoryError):
-        found = None
-    if not isinstance(found, dict):
+        value = None
+    if not isinstance(value, dict):
         raise ConfigError(f"{where}: metric_params is a dictionary such as {{'k': -1}}, got {written!r:.80}")
-    return cast("dict[Any, Any]", found)
+    return cast("dict[Any, Any]", value)

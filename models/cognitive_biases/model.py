@@ -62,7 +62,8 @@ class CognitiveBiasesModel(LLMModel):
 
     Attributes:
         tests: The tests of each step.
-        world: Asks, and keeps the answers.
+        names: Names of the biases, in order.
+        world: The questions and answers.
         decider_class: Class of its deciders.
     """
 
@@ -93,7 +94,7 @@ class CognitiveBiasesModel(LLMModel):
         self.datacollector.collect(self)
 
     def _made(self) -> list[list[BiasTest]]:
-        """Make our own tests: each bias in a scenario drawn for it."""
+        """Return our own tests, by step: each bias in a scenario drawn for it."""
         scenarios, material = load_material()
         n, turned = self.scenario.n_tests, self._turned()
         columns = [
@@ -103,14 +104,18 @@ class CognitiveBiasesModel(LLMModel):
         return [[column[step] for column in columns] for step in range(n)]
 
     def _loaded(self) -> list[list[BiasTest]]:
-        """Draw tests of the original's data set."""
-        loaded = load_tests(self.scenario.tests or "", self.scenario.conservatism_rule)
-        by_bias = {name: [one for one in loaded if one.bias == name] for name in self.names}
-        self.names = [name for name, found in by_bias.items() if found]
+        """Draw tests from the original's data set, by step.
+
+        Raises:
+            ConfigError: If the file cannot be read, or has no test of the biases.
+        """
+        tests = load_tests(self.scenario.tests or "", self.scenario.conservatism_rule)
+        by_bias = {name: [one for one in tests if one.bias == name] for name in self.names}
+        self.names = [name for name, of_bias in by_bias.items() if of_bias]
         if not self.names:
             raise ConfigError(f"{self.scenario.tests} has no test of the biases that are asked for")
         n = self.scenario.n_tests
-        columns = [self.random.sample(found, min(n, len(found))) for found in by_bias.values() if found]
+        columns = [self.random.sample(of_bias, min(n, len(of_bias))) for of_bias in by_bias.values() if of_bias]
         return [
             [column[step].reversed() if is_turned else column[step] for column in columns if step < len(column)]
             for step, is_turned in enumerate(self._turned())
@@ -142,7 +147,7 @@ class CognitiveBiasesModel(LLMModel):
         return Turn(agent, self.world.ask(agent.unique_id, Sheet.of(item)))
 
     def next_stage(self, acted: list[Any]) -> list[Turn]:
-        """Ask once a step which option each free answer picked; nobody else."""
+        """Return, once a step, the second calls, which read the option from each free answer."""
         if self._extracted == self.now:
             return []
         self._extracted = self.now
@@ -170,7 +175,17 @@ class CognitiveBiasesModel(LLMModel):
     # -- scores
 
     def choice(self, agent_id: int, step: int, test: BiasTest, role: Role) -> int | None:
-        """Return the canonical index of the option that was chosen; None if none can be told."""
+        """Return the canonical index of the option that a decider chose.
+
+        Args:
+            agent_id: Mesa `unique_id` of the decider.
+            step: The step, from 1.
+            test: A test of this step.
+            role: Which of its tasks.
+
+        Returns:
+            The index, from 0; None if there is no valid answer.
+        """
         label = test.label(role)
         answers = self.world.answers.get(Place(agent_id, step, label), {})
         number = option_number(str(answers.get(label, "")))
@@ -230,14 +245,14 @@ class CognitiveBiasesModel(LLMModel):
 
     def results(self) -> dict[str, Any]:
         """Return the mean score of each bias, what random choices would give, and how many tests were valid."""
-        found: dict[str, Any] = {}
+        figures: dict[str, Any] = {}
         for one in self.scores():
-            found |= {one.bias: one.mean, f"{one.bias}, random": one.random}
+            figures |= {one.bias: one.mean, f"{one.bias}, random": one.random}
             if one.n_invalid:
-                found[f"{one.bias}, invalid"] = one.n_invalid
+                figures[f"{one.bias}, invalid"] = one.n_invalid
         totals = self.world.totals()
         lacking = {name: getattr(totals, name) for name in ("out_of_range", "unparsable", "missing")}
-        return {**found, "mean_absolute": self.mean_absolute, "valid_share": self.valid_share, **lacking}
+        return {**figures, "mean_absolute": self.mean_absolute, "valid_share": self.valid_share, **lacking}
 
     def story(self) -> str:
         """Describe each bias by its mean score, the largest first."""

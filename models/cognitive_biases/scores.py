@@ -1,17 +1,17 @@
-"""From choices to biases: scores of tests, and their means."""
+"""Summaries of the scores of each bias, and published ones."""
 
 from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import resources
 
 
 @dataclass(frozen=True)
 class BiasScore:
-    """What the tests of one bias say together."""
+    """Summary of the tests of one bias."""
 
     bias: str
     """Name of the bias."""
@@ -20,7 +20,7 @@ class BiasScore:
     """Mean score of the valid tests, from -1 to 1: positive in the expected direction; NaN if there are none."""
 
     mean_absolute: float
-    """Mean of the scores' sizes."""
+    """Mean absolute score; NaN if there are none."""
 
     se: float
     """Standard error of the mean; NaN with fewer than two tests."""
@@ -49,9 +49,3 @@ def published(model: str) -> dict[str, float]:
     file = resources.files("models.cognitive_biases").joinpath("data", "published.csv")
     rows = csv.DictReader(file.read_text(encoding="utf-8").splitlines())
     return {row["bias"]: float(row["mean"]) for row in rows if row["model"] == model}
-
-
-def mean_distance(found: Mapping[str, float], other: Mapping[str, float]) -> float:
-    """Compute the mean absolute difference over the biases that both have: Shachi's MAE; NaN if there are none."""
-    apart = [abs(value - other[bias]) for bias, value in found.items() if bias in other and value == value]
-    return math.fsum(apart) / len(apart) if apart else math.nan

@@ -1,4 +1,4 @@
-"""The simulated: a language model that is told whose text to write, and a rule twin whose caricature is known."""
+"""Simulated personas, and a rule twin whose degree of caricature is known."""
 
 from __future__ import annotations
 
@@ -9,35 +9,35 @@ from mesa_llm.agents import Respondent
 from models.compost.scores import Cell
 
 N_SENTENCES, N_WORDS = 2, 7
-"""Sentences of a text of the rule twin, and words of each."""
+"""Number of sentences in a text of the rule twin, and number of words in each."""
 
 MARKED = 0.6
-"""Share of words by which the rule twin shows persona or topic."""
+"""Expected share of the words of the rule twin that mark its persona or its topic."""
 
 
 class Persona(Respondent):
-    """Somebody who is simulated.
+    """A persona whose texts are simulated.
 
     Attributes:
-        label: Who, in a few words.
-        level: How exaggerated the rule twin is, from 0 to 1: among the words of its texts that show anything, the share
-            that shows the persona and not the topic.
+        label: The persona, in a few words.
+        level: Exaggeration of the rule twin, from 0 to 1: among the marking words of its texts, the expected share that
+            marks the persona and not the topic.
     """
 
     def __init__(self, model: Any, label: str, level: float, **components: Any) -> None:
-        """Store who is simulated.
+        """Store the persona.
 
         Args:
             model: The model.
-            label: Who.
-            level: How exaggerated the rule twin is.
+            label: The persona, in a few words.
+            level: Exaggeration of the rule twin, from 0 to 1.
             **components: Its config and memory.
         """
         super().__init__(model, **components)
         self.label, self.level = label, level
 
     def rule(self, seen: Observation) -> str:
-        """Write words of the persona, of the topic, and of neither, in the shares of its level."""
+        """Write words that mark the persona, the topic or neither, in the shares that its level gives."""
         cell: Cell = seen.facts.items[0].facts
         of_persona = self.model.words_of(self.label)
         of_topic = self.model.words_of(cell.topic)
@@ -50,7 +50,7 @@ class Persona(Respondent):
 
     def _word(self, level: float, of_persona: list[str], of_topic: list[str]) -> str:
         if self.random.random() < MARKED:
-            marked = of_persona if self.random.random() < level else of_topic
-            if marked:
-                return self.random.choice(marked)
+            words = of_persona if self.random.random() < level else of_topic
+            if words:
+                return self.random.choice(words)
         return self.random.choice(self.model.filler)

@@ -1,4 +1,4 @@
-"""CoMPosT: a language model writes as many personas on many topics, and its texts are tested for caricature."""
+"""CoMPosT: a language model writes as various personas on various topics, and its texts are tested for caricature."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from models.compost.agents import Persona
 from models.compost.scores import Caricature, Cell, Controls, Reply, Scores, scores_of
 
 Context = Literal["forum", "interview", "post"]
-"""Where the texts appear."""
+"""Where the texts appear, which chooses the prompt."""
 
 N_OWN_WORDS = 4
-"""Words by which a rule twin shows one persona, or one topic."""
+"""Number of words that mark one persona, or one topic, in texts of rule twins."""
 
 _DESIGN: dict[str, list[str]] = json.loads(
     resources.files(__package__).joinpath("data", "design.json").read_text(encoding="utf-8")
@@ -81,7 +81,11 @@ class CompostScenario(LLMScenario):
     """Sampling temperature."""
 
     def check(self) -> None:
-        """Check that personas and topics differ from each other and from the defaults."""
+        """Check that personas and topics differ from each other and from the defaults.
+
+        Raises:
+            ConfigError: If some are the same, one is blank, a list is empty, or the file of topics cannot be read.
+        """
         for name, given, default in (
             ("personas", self.personas, self.default_persona),
             ("topics", topics_of(self), DEFAULT_TOPIC),
@@ -100,10 +104,13 @@ DEFAULT_TOPIC = "comment"
 
 
 def topics_of(scenario: CompostScenario) -> Sequence[str] | None:
-    """Return the topics that are named; those of a file without the default one, which the original's hold, too.
+    """Return the topics that a scenario names; of a file, without the default topic, which the original's files hold.
 
     Args:
         scenario: The parameters.
+
+    Returns:
+        The topics, in order; None: the scenario names none.
 
     Raises:
         ConfigError: If the file cannot be read.
@@ -127,7 +134,7 @@ class CompostModel(LLMModel):
         controls: The default persona and topic.
         topics: All topics, the default one first.
         corpus: The texts so far, sorted by persona and topic.
-        filler: Words of the rule twins that show nothing.
+        filler: Words of the rule twins that mark neither a persona nor a topic.
     """
 
     scenario_class = CompostScenario
@@ -135,7 +142,7 @@ class CompostModel(LLMModel):
     instructions = ""
 
     def __init__(self, scenario: CompostScenario | None = None, **options: Unpack[LLMOptions]) -> None:
-        """Let the personas come.
+        """Create the personas.
 
         Args:
             scenario: The parameters; None: those given by keyword, and the defaults.
@@ -150,8 +157,8 @@ class CompostModel(LLMModel):
         self.world = Questionnaire()
         self.worlds = (self.world,)
         self.filler = _DESIGN["filler"]
-        labels = list(chosen.personas or [name for name in PERSONAS if name != chosen.default_persona])
-        labels = labels if chosen.personas else labels[: chosen.n_personas]
+        others = [name for name in PERSONAS if name != chosen.default_persona]
+        labels = list(chosen.personas or others[: chosen.n_personas])
         config = AgentConfig(settings=Settings(temperature=chosen.temperature, max_tokens=256))
         Persona(self, chosen.default_persona, 0.0, config=config)
         for place, label in enumerate(labels, 1):
@@ -179,14 +186,14 @@ class CompostModel(LLMModel):
         ]
 
     def _sheet(self, agent: Persona, topic: str, number: int) -> Sheet:
-        """Ask for one text."""
+        """Return the sheet that asks for one text."""
         named = "" if topic == DEFAULT_TOPIC else one_line(topic)
         text = self.prompt(f"{self.scenario.context}.md", persona=with_article(agent.label), topic=named)
         item = Item(f"{agent.label} · {topic}", text, facts=Cell(agent.label, topic))
         return Sheet(f"{topic} #{number}", (item,))
 
     def words_of(self, name: str) -> list[str]:
-        """Return the words by which rule twins show a persona or a topic; none for the default ones."""
+        """Return the words that mark a persona or a topic in texts of rule twins; none for the default ones."""
         return self._words.get(name, [])
 
     def end_step(self) -> None:
@@ -198,26 +205,28 @@ class CompostModel(LLMModel):
     @property
     def corpus(self) -> list[Reply]:
         """The texts so far, sorted by persona and topic."""
-        found: dict[Cell, list[str]] = {Cell(agent.label, topic): [] for agent in self.agents for topic in self.topics}
+        by_cell: dict[Cell, list[str]] = {
+            Cell(agent.label, topic): [] for agent in self.agents for topic in self.topics
+        }
         labels = {agent.unique_id: agent.label for agent in self.agents}
         for place, answers in self.world.answers.items():
             topic = place.sheet.rpartition(" #")[0]
-            found[Cell(labels[place.agent_id], topic)] += map(str, answers.values())
-        return [Reply(*cell, text) for cell, texts in found.items() for text in texts]
+            by_cell[Cell(labels[place.agent_id], topic)] += map(str, answers.values())
+        return [Reply(*cell, text) for cell, texts in by_cell.items() for text in texts]
 
     @property
     def n_texts(self) -> int:
-        """Texts so far."""
+        """Number of texts so far."""
         return self.world.totals().answered
 
     @property
     def n_missing(self) -> int:
-        """Texts that did not come."""
+        """Number of texts so far that did not come."""
         return self.world.totals().missing
 
     @property
     def n_unparsable(self) -> int:
-        """Replies that held no text."""
+        """Number of replies so far without a text."""
         return self.world.totals().unparsable
 
     def caricature(self) -> Caricature:
@@ -225,13 +234,15 @@ class CompostModel(LLMModel):
         return Caricature(self.corpus, embedder(self.scenario.embedder).embed, self.controls, self.scenario.rules)
 
     def scores(self) -> Scores:
-        """Compute individuation and exaggeration of the texts so far; a second call takes what the first found."""
+        """Compute individuation and exaggeration of the texts so far; the result is kept until there are more texts."""
         if self._scores is None or self._scores[0] != self.n_texts:
             self._scores = (self.n_texts, scores_of(self.caricature()))
         return self._scores[1]
 
     def results(self) -> dict[str, Any]:
-        """Return both scores of each persona, the mean of all, and what they rest on; None where there is no score."""
+        """Return both scores of each persona, mean exaggeration, coverage, embedder and counts of texts; None for a
+        missing score.
+        """
         scores = self.scores()
         rows = {f"individuation: {name}": finite(row.mean) for name, row in scores.individuation.items()}
         rows |= {f"exaggeration: {name}": finite(row.mean) for name, row in scores.exaggeration.items()}
@@ -246,7 +257,7 @@ class CompostModel(LLMModel):
         }
 
     def story(self) -> str:
-        """Describe in words who is told apart, and who is exaggerated."""
+        """Describe in words how well each persona is told apart, and how exaggerated it is."""
         scores = self.scores()
         lines = [
             f"{name}: individuation {figure(scores.individuation[name].mean)}, exaggeration {figure(row.mean)} "
@@ -271,7 +282,7 @@ def finite(value: float) -> float | None:
 
 
 def with_article(label: str) -> str:
-    """Return who somebody is with an indefinite article: `an 80-year-old person`."""
+    """Return a persona with the indefinite article: `an 80-year-old person`."""
     label = one_line(label)
     takes_an = label[:1].lower() in "aeiou" or label.startswith(("8", "11-", "18-"))
     return f"{'an' if takes_an else 'a'} {label}"

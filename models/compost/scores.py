@@ -1,4 +1,8 @@
-"""How much of a caricature simulated people are: individuation and exaggeration of what they write."""
+"""Measures of caricature in texts of simulated people: individuation and exaggeration.
+
+Source:
+    Cheng, Piccardi & Yang (2023), CoMPosT, EMNLP (arXiv 2310.11501), and their code at `9cda928`.
+"""
 
 from __future__ import annotations
 
@@ -46,10 +50,10 @@ class Reply(NamedTuple):
     """One text of a corpus."""
 
     persona: str
-    """Who is simulated."""
+    """Persona that is simulated."""
 
     topic: str
-    """What it is about."""
+    """Topic of the text."""
 
     text: str
     """The text."""
@@ -59,15 +63,15 @@ class Cell(NamedTuple):
     """A persona on a topic."""
 
     persona: str
-    """Who is simulated."""
+    """Persona that is simulated."""
 
     topic: str
-    """What it is about."""
+    """Topic of its texts."""
 
 
 @dataclass(frozen=True)
 class Controls:
-    """What simulations are compared with."""
+    """The default persona and topic, which simulations are compared with."""
 
     persona: str = "person"
     """The default persona."""
@@ -80,10 +84,13 @@ def read_corpus(path: str | Path) -> list[Reply]:
     """Read texts from a table with the columns `persona`, `topic` and `response`, as the original files have them.
 
     Args:
-        path: The file: `.tsv` with tabs, any other with commas. Rows in which one of the three is empty are left out.
+        path: The file: `.tsv` with tabs, any other with commas.
+
+    Returns:
+        The texts, in order; rows in which one of the three is empty are left out.
 
     Raises:
-        ConfigError: If it cannot be read, lacks a column, or has no row with a text; the text names it.
+        ConfigError: If the file cannot be read, lacks a column, or has no complete row.
     """
     separator = "\t" if Path(path).suffix == ".tsv" else ","
     try:
@@ -113,7 +120,7 @@ def read_corpus(path: str | Path) -> list[Reply]:
 
 
 def tokens(text: str, rules: Rules = "corrected") -> list[str]:
-    """Divide a text into words: in lower case, at white space, letters alone. A word without letters stays as ''.
+    """Divide a text at white space into words in lower case, of letters alone; a word without letters becomes ''.
 
     Args:
         text: The text.
@@ -131,11 +138,11 @@ def log_odds(
     Args:
         first: Texts of the one group.
         second: Texts of the other.
-        background: Texts that the prior is counted on.
+        background: Texts whose word counts are the prior.
         rules: How texts are divided into words; see `tokens`.
 
     Returns:
-        Word → z score of its log odds ratio; positive where it is of the first group.
+        Word → z score of its log odds ratio; positive if it is more likely in the first group.
 
     Source:
         Monroe, Colaresi & Quinn (2008), Fightin' Words, Political Analysis 16(4): informative Dirichlet prior.
@@ -147,15 +154,15 @@ def log_odds(
     for word in words:
         prior[word] = prior[word] or 1
     n_one, n_other, n_prior = one.total(), other.total(), prior.total()
-    found: dict[str, float] = {}
+    z_scores: dict[str, float] = {}
     for word in words:
         a, b = one[word] + prior[word], other[word] + prior[word]
         rest_a, rest_b = n_one + n_prior - a, n_other + n_prior - b
-        if rest_a <= 0 or rest_b <= 0:  # the only word there is
+        if rest_a <= 0 or rest_b <= 0:  # the only word in the texts
             continue
         delta = math.log(a / rest_a) - math.log(b / rest_b)
-        found[word] = delta / math.sqrt(1 / a + 1 / b)
-    return found
+        z_scores[word] = delta / math.sqrt(1 / a + 1 / b)
+    return z_scores
 
 
 @dataclass(frozen=True)
@@ -190,11 +197,11 @@ def exaggeration(axis: FloatArray, cell: FloatArray, default_persona: FloatArray
     Args:
         axis: Persona pole minus topic pole, shape `(dimensions,)`.
         cell: Vectors of the persona's texts on the topic, shape `(texts, dimensions)`.
-        default_persona: Vectors of the default persona's texts on the topic.
-        default_topic: Vectors of the persona's texts without a topic.
+        default_persona: Vectors of the default persona's texts on the topic, of the same shape.
+        default_topic: Vectors of the persona's texts without a topic, of the same shape.
 
     Returns:
-        The score, which can lie beyond both ends; infinite or NaN where the two ends are one.
+        The score, which can lie beyond both ends; infinite or NaN where the two ends coincide.
     """
     start, end = mean_cosine(default_persona, axis), mean_cosine(default_topic, axis)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -224,8 +231,9 @@ class Caricature:
             controls: The default persona and topic.
             rules: `original`: seed words consist of a to z, are looked for as a part of any word, in lower case alone,
                 and may be empty; the default persona is scored, unless it is called `person`; the default topic, too,
-                though it is 1 by construction. `corrected`: seed words are whole words in any case, and neither default
-                is scored. Under `original`, a topic on which one of the two wrote nothing is told apart, too: always.
+                though it is 1 by construction; and a topic on which only one of the two personas wrote has an
+                individuation of 1. `corrected`: seed words are whole words in any case, neither default is scored, and
+                individuation needs at least two texts of each.
         """
         self.corpus, self.embed, self.controls = list(corpus), embed, controls
         self.rules: Rules = rules
@@ -259,7 +267,7 @@ class Caricature:
         )
 
     def _sentences(self, cell: Cell, words: Iterable[str]) -> list[str]:
-        """Collect the sentences of a cell that hold a word, once for each word that they hold."""
+        """Collect the sentences of a cell that hold any of the words, once for each word that they hold."""
         sentences = [one for text in self.cells.get(cell, []) for one in _SENTENCES.split(text.strip()) if one]
         if self.rules == "original":
             return [sentence for word in words for sentence in sentences if word in sentence]
@@ -267,7 +275,11 @@ class Caricature:
         return [sentence for word in words for sentence, found in read if word in found]
 
     def axis(self, cell: Cell) -> FloatArray | None:
-        """Compute the axis from a cell's topic to its persona; None where no word, or no sentence, tells them apart."""
+        """Compute the axis from a cell's topic to its persona, shape `(dimensions,)`.
+
+        Returns:
+            The axis; None where no word, or no sentence, tells them apart.
+        """
         words = self.seed_words(cell)
         of_persona = self._sentences(Cell(cell.persona, self.controls.topic), words.persona)
         of_topic = self._sentences(Cell(self.controls.persona, cell.topic), words.topic)
@@ -295,19 +307,19 @@ class Caricature:
             scored.append(self.controls.persona)
         if self.rules == "corrected":
             topics = [topic for topic in topics if topic != self.controls.topic]
-        found: dict[str, dict[str, float]] = {}
+        by_persona: dict[str, dict[str, float]] = {}
         for persona in scored:
             scores = {topic: self.exaggeration(Cell(persona, topic)) for topic in topics}
-            if kept := {topic: score for topic, score in scores.items() if score is not None}:
-                found[persona] = kept
-        return found
+            if finite_scores := {topic: score for topic, score in scores.items() if score is not None}:
+                by_persona[persona] = finite_scores
+        return by_persona
 
     def individuation(self, persona: str, topic: str) -> Individuation | None:
-        """Test whether a persona's texts on a topic can be told from the default persona's.
+        """Test how well a persona's texts on a topic can be told from the default persona's.
 
         Returns:
             The result; None where either has fewer than two texts. Under the original rules, any two texts are enough,
-            and those of one persona alone are always told apart.
+            and the individuation is 1 if only one persona wrote them.
         """
         chosen = [one for one in self.corpus if one.topic == topic and one.persona in (persona, self.controls.persona)]
         labels = [one.persona for one in chosen]
@@ -335,29 +347,29 @@ class Individuation:
     """How well a random forest tells two personas apart."""
 
     accuracy: float
-    """Share of the tested texts that it told apart."""
+    """Share of the test texts that were classified correctly."""
 
     macro_f1: float
-    """Mean of both personas' F1."""
+    """Mean of the F1 scores of both personas."""
 
     tested: tuple[int, ...] = field(default=(), repr=False)
-    """Which texts it was tested on, from 0."""
+    """Indices of the test texts."""
 
 
 def individuation(vectors: FloatArray, labels: Sequence[Any]) -> Individuation:
-    """Test whether texts of two personas can be told apart.
+    """Test how well a random forest tells the texts of two personas apart, on a fifth of the texts.
 
     Args:
         vectors: The texts' vectors in the order of the corpus, shape `(texts, dimensions)`.
-        labels: Whose text each is.
+        labels: Persona of each text.
     """
     rows = np.arange(len(labels))
     train, test = train_test_split(rows, test_size=TEST_SHARE, random_state=42)
     named = np.asarray(labels)
     forest = RandomForestClassifier(random_state=0).fit(vectors[train], named[train])
-    said = forest.predict(vectors[test])
-    f1 = float(f1_score(named[test], said, average="macro"))
-    return Individuation(float(np.mean(said == named[test])), f1, tuple(int(row) for row in test))
+    predictions = forest.predict(vectors[test])
+    f1 = float(f1_score(named[test], predictions, average="macro"))
+    return Individuation(float(np.mean(predictions == named[test])), f1, tuple(int(row) for row in test))
 
 
 # -- summaries
@@ -371,21 +383,21 @@ class PersonaScore:
     """Mean over topics; NaN without any."""
 
     error: float
-    """Standard error of the mean; NaN of fewer than two topics."""
+    """Standard error of the mean; NaN with fewer than two topics."""
 
     by_topic: Mapping[str, float]
     """The score on each topic that could be scored."""
 
     chance: float = CHANCE
-    """What chance gives."""
+    """Expected score by chance."""
 
 
 @dataclass(frozen=True)
 class Scores:
-    """What a corpus shows."""
+    """Scores of a corpus."""
 
     individuation: Mapping[str, PersonaScore]
-    """Persona → how well its texts can be told from the default persona's: 0.5 is chance, 1 always."""
+    """Persona → how well its texts can be told from the default persona's: 0.5 by chance, 1 always."""
 
     exaggeration: Mapping[str, PersonaScore]
     """Persona → how far its texts lie from the default persona, 0, to the persona without a topic, 1."""
@@ -406,14 +418,14 @@ def scores_of(corpus: Caricature) -> Scores:
     exaggerations = corpus.exaggerations()
     scored = [topic for topic in corpus.topics if corpus.rules == "original" or topic != corpus.controls.topic]
     n_cells = len(corpus.personas) * len(scored)
-    n_found = sum(len(row) for name, row in exaggerations.items() if name != corpus.controls.persona)
-    told_apart = corpus.individuations()
+    n_scores = sum(len(row) for name, row in exaggerations.items() if name != corpus.controls.persona)
+    individuations = corpus.individuations()
     rows = {name: exaggerations.get(name, {}) for name in dict.fromkeys([*corpus.personas, *exaggerations])}
     return Scores(
-        {name: _score({t: one.accuracy for t, one in row.items()}) for name, row in told_apart.items()},
+        {name: _score({t: one.accuracy for t, one in row.items()}) for name, row in individuations.items()},
         {name: _score(row, _chance(corpus.controls, name, row)) for name, row in rows.items()},
         topic_means(exaggerations),
-        n_found / n_cells if n_cells else 0.0,
+        n_scores / n_cells if n_cells else 0.0,
     )
 
 
@@ -423,24 +435,24 @@ def _score(by_topic: Mapping[str, float], chance: float = CHANCE) -> PersonaScor
 
 
 def _chance(controls: Controls, persona: str, topics: Collection[str]) -> float:
-    """Return the exaggeration that chance gives; one of the default persona or on the default topic is known before."""
+    """Return the expected exaggeration by chance; it is 0 for the default persona, and 1 on the default topic."""
     by_chance = [0.0 if persona == controls.persona else 1.0 if topic == controls.topic else CHANCE for topic in topics]
     return statistics.fmean(by_chance) if by_chance else CHANCE
 
 
 def topic_means(scores: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
-    """Compute the mean over personas of each topic; cells that are not there do not count."""
+    """Compute the mean over personas for each topic; cells without a score do not count."""
     topics = dict.fromkeys(topic for row in scores.values() for topic in row)
     return {topic: statistics.fmean(row[topic] for row in scores.values() if topic in row) for topic in topics}
 
 
 def standard_error(values: Sequence[float]) -> float:
-    """Compute the standard error of a mean; NaN of fewer than two values."""
+    """Compute the standard error of a mean; NaN with fewer than two values."""
     return statistics.stdev(values) / math.sqrt(len(values)) if len(values) > 1 else math.nan
 
 
 def transport_distance(first: Sequence[float], second: Sequence[float]) -> float:
-    """Compute the cost of moving one distribution of scores onto another: with as many scores, the mean distance of
-    the sorted scores.
+    """Compute the Wasserstein-1 distance of two samples of scores: for samples of equal size, the mean absolute
+    difference of the sorted scores.
     """
     return float(stats.wasserstein_distance(first, second))

@@ -29,13 +29,13 @@ EXAGGERATION = {
 
 def scores(model: CompostModel) -> Mapping[str, float]:
     """Return exaggeration and individuation of each persona."""
-    found = model.scores()
-    rows = {f"exaggeration: {name}": row.mean for name, row in found.exaggeration.items()}
-    return rows | {f"individuation: {name}": row.mean for name, row in found.individuation.items()}
+    scores_of_run = model.scores()
+    rows = {f"exaggeration: {name}": row.mean for name, row in scores_of_run.exaggeration.items()}
+    return rows | {f"individuation: {name}": row.mean for name, row in scores_of_run.individuation.items()}
 
 
 def transport_cost(found: Mapping[str, float], target: Mapping[str, float]) -> float:
-    """Compute the cost of moving the distribution of exaggerations onto the target's, whoever's each of them is."""
+    """Compute the transport cost from the distribution of exaggerations, of whatever personas, to the target's."""
     ours = [value for name, value in found.items() if name.startswith("exaggeration: ")]
     return transport_distance(ours, list(target.values())) if ours else float("nan")
 
@@ -59,7 +59,7 @@ TASK = Task(
         "texts_per_round": 2,
         "rules": "original",
     },
-    # With fewer texts, no word tells anybody apart.
+    # With fewer texts, no word tells a persona from a topic.
     quick={"n_personas": 2, "n_topics": 2, "rounds": 1, "texts_per_round": 8},
     quick_steps=1,
     by_hand={

@@ -1,4 +1,4 @@
-"""Who solves the problems."""
+"""Solvers, and their rule twin."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from models.emergent_analogies.problems import Problem
 
 
 class Solver(Respondent):
-    """Solves problems. By rule, sees the rule of as many problems as it is skilled, and gets the others wrong.
+    """Solves problems. By rule, it finds the rule of a problem with probability `skill`, and else is wrong.
 
     Attributes:
-        skill: Probability that it sees the rule of a problem by rule.
+        skill: Probability that its rule twin finds the rule of a problem.
     """
 
     def __init__(self, model: Any, skill: float, **components: Any) -> None:
-        """Store how skilled its rule twin is.
+        """Store the skill of its rule twin.
 
         Args:
             model: The model.
-            skill: Probability that it sees the rule of a problem.
+            skill: Probability that its rule twin finds the rule of a problem.
             **components: Its config and memory.
         """
         super().__init__(model, **components)
@@ -29,11 +29,11 @@ class Solver(Respondent):
 
     @property
     def is_bound(self) -> bool:
-        """Whether free text is beyond what it thinks with, so that it chooses element by element."""
+        """Whether it cannot write free text, as the random baseline, and chooses each element of an answer."""
         return self.opened.capabilities.needs_options
 
     def rule(self, seen: Observation) -> str:
-        """Answer by the rule of the problem, or fail to see it."""
+        """Answer by the rule of the problem, or wrongly if it is not found."""
         problem: Problem = seen.facts.items[0].facts
         if self.random.random() < self.skill:
             return problem.solution

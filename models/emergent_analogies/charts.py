@@ -18,7 +18,7 @@ Z = 1.96
 
 
 def accuracy_figure(model: EmergentAnalogiesModel) -> Figure:
-    """Draw the accuracy of each category with a 95 % (Wilson) interval, and what random answers would have."""
+    """Draw the accuracy of each category with its 95 % (Wilson) interval, beside that of random answers."""
     return _bars(model, model.categories, "Right answers by category")
 
 
@@ -29,7 +29,11 @@ def kind_figure(model: EmergentAnalogiesModel) -> Figure:
 
 
 def wilson(n_right: int, n: int) -> tuple[float, float]:
-    """Compute Wilson's 95 % interval of a share; the whole range where nothing was asked."""
+    """Compute Wilson's 95 % interval of a share; from 0 to 1 without any answers.
+
+    Source:
+        Wilson (1927), Journal of the American Statistical Association 22(158).
+    """
     if not n:
         return 0.0, 1.0
     share, spread = n_right / n, Z**2 / n

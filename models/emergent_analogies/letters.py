@@ -24,7 +24,8 @@ Format = Literal["lead", "bare", "sentence"]
 ALPHABET: Tokens = tuple("abcdefghijklmnopqrstuvwxyz")
 
 TRANSFORMATIONS = ("succ", "pred", "add_letter", "remove_redundant", "fix_alphabet", "sort")
-"""What the source shows: the last or first element moves on, one is added, doubled, wrong, or two are swapped."""
+"""Change from A to B: the last or first element moves on, one is added, a double removed, a wrong one corrected,
+or two are put in order."""
 
 GENERALISATIONS = ("larger_int", "longer_targ", "group", "interleaved", "letter2num", "reverse")
 """How the target differs from the source."""
@@ -36,10 +37,10 @@ CONCEPTS: Mapping[str, Tokens] = {
     "wealth": ("poor", "modest", "rich", "wealthy"),
     "settlements": ("hamlet", "village", "town", "city"),
 }
-"""Ordered lists of four, of the real world."""
+"""Ordered lists of four real-world concepts, by name."""
 
 REALWORLD = ("succ", "pred", "add_letter", "sort")
-"""Transformations of the ordered lists."""
+"""Transformations of the problems with ordered lists."""
 
 KINDS = (
     *TRANSFORMATIONS,
@@ -53,7 +54,7 @@ KINDS = (
 
 @dataclass(frozen=True)
 class LetterString:
-    """One problem: how A becomes B, and C, of which the same is asked."""
+    """One problem: A is to B as C is to D."""
 
     kind: str
     """Its type."""
@@ -68,29 +69,29 @@ class LetterString:
     """D, the answer."""
 
     n_generalisations: int = 0
-    """In how many ways the target differs from the source."""
+    """Number of generalisations by which the target differs from the source."""
 
     @property
     def category(self) -> str:
-        """Its number of generalisations as a group, or `real_world`."""
+        """Group of its type: `0_generalisations` … `3_generalisations`, or `real_world`."""
         return "real_world" if self.kind.startswith("realworld") else f"{self.n_generalisations}_generalisations"
 
     def text(self, form: Format = "lead") -> str:
-        """Return the problem as it is read, up to where the answer begins."""
+        """Return the text of the problem, up to where the answer begins."""
         first, second = (" ".join(tokens) for tokens in self.source)
-        asked = " ".join(self.target)
+        target = " ".join(self.target)
         if form == "sentence":
-            return f"Suppose {first} is turned into {second}. In the same way, {asked} is turned into"
+            return f"Suppose {first} is turned into {second}. In the same way, {target} is turned into"
         lead = "Complete the pattern.\n\n" if form == "lead" else ""
-        return f"{lead}[{first}] [{second}]\n[{asked}] ["
+        return f"{lead}[{first}] [{second}]\n[{target}] ["
 
 
 def is_right(text: str, key: Sequence[object], form: Format = "lead") -> bool:
-    """Check what continues a letter string, as the original does; empty text, at which that fails, is wrong.
+    """Check a continuation against the key, as the original does; an empty text, on which that fails, is wrong.
 
     Args:
-        text: The continuation. In brackets, one last `]` is taken off; in sentences one last full stop, one leading
-            space and then leading line breaks.
+        text: The continuation. In brackets, one final `]` is removed; in sentences, one final full stop, one leading
+            space, and then leading line breaks.
         key: The answer.
         form: How the problem was written.
     """
@@ -101,7 +102,7 @@ def is_right(text: str, key: Sequence[object], form: Format = "lead") -> bool:
     return text.split(" ") == [str(token) for token in key]
 
 
-# -- how strings are made
+# -- making strings
 
 Numbers = Sequence[int]
 
@@ -112,7 +113,7 @@ def transformed(name: str, run: Numbers, rng: random.Random | None = None) -> tu
     Args:
         name: One of `TRANSFORMATIONS`.
         run: Positions in the alphabet, evenly spaced.
-        rng: Decides where something is doubled, wrong or swapped, and by what.
+        rng: Source of random draws: which element is doubled, wrong or swapped, and by what; None: one with seed 0.
     """
     rng = rng or random.Random(0)
     whole, size = list(run), len(run)
@@ -138,7 +139,12 @@ def transformed(name: str, run: Numbers, rng: random.Random | None = None) -> tu
 
 
 def dressed(numbers: Numbers, generalisations: Sequence[str]) -> Tokens:
-    """Write positions in the alphabet as letters or numbers, interleave a distractor, and double everything."""
+    """Write positions in the alphabet as letters or numbers, with a distractor between them or all doubled.
+
+    Args:
+        numbers: Positions in the alphabet, from 0.
+        generalisations: Names of `GENERALISATIONS`; those of the run itself are ignored here.
+    """
     is_numeric = "letter2num" in generalisations
     tokens = [str(number + 1) if is_numeric else ALPHABET[number] for number in numbers]
     if "interleaved" in generalisations:
@@ -163,12 +169,12 @@ def make_letters(
         rng: Source of the draws.
         concepts: Ordered lists of four for the types of the real world.
     """
-    found: list[LetterString] = []
-    while len(found) < n:
+    problems: list[LetterString] = []
+    while len(problems) < n:
         one = _make(kind, rng, concepts)
         if solve(one, concepts) == [one.key]:  # some swaps leave the direction open
-            found.append(one)
-    return found
+            problems.append(one)
+    return problems
 
 
 def _make(kind: str, rng: random.Random, concepts: Mapping[str, Tokens]) -> LetterString:
@@ -208,10 +214,13 @@ def load_letters(
 
     Args:
         path: The file.
-        allowed: SHA-256 digests that are opened.
+        allowed: SHA-256 digests of the files that may be opened.
+
+    Returns:
+        Type → its problems.
 
     Raises:
-        ConfigError: If there is no such file, or it is another one.
+        ConfigError: If the file cannot be read, or has another digest.
     """
     kinds = read_pickled(path, allowed)
     return {kind: [_stored(kind, pairs) for pairs in kinds[kind]["prob"]] for kind in KINDS if kind in kinds}
@@ -230,11 +239,11 @@ def solve(problem: LetterString, concepts: Mapping[str, Tokens] = CONCEPTS) -> l
     """Find the answers from A, B and C alone, by the rules.
 
     Args:
-        problem: The problem; its key is not looked at.
-        concepts: Ordered lists that are known.
+        problem: The problem; its key is not used.
+        concepts: Ordered lists for the types of the real world.
 
     Returns:
-        All answers that the rules allow; none if no rule fits. Two swapped can leave open in which direction to sort.
+        All answers that the rules allow; empty if no rule fits. After a swap, both directions of sorting may fit.
     """
     shown = [[ALPHABET.index(token) for token in half] for half in problem.source]
     names = [name for name in TRANSFORMATIONS if shown[1] in _continued(name, shown[0], len(ALPHABET))]
@@ -256,12 +265,12 @@ def solve(problem: LetterString, concepts: Mapping[str, Tokens] = CONCEPTS) -> l
 
 
 def _continued(name: str, numbers: Numbers, size: int) -> list[list[int]]:
-    """Apply a transformation to positions; nothing if they do not show what it works on."""
+    """Apply a transformation to positions; empty if it does not apply to them, or leads out of range."""
     return [run for run in _SOLVERS[name](list(numbers)) if all(0 <= number < size for number in run)]
 
 
 def _step(numbers: Numbers) -> int:
-    """Return the spacing of an even run; 0 if it is not even."""
+    """Return the spacing of an evenly spaced run, -2 to 2; 0 for any other."""
     steps = {second - first for first, second in pairwise(numbers)}
     return next(iter(steps)) if len(steps) == 1 and steps <= {-2, -1, 1, 2} else 0
 

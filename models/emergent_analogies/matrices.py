@@ -32,7 +32,7 @@ ORIGINAL_SHA256 = frozenset({MATRICES.sha256, MATRICES_OF_MORE_RULES.sha256})
 
 @dataclass(frozen=True)
 class Matrix:
-    """One problem: 3 × 3 cells of digits, the last of which is to be found."""
+    """One problem: 3 × 3 cells of digits, the last of which is asked for."""
 
     kind: str
     """Its type, such as `two_rule_comb3` or `AND_permuted`."""
@@ -55,7 +55,7 @@ class Matrix:
 
     @property
     def text(self) -> str:
-        """The matrix as it is read, up to the bracket that opens the last cell."""
+        """Text of the matrix, up to the bracket that opens the last cell."""
         rows = [" ".join(f"[{written(cell)}]" for cell in row) for row in self.cells[:2]]
         last = " ".join(f"[{written(cell)}]" for cell in self.cells[2][:2])
         return "\n".join([*rows, f"{last} ["])
@@ -74,13 +74,13 @@ def written(cell: Cell) -> str:
 
 
 def read_cell(text: str) -> list[int] | None:
-    """Read what continues a matrix as the original does: digits up to the first `]`.
+    """Read a continuation as the original does: digits up to the first `]`.
 
     Args:
-        text: The continuation. Spaces are passed over, and each digit counts by itself, in any script.
+        text: The continuation. Spaces are skipped, and each digit counts by itself, in any script.
 
     Returns:
-        The digits; None if anything else stands among them.
+        The digits; None if there is any other character among them.
     """
     digits: list[int] = []
     for character in text:
@@ -96,18 +96,18 @@ def read_cell(text: str) -> list[int] | None:
 
 def is_right(text: str, key: Sequence[int], is_set: bool) -> bool:
     """Check a continuation against the key: in order, or in any order for a set."""
-    found = read_cell(text)
-    if found is None:
+    digits = read_cell(text)
+    if digits is None:
         return False
-    return sorted(found) == sorted(key) if is_set else found == list(key)
+    return sorted(digits) == sorted(key) if is_set else digits == list(key)
 
 
 def category_of(kind: str) -> str:
     """Return the group of a type of matrix."""
     if kind in ONE_RULE:
         return "one_rule"
-    counted = re.match(r"(two|three|four|five)_rule", kind)
-    return f"{counted[1]}_rule" if counted else "logic"
+    match = re.match(r"(two|three|four|five)_rule", kind)
+    return f"{match[1]}_rule" if match else "logic"
 
 
 # -- rules of one digit
@@ -139,7 +139,7 @@ PROGRESSIONS: Mapping[int, tuple[Grid, ...]] = {
     )
     for size in (1, 2)
 }
-"""Size of the step → all progressions: twelve of 1, four of 2."""
+"""Size of the step → all progressions: twelve of size 1, four of size 2."""
 
 _OF_THREE: Mapping[str, Callable[[int, int, int], Grid]] = {
     "row_constant": _rows,
@@ -166,7 +166,7 @@ COMBINATIONS: Mapping[str, tuple[int, ...]] = {
 """Type with several rules → its rules."""
 
 LOGIC = ("c3_set_union", "c2_set_union", "c1_set_union", "AND", "XOR")
-"""Types of logic, each of which also has its digits shuffled within cells (`_permuted`)."""
+"""Types of logic; each has a second one with the digits shuffled within cells (`_permuted`)."""
 
 KINDS = (*ONE_RULE, *COMBINATIONS, *LOGIC, *(f"{name}_permuted" for name in LOGIC))
 """The 32 types of the first set."""
@@ -175,7 +175,7 @@ MANY_RULES = tuple(f"{name}_rule_prob{index}" for name in ("four", "five") for i
 """Types of the second set with four and five rules, which are drawn for each type."""
 
 MAX_REPEATS = 10_000
-"""Number of draws in a row without a new problem from which on a type is taken to have no more."""
+"""Number of draws in a row without a new problem after which a type counts as exhausted."""
 
 
 def _draw(kind: str, rng: random.Random) -> Grid:
@@ -185,7 +185,7 @@ def _draw(kind: str, rng: random.Random) -> Grid:
 
 
 def _stack(kind: str, rules: Sequence[int], rng: random.Random) -> Matrix:
-    """Stack one digit for each rule, in an order drawn; no two positions are the same."""
+    """Stack one grid for each rule, in an order drawn; no two grids are the same."""
     order = rng.choice(list(permutations(rules)))
     grids: list[Grid] = []
     for rule in order:
@@ -211,7 +211,7 @@ _SLOTS: Mapping[str, tuple[str, ...]] = {
 
 
 def _logic(kind: str, rng: random.Random) -> Matrix:
-    """Make a logic problem: aligned, with slots kept open, in every other one; or closed up; or shuffled."""
+    """Make a logic problem: half of them with their empty slots, half without; `_permuted` ones are shuffled."""
     name = kind.removesuffix("_permuted")
     digits = rng.sample(range(10), 5)
     is_open = rng.random() < 0.5
@@ -233,7 +233,7 @@ def _slots(name: str, index: int, digits: Sequence[int]) -> Cell:
 
 
 def _and_cell(row: int, column: int, digits: Sequence[int]) -> Cell:
-    """Return a cell of the conjunction: what its row and its column share, around the digit in all of them."""
+    """Return a cell of an `AND` problem: the digits of its column and row, around the digit that all cells share."""
     of_column = (digits[0] if column == 0 else digits[3] if column == 1 else BLANK,)
     of_row = (digits[2] if row == 0 else digits[4] if row == 1 else BLANK,)
     return (*of_column, digits[1], *of_row)
@@ -249,8 +249,8 @@ def make_matrices(kind: str, n: int, rng: random.Random) -> list[Matrix]:
 
     Args:
         kind: One of `KINDS` or `MANY_RULES`.
-        n: Number of problems. Where a type has fewer, as `prog_size1` with 12 and `two_rule_comb5` with 240, all of
-            them are made.
+        n: Number of problems. A type may have fewer, such as `prog_size1` with 12 and `two_rule_comb5` with 240; then
+            all of them are made.
         rng: Source of the draws.
     """
     if kind.startswith("prog_size"):
@@ -261,18 +261,18 @@ def make_matrices(kind: str, n: int, rng: random.Random) -> list[Matrix]:
         rules: Sequence[int] = [rng.randrange(3) for _ in range(n_rules)]
     else:
         rules = COMBINATIONS.get(kind, ())
-    found: dict[Any, Matrix] = {}
+    by_cells: dict[Any, Matrix] = {}
     n_repeats = 0
-    while len(found) < n and n_repeats < MAX_REPEATS:
+    while len(by_cells) < n and n_repeats < MAX_REPEATS:
         if rules:
             one = _stack(kind, rules, rng)
         elif kind in ONE_RULE:
             one = Matrix(kind, stacked([_draw(kind, rng)]))
         else:
             one = _logic(kind, rng)
-        n_repeats = n_repeats + 1 if one.cells in found else 0
-        found.setdefault(one.cells, one)
-    return list(found.values())
+        n_repeats = n_repeats + 1 if one.cells in by_cells else 0
+        by_cells.setdefault(one.cells, one)
+    return list(by_cells.values())
 
 
 # -- solving
@@ -282,7 +282,7 @@ def solve(matrix: Matrix) -> Cell | None:
     """Find the last cell from the other eight, by the rules alone.
 
     Returns:
-        Its digits, a set's in ascending order; None if no rule fits.
+        Its digits, those of a set in ascending order; None if no rule fits.
     """
     if matrix.is_set:
         return _solve_sets([[frozenset(cell) - {BLANK} for cell in row] for row in matrix.cells])
@@ -315,7 +315,7 @@ _FITS: tuple[tuple[Callable[[Digits, Digits, Digits], bool], Callable[[Digits, D
     (lambda a, b, c: c == a & b, lambda a, b: a & b),
     (lambda a, b, c: c == a ^ b, lambda a, b: a ^ b),
 )
-"""How three sets can belong together → what the third then is."""
+"""Relation of three sets, with the third set computed from the first two."""
 
 
 def _solve_sets(rows: Sequence[Sequence[Digits]]) -> Cell | None:
@@ -334,10 +334,13 @@ def load_matrices(path: str | Path, allowed: frozenset[str] = ORIGINAL_SHA256) -
 
     Args:
         path: The file.
-        allowed: SHA-256 digests that are opened.
+        allowed: SHA-256 digests of the files that may be opened.
+
+    Returns:
+        Type → its problems.
 
     Raises:
-        ConfigError: If there is no such file, or it is another one.
+        ConfigError: If the file cannot be read, or has another digest.
     """
     kinds = read_pickled(path, allowed)
     return {

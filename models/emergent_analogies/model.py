@@ -1,4 +1,4 @@
-"""EmergentAnalogies: analogies that are generated anew, so that no language model has read them."""
+"""EmergentAnalogies: analogies that are generated anew for each run, so that no language model has read them."""
 
 from __future__ import annotations
 
@@ -68,8 +68,9 @@ class EmergentAnalogiesModel(LLMModel):
     """Solvers get one problem of each type a step, all at once.
 
     Attributes:
+        rounds: Problems of each step.
         problems: Label → problem, in the order asked.
-        world: Asks, and keeps the answers.
+        world: The problems as sheets, and the answers.
     """
 
     scenario_class = EmergentAnalogiesScenario
@@ -94,13 +95,13 @@ class EmergentAnalogiesModel(LLMModel):
         self.datacollector.collect(self)
 
     def _rounds(self) -> list[list[Problem]]:
-        """Make the problems: for each step one of each type, as long as a type has any."""
+        """Return the problems of each step: one of each type, as long as the type has any left."""
         columns = self._columns()
         longest = max(len(column) for column in columns)
         return [[column[step] for column in columns if step < len(column)] for step in range(longest)]
 
     def _columns(self) -> list[list[Problem]]:
-        """Make the problems of each type."""
+        """Return the problems of each type."""
         chosen, rng, n = self.scenario, self.random, self.scenario.n_per_type
         if chosen.task == "letters":
             return [
@@ -124,23 +125,23 @@ class EmergentAnalogiesModel(LLMModel):
                 for sort in filter(None, sorts)
             ]
         return [
-            [of_matrix(f"{one.kind} {number}", one, chosen.answers, rng) for number, one in enumerate(found, 1)]
-            for found in self._matrices(n)
+            [of_matrix(f"{one.kind} {number}", one, chosen.answers, rng) for number, one in enumerate(grids, 1)]
+            for grids in self._matrices(n)
         ]
 
     def _letters(self, n: int) -> list[list[LetterString]]:
         """Make letter strings of each type, or draw them from the original's."""
-        if given := self.scenario.letters:
-            stored = load_letters(LETTER_STRINGS.path(given, "letters"))
-            return [self.random.sample(found, min(n, len(found))) for found in stored.values()]
+        if source := self.scenario.letters:
+            stored = load_letters(LETTER_STRINGS.path(source, "letters"))
+            return [self.random.sample(strings, min(n, len(strings))) for strings in stored.values()]
         return [make_letters(kind, n, self.random) for kind in letters.KINDS]
 
     def _matrices(self, n: int) -> list[list[Matrix]]:
         """Make matrices of each type, or draw them from the original's."""
-        if given := self.scenario.matrices:
+        if source := self.scenario.matrices:
             original = MATRICES_OF_MORE_RULES if self.scenario.more_rules else MATRICES
-            stored = load_matrices(original.path(given, "matrices"))
-            return [self.random.sample(found, min(n, len(found))) for found in stored.values()]
+            stored = load_matrices(original.path(source, "matrices"))
+            return [self.random.sample(grids, min(n, len(grids))) for grids in stored.values()]
         ruled = (*matrices.ONE_RULE, *matrices.COMBINATIONS, *matrices.MANY_RULES)
         kinds = ruled if self.scenario.more_rules else matrices.KINDS
         return [make_matrices(kind, n, self.random) for kind in kinds]
@@ -164,7 +165,7 @@ class EmergentAnalogiesModel(LLMModel):
     # -- scores
 
     def verdicts(self) -> list[tuple[Problem, str, bool]]:
-        """Return each answer that came, with its problem and whether it is right; missing ones are left out."""
+        """Return each complete answer, with its problem before it and whether it is right after it."""
         is_bound = {agent.unique_id: agent.is_bound for agent in self.agents}
         for place in islice(self.world.answers, len(self._verdicts), None):
             answers, problem = self.world.answers[place], self.problems[place.sheet]
@@ -191,8 +192,8 @@ class EmergentAnalogiesModel(LLMModel):
     @property
     def mean_accuracy(self) -> float:
         """Mean of the categories' accuracies: what Shachi compares; NaN before the first answers of each."""
-        found = [self.accuracy(name) for name in self.categories]
-        return math.fsum(found) / len(found)
+        accuracies = [self.accuracy(name) for name in self.categories]
+        return math.fsum(accuracies) / len(accuracies)
 
     @property
     def answered_share(self) -> float:
@@ -201,15 +202,15 @@ class EmergentAnalogiesModel(LLMModel):
         return len(self.verdicts()) / n_asked if n_asked else math.nan
 
     def results(self) -> dict[str, Any]:
-        """Return accuracies by category, their mean, what chance would give, and what could not be read."""
-        found: dict[str, Any] = {}
+        """Return accuracies by category, their mean, expectations of random answers, and counts of missing answers."""
+        figures: dict[str, Any] = {}
         for name in self.categories:
-            found |= {name: self.accuracy(name), f"{name}, random": self.chance(name)}
+            figures |= {name: self.accuracy(name), f"{name}, random": self.chance(name)}
         chances = [self.chance(name) for name in self.categories]
         verdicts = self.verdicts()
         totals = self.world.totals()
         return {
-            **found,
+            **figures,
             "mean": self.mean_accuracy,
             "mean, random": math.fsum(chances) / len(chances),
             "answered": len(verdicts),

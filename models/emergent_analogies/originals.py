@@ -47,17 +47,17 @@ MAX_BYTES = 20_000_000
 
 
 def read_pickled(path: str | Path, allowed: frozenset[str]) -> Mapping[str, Any]:
-    """Read the object in an archive of pickles, which can run code: only a file that is, byte by byte, published.
+    """Read the object in an archive of pickles. As these can run code, only files with a published digest are opened.
 
     Args:
         path: The file.
-        allowed: SHA-256 digests that are opened.
+        allowed: SHA-256 digests of the files that may be opened.
 
     Returns:
         Type → its problems.
 
     Raises:
-        ConfigError: If there is no such file, or it is another one.
+        ConfigError: If the file cannot be read, or has another digest.
     """
     try:
         content = Path(path).read_bytes()
@@ -72,7 +72,7 @@ def read_pickled(path: str | Path, allowed: frozenset[str]) -> Mapping[str, Any]
         return archive[archive.files[0]].item()
 
 
-# -- a sheet of Excel's: a folder of XML in a zip archive
+# -- a sheet of Excel's: XML files in a zip archive
 
 _SPACE = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 
@@ -81,7 +81,7 @@ def read_sheet(path: str | Path) -> list[list[str]]:
     """Read the first sheet of an Excel file as text, row by row.
 
     Raises:
-        ConfigError: If it is none, or larger than such a sheet can be.
+        ConfigError: If the file cannot be read as an Excel file, or a part of it has more than `MAX_BYTES`.
     """
     try:
         with zipfile.ZipFile(path) as archive:
@@ -117,7 +117,7 @@ def _value(cell: ElementTree.Element, shared: list[str]) -> str:
 
 
 def _column(cell: ElementTree.Element) -> int:
-    """Return the index of a cell's column, from 0: `C7` stands in column 2."""
+    """Return the index of a cell's column, from 0: that of `C7` is 2."""
     letters = re.sub(r"[^A-Z]", "", cell.get("r") or "A")[:3]
     index = 0
     for letter in letters:

@@ -1,4 +1,4 @@
-"""What is asked: any kind of analogy in one form, with its answer and what chance makes of it."""
+"""Problems: any kind of analogy in one form, with its solution and the probability of a right random answer."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ N_OPTIONS = 8
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that is asked."""
+    """One problem."""
 
     label: str
     """Its name, unique in a run."""
@@ -35,31 +35,31 @@ class Problem:
     """Its group; accuracies are pooled over the problems of a group."""
 
     text: str
-    """What is read."""
+    """Text of the problem."""
 
     is_right: Callable[[str], bool]
-    """Check an answer as it was written or chosen."""
+    """Checks whether an answer, as it was written or chosen, is right."""
 
     is_readable: Callable[[str], bool]
-    """Check whether an answer is one at all; one that is not is wrong, as in the original."""
+    """Checks whether an answer can be read; one that cannot is wrong, as in the original."""
 
     solution: str
-    """What the rule twin answers."""
+    """Answer of the rule twin; empty if it finds no rule."""
 
     chance: float
-    """Probability that a random answer is right: of as many elements as the key has, or of the options."""
+    """Probability that a random answer is right: as many random elements as the key has, or a random option."""
 
     choices: tuple[str, ...] = ()
     """Options; empty: the answer is written."""
 
     elements: tuple[tuple[str, ...], ...] = ()
-    """What each element of a written answer may be, for those that choose from what is offered."""
+    """Choices for each element of a written answer, for solvers that cannot write."""
 
     def sheet(self, is_bound: bool) -> Sheet:
-        """Return the problem as it is asked.
+        """Return the sheet that asks the problem.
 
         Args:
-            is_bound: Whether the answer is chosen element by element, by those to whom free text is beyond.
+            is_bound: Whether the solver cannot write free text, and chooses each element of an answer.
         """
         if self.choices or not is_bound:
             return Sheet(self.label, (Item(self.label, self.text, self.choices, self),))
@@ -71,14 +71,14 @@ class Problem:
 
 
 def continuation(text: str) -> str:
-    """Return what a chat model means as the continuation: what follows its last opening bracket, or all of it."""
+    """Return the part of a reply that continues the problem: what follows its last opening bracket, or all of it."""
     return text.strip().rpartition("[")[2]
 
 
 def of_matrix(label: str, matrix: Matrix, answers: Answers, rng: random.Random) -> Problem:
     """Ask for the last cell of a matrix."""
-    solved = matrices.solve(matrix)
-    solution = "" if solved is None else " ".join(map(str, solved)) + "]"
+    last_cell = matrices.solve(matrix)
+    solution = "" if last_cell is None else " ".join(map(str, last_cell)) + "]"
     if answers == "choice":
         cells = [matrix.key, *distractors(matrix, rng)]
         rng.shuffle(cells)
@@ -102,17 +102,17 @@ def of_matrix(label: str, matrix: Matrix, answers: Answers, rng: random.Random) 
 
 
 def distractors(matrix: Matrix, rng: random.Random) -> list[Cell]:
-    """Make seven different wrong options: other cells, and cells with a digit changed, shuffled, mixed or drawn.
+    """Make seven different wrong options from the key and other cells, with digits shifted, shuffled, mixed or drawn.
 
     Args:
-        matrix: The problem. A set differs from another by its digits, not their order.
+        matrix: The problem. Two options of a set differ in their digits, not only in their order.
         rng: Source of the draws.
     """
     seen = {_same(matrix, matrix.key)}
     cells = [tuple(one for one in cell if one != BLANK) for row in matrix.cells for cell in row]
-    found: list[Cell] = []
-    while len(found) < N_OPTIONS - 1:
-        base = list(rng.choice([matrix.key, matrix.key, *cells, *found]))
+    options: list[Cell] = []
+    while len(options) < N_OPTIONS - 1:
+        base = list(rng.choice([matrix.key, matrix.key, *cells, *options]))
         way = rng.randrange(4)
         if way == 0 and base:
             index = rng.randrange(len(base))
@@ -126,8 +126,8 @@ def distractors(matrix: Matrix, rng: random.Random) -> list[Cell]:
         cell = tuple(dict.fromkeys(base)) if matrix.is_set else tuple(base)
         if _same(matrix, cell) not in seen:
             seen.add(_same(matrix, cell))
-            found.append(cell)
-    return found
+            options.append(cell)
+    return options
 
 
 def _same(matrix: Matrix, cell: Cell) -> Any:
@@ -138,10 +138,10 @@ def of_letters(label: str, one: LetterString, form: letters.Format) -> Problem:
     """Ask for the second half of a pair of letter strings."""
     if one.kind.startswith("realworld"):
         words = {*one.target, *one.key}
-        known: tuple[str, ...] = next((own for own in CONCEPTS.values() if words <= set(own)), tuple(sorted(words)))
+        elements: tuple[str, ...] = next((own for own in CONCEPTS.values() if words <= set(own)), tuple(sorted(words)))
     else:
-        known = tuple(map(str, range(27))) if one.target[0].isdigit() else ALPHABET
-    chosen = len(known) ** -len(one.key)
+        elements = tuple(map(str, range(27))) if one.target[0].isdigit() else ALPHABET
+    chance = len(elements) ** -len(one.key)
     read: Callable[[str], str] = continuation if form != "sentence" else str
     return Problem(
         label,
@@ -151,8 +151,8 @@ def of_letters(label: str, one: LetterString, form: letters.Format) -> Problem:
         lambda text: letters.is_right(read(text), one.key, form),
         lambda text: bool(text.strip()),
         " ".join((letters.solve(one) or [one.key])[0]),
-        chosen,
-        elements=(known,) * len(one.key),
+        chance,
+        elements=(elements,) * len(one.key),
     )
 
 
@@ -172,5 +172,5 @@ def of_story(label: str, one: StoryTrial) -> Problem:
 
 
 def joined(answers: Sequence[str]) -> str:
-    """Put an answer that was given element by element together, as it would have been written."""
+    """Join the elements of an answer into the text that would have been written."""
     return " ".join(str(one) for one in answers)

@@ -1,4 +1,4 @@
-"""Story analogies: which of two stories hangs together as the first one does?"""
+"""Story analogies: in which of two stories are events linked as in the first one?"""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ OWN = resources.files("models.emergent_analogies").joinpath("data", "stories.csv
 """Our own stories."""
 
 COLUMNS = ("Source", "Literal similarity", "Mere appearance", "True analogy", "False analogy")
-"""Columns of a file of stories: the first story, and those that it is compared with."""
+"""Columns of a file of stories: the source story, and those that it is compared with."""
 
 NEAR, FAR = "near", "far"
 
 COMPARED = {NEAR: COLUMNS[1:3], FAR: COLUMNS[3:5]}
-"""Condition → the right story and its foil: of the same things as the source, or of others."""
+"""Condition → columns of the right story and its foil: about the same things as the source, or about others."""
 
 OPTIONS = ("Story A", "Story B", "both equally")
-"""What may be answered; `both equally` is wrong."""
+"""Possible answers; `both equally` is wrong."""
 
 MAX_CHARACTERS = 4000
 """Maximum number of characters of a story."""
@@ -33,19 +33,19 @@ class StoryTrial:
     """One story, and two that it is compared with."""
 
     condition: str
-    """`near`: both tell of the same things as the source; `far`: of others."""
+    """`near`: both stories are about the same things as the source; `far`: about others."""
 
     source: str
-    """The first story."""
+    """The source story."""
 
     right: str
-    """The one whose events hang together in the same way."""
+    """The story whose events are linked in the same way."""
 
     foil: str
-    """The one that is like it in single events alone."""
+    """The story that is like the source in single events alone."""
 
     is_first: bool
-    """Whether the right one is Story A."""
+    """Whether the right story is Story A."""
 
     @property
     def key(self) -> str:
@@ -54,7 +54,7 @@ class StoryTrial:
 
     @property
     def text(self) -> str:
-        """The trial as it is read."""
+        """Text of the trial."""
         first, second = (self.right, self.foil) if self.is_first else (self.foil, self.right)
         return (
             f"First story: {self.source}\n\nStory A: {first}\n\nStory B: {second}\n\nIn which of the two do the events "
@@ -70,7 +70,7 @@ def load_trials(path: str | Path | None = None) -> list[StoryTrial]:
         path: A CSV file with the columns `COLUMNS`; None or empty: our own.
 
     Raises:
-        ConfigError: If the file cannot be read, or lacks a column or a story.
+        ConfigError: If the file cannot be read, lacks a column or a story, or holds no stories.
     """
     name = str(path or "stories.csv")
     try:
@@ -81,16 +81,16 @@ def load_trials(path: str | Path | None = None) -> list[StoryTrial]:
         raise ConfigError(f"{name} cannot be read: {error}") from None
     if lacking := [column for column in COLUMNS if column not in (reader.fieldnames or ())]:
         raise ConfigError(f"{name}: there is no column {lacking[0]!r}; it needs {', '.join(COLUMNS)}")
-    found: list[StoryTrial] = []
+    trials: list[StoryTrial] = []
     for number, row in enumerate(rows, 1):
         stories = {column: one_line(row[column] or "", MAX_CHARACTERS) for column in COLUMNS}
         if empty := [column for column in COLUMNS if not stories[column]]:
             raise ConfigError(f"{name}, story {number}: there is no text in column {empty[0]!r}")
-        found += [
+        trials += [
             StoryTrial(condition, stories[COLUMNS[0]], stories[right], stories[foil], is_first)
             for condition, (right, foil) in COMPARED.items()
             for is_first in (True, False)
         ]
-    if not found:
+    if not trials:
         raise ConfigError(f"{name} holds no stories")
-    return found
+    return trials

@@ -27,7 +27,7 @@ class Verbal:
     """One verbal analogy."""
 
     relation: str
-    """How A and B belong together: one of `RELATIONS`."""
+    """Relation of A and B: one of `RELATIONS`."""
 
     words: tuple[str, str, str]
     """A, B and C."""
@@ -36,11 +36,11 @@ class Verbal:
     """D, the right word."""
 
     foil: str
-    """D', which belongs to C in another way."""
+    """D', a word that is related to C in another way."""
 
     @property
     def text(self) -> str:
-        """The analogy as it is read."""
+        """The analogy up to the missing word."""
         first, second, third = self.words
         return f"{first} is to {second} as {third} is to"
 
@@ -53,7 +53,7 @@ def load_verbal(path: str | Path | None = None) -> list[Verbal]:
             first use; None or empty: our own.
 
     Raises:
-        ConfigError: If the file cannot be read, or lacks a column or a word.
+        ConfigError: If the file cannot be downloaded or read, lacks a column or a word, or has another relation.
     """
     if not path:
         return analogies_in(csv.reader(OWN.read_text(encoding="utf-8").splitlines()), "verbal.csv")
@@ -68,20 +68,20 @@ def load_verbal(path: str | Path | None = None) -> list[Verbal]:
 
 
 def analogies_in(table: Iterable[Sequence[str]], name: str) -> list[Verbal]:
-    """Check a table of verbal analogies, whose first row names the columns.
+    """Read verbal analogies from a table, whose first row names the columns.
 
     Args:
-        table: Its rows.
-        name: What errors call it.
+        table: Rows of the table.
+        name: Name of the table in errors.
 
     Raises:
-        ConfigError: If it lacks a column or a word, or has another relation.
+        ConfigError: If it lacks a column or a word, has another relation, or holds no analogies.
     """
     header, *rows = [[cell.strip() for cell in row] for row in table] or [[]]
     if lacking := [column for column in COLUMNS if column not in header]:
         raise ConfigError(f"{name}: there is no column {lacking[0]!r}; it needs {', '.join(COLUMNS)}")
     places = [header.index(column) for column in COLUMNS]
-    found: list[Verbal] = []
+    items: list[Verbal] = []
     for line, row in enumerate(rows, 2):
         if not any(row):
             continue
@@ -91,7 +91,7 @@ def analogies_in(table: Iterable[Sequence[str]], name: str) -> list[Verbal]:
         relation = words[0].casefold()
         if relation not in RELATIONS:
             raise ConfigError(f"{name}, line {line}: Relation is one of {', '.join(RELATIONS)}, got {words[0]!r}")
-        found.append(Verbal(relation, (words[1], words[2], words[3]), words[4], words[5]))
-    if not found:
+        items.append(Verbal(relation, (words[1], words[2], words[3]), words[4], words[5]))
+    if not items:
         raise ConfigError(f"{name} holds no analogies")
-    return found
+    return items

@@ -31,7 +31,7 @@ QUESTIONNAIRES = Original(
 """The original's nine instruments; published numbers hold for this very file alone."""
 
 PLACEHOLDER = "SCENARIO"
-"""Where the situation stands in an instrument's instructions."""
+"""Placeholder of the situation in an instrument's instructions."""
 
 MAX_BYTES = 5_000_000
 """Maximum size of a file that is read."""
@@ -66,10 +66,10 @@ def load_instruments(path: str | Path | None = None) -> dict[str, Instrument]:
             use; None or empty: our own list.
 
     Returns:
-        Name → instrument; those of the very file of the original count as original.
+        Name → instrument; `is_original` only if the file is exactly the original's.
 
     Raises:
-        ConfigError: If the file cannot be read, or holds something else.
+        ConfigError: If the file cannot be downloaded or read, or holds something else.
     """
     if path:
         name, text = read_text(QUESTIONNAIRES.path(path, "questionnaires"))
@@ -80,22 +80,25 @@ def load_instruments(path: str | Path | None = None) -> dict[str, Instrument]:
         written = _FILE.validate_json(text)
     except ValidationError as error:
         raise ConfigError(f"{name}: {describe(error)}; wanted a list of instruments as in EmotionBench") from None
-    found: dict[str, Instrument] = {}
+    instruments: dict[str, Instrument] = {}
     for one in written:
-        if one.name in found:
+        if one.name in instruments:
             raise ConfigError(f"{name}: {one.name} is in the file more than once; give each instrument once")
         try:
-            found[one.name] = _instrument(one, is_original=is_original)
+            instruments[one.name] = _instrument(one, is_original=is_original)
         except ValueError as error:
             raise ConfigError(f"{name}: {error}") from None
-    return found
+    return instruments
 
 
 def read_text(path: str | Path) -> tuple[str, str]:
-    """Read a text file of a sensible size, and return its name with it.
+    """Read a text file of at most `MAX_BYTES`.
+
+    Returns:
+        Its path, and its text.
 
     Raises:
-        ConfigError: If there is no such file, it is too large, or no UTF-8.
+        ConfigError: If the file cannot be read, is too large, or is not UTF-8.
     """
     file = Path(path)
     try:
@@ -120,20 +123,20 @@ def _instrument(written: _Written, *, is_original: bool) -> Instrument:
 
 
 def _scale(written: _Written) -> Scale:
-    """Find the range of answers, of which the file holds only the sum of both ends."""
-    found = re.search(r"from (\d+) to (\d+)", written.inner_setting or written.prompt)
-    low, high = (int(found[1]), int(found[2])) if found else (1, written.scale - 1)
+    """Find the range of answers, which stands in the instructions; the file holds only the sum of both ends."""
+    match = re.search(r"from (\d+) to (\d+)", written.inner_setting or written.prompt)
+    low, high = (int(match[1]), int(match[2])) if match else (1, written.scale - 1)
     if low >= high or low + high != written.scale:
         raise ValueError(f"{written.name}: answers from {low} to {high} do not fit scale {written.scale}, their sum")
     return Scale(low, high, frozenset(written.reverse))
 
 
 def with_situation(instrument: Instrument, situation: str) -> str:
-    """Return an instrument's instructions with a situation at its place; none leaves the place empty.
+    """Return an instrument's instructions with a situation in place of `PLACEHOLDER`, or before them if they have none.
 
     Args:
         instrument: The instrument.
-        situation: What happens, in the second person; empty: nothing.
+        situation: The situation, in the second person; empty: none.
     """
     imagined = f"Imagine that this is happening to you: {situation}\n\n" if situation else ""
     if PLACEHOLDER not in instrument.instructions:

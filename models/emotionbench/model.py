@@ -67,9 +67,9 @@ class EmotionBenchModel(LLMModel):
     A step is one repetition: the default sheets and one sheet for each situation, all at once.
 
     Attributes:
-        instrument: What is filled in.
+        instrument: The instrument that is filled in.
         occasions: The situations, in the order of the file.
-        world: Hands sheets out, and keeps the answers.
+        world: The sheets and answers.
     """
 
     scenario_class = EmotionBenchScenario
@@ -90,8 +90,8 @@ class EmotionBenchModel(LLMModel):
         self._texts = {text: with_situation(self.instrument, text) for text in situation_texts}
         self._labels = {number: self.instrument.item(number).label for number in self.instrument.items}
         self.world = Questionnaire()
-        self._n_read = 0  # answered sheets that were looked at
-        self._sheets: list[tuple[Occasion, Scores]] = []  # those of them with all their answers, in order
+        self._n_read = 0  # number of answered sheets that were scored
+        self._sheets: list[tuple[Occasion, Scores]] = []  # those without missing answers, in order
         self._by_kind: dict[str, list[Scores]] = {"default": [], "situations": [], "twins": []}
         self.worlds = (self.world,)
         self.activation = EmotionBenchModel.repetition
@@ -124,7 +124,7 @@ class EmotionBenchModel(LLMModel):
         return Sheet(occasion.label, tuple(self.instrument.items_in(order)), self._texts[occasion.text])
 
     def occasion_of(self, label: str) -> Occasion:
-        """Return what a sheet of this label is filled in on; one without a situation is a default sheet's."""
+        """Return the occasion of a sheet by its label; a label of no situation is that of a default sheet."""
         return self._by_label.get(label, Occasion(label))
 
     def end_step(self) -> None:
@@ -134,7 +134,7 @@ class EmotionBenchModel(LLMModel):
     # -- scores
 
     def _scored(self) -> list[tuple[Occasion, Scores]]:
-        """Return the scores of each sheet that has all its answers; others are left out, not filled up."""
+        """Return the scores of each sheet without missing answers; others are left out."""
         for place in islice(self.world.answers, self._n_read, None):
             occasion, scores = self.occasion_of(place.sheet), self._score(self.world.answers[place])
             self._n_read += 1
@@ -159,14 +159,14 @@ class EmotionBenchModel(LLMModel):
 
     def evoked_scores(self) -> dict[Factor, list[Scores]]:
         """Return the scores of each sheet in a situation, by emotion and factor; twins are left out."""
-        found: dict[Factor, list[Scores]] = {}
+        by_factor: dict[Factor, list[Scores]] = {}
         for occasion, scores in self._scored():
             if occasion.text and not occasion.is_twin:
-                found.setdefault((occasion.emotion, occasion.factor), []).append(scores)
-        return found
+                by_factor.setdefault((occasion.emotion, occasion.factor), []).append(scores)
+        return by_factor
 
     def changes(self) -> list[Change]:
-        """Compare situations with the default, for each subscale: by factor, by emotion, and all together."""
+        """Compare situations with the default sheets, for each subscale: by factor, by emotion, and all together."""
         default, evoked = self.default_scores(), self.evoked_scores()
         return [
             change
@@ -195,8 +195,11 @@ class EmotionBenchModel(LLMModel):
         """Compute the mean absolute difference from a published respondent, over emotions and subscales.
 
         Args:
-            respondent: One of the published, such as `gpt-3.5-turbo` or `human-crowd`.
+            respondent: A published respondent, such as `gpt-3.5-turbo` or `human-crowd`.
             of_changes: Whether changes are compared; else means in the situations.
+
+        Returns:
+            The difference in points of PANAS, whose scores go from 10 to 50; NaN if nothing can be compared.
 
         Raises:
             ConfigError: If this is not the real PANAS in the original's situations.
@@ -205,32 +208,32 @@ class EmotionBenchModel(LLMModel):
             raise ConfigError(
                 "published means hold for PANAS in the original's situations; give questionnaires= and situations="
             )
-        found = {
+        figures = {
             (one.emotion, one.subscale): one.change if of_changes else one.summary.mean
             for one in self.changes()
             if one.emotion and not one.factor
         }
-        return mean_distance(found, respondent, of_changes=of_changes)
+        return mean_distance(figures, respondent, of_changes=of_changes)
 
     def results(self) -> dict[str, Any]:
-        """Return means, changes, what a random respondent would have, and what could not be used."""
-        found: dict[str, Any] = {}
+        """Return means, changes, expectations of a random respondent, and counts of missing answers."""
+        figures: dict[str, Any] = {}
         for subscale in self.instrument.subscales:
-            found[f"{subscale.name}, default"] = self.mean_of(subscale.name, "default")
-            found[f"{subscale.name}, random"] = self.instrument.random_mean(subscale)
+            figures[f"{subscale.name}, default"] = self.mean_of(subscale.name, "default")
+            figures[f"{subscale.name}, random"] = self.instrument.random_mean(subscale)
         for one in self.changes():
             if not one.factor:
                 name = f"{one.subscale}, {one.emotion or 'all situations'}"
-                found |= {name: one.summary.mean, f"{name}, change": one.change, f"{name}, relation": one.relation}
+                figures |= {name: one.summary.mean, f"{name}, change": one.change, f"{name}, relation": one.relation}
         totals = self.world.totals()
         lacking = {name: getattr(totals, name) for name in ("out_of_range", "unparsable", "missing")}
-        return {**found, "sheets": len(self._scored()), "usable_share": self.usable_share, **lacking}
+        return {**figures, "sheets": len(self._scored()), "usable_share": self.usable_share, **lacking}
 
     def story(self) -> str:
         """Describe how feelings changed, emotion by emotion."""
         lines = [f"{self.instrument.name}, {len(self._scored())} sheets with all answers."]
         for one in self.changes():
             if not one.factor:
-                moved = f"{one.summary.mean:.1f} ({one.change:+.1f} from the default, {one.relation})"
-                lines.append(f"{one.emotion or 'All situations'}: {one.subscale} {moved}.")
+                change = f"{one.summary.mean:.1f} ({one.change:+.1f} from the default, {one.relation})"
+                lines.append(f"{one.emotion or 'All situations'}: {one.subscale} {change}.")
         return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""From sheets to changes: what is felt by default, what in situations, and whether they differ.
+"""Changes of scores from the default sheets to situations, with tests, and published ones.
 
 Source:
     Huang et al. (2024), Apathetic or Empathetic? Evaluating LLMs' Emotional Alignments with Humans, NeurIPS
@@ -24,10 +24,10 @@ Factor = tuple[str, str]
 
 @dataclass(frozen=True)
 class Change:
-    """How one score differs from the default measurement."""
+    """Change of one score from the default sheets."""
 
     subscale: str
-    """Which score."""
+    """Name of the score."""
 
     emotion: str
     """Emotion; empty: all together."""
@@ -46,7 +46,7 @@ class Change:
 
     @property
     def relation(self) -> str:
-        """Whether it is larger (`>`) or smaller (`<`) than by default, or not surely either (`=`)."""
+        """Whether the score is larger (`>`) or smaller (`<`) than by default, or not significantly different (`=`)."""
         return "=" if self.comparison is None else self.comparison.relation
 
 
@@ -60,8 +60,11 @@ def changes(
     Args:
         default: Scores of each default sheet.
         evoked: Emotion and factor → scores of each sheet.
-        subscale: Which score.
+        subscale: Name of the score.
         alpha: Level of the tests.
+
+    Returns:
+        One change a factor, then one an emotion, then that of all together.
     """
     base = summary([scores[subscale] for scores in default])
     pools: dict[Factor, list[float]] = {}
@@ -84,7 +87,7 @@ class Published:
     """One published mean: of a group of people, or of a language model."""
 
     respondent: str
-    """Who."""
+    """Language model, or `human-crowd`."""
 
     emotion: str
     """Emotion; empty: the default, or all together."""
@@ -99,7 +102,7 @@ class Published:
     """Mean, sample standard deviation, number of sheets."""
 
     change: float
-    """Change from the default; of people the mean change of each. NaN for the default itself."""
+    """Change from the default; for people, the mean of each person's change. NaN for the default itself."""
 
 
 def published() -> list[Published]:
@@ -123,8 +126,8 @@ def mean_distance(found: Mapping[tuple[str, str], float], respondent: str, *, of
 
     Args:
         found: Emotion and subscale → mean in its situations, or change.
-        respondent: Whose published means.
-        of_changes: Whether they are changes.
+        respondent: A published respondent; see `Published`.
+        of_changes: Whether changes are compared; else means.
 
     Returns:
         The mean over all pairs that both have; NaN if there are none.
@@ -134,5 +137,5 @@ def mean_distance(found: Mapping[tuple[str, str], float], respondent: str, *, of
         for one in published()
         if one.respondent == respondent and one.emotion
     }
-    apart = [abs(value - means[key]) for key, value in found.items() if key in means]
-    return math.fsum(apart) / len(apart) if apart else math.nan
+    differences = [abs(value - means[key]) for key, value in found.items() if key in means]
+    return math.fsum(differences) / len(differences) if differences else math.nan

@@ -34,22 +34,22 @@ MAX_CHARACTERS = 2000
 
 @dataclass(frozen=True)
 class Occasion:
-    """What a sheet is filled in on: a situation, or none."""
+    """Occasion of a sheet: a situation, or none."""
 
     label: str
-    """Its name, without the number of the sheet."""
+    """Label of its sheet."""
 
     text: str = ""
     """What happens, in the second person; empty: the default measurement."""
 
     emotion: str = ""
-    """The emotion that it is to evoke; empty: none."""
+    """Emotion that it is meant to evoke; empty: none."""
 
     factor: str = ""
-    """Which kind of situation it is."""
+    """Kind of situation, as the original names it; empty: none."""
 
     is_twin: bool = False
-    """Whether it is the pleasant counterpart of a situation, which no published number is about."""
+    """Whether it is the pleasant counterpart of an emotion's situations, for which there are no published numbers."""
 
 
 class _Factor(BaseModel):
@@ -81,10 +81,14 @@ def load_situations(
             None or empty: our own.
         emotions: Which emotions; None: all.
         per_factor: Maximum number of situations of a factor, the first of each; None: all.
-        has_twins: Whether the pleasant twins come along, where there are any.
+        has_twins: Whether the pleasant twins are included, where there are any.
+
+    Returns:
+        The situations in the order of the file, then the twins.
 
     Raises:
-        ConfigError: If the file cannot be read or holds something else, or there is no such emotion, or none is named.
+        ConfigError: If the file cannot be downloaded or read, or holds something else; an emotion is unknown; or
+            `emotions` is empty.
     """
     name, text = ("situations.json", OWN.read_text(encoding="utf-8"))
     if path:
@@ -93,26 +97,26 @@ def load_situations(
         written = _Written.model_validate_json(text)
     except ValidationError as error:
         raise ConfigError(f"{name}: {describe(error)}; wanted what EmotionBench's file has") from None
-    known = [emotion.name for emotion in written.emotions]
-    if twice := next((one for one in known if known.count(one) > 1), None):
+    names = [emotion.name for emotion in written.emotions]
+    if twice := next((one for one in names if names.count(one) > 1), None):
         raise ConfigError(f"{name}: {twice} is in the file more than once")
     if emotions is not None and not emotions:
-        raise ConfigError(f"emotions names none; name one or more of {', '.join(known)}, or leave it out for all")
-    if unknown := [one for one in emotions or () if one not in known]:
-        raise ConfigError(f"emotions: there is no {unknown[0]!r}; {name} has: {', '.join(known)}")
-    wanted = [emotion for emotion in written.emotions if emotions is None or emotion.name in emotions]
-    found = [
+        raise ConfigError(f"emotions names none; name one or more of {', '.join(names)}, or leave it out for all")
+    if unknown := [one for one in emotions or () if one not in names]:
+        raise ConfigError(f"emotions: there is no {unknown[0]!r}; {name} has: {', '.join(names)}")
+    entries = [emotion for emotion in written.emotions if emotions is None or emotion.name in emotions]
+    occasions = [
         Occasion(f"{emotion.name}-{index} {number}", one_line(text, MAX_CHARACTERS), emotion.name, factor.name)
-        for emotion in wanted
+        for emotion in entries
         for index, factor in enumerate(emotion.factors)
         for number, text in enumerate(factor.scenarios[:per_factor], 1)
     ]
-    twins = {emotion.name: written.twins.get(emotion.name, "") for emotion in wanted} if has_twins else {}
-    found += [
+    twins = {emotion.name: written.twins.get(emotion.name, "") for emotion in entries} if has_twins else {}
+    occasions += [
         Occasion(f"{emotion} twin", one_line(text, MAX_CHARACTERS), emotion, is_twin=True)
         for emotion, text in twins.items()
         if text
     ]
-    if blank := next((one.label for one in found if not one.text), None):
+    if blank := next((one.label for one in occasions if not one.text), None):
         raise ConfigError(f"{name}: situation {blank} is blank; wanted what happens, in the second person")
-    return found
+    return occasions

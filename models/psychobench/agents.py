@@ -1,4 +1,4 @@
-"""Those who answer, and their rule twin: somebody whose scores are known before anything is asked."""
+"""Respondents, and their rule twin, whose expected scores follow from its levels."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from mesa_llm.engine.reading import written_answer
 from mesa_llm.worlds.questionnaire import Instrument, Sheet, describe_sheet
 
 NOISE = 0.5
-"""Chance that an answer of the rule twin lies one beside the one it means."""
+"""Probability that an answer of the rule twin is moved up or down by one."""
 
 
 class Respondent(agents.Respondent):
     """Somebody who fills in questionnaires.
 
     Attributes:
-        levels: Instrument and subscale → how much of it the rule twin has, from 0 to 1; drawn once.
+        levels: Instrument and subscale → level of the rule twin, from 0 (lowest score) to 1 (highest); drawn once.
     """
 
     def __init__(self, model: Any, instruments: list[Instrument], **components: Any) -> None:
-        """Draw what the rule twin is like.
+        """Draw the levels of the rule twin.
 
         Args:
             model: The model.
-            instruments: What it will fill in.
+            instruments: The questionnaires that it will fill in.
             **components: Its config and memory.
         """
         super().__init__(model, **components)
@@ -35,13 +35,13 @@ class Respondent(agents.Respondent):
         }
 
     def rule(self, seen: Observation) -> Any:
-        """Answer as its levels say, now and then one beside it."""
+        """Answer each item by the level of its subscale, with noise."""
         sheet: Sheet = seen.facts
         answers = [self._meant(*item.facts) for item in sheet.items]
         return answers[0] if len(answers) == 1 else {str(place): answer for place, answer in enumerate(answers, 1)}
 
     def _meant(self, instrument: Instrument, number: int) -> int:
-        """Return the answer to an item; the middle where it belongs to no subscale."""
+        """Return the answer to an item; one of no subscale is answered in the middle, with noise."""
         scale = instrument.scale
         owner = next((subscale for subscale in instrument.subscales if number in subscale.items), None)
         level = 0.5 if owner is None else self.levels[instrument.name, owner.name]
@@ -52,9 +52,9 @@ class Respondent(agents.Respondent):
         return scale.keyed(number, answer)
 
     def prompt(self, seen: Observation) -> tuple[ChatMessage, ...]:
-        """Write the prompt; before the sheet stand those of its questionnaire that were answered in this step."""
+        """Write the prompt, with the earlier sheets of the questionnaire and their answers before this one."""
         *before, sheet = super().prompt(seen)
-        if seen.facts is None:  # it looks without being asked anything
+        if seen.facts is None:  # no sheet was handed out
             return (*before, sheet)
         earlier: list[ChatMessage] = []
         for page, answer in self.model.earlier_pages(self.unique_id, seen.facts):

@@ -21,7 +21,7 @@ RADARS_A_ROW = 2
 """Maximum number of radars side by side."""
 
 WIDTH = 5.4
-"""Width of a figure that stands beside another, in inches."""
+"""Width of a figure that has another beside it, in inches."""
 
 RADARS_WIDTH = 7.0
 """Width of the radars, in inches, with room for names between two of them."""

@@ -96,10 +96,10 @@ def _span(first: int, last: int) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class Form:
-    """What is published of an instrument besides its items: its key."""
+    """Published key of an instrument: all but its items."""
 
     group: Group
-    """What it is about."""
+    """Kind of instrument."""
 
     n_items: int
     """Number of items."""
@@ -111,13 +111,13 @@ class Form:
     """Highest answer."""
 
     mode: Mode
-    """How keyed answers become a score."""
+    """Way to combine keyed answers into a score."""
 
     subscales: Mapping[str, tuple[int, ...]]
     """Name → numbers of its items."""
 
     reversed_items: frozenset[int] = field(default_factory=frozenset)
-    """Numbers of the items keyed in the other direction."""
+    """Numbers of the reversed items."""
 
 
 FORMS: Mapping[str, Form] = {
@@ -220,17 +220,17 @@ def own_instruments() -> list[Instrument]:
 def _own(entry: Mapping[str, Any]) -> Instrument:
     form = FORMS[entry["form"]]
     items: dict[int, str] = {}
-    turned: set[int] = set()
+    reversed_items: set[int] = set()
     subscales: list[Subscale] = []
     for name, statements in entry["subscales"].items():
         first = len(items) + 1
         for number, statement in enumerate(statements, first):
             items[number] = statement.removeprefix("-")
-            turned |= {number} if statement.startswith("-") else set()
+            reversed_items |= {number} if statement.startswith("-") else set()
         subscales.append(Subscale(name, _span(first, len(items)), form.mode))
     items |= dict(enumerate(entry["fillers"], len(items) + 1))
     anchors = {int(answer): meaning for answer, meaning in entry["anchors"].items()}
-    scale = Scale(form.low, form.high, frozenset(turned), anchors)
+    scale = Scale(form.low, form.high, frozenset(reversed_items), anchors)
     instructions = f"{entry['instructions']} {describe_scale(scale)}"
     return Instrument(entry["name"], instructions, items, scale, tuple(subscales), form.group)
 
@@ -271,7 +271,7 @@ def read_original(path: str | Path) -> list[Instrument]:
     file does not hold, comes from `FORMS`. `16P`, which is scored by a website, is left out.
 
     Args:
-        path: The file. Another file of this form is read, too, but has no norms: they are of the published items alone.
+        path: The file. Another file of this form is read, too, but without norms, which hold for the published items.
 
     Returns:
         The instruments, in the order of the file.
@@ -325,7 +325,7 @@ def _instrument(entry: _Entry, is_original: bool) -> Instrument:
 
 
 def proper_name(instrument: str, label: str) -> str:
-    """Return the name of a subscale by its label in the original file, three of which are misspelt or wrong."""
+    """Return the name of a subscale by its label in the original file; see `CORRECTED_NAMES`."""
     return CORRECTED_NAMES.get((instrument, label), label)
 
 
@@ -337,14 +337,14 @@ def load_instruments(items: str, names: Sequence[str] | None = None) -> list[Ins
         names: Which of them; None: all.
 
     Raises:
-        ConfigError: If there is no file, no instrument of a name, or no name.
+        ConfigError: If the file cannot be downloaded or read, a name is unknown, or `names` is empty.
     """
-    found = own_instruments() if items == "own" else read_original(QUESTIONNAIRES.path(items, "items"))
-    known = {one.name: one for one in found}
+    instruments = own_instruments() if items == "own" else read_original(QUESTIONNAIRES.path(items, "items"))
+    by_name = {one.name: one for one in instruments}
     if names is None:
-        return list(known.values())
+        return list(by_name.values())
     if not names:
-        raise ConfigError(f"instruments names none; name one or more of {', '.join(known)}, or leave it out for all")
-    if unknown := [name for name in names if name not in known]:
-        raise ConfigError(f"instruments: there is no {unknown[0]!r} in items={items!r}; allowed: {', '.join(known)}")
-    return [known[name] for name in dict.fromkeys(names)]
+        raise ConfigError(f"instruments names none; name one or more of {', '.join(by_name)}, or leave it out for all")
+    if unknown := [name for name in names if name not in by_name]:
+        raise ConfigError(f"instruments: there is no {unknown[0]!r} in items={items!r}; allowed: {', '.join(by_name)}")
+    return [by_name[name] for name in dict.fromkeys(names)]

@@ -63,19 +63,22 @@ class PsychoBenchModel(LLMModel):
     """Respondents who fill in questionnaires about themselves, once a step.
 
     Attributes:
-        instruments: What is filled in.
-        world: Keeps the answers, and counts those that cannot be used.
+        instruments: The questionnaires, in order.
+        world: The answers, and counts of those that cannot be used.
     """
 
     scenario_class = PsychoBenchScenario
     scenario: PsychoBenchScenario
 
     def __init__(self, scenario: PsychoBenchScenario | None = None, **options: Unpack[LLMOptions]) -> None:
-        """Load the questionnaires, and let the respondents come.
+        """Load the questionnaires, and create the respondents.
 
         Args:
             scenario: The parameters; None: those given by keyword, and the defaults.
             **options: Options of all models, and fields of the scenario.
+
+        Raises:
+            ConfigError: If the questionnaires cannot be read, or one is unknown.
         """
         super().__init__(scenario, **options)
         self.activation = PsychoBenchModel.administer
@@ -97,7 +100,7 @@ class PsychoBenchModel(LLMModel):
         self.datacollector.collect(self)
 
     def administer(self) -> list[list[Turn]]:
-        """Hand out all questionnaires: page by page where later pages show earlier ones, else at once."""
+        """Return the stages of an administration: one a page where later pages show earlier ones, else one for all."""
         self._pages = {
             (agent.unique_id, instrument.name): self._sheets(instrument, agent.unique_id)
             for agent in self.agents
@@ -117,18 +120,22 @@ class PsychoBenchModel(LLMModel):
         items = instrument.items_in()
         order, series = self.scenario.order, (self.now - 1) // self.scenario.tests_per_order
         if order == "random" or (order == "published first" and series > 0):
-            is_kept = self.scenario.tests_per_order > 1  # then the series alone says which order it is
+            is_kept = self.scenario.tests_per_order > 1  # the order then depends on the series alone
             rng = random.Random(f"{self._order_seed} {agent_id} {instrument.name} {series}") if is_kept else self.random
             rng.shuffle(items)
         per_request, text = self.scenario.per_request, instrument.instructions
         return sheets_of(instrument.name, items, per_sheet=per_request, text=text)
 
     def earlier_pages(self, agent_id: int, sheet: Sheet) -> Iterator[tuple[Sheet, Any]]:
-        """Find the pages that an agent answered before this one, with its answers by their numbers on the page.
+        """Find the pages of the same questionnaire that an agent answered before this one.
 
         Args:
-            agent_id: Who is asked.
-            sheet: What it is asked now.
+            agent_id: Mesa `unique_id` of the respondent.
+            sheet: The page that it is asked now.
+
+        Yields:
+            Each page, with the answers by their numbers on it, or with the answer to its only item; none without
+            `history`.
         """
         if not self.scenario.history:
             return
@@ -147,35 +154,35 @@ class PsychoBenchModel(LLMModel):
 
     @property
     def totals(self) -> ItemCount:
-        """What became of all items so far."""
+        """Counts of all items so far."""
         return self.world.totals()
 
     @property
     def n_answered(self) -> int:
-        """Answers that count."""
+        """Number of valid answers so far."""
         return self.totals.answered
 
     @property
     def n_out_of_range(self) -> int:
-        """Answers that are not on the scale."""
+        """Number of answers so far that are not on the scale."""
         return self.totals.out_of_range
 
     @property
     def n_unparsable(self) -> int:
-        """Items in whose reply no number could be read."""
+        """Number of items so far in whose reply no number could be read."""
         return self.totals.unparsable
 
     @property
     def n_missing(self) -> int:
-        """Items that nothing came for."""
+        """Number of items so far without any answer."""
         return self.totals.missing
 
     def scores(self) -> list[ScoreRow]:
-        """Compute all scores of the administrations that are over, beside chance and norms."""
+        """Compute the scores over all administrations that are over, beside chance and norms."""
         return score_rows(self.world, self.instruments, [agent.unique_id for agent in self.agents])
 
     def results(self) -> dict[str, Any]:
-        """Return the mean of each subscale, None without a complete administration, and what became of the items."""
+        """Return the mean of each subscale, None without a complete administration, and the counts of all items."""
         means = {f"{row.instrument}: {row.subscale}": row.mean if row.n else None for row in self.scores()}
         totals = self.totals
         return means | {

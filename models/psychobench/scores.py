@@ -1,4 +1,4 @@
-"""Scores of the respondents, beside what chance gives and what people score."""
+"""Scores of the respondents, beside those of chance and of people."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ ALPHA = 0.01
 """Level of the tests against norms."""
 
 MAX_LINES = 12
-"""Maximum number of scores that the story tells."""
+"""Maximum number of scores in the story."""
 
 
 @dataclass(frozen=True)
 class AgainstNorm:
-    """How scores compare with those of a group of people."""
+    """Comparison of scores with those of a group of people."""
 
     norm: Norm
-    """The group."""
+    """Published scores of the group."""
 
     test: Comparison
     """The comparison."""
@@ -49,7 +49,7 @@ class ScoreRow:
     """Name of the subscale."""
 
     group: str
-    """What the instrument is about."""
+    """Kind of instrument, such as `personality`."""
 
     n_items: int
     """Number of items."""
@@ -61,10 +61,10 @@ class ScoreRow:
     """Sample standard deviation of the scores."""
 
     n: int
-    """Administrations in which every item has an answer."""
+    """Number of administrations in which every item has an answer."""
 
     lacking: int
-    """Administrations in which one has none; they have no score."""
+    """Number of administrations in which an item has no answer; they have no score."""
 
     lowest: float
     """Lowest possible score."""
@@ -79,10 +79,10 @@ class ScoreRow:
     """Standard deviation of that score."""
 
     norms: tuple[AgainstNorm, ...]
-    """Comparisons with people; none with statements of our own, or fewer than two scores."""
+    """Comparisons with people; empty with statements of our own, or with fewer than two scores."""
 
     def share(self, score: float) -> float:
-        """Return where a score lies between the lowest possible, 0, and the highest, 1."""
+        """Rescale a score from 0, the lowest possible one, to 1, the highest."""
         return (score - self.lowest) / (self.highest - self.lowest)
 
 
@@ -90,17 +90,20 @@ def score_rows(world: Questionnaire, instruments: Iterable[Instrument], agent_id
     """Score all administrations that are over.
 
     Args:
-        world: The questionnaires, with their answers.
-        instruments: What is scored.
-        agent_ids: Who answered.
+        world: The answers.
+        instruments: The questionnaires to score.
+        agent_ids: Mesa `unique_id`s of the respondents.
+
+    Returns:
+        One row a subscale, over all respondents and administrations.
     """
     rows: list[ScoreRow] = []
     over = range(1, world.administration)
     for instrument in instruments:
         runs = [world.scores(instrument, agent_id, step) for agent_id in agent_ids for step in over]
         for subscale in instrument.subscales:
-            given = [score for run in runs if (score := run[subscale.name]) is not None]
-            rows.append(_row(instrument, subscale, summary(given), len(runs) - len(given)))
+            scores = [score for run in runs if (score := run[subscale.name]) is not None]
+            rows.append(_row(instrument, subscale, summary(scores), len(runs) - len(scores)))
     return rows
 
 
@@ -139,7 +142,7 @@ def summary_of(scores: Iterable[ScoreRow], totals: ItemCount) -> str:
 
     Args:
         scores: The scores of a run.
-        totals: What became of its items.
+        totals: Counts of all its items.
     """
     rows = [row for row in scores if row.n]
     rows.sort(key=lambda row: -abs(row.mean - row.random_mean) / (row.highest - row.lowest))

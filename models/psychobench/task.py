@@ -19,7 +19,7 @@ def norms() -> dict[str, float]:
 
 
 def scores(model: PsychoBenchModel) -> Mapping[str, float]:
-    """Return the mean of each score over the administrations."""
+    """Return the mean of each score over respondents and administrations."""
     return {f"{row.instrument}: {row.subscale}": row.mean for row in model.scores()}
 
 

@@ -7,10 +7,11 @@ import json
 import pytest
 
 from mesa_llm import ConfigError, ScriptedLLM
+from mesa_llm.benchmark import mean_absolute_error
 from models.cognitive_biases.biases import BIASES, is_reversed
 from models.cognitive_biases.cases import GAP, load_material, load_tests, make_tests
 from models.cognitive_biases.model import CognitiveBiasesModel
-from models.cognitive_biases.scores import mean_distance, published
+from models.cognitive_biases.scores import published
 
 
 def run(**parameters):
@@ -38,7 +39,7 @@ def test_random_choices_stay_around_their_expectation() -> None:
 
 
 def test_the_published_random_column_is_as_far_from_the_target_as_shachi_says() -> None:
-    assert mean_distance(published("Random"), published("GPT-4o-mini")) == pytest.approx(0.239, abs=0.0005)
+    assert mean_absolute_error(published("Random"), published("GPT-4o-mini")) == pytest.approx(0.239, abs=0.0005)
     assert set(published("GPT-4o-mini")) == set(BIASES)
 
 
