@@ -147,3 +147,10 @@ def test_every_page_is_in_the_table_of_contents() -> None:
     index = (DOCS / "index.md").read_text(encoding="utf-8")
     listed = re.findall(r"^([\w/]+)$", index, re.MULTILINE)
     assert {page.stem for page in DOCS.glob("*.md")} - {"index"} == {name for name in listed if "/" not in name}
+
+
+def test_no_page_holds_the_markers_of_a_merge() -> None:
+    folders = [ROOT.glob("*.md"), DOCS.rglob("*.md"), (ROOT / "models").rglob("*.md")]
+    pages = [page for folder in folders for page in folder]
+    marker = re.compile(r"^(<{7}|>{7}) ", re.MULTILINE)
+    assert [str(page) for page in pages if marker.search(page.read_text(encoding="utf-8"))] == []

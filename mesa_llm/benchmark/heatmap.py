@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from mesa_llm.benchmark.cross import Column, Cross, star_of
+from mesa_llm.benchmark.cross import SIGNIFICANT, Column, Cross, star_of
 from mesa_llm.benchmark.page import GREY, NO_PICKS, framed, picture, rendered
 from mesa_llm.text import NOT_KNOWN, figure_text
 
@@ -48,7 +48,10 @@ def heat_map(cross: Cross) -> Figure:
     width, height = max(3.0, 1.2 * len(cross.tasks)), 1.5 + 0.5 * len(cross.designs)
     figure = Figure(figsize=(2 * width + 2.0, height), layout="constrained")
     panels: Any = figure.subplots(1, 2, sharey=True)
-    titles = ("ratio to the diagonal\n(in brackets: the study's)", "difference, in SDs\n(*: corrected p < 0.05)")
+    titles = (
+        "ratio to the diagonal\n(in brackets: the study's)",
+        f"difference, in SDs\n(*: corrected p < {SIGNIFICANT})",
+    )
     for axes, title, shade in zip(panels, titles, (_ratio, _effect), strict=True):
         _draw(axes, cross, shade)
         axes.set_title(title, loc="left", color=GREY, fontsize=10)
