@@ -271,7 +271,7 @@ class _Figures:
 
     def cells(self) -> Iterator[Cell]:
         """Return the results of each design; p-values are not corrected yet."""
-        entered = installations(self.task, {name: one.design for name, one in self.candidates.items()})
+        components = installations(self.task, {name: one.design for name, one in self.candidates.items()})
         diagonal = self.figures[self.diagonal]
         for name, figures in self.figures.items():
             yield Cell(
@@ -280,7 +280,7 @@ class _Figures:
                 figure=mean_estimate(figures),
                 ratio=self._ratio(name),
                 comparison=None if name == self.diagonal else compare(figures, diagonal),
-                installation=entered[name],
+                installation=components[name],
                 published_ratio=PUBLISHED_RATIOS.get(name, {}).get(self.task.name),
                 runs=[RunRow.of(run, self.task.measured(run.scores)) for run in self.runs[name]],
             )

@@ -81,11 +81,11 @@ def _draw(axes: Any, cross: Cross, shade: Callable[[Cross, Column, str], Shade])
 def _ratio(cross: Cross, task: Column, design: str) -> Shade:
     cell = cross.cell(task, design)
     ratio, published = cell.ratio, cell.published_ratio
-    beside = "" if published is None or design == task.diagonal else f"\n({published:.2f})"
+    study_ratio = "" if published is None or design == task.diagonal else f"\n({published:.2f})"
     if ratio is None:
-        return math.nan, f"{NOT_KNOWN}{beside}"
+        return math.nan, f"{NOT_KNOWN}{study_ratio}"
     colour = math.log(ratio.value) / math.log(FULL_RATIO) if ratio.value > 0 else -1.0
-    return float(np.clip(colour, -1, 1)), f"{ratio.value:.2f}{beside}"
+    return float(np.clip(colour, -1, 1)), f"{ratio.value:.2f}{study_ratio}"
 
 
 def _effect(cross: Cross, task: Column, design: str) -> Shade:

@@ -89,10 +89,10 @@ def error_plot(report: Report, tasks: list[TaskReport]) -> Figure:
         marks: list[tuple[str, Estimate | None, str]] = [
             (one, task.results[one].error, colour) for one, colour in zip(report.candidates, COLOURS, strict=False)
         ]
-        beside = {"constant": task.constant_error, "people": task.people_error}
+        references = {"constant": task.constant_error, "people": task.people_error}
         if task.published_error is not None:
-            beside |= {"study: agent": task.published_error.agent, "study: baseline": task.published_error.baseline}
-        marks += [(name, _point(value), GREY) for name, value in beside.items() if value is not None]
+            references |= {"study: agent": task.published_error.agent, "study: baseline": task.published_error.baseline}
+        marks += [(name, _point(value), GREY) for name, value in references.items() if value is not None]
         _dots(axes, marks)
         axes.set_xlim(left=0)
         axes.set_title(task.task, loc="left", color=GREY)

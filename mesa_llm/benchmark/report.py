@@ -274,10 +274,10 @@ class Report(Results):
         first = task.results[self.candidate]
         n = sum(run.error is None for run in first.runs)
         errors = [with_interval(task.results[one].error) for one in self.candidates]
-        beside = [first.split_error, task.constant_error, task.people_error] if task.has_error else [None] * 3
+        references = [first.split_error, task.constant_error, task.people_error] if task.has_error else [None] * 3
         published = task.published_error
         study = [None, None] if published is None else [published.agent, published.baseline]
-        row = [task.task, str(task.level), str(n), *errors, *map(figure_text, beside), *map(figure_text, study)]
+        row = [task.task, str(task.level), str(n), *errors, *map(figure_text, references), *map(figure_text, study)]
         return [*row, task.unit]
 
     def text(self) -> str:

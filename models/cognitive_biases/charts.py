@@ -31,8 +31,8 @@ def bias_figure(model: CognitiveBiasesModel) -> Figure:
     n_rows = max(math.ceil(len(scores) / n_columns), 1)
     figure = Figure(figsize=(10, 1.5 + 0.26 * max(n_rows, 3)), layout="constrained")
     others = published(COMPARED) if model.scenario.tests else {}
-    beside = f", ×: {COMPARED}" if others else ""
-    headline(figure, f"Mean score by bias, 95 % intervals (│: random choices{beside})")
+    note = f", ×: {COMPARED}" if others else ""
+    headline(figure, f"Mean score by bias, 95 % intervals (│: random choices{note})")
     columns: Any = figure.subplots(1, n_columns, squeeze=False)[0]
     for column, axes in enumerate(columns):
         shown = scores[column * n_rows : (column + 1) * n_rows]

@@ -27,22 +27,22 @@ def plane_figure(model: CompostModel) -> Figure:
     scores = model.scores()
     figure = Figure(figsize=(6.4, 4.2), layout="constrained")
     axes: Any = figure.subplots()
-    places: list[float] = []
+    positions: list[float] = []
     for name, row in scores.exaggeration.items():
-        told = scores.individuation.get(name)
-        if told is None or math.isnan(row.mean) or math.isnan(told.mean):
+        individuation = scores.individuation.get(name)
+        if individuation is None or math.isnan(row.mean) or math.isnan(individuation.mean):
             continue
-        places.append(told.mean)
-        axes.plot(told.mean, row.mean, "o", color=BLUE, ms=8)
-        axes.annotate(_label(name), (told.mean, row.mean), (7, 3), textcoords="offset points", fontsize=9)
+        positions.append(individuation.mean)
+        axes.plot(individuation.mean, row.mean, "o", color=BLUE, ms=8)
+        axes.annotate(_label(name), (individuation.mean, row.mean), (7, 3), textcoords="offset points", fontsize=9)
     axes.axvline(CHANCE, color=GREY, lw=1, ls=":")
     axes.axhline(0, color=GREY, lw=1, ls=":")
     axes.margins(y=0.15)
-    if not places:
+    if not positions:
         axes.text(0.5, 0.6, "too few texts so far to tell", ha="center", transform=axes.transAxes, color=GREY)
         axes.set_ylim(-1, 1)
     axes.set(
-        xlim=(min(0.3, min(places, default=1.0) - 0.1), 1.2),
+        xlim=(min(0.3, min(positions, default=1.0) - 0.1), 1.2),
         xlabel="individuation (dotted: chance, of many texts; it is less with few)",
         ylabel="exaggeration",
     )
@@ -57,11 +57,11 @@ def interval_figure(model: CompostModel) -> Figure:
     names = list(scores.exaggeration)
     figure = Figure(figsize=(6.4, 1.8 + 0.35 * len(names)), layout="constrained")
     parts: Any = figure.subplots(1, 2, sharey=True)
-    for axes, title, found in zip(
+    for axes, title, by_persona in zip(
         parts, ("Individuation", "Exaggeration"), (scores.individuation, scores.exaggeration), strict=True
     ):
         for height, name in enumerate(reversed(names)):
-            row = found.get(name)
+            row = by_persona.get(name)
             if row is not None and not math.isnan(row.mean):
                 error = 0.0 if math.isnan(row.error) else INTERVAL * row.error
                 axes.errorbar(row.mean, height, xerr=error, fmt="o", color=BLUE)
@@ -86,10 +86,10 @@ def topic_figure(model: CompostModel) -> Figure:
         axes.axis("off")
         return figure
     cells = [[scores.exaggeration[name].by_topic.get(topic, math.nan) for topic in topics] for name in names]
-    drawn = axes.imshow(cells, cmap="coolwarm", vmin=-1, vmax=1, aspect="auto")
+    image = axes.imshow(cells, cmap="coolwarm", vmin=-1, vmax=1, aspect="auto")
     axes.set_xticks(range(len(topics)), [_label(topic) for topic in topics], rotation=30, ha="right")
     axes.set_yticks(range(len(names)), [_label(name) for name in names])
-    figure.colorbar(drawn, ax=axes)
+    figure.colorbar(image, ax=axes)
     return figure
 
 

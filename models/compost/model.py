@@ -86,13 +86,13 @@ class CompostScenario(LLMScenario):
         Raises:
             ConfigError: If some are the same, one is blank, a list is empty, or the file of topics cannot be read.
         """
-        for name, given, default in (
+        for name, values, default in (
             ("personas", self.personas, self.default_persona),
             ("topics", topics_of(self), DEFAULT_TOPIC),
         ):
-            if given is not None and (not given or len({*given, default}) <= len(given)):
+            if values is not None and (not values or len({*values, default}) <= len(values)):
                 raise ConfigError(
-                    f"{name} are one or more, all different and none of them {default!r}, got {given!r:.80}"
+                    f"{name} are one or more, all different and none of them {default!r}, got {values!r:.80}"
                 )
         texts = (*(self.personas or ()), *(topics_of(self) or ()), self.default_persona)
         if any(not text.strip() for text in texts):
@@ -152,8 +152,8 @@ class CompostModel(LLMModel):
         chosen = self.scenario
         self.activation = CompostModel.write
         self.controls = Controls(chosen.default_persona, DEFAULT_TOPIC)
-        offered = QUESTIONS if chosen.context == "interview" else TOPICS
-        self.topics = [DEFAULT_TOPIC, *(topics_of(chosen) or offered[: chosen.n_topics])]
+        own_topics = QUESTIONS if chosen.context == "interview" else TOPICS
+        self.topics = [DEFAULT_TOPIC, *(topics_of(chosen) or own_topics[: chosen.n_topics])]
         self.world = Questionnaire()
         self.worlds = (self.world,)
         self.filler = _DESIGN["filler"]
@@ -161,14 +161,14 @@ class CompostModel(LLMModel):
         labels = list(chosen.personas or others[: chosen.n_personas])
         config = AgentConfig(settings=Settings(temperature=chosen.temperature, max_tokens=256))
         Persona(self, chosen.default_persona, 0.0, config=config)
-        for place, label in enumerate(labels, 1):
-            Persona(self, label, place / (len(labels) + 1), config=config)
+        for index, label in enumerate(labels, 1):
+            Persona(self, label, index / (len(labels) + 1), config=config)
         shuffled = sorted(_DESIGN["words"])
         random.Random(0).shuffle(shuffled)
         names = [*labels, *self.topics[1:]]
         self._words = {
-            name: [shuffled[(place * N_OWN_WORDS + step) % len(shuffled)] for step in range(N_OWN_WORDS)]
-            for place, name in enumerate(names)
+            name: [shuffled[(index * N_OWN_WORDS + step) % len(shuffled)] for step in range(N_OWN_WORDS)]
+            for index, name in enumerate(names)
         }
         self._scores: tuple[int, Scores] | None = None
         self.datacollector = DataCollector({"texts": "n_texts", "missing": "n_missing", "unparsable": "n_unparsable"})

@@ -108,8 +108,10 @@ def read_corpus(path: str | Path) -> list[Reply]:
     except (OSError, ValueError, pd.errors.ParserWarning) as error:  # pandas' own errors are ValueErrors
         raise ConfigError(f"{path}: {error}; wanted a table with the columns persona, topic, response") from error
     if lacking := [name for name in ("persona", "topic", "response") if name not in table]:
-        found = ", ".join(map(str, table.columns))
-        raise ConfigError(f"{path}: there is no column {lacking[0]!r}; wanted persona, topic, response; found {found}")
+        columns = ", ".join(map(str, table.columns))
+        raise ConfigError(
+            f"{path}: there is no column {lacking[0]!r}; wanted persona, topic, response; found {columns}"
+        )
     rows = table[["persona", "topic", "response"]].dropna()
     if rows.empty:
         raise ConfigError(f"{path}: none of the {len(table)} rows has a persona, a topic and a response")
@@ -271,8 +273,8 @@ class Caricature:
         sentences = [one for text in self.cells.get(cell, []) for one in _SENTENCES.split(text.strip()) if one]
         if self.rules == "original":
             return [sentence for word in words for sentence in sentences if word in sentence]
-        read = [(sentence, set(tokens(sentence))) for sentence in sentences]
-        return [sentence for word in words for sentence, found in read if word in found]
+        pairs = [(sentence, set(tokens(sentence))) for sentence in sentences]
+        return [sentence for word in words for sentence, own_words in pairs if word in own_words]
 
     def axis(self, cell: Cell) -> FloatArray | None:
         """Compute the axis from a cell's topic to its persona, shape `(dimensions,)`.
@@ -321,13 +323,13 @@ class Caricature:
             The result; None where either has fewer than two texts. Under the original rules, any two texts are enough,
             and the individuation is 1 if only one persona wrote them.
         """
-        chosen = [one for one in self.corpus if one.topic == topic and one.persona in (persona, self.controls.persona)]
-        labels = [one.persona for one in chosen]
+        replies = [one for one in self.corpus if one.topic == topic and one.persona in (persona, self.controls.persona)]
+        labels = [one.persona for one in replies]
         counts = Counter(labels)
         if len(labels) < 2 or (self.rules == "corrected" and (len(counts) < 2 or min(counts.values()) < 2)):
             return None
-        left = {name: iter(self.vectors(Cell(name, topic))) for name in counts}
-        return individuation(np.array([next(left[label]) for label in labels]), labels)
+        rows = {name: iter(self.vectors(Cell(name, topic))) for name in counts}
+        return individuation(np.array([next(rows[label]) for label in labels]), labels)
 
     def individuations(self) -> dict[str, dict[str, Individuation]]:
         """Test all personas on all topics, the default topic included: persona → topic → result."""
@@ -365,11 +367,11 @@ def individuation(vectors: FloatArray, labels: Sequence[Any]) -> Individuation:
     """
     rows = np.arange(len(labels))
     train, test = train_test_split(rows, test_size=TEST_SHARE, random_state=42)
-    named = np.asarray(labels)
-    forest = RandomForestClassifier(random_state=0).fit(vectors[train], named[train])
+    names = np.asarray(labels)
+    forest = RandomForestClassifier(random_state=0).fit(vectors[train], names[train])
     predictions = forest.predict(vectors[test])
-    f1 = float(f1_score(named[test], predictions, average="macro"))
-    return Individuation(float(np.mean(predictions == named[test])), f1, tuple(int(row) for row in test))
+    f1 = float(f1_score(names[test], predictions, average="macro"))
+    return Individuation(float(np.mean(predictions == names[test])), f1, tuple(int(row) for row in test))
 
 
 # -- summaries

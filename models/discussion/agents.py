@@ -126,9 +126,9 @@ class Person(LLMAgent):
             return super().prompt(seen)
         facts: RoomFacts = seen.facts
         about = (f"Your name is {self.plan.name}.", seen.instructions, self.config.persona)
-        spoken = role_messages(facts.lines, None if facts.question else self.unique_id, facts.question)
+        messages = role_messages(facts.lines, None if facts.question else self.unique_id, facts.question)
         first = tuple(ChatMessage("system", text) for text in about)
-        return (*first, *(ChatMessage(role, text) for role, text in spoken))
+        return (*first, *(ChatMessage(role, text) for role, text in messages))
 
     @property
     def is_mute(self) -> bool:
@@ -231,6 +231,6 @@ class Moderator(LLMAgent):
     def rule(self, seen: Observation) -> ToolCall:
         """Give the floor to the one who has spoken least; among several, to one drawn."""
         names = seen.options["person"]
-        spoken = [sum(display_name(line.speaker) == name for line in self.room.lines) for name in names]
-        quiet = [name for name, count in zip(names, spoken, strict=True) if count == min(spoken)]
+        counts = [sum(display_name(line.speaker) == name for line in self.room.lines) for name in names]
+        quiet = [name for name, count in zip(names, counts, strict=True) if count == min(counts)]
         return ToolCall("give_floor", {"person": self.random.choice(quiet)})

@@ -43,7 +43,7 @@ def chat_items(session: Session) -> list[dict[str, Any]]:
         entry = {"name": silence.name, "text": silence.reason, "time": silence.time, "draft": silence.draft}
         items.append((2 * silence.after, entry))
     items.sort(key=lambda item: item[0])
-    return [{**item, "is_silence": place % 2 == 0} for place, item in items[: -MAX_ITEMS - 1 : -1]]
+    return [{**item, "is_silence": position % 2 == 0} for position, item in items[: -MAX_ITEMS - 1 : -1]]
 
 
 @component

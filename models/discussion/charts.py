@@ -33,8 +33,8 @@ def attitude_figure(models: Any, question: str | None = None) -> Figure:
     figure = Figure(figsize=(7, 3.6))
     axes = figure.subplots()
     for colour, (party, group) in zip(cycle(COLOURS), points.groupby("party", sort=False), strict=False):
-        named = literal(str(party or "everyone"))
-        axes.plot(group["after"], group["mean"], color=colour, marker="o", label=named, clip_on=False)
+        label = literal(str(party or "everyone"))
+        axes.plot(group["after"], group["mean"], color=colour, marker="o", label=label, clip_on=False)
         axes.fill_between(group["after"], group["low"], group["high"], color=colour, alpha=0.15, linewidth=0)
     _finish(axes, "Attitudes, by party", "messages so far")
     axes.legend(frameon=False)
@@ -46,12 +46,12 @@ def attitude_figure(models: Any, question: str | None = None) -> Figure:
 def _choice_figure(points: Any) -> Figure:
     figure = Figure(figsize=(7, 3.6), layout="constrained")
     axes = figure.subplots()
-    named = "" if points.empty else f": {points['question'].iloc[0]} (shares of those who answered)"
-    _finish(axes, literal(f"Answers aside{named}"), "messages so far")
+    heading = "" if points.empty else f": {points['question'].iloc[0]} (shares of those who answered)"
+    _finish(axes, literal(f"Answers aside{heading}"), "messages so far")
     below = np.zeros(points["after"].nunique())
     for colour, (answer, group) in zip(cycle(COLOURS), points.groupby("answer", sort=False), strict=False):
-        places = [str(after) for after in group["after"]]
-        axes.bar(places, group["share"], bottom=below, color=colour, width=0.6, label=literal(str(answer)))
+        ticks = [str(after) for after in group["after"]]
+        axes.bar(ticks, group["share"], bottom=below, color=colour, width=0.6, label=literal(str(answer)))
         below = below + group["share"].to_numpy()
     if points.empty:
         nothing = "nothing is answered by number or choice yet"
@@ -71,10 +71,10 @@ def talk_figure(model: Any) -> Figure:
     table = model.talk().groupby("name", sort=False)[["messages", "silences"]].sum()
     figure = Figure(figsize=(7, 3.6))
     axes = figure.subplots()
-    places = np.arange(len(table))
-    axes.barh(places, table["messages"], color=[COLOURS[i % len(COLOURS)] for i in places], label="spoke")
-    axes.barh(places, table["silences"], left=table["messages"], color="#e2e8f0", label="kept silent")
-    axes.set_yticks(places, map(literal, table.index))
+    heights = np.arange(len(table))
+    axes.barh(heights, table["messages"], color=[COLOURS[i % len(COLOURS)] for i in heights], label="spoke")
+    axes.barh(heights, table["silences"], left=table["messages"], color="#e2e8f0", label="kept silent")
+    axes.set_yticks(heights, map(literal, table.index))
     axes.invert_yaxis()
     axes.set_xlim(0, max(1.0, axes.get_xlim()[1]))
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))

@@ -110,8 +110,8 @@ def _with_numbers_alone(raw: dict[str, Any], name: str) -> dict[str, Any]:
     questions = experiment.get("survey_questions") if isinstance(experiment, dict) else None
     if not isinstance(experiment, dict) or not isinstance(questions, list):
         return raw
-    kept = [_with_numbers(question, name) for question in questions]
-    return {**raw, "experiment": {**experiment, "survey_questions": kept}}
+    entries = [_with_numbers(question, name) for question in questions]
+    return {**raw, "experiment": {**experiment, "survey_questions": entries}}
 
 
 def _with_numbers(question: Any, name: str) -> Any:

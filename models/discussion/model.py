@@ -359,9 +359,9 @@ class DiscussionModel(LLMModel):
         figures["ends"] = dict(Counter(session.end or "not over" for session in self.sessions))
         for row in missing_answers(self.sessions).to_dict("records"):
             figures[f"{row['question']}_missing"] = row["missing"]
-        rated = self.attitudes()
-        means: Any = rated.groupby(["question", "after"])["answer"].mean()
-        for name in dict.fromkeys(rated["question"]):
+        answers = self.attitudes()
+        means: Any = answers.groupby(["question", "after"])["answer"].mean()
+        for name in dict.fromkeys(answers["question"]):
             figures[f"{name}_first"], figures[f"{name}_last"] = (float(means[name].iloc[end]) for end in (0, -1))
         return figures
 

@@ -111,8 +111,8 @@ def drift(models: Sequence[Any], question: str | None = None) -> pd.DataFrame:
         raise ConfigError("nobody answered by number; give a survey question a scale")
     if question is None:
         table = table[table["question"] == table["question"].iloc[0]]
-    grouped = table.groupby(["run", "room", "name", "party"], sort=False)["answer"]
-    ends = grouped.agg(first="first", last="last").reset_index()
+    groups = table.groupby(["run", "room", "name", "party"], sort=False)["answer"]
+    ends = groups.agg(first="first", last="last").reset_index()
     return ends.assign(moved=ends["last"] - ends["first"])
 
 

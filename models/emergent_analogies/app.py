@@ -30,12 +30,12 @@ def Verdicts(model: EmergentAnalogiesModel) -> None:
             (
                 problem.label,
                 one_line(problem.text, 120),
-                one_line(written, 60) or "(empty)",
-                "right" if is_right else "wrong" if problem.is_readable(written) else "unreadable",
+                one_line(text, 60) or "(empty)",
+                "right" if is_right else "wrong" if problem.is_readable(text) else "unreadable",
                 "" if is_right else problem.solution,
             )
         )
-        for problem, written, is_right in reversed(verdicts[-SHOWN:])
+        for problem, text, is_right in reversed(verdicts[-SHOWN:])
     ]
     columns = ("Problem", "What was asked", "Answer", "Verdict", "Solution")
     Markup("table.html", columns=columns, rows=rows, more=max(len(verdicts) - SHOWN, 0), nothing="No answer yet.")

@@ -245,8 +245,8 @@ def solve(problem: LetterString, concepts: Mapping[str, Tokens] = CONCEPTS) -> l
     Returns:
         All answers that the rules allow; empty if no rule fits. After a swap, both directions of sorting may fit.
     """
-    shown = [[ALPHABET.index(token) for token in half] for half in problem.source]
-    names = [name for name in TRANSFORMATIONS if shown[1] in _continued(name, shown[0], len(ALPHABET))]
+    halves = [[ALPHABET.index(token) for token in half] for half in problem.source]
+    names = [name for name in TRANSFORMATIONS if halves[1] in _continued(name, halves[0], len(ALPHABET))]
     if not names:
         return []
     if problem.kind.startswith("realworld_"):
@@ -289,8 +289,8 @@ def _add(numbers: list[int]) -> list[list[int]]:
 
 def _remove(numbers: list[int]) -> list[list[int]]:
     doubled = [index for index in range(1, len(numbers)) if numbers[index] == numbers[index - 1]]
-    left = [[*numbers[:index], *numbers[index + 1 :]] for index in doubled[:1]]
-    return [run for run in left if _step(run)]
+    runs = [[*numbers[:index], *numbers[index + 1 :]] for index in doubled[:1]]
+    return [run for run in runs if _step(run)]
 
 
 def _fix(numbers: list[int]) -> list[list[int]]:

@@ -169,9 +169,9 @@ class EmergentAnalogiesModel(LLMModel):
         is_bound = {agent.unique_id: agent.is_bound for agent in self.agents}
         for place in islice(self.world.answers, len(self._verdicts), None):
             answers, problem = self.world.answers[place], self.problems[place.sheet]
-            written = joined([str(answer) for answer in answers.values()])
+            text = joined([str(answer) for answer in answers.values()])
             is_whole = len(answers) == len(problem.sheet(is_bound[place.agent_id]).items)
-            self._verdicts.append((problem, written, problem.is_right(written)) if is_whole else None)
+            self._verdicts.append((problem, text, problem.is_right(text)) if is_whole else None)
         return [verdict for verdict in self._verdicts if verdict is not None]
 
     def accuracy(self, name: str) -> float:
@@ -214,7 +214,7 @@ class EmergentAnalogiesModel(LLMModel):
             "mean": self.mean_accuracy,
             "mean, random": math.fsum(chances) / len(chances),
             "answered": len(verdicts),
-            "unreadable": sum(not problem.is_readable(written) for problem, written, _ in verdicts),
+            "unreadable": sum(not problem.is_readable(text) for problem, text, _ in verdicts),
             "out_of_range": totals.out_of_range,
             "unparsable": totals.unparsable,
             "missing": totals.missing,

@@ -80,12 +80,12 @@ def analogies_in(table: Iterable[Sequence[str]], name: str) -> list[Verbal]:
     header, *rows = [[cell.strip() for cell in row] for row in table] or [[]]
     if lacking := [column for column in COLUMNS if column not in header]:
         raise ConfigError(f"{name}: there is no column {lacking[0]!r}; it needs {', '.join(COLUMNS)}")
-    places = [header.index(column) for column in COLUMNS]
+    indices = [header.index(column) for column in COLUMNS]
     items: list[Verbal] = []
     for line, row in enumerate(rows, 2):
         if not any(row):
             continue
-        words = [one_line(row[place], 100) if place < len(row) else "" for place in places]
+        words = [one_line(row[index], 100) if index < len(row) else "" for index in indices]
         if not all(words):
             raise ConfigError(f"{name}, line {line}: a word is missing; each of {', '.join(COLUMNS)} has one")
         relation = words[0].casefold()

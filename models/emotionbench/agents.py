@@ -46,8 +46,8 @@ class Respondent(agents.Respondent):
             instrument, index = item.facts
             level = self._level(instrument, index, direction * self.sensitivity)
             low, high = instrument.scale.low, instrument.scale.high
-            felt = low + (high - low) * self.random.gauss(level, SPREAD)
-            answers[str(number)] = min(max(round(felt), low), high)
+            value = low + (high - low) * self.random.gauss(level, SPREAD)
+            answers[str(number)] = min(max(round(value), low), high)
         return answers
 
     @staticmethod

@@ -183,8 +183,8 @@ class EmotionBenchModel(LLMModel):
     @property
     def usable_share(self) -> float:
         """Share of the sheets asked so far that have all their answers; NaN before the first."""
-        asked = self.world.totals().asked / len(self.instrument.items)
-        return len(self._scored()) / asked if asked else math.nan
+        n_sheets = self.world.totals().asked / len(self.instrument.items)
+        return len(self._scored()) / n_sheets if n_sheets else math.nan
 
     @property
     def is_comparable(self) -> bool:

@@ -38,7 +38,7 @@ class Respondent(agents.Respondent):
         """Answer each item by the level of its subscale, with noise."""
         sheet: Sheet = seen.facts
         answers = [self._meant(*item.facts) for item in sheet.items]
-        return answers[0] if len(answers) == 1 else {str(place): answer for place, answer in enumerate(answers, 1)}
+        return answers[0] if len(answers) == 1 else {str(number): answer for number, answer in enumerate(answers, 1)}
 
     def _meant(self, instrument: Instrument, number: int) -> int:
         """Return the answer to an item; one of no subscale is answered in the middle, with noise."""

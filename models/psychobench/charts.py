@@ -42,8 +42,8 @@ def radar_figure(model: PsychoBenchModel) -> Figure:
         figsize=(RADARS_WIDTH, height)
     )  # names beside the circles would make an automatic layout shrink these
     figure.subplots_adjust(0.19, 0.75 / height, 0.81, 1 - 0.6 / height, wspace=1.8, hspace=0.75)
-    for place, name in enumerate(names, 1):
-        axes: Any = figure.add_subplot(n_rows, RADARS_A_ROW, place, projection="polar")
+    for number, name in enumerate(names, 1):
+        axes: Any = figure.add_subplot(n_rows, RADARS_A_ROW, number, projection="polar")
         _radar(axes, name, [row for row in rows if row.instrument == name])
     key = {text: line for axes in figure.axes for line, text in zip(*axes.get_legend_handles_labels(), strict=True)}
     figure.legend(key.values(), key.keys(), frameon=False, fontsize=9, loc="lower center", ncols=3)
@@ -52,7 +52,7 @@ def radar_figure(model: PsychoBenchModel) -> Figure:
 
 def _radar(axes: Any, name: str, rows: list[ScoreRow]) -> None:
     turn = math.pi / 2 - math.pi / len(rows)  # no axis lies flat, where its name would need most room
-    angles = [turn + 2 * math.pi * place / len(rows) for place in range(len(rows))]
+    angles = [turn + 2 * math.pi * index / len(rows) for index in range(len(rows))]
     around = [*angles, angles[0]]
     chance = [row.share(row.random_mean) for row in rows]
     axes.plot(around, [*chance, chance[0]], color=GREY, lw=1, ls=":", label="at random")
@@ -67,8 +67,8 @@ def _radar(axes: Any, name: str, rows: list[ScoreRow]) -> None:
     axes.set_yticks([0.25, 0.5, 0.75], [])
     axes.set_xticks(angles, [literal(row.subscale) for row in rows], fontsize=7.5, color=GREY)
     for label, angle in zip(axes.get_xticklabels(), angles, strict=True):
-        beside = math.cos(angle)
-        label.set_horizontalalignment("left" if beside > 0.1 else "right" if beside < -0.1 else "center")
+        offset = math.cos(angle)
+        label.set_horizontalalignment("left" if offset > 0.1 else "right" if offset < -0.1 else "center")
     axes.tick_params(axis="x", pad=-2)
     axes.set_title(literal(name), color=GREY, fontsize=11)
     axes.spines["polar"].set_color(LIGHT)

@@ -110,9 +110,9 @@ class PsychoBenchModel(LLMModel):
         respondents = {agent.unique_id: agent for agent in self.agents}
         for (agent_id, _), sheets in self._pages.items():
             agent = respondents[agent_id]
-            for place, sheet in enumerate(sheets):
-                by_page += [[]] if place == len(by_page) else []
-                by_page[place].append(Turn(agent, self.world.ask(agent_id, sheet)))
+            for index, sheet in enumerate(sheets):
+                by_page += [[]] if index == len(by_page) else []
+                by_page[index].append(Turn(agent, self.world.ask(agent_id, sheet)))
         return by_page if self.scenario.history else [[turn for stage in by_page for turn in stage]]
 
     def _sheets(self, instrument: Instrument, agent_id: int) -> list[Sheet]:

@@ -195,7 +195,7 @@ class Author(LLMAgent):
         moves: list[dict[str, Any]] = []
         while len(moves) < self.model.scenario.max_turns:
             number = len(moves) % len(persons)
-            others = [move["text"] for place, move in enumerate(moves) if place % len(persons) != number]
+            others = [move["text"] for index, move in enumerate(moves) if index % len(persons) != number]
             n_said = len(moves) // len(persons)
             is_agreed = any(move["text"].startswith(AGREED) for move in moves)
             remark = self.random.choice(REMARKS)

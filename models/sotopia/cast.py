@@ -336,22 +336,22 @@ def _fitted(characters: Sequence[Any], situations: Sequence[Any], ties: Sequence
             the other's, or nobody meets.
     """
     people = {one.character_id: one for one in characters}
-    places = {one.situation_id: one for one in situations}
+    scenes = {one.situation_id: one for one in situations}
     for name, ids in (("character", characters), ("situation", situations)):
         counts = Counter(getattr(one, f"{name}_id") for one in ids)
         if twice := [one for one, count in counts.items() if count > 1]:
             raise ConfigError(f"{name} {twice[0]!r} is there twice; give each an id of its own")
     pairings = pairings or [
-        Pairing(situation_id=place.situation_id, character_ids=tie.character_ids[:: -1 if index % 2 else 1])
-        for place in situations
-        for index, tie in enumerate(one for one in ties if one.relation == place.relation)
-        if len(place.goals) == 2
+        Pairing(situation_id=scene.situation_id, character_ids=tie.character_ids[:: -1 if index % 2 else 1])
+        for scene in situations
+        for index, tie in enumerate(one for one in ties if one.relation == scene.relation)
+        if len(scene.goals) == 2
     ]
     for pairing in pairings:
-        _demand_fit(pairing, people, places)
+        _demand_fit(pairing, people, scenes)
     if not pairings:
         raise ConfigError("nobody meets anybody: there is no pairing, and no tie that a situation asks for")
-    return Cast(people, places, tuple(ties), tuple(pairings))
+    return Cast(people, scenes, tuple(ties), tuple(pairings))
 
 
 def _demand_fit(pairing: Pairing, people: Mapping[str, Character], places: Mapping[str, Situation]) -> None:

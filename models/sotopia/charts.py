@@ -30,15 +30,15 @@ def score_figure(model: SotopiaModel) -> Figure:
         return _empty(figure, axes)
     for height, one in enumerate(reversed(model.dimensions)):
         mean = float(tested[one.name].mean())
-        place = normalised({one.name: mean}, model.dimensions)[one.name]
+        position = normalised({one.name: mean}, model.dimensions)[one.name]
         low, high = (normalised({one.name: end}, model.dimensions)[one.name] for end in interval(tested, one.name))
         axes.plot([0, 1], [height, height], color=LIGHT, lw=7, solid_capstyle="round")
         if not np.isnan(low):
             axes.plot([low, high], [height, height], color=COLOURS[0], lw=2.5)
-        axes.plot(place, height, "o", color=COLOURS[0], ms=9)
+        axes.plot(position, height, "o", color=COLOURS[0], ms=9)
         axes.text(-0.02, height, f"{one.low}", ha="right", va="center", color=GREY, fontsize=9)
         axes.text(1.02, height, f"{one.high}", ha="left", va="center", color=GREY, fontsize=9)
-        axes.text(place, height + 0.28, f"{mean:.2f}", ha="center", fontsize=9)
+        axes.text(position, height + 0.28, f"{mean:.2f}", ha="center", fontsize=9)
     axes.set_yticks(range(len(model.dimensions)), [one.code for one in reversed(model.dimensions)])
     axes.set_xlim(-0.12, 1.12)
     axes.set_xticks([])

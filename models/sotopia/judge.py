@@ -222,19 +222,19 @@ def judge_episodes(model: JudgingModel, episodes: Sequence[Episode]) -> list[Rat
             for sample in range(chosen.judgements)
             for is_swapped in ((False, True) if chosen.swap else (False,))
         ]
-        failed: dict[_Job, Failure] = {}
+        failures: dict[_Job, Failure] = {}
         for _ in range(1 + chosen.judge_retries):
             decisions = _consulted(model, judge, jobs)
             ratings += [
                 one for job in jobs if not isinstance(decisions[job], Failure) for one in _rows(job, decisions[job])
             ]
-            failed = {job: decisions[job] for job in jobs if isinstance(decisions[job], Failure)}
-            model.n_judge_failures += len(failed)
-            jobs = list(failed)
+            failures = {job: decisions[job] for job in jobs if isinstance(decisions[job], Failure)}
+            model.n_judge_failures += len(failures)
+            jobs = list(failures)
             if not jobs:
                 break
         else:
-            ratings += [_lacking(job, seat, failed[job].reason) for job in jobs for seat in job.seats]
+            ratings += [_lacking(job, seat, failures[job].reason) for job in jobs for seat in job.seats]
     return ratings
 
 
@@ -265,8 +265,8 @@ def _consulted_alike(model: JudgingModel, judge: str | LLM, jobs: Sequence[_Job]
 
 def _rows(job: _Job, decision: Any) -> list[Rating]:
     rows: list[Rating] = []
-    for place, seat in enumerate(job.seats, 1):
-        marks = decision.answer[f"agent_{place}"]
+    for number, seat in enumerate(job.seats, 1):
+        marks = decision.answer[f"agent_{number}"]
         scores = {name: mark["score"] for name, mark in marks.items()}
         reasons = {name: mark["reasoning"] for name, mark in marks.items()}
         rows.append(Rating(job.episode.index, seat, job.judge, job.sample, job.is_swapped, scores, reasons))
@@ -333,17 +333,17 @@ def rule_judgement(episode: Episode, seats: Sequence[int], dimensions: Sequence[
 def _by_rule(episode: Episode, seat: int) -> dict[str, tuple[int, str]]:
     lines, agent_id, character = episode.room.lines, episode.persons[seat].unique_id, episode.characters[seat]
     own = [line for line in lines if line.speaker_id == agent_id]
-    spoken = [line.text for line in own if line.kind == "say"]
-    heard = {line.text for line in lines if line.kind == "say" and line.is_heard_by(agent_id)} - {*spoken}
+    texts = [line.text for line in own if line.kind == "say"]
+    news = {line.text for line in lines if line.kind == "say" and line.is_heard_by(agent_id)} - {*texts}
     share = episode.agreed_share(seat)
-    repeated = len(spoken) - len(set(spoken))
-    has_told = bool(character.secret) and character.secret.casefold() in " ".join(spoken).casefold()
+    repeated = len(texts) - len(set(texts))
+    has_told = bool(character.secret) and character.secret.casefold() in " ".join(texts).casefold()
     is_abrupt = bool(own) and own[0].kind == "leave"
     agreed = share is not None
     return {
         "believability": (10 - 2 * repeated, f"repeated itself {counted(repeated, 'time')}"),
         "relationship": (2 if agreed else -1, "they agreed" if agreed else "they did not agree"),
-        "knowledge": (len(heard), f"heard {counted(len(heard), 'different thing')}"),
+        "knowledge": (len(news), f"heard {counted(len(news), 'different thing')}"),
         "secret": (-10 if has_told else 0, "told its secret" if has_told else "kept its secret"),
         "social_rules": (-2 if is_abrupt else 0, "left without a word" if is_abrupt else "broke no rule"),
         "financial_and_material_benefits": ((share or 0) - 5 if agreed else 0, "by its share of what was agreed"),

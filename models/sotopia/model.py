@@ -85,12 +85,12 @@ class SotopiaModel(LLMModel):
 
     def _drawn(self) -> list[Pairing]:
         chosen = self.scenario
-        offered = self.cast.pairings_of(chosen.subset)
-        if not offered:
+        pairings = self.cast.pairings_of(chosen.subset)
+        if not pairings:
             raise ConfigError(f"subset={chosen.subset!r}: items={chosen.items!r} holds no such situation")
         if chosen.sampling == "random":
-            return self.random.choices(offered, k=chosen.n_dyads)
-        return offered[: chosen.n_dyads]
+            return self.random.choices(pairings, k=chosen.n_dyads)
+        return pairings[: chosen.n_dyads]
 
     def _check_seats(self) -> None:
         """Check that there is a partner where one is needed, and none elsewhere, and that `only_seats` fits the cast.
@@ -219,25 +219,25 @@ class SotopiaModel(LLMModel):
 
     def first_stage(self) -> list[list[Turn]]:
         """Begin a turn in all rooms, and ask whose turn it is; with a moderator, ask the moderators first."""
-        going = self.open_episodes
+        episodes = self.open_episodes
         if self.scenario.mode != "agents":
-            return [[Turn(e.author, e.author.observe()) for e in going if e.author is not None]]
-        for episode in going:
+            return [[Turn(e.author, e.author.observe()) for e in episodes if e.author is not None]]
+        for episode in episodes:
             episode.begin_turn()
         self._is_called = self.scenario.order != "moderator"
         if not self._is_called:
-            return [[Turn(e.moderator, e.moderator.observe()) for e in going if e.moderator is not None]]
-        return [self._turns(going)]
+            return [[Turn(e.moderator, e.moderator.observe()) for e in episodes if e.moderator is not None]]
+        return [self._turns(episodes)]
 
     def next_stage(self, acted: list[Any]) -> list[Turn]:
         """Return the turns of those whom the moderators have chosen; none without moderators."""
         if self._is_called:
             return []
         self._is_called = True
-        going = self.open_episodes
-        for episode in going:
+        episodes = self.open_episodes
+        for episode in episodes:
             episode.room.call(episode.host.call(episode.room))
-        return self._turns(going)
+        return self._turns(episodes)
 
     @staticmethod
     def _turns(episodes: Sequence[Episode]) -> list[Turn]:
@@ -250,8 +250,8 @@ class SotopiaModel(LLMModel):
     def end_step(self) -> None:
         """End the turn in all rooms, and have the episodes judged that are over."""
         failures = {key: last.reason for key, last in self.last_decisions.items() if isinstance(last, Failure)}
-        going = self.open_episodes if self.scenario.mode == "agents" else []
-        for episode in going:
+        episodes = self.open_episodes if self.scenario.mode == "agents" else []
+        for episode in episodes:
             episode.end_turn(failures)
         if self.scenario.mode != "agents":
             self._end_scripts(failures)

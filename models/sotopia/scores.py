@@ -241,8 +241,8 @@ def success_rate(scores: pd.DataFrame, goal: Dimension = STANDARD[-1]) -> float:
         scores: As from `score_table`.
         goal: The dimension of the goal, which counts as reached from `SUCCESS` of its range on.
     """
-    rated: Any = scores.loc[scores["tested"], goal.name].dropna()
-    return float((rated >= goal.low + SUCCESS * (goal.high - goal.low)).mean())
+    goals: Any = scores.loc[scores["tested"], goal.name].dropna()
+    return float((goals >= goal.low + SUCCESS * (goal.high - goal.low)).mean())
 
 
 def normalised(scores: Mapping[str, float], dimensions: Sequence[Dimension] = STANDARD) -> dict[str, float]:

@@ -58,8 +58,8 @@ class Sheet:
 
     def numbered(self, given: Mapping[str, Answer]) -> dict[str, Answer]:
         """Return answers by their numbers on the page instead of by the labels of the items."""
-        places = zip(self.numbers, self.items, strict=True)
-        return {number: given[item.label] for number, item in places if item.label in given}
+        pairs = zip(self.numbers, self.items, strict=True)
+        return {number: given[item.label] for number, item in pairs if item.label in given}
 
     @property
     def answer(self) -> Any:

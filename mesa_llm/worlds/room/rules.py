@@ -128,8 +128,8 @@ class JustLeft:
 
     def reason(self, room: Conversation) -> str:
         """Return why the conversation is over; empty if it is not."""
-        left = [move.agent_id for move in room.moves[-2:] if move.kind == "leave"]
-        names = [room.members[one].name for one in left if one is not None]
+        leavers = [move.agent_id for move in room.moves[-2:] if move.kind == "leave"]
+        names = [room.members[one].name for one in leavers if one is not None]
         return f"{', '.join(names)} left" if names else ""
 
 

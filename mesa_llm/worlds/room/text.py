@@ -77,8 +77,8 @@ def description(facts: RoomFacts, member: Member, *, is_original: bool = False) 
         parts.append(f"The conversation was opened at [{facts.opening}].")
     parts.append(f"What you have heard so far:\n{conversation(facts)}")
     if member.is_timed:
-        left = "" if facts.seconds_left is None else f" {duration(facts.seconds_left)} are left."
-        parts.append(f"It is now [{facts.now}].{left}")
+        time_left = "" if facts.seconds_left is None else f" {duration(facts.seconds_left)} are left."
+        parts.append(f"It is now [{facts.now}].{time_left}")
     if facts.draft:
         parts.append(f"What you have written, and nobody has heard: {quoted(facts.draft)}")
     if facts.question:
@@ -91,8 +91,8 @@ def description(facts: RoomFacts, member: Member, *, is_original: bool = False) 
 def _interaction(facts: RoomFacts) -> list[str]:
     earlier = f"({counted(facts.n_earlier, 'earlier line')} not shown)\n" if facts.n_earlier else ""
     heading = "What has happened since your last turn" if facts.is_news else "What has happened so far"
-    happened = turns(facts.lines) or "nothing yet."
-    lines = f"{heading}:\n{earlier}{happened}" if facts.lines else f"{heading}: {happened}"
+    history = turns(facts.lines) or "nothing yet."
+    lines = f"{heading}:\n{earlier}{history}" if facts.lines else f"{heading}: {history}"
     return [lines, f"This is turn {facts.turn}.", *([TASKS["interact"]] if facts.phase else [])]
 
 
