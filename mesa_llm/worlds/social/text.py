@@ -89,18 +89,18 @@ def post_text(item: FeedItem, step: int, settings: SocialSettings) -> str:
 
 
 def _by(item: FeedItem, limit: int) -> str:
-    post = item.post
+    post, source = item.post, item.post.quoted
     writer = "you" if item.is_own else f"{post.source_author} (user {post.source_author_id})"
+    quoting = ""
+    if source is not None:
+        quotation = _quoted(source.content, limit)
+        quoting = f", quoting post {source.post_id} by {source.author} (user {source.author_id}) {quotation}"
     if post.kind == "repost":
         followed = ", followed" if item.is_followed else ""
-        return f"({post.author}, user {post.author_id}{followed}, reposts post {post.source_id} by {writer})"
+        return f"({post.author}, user {post.author_id}{followed}, reposts post {post.source_id} by {writer}{quoting})"
     if item.is_followed:
         writer = f"{post.author} (user {post.author_id}, followed)"
-    if post.quoted is None:
-        return f"by {writer}"
-    source = post.quoted
-    quotation = _quoted(source.content, limit)
-    return f"by {writer}, quoting post {source.post_id} by {source.author} (user {source.author_id}) {quotation}"
+    return f"by {writer}{quoting}"
 
 
 def _reactions(view: PostView | ReplyView, settings: SocialSettings) -> str:

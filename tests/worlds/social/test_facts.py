@@ -160,6 +160,17 @@ def test_a_repost_shows_who_passes_on_whose_words() -> None:
     assert "Post 2 (Bo, user 2, followed, reposts post 1 by Ann (user 1)): “Bread at six.”" in world.observe(CY).text
 
 
+def test_a_repost_of_a_quoting_post_shows_what_that_quotes() -> None:
+    world = SocialWorld("x", rng=1)
+    world.sign_up_many([Account(ANN, "Ann"), Account(BO, "Bo"), Account(CY, "Cy")])
+    world.create_post(ANN, "Bread at six.")
+    world.quote_post(BO, 1, "Too early.")
+    world.repost(ANN, 2)
+    world.follow(CY, ANN)
+    reposted = "reposts post 2 by Bo (user 2), quoting post 1 by Ann (user 1) “Bread at six.”"
+    assert f"Post 3 (Ann, user 1, followed, {reposted}): “Too early.”" in world.observe(CY).text
+
+
 def test_unfollow_and_unmute_are_offered_with_whom(world: SocialWorld) -> None:
     world.follow(ANN, BO)
     world.mute(ANN, CY)
