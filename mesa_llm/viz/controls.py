@@ -121,7 +121,7 @@ def _Reset(session: Session, choice: solara.Reactive[Choice]) -> None:
                 solara.Button("Reset all the same", on_click=reset, color="warning", small=True)
                 solara.Button("Keep it", on_click=lambda: confirm(False), text=True, small=True)
         elif is_changed:
-            solara.Text("Reset takes the new choices.", style={"color": "#92400e", "font-size": "0.9rem"})
+            solara.Text("Reset takes the new choices.", style={"color": "var(--llm-warning)", "font-size": "0.9rem"})
 
 
 def dropping(model: LLMModel) -> str:

@@ -187,6 +187,7 @@ def _Page(
     bring_style()
     with solara.AppBar():
         solara.AppBarTitle(name)
+        solara.lab.ThemeToggle()
     with solara.Sidebar(), solara.Column(gap="10px", style={"padding": "4px 8px 24px"}):
         with solara.Card(margin=0):
             if recording.value is None:

@@ -69,6 +69,18 @@ def ask_endpoint(page: Page, endpoint: Endpoint, key: str = "") -> None:
     press(page, "Step")
 
 
+def test_a_page_is_dark_where_the_system_is(page: Page) -> None:
+    shown(page, "/rules")
+    turn_to(page, "Agents")
+    step, text = page.locator(".mesa-llm-time"), page.locator(".mesa-llm pre").first
+    page.emulate_media(color_scheme="dark")
+    for light in (step, text):
+        expect(light).to_have_css("color", "rgb(229, 231, 235)")
+    expect(text).to_have_css("background-color", "rgb(43, 45, 49)")
+    page.emulate_media(color_scheme="light")
+    expect(text).to_have_css("color", "rgb(30, 41, 59)")
+
+
 def test_the_gallery_begins_with_the_social_network_and_opens_it(page: Page) -> None:
     page.goto("/shelling")  # no model
     page.get_by_role("link", name="All that there is").click()
