@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import solara
@@ -38,7 +39,7 @@ from mesa_llm.viz.runs import KeptRun, Reopen, Runs, runs_folder
 from mesa_llm.viz.session import Session
 from mesa_llm.viz.space import MakeRenderer, Space, has_space, plain_renderer
 from mesa_llm.viz.tables import ActionTable, EventLog
-from mesa_llm.viz.ticker import watch, words
+from mesa_llm.viz.ticker import browser, watch, words
 
 logger = logging.getLogger(__name__)
 
@@ -121,9 +122,25 @@ def LLMPage(
         def begin() -> Session:
             if lesson is not None:
                 return lesson.session(model, initial, folder)
-            return Session(model, initial, folder, recording)
+            return remembering(Session(model, initial, folder, recording))
 
         _Page(model, params, components, renderer, title, initial, begin)
+
+
+_left: dict[tuple[str, Factory], Path] = {}
+"""Session of a browser, and factory of the models → run log of the page that it left last."""
+
+
+def remembering(session: Session) -> Session:
+    """Say on a new page where the run is that its browser has just left, as by reloading the page.
+
+    Args:
+        session: The session of the new page.
+    """
+    path = _left.pop((browser(), session.factory), None)
+    if path is not None and session.runner is not None:
+        session.runner.note = f"Ready. The run that you left is kept: the tab Runs resumes it ({path.name})."
+    return session
 
 
 _named: list[Callable[[], Any]] = []
@@ -260,11 +277,14 @@ def _Arrival(event_arrive: Callable[[object], None] | None = None) -> None:
 
 def _open(session: Session, drawn: int, arrival: threading.Event) -> Callable[[], None]:
     end = watch(session, drawn, arrival)
+    visitor = browser()
     open_tab.set("")
     inspected.set(0)
 
     def close() -> None:
         end()
+        if session.recording is None and (path := session.kept) is not None:
+            _left[visitor, session.factory] = path
         session.leave()
 
     return close

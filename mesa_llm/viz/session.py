@@ -216,6 +216,11 @@ class Session:
         """Hold the model still."""
         return nullcontext() if self.runner is None else steady(self.runner.model)
 
+    @property
+    def kept(self) -> Path | None:
+        """The run log; None if there is none, or no reply of a language model or a person in it."""
+        return self.runner.model.runlog.path if self.runner is not None and self.runner.model.usage.calls else None
+
     def rest(self) -> None:
         """Begin no further step, as nobody has the page open."""
         if self.runner is not None:
