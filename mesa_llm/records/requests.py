@@ -202,6 +202,9 @@ class Request:
     max_actions: int = 1
     """Maximum number of actions in the reply, for people, who choose one after the other; no part of the key."""
 
+    name: str = ""
+    """Name of the agent, for people; no part of the key."""
+
     @cached_property
     def settings_text(self) -> str:
         """The sampling settings, as the key and the run log write them."""
