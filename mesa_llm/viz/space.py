@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import networkx as nx
 import numpy as np
 from matplotlib.collections import LineCollection
-from mesa.discrete_space import VoronoiGrid
+from mesa.discrete_space import FixedAgent, VoronoiGrid
 from mesa.experimental.continuous_space import ContinuousSpace as ExperimentalSpace
 from mesa.space import ContinuousSpace
 from mesa.visualization.components import AgentPortrayalStyle
@@ -19,11 +20,12 @@ from reacton import use_memo, use_ref
 from solara.core import component
 
 from mesa_llm.engine.activation import minded
+from mesa_llm.model.model import LLMModel
 from mesa_llm.viz.download import Picture, Spot
 from mesa_llm.viz.figures import enlarge, plot_downloads, title_of
 from mesa_llm.viz.gate import place_steady, steady
 from mesa_llm.viz.inspector import called, inspect_agent
-from mesa_llm.viz.style import GREY, Figure, literal, picture_of
+from mesa_llm.viz.style import COLOURS, GREY, Figure, literal, picture_of
 
 MakeRenderer = Callable[[Any], SpaceRenderer]
 """Sets up a renderer for a model: `SpaceRenderer(model).setup_agents(portray)`."""
@@ -49,6 +51,9 @@ DRAWABLE = (OrthogonalGrid, HexGrid, Network, VoronoiGrid, ContinuousSpace, Expe
 ACTIVE, IDLE = "#f97316", "#60a5fa"
 """Colours of agents that did something in the last step, and of those that did not."""
 
+CLASSES = (IDLE, *COLOURS[1:])
+"""Colours of the classes of agents in a plain Mesa model, of which it is not known who did something."""
+
 SIDE = 6.4
 """Height of a drawing, in inches; it is a tenth wider."""
 
@@ -66,6 +71,21 @@ def portray(agent: Any) -> AgentPortrayalStyle:
     outcomes = getattr(agent.model, "last_outcomes", {})  # a plain Mesa model keeps none
     is_active = bool(outcomes.get(agent.unique_id))
     return AgentPortrayalStyle(color=ACTIVE if is_active else IDLE, size=160, edgecolors="white", zorder=3)
+
+
+def portray_classes() -> Callable[[Any], AgentPortrayalStyle]:
+    """Return a portrayal of the agents of a plain Mesa model: as `portray`, in a colour for each class.
+
+    Colours go to classes in the order in which they are first drawn; agents that cannot move lie below the others.
+    """
+    colours: dict[type, str] = {}
+
+    def portray_class(agent: Any) -> AgentPortrayalStyle:
+        colour = colours.setdefault(type(agent), CLASSES[len(colours) % len(CLASSES)])
+        look = portray(agent)
+        return replace(look, color=colour, zorder=1 if isinstance(agent, FixedAgent) else look.zorder)
+
+    return portray_class
 
 
 def space_in(model: Any) -> Any:
@@ -88,6 +108,9 @@ def has_space(model: Any) -> bool:
 def plain_renderer(model: Any) -> SpaceRenderer:
     """Set up a renderer for any space: agents as discs, and the ties of a network.
 
+    Agents that did something in the last step are orange, and the others blue; in a plain Mesa model, which keeps no
+    outcomes, each class has its colour.
+
     Args:
         model: The model; its space is `model.grid` or `model.space`.
     """
@@ -95,7 +118,7 @@ def plain_renderer(model: Any) -> SpaceRenderer:
     if hasattr(renderer.space, "G"):
         lines = {"alpha": 0.35, "style": "-", "edge_color": "#94a3b8"}
         renderer.setup_structure(node_kwargs={"node_size": 1, "alpha": 0.0}, edge_kwargs=lines)
-    return renderer.setup_agents(portray)
+    return renderer.setup_agents(portray if isinstance(model, LLMModel) else portray_classes())
 
 
 @component
