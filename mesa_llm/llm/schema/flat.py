@@ -191,8 +191,8 @@ def either(alternatives: Iterable[Schema | None]) -> Schema | None:
 def flat_schema(schema: Mapping[str, Any]) -> Schema:
     """Make a JSON schema flat and closed.
 
-    References are written out; a schema that contains itself does so at most `MAX_NESTING` times. `pattern`,
-    `format` and how properties depend on each other are left out.
+    References are written out; a schema that contains itself does so at most `MAX_NESTING` times. `pattern` and how
+    properties depend on each other are left out.
 
     Args:
         schema: Any JSON schema, as pydantic gives it.
@@ -257,6 +257,8 @@ class _Flattening:
                 return self.array(schema, flat, within)
             case "integer" | "number":
                 return _number(flat)
+            case "string" if "format" in schema:
+                return {**flat, "format": schema["format"]}
             case _:
                 return None if flat.get("minLength", 0) > flat.get("maxLength", math.inf) else flat
 
