@@ -370,7 +370,9 @@ def test_a_broken_tool_shows_its_traceback_once_in_a_run_and_later_a_line(caplog
         raise ZeroDivisionError("no scales")
 
     run(PotModel(3, ScriptedLLM(lambda request: call("weigh")), rng=1, design=AgentDesign(tools=(weigh,))), 2)
-    records = [record for record in caplog.records if record.message == "tool weigh raised ZeroDivisionError: no scales"]
+    records = [
+        record for record in caplog.records if record.message == "tool weigh raised ZeroDivisionError: no scales"
+    ]
     assert [bool(record.exc_info) for record in records] == [True, *[False] * 5]
 
 
