@@ -122,25 +122,15 @@ def LLMPage(
         def begin() -> Session:
             if lesson is not None:
                 return lesson.session(model, initial, folder)
-            return remembering(Session(model, initial, folder, recording))
+            session = Session(model, initial, folder, recording)
+            session.left = _left.pop((browser(), model), None)
+            return session
 
         _Page(model, params, components, renderer, title, initial, begin)
 
 
 _left: dict[tuple[str, Factory], Path] = {}
 """Session of a browser, and factory of the models → run log of the page that it left last."""
-
-
-def remembering(session: Session) -> Session:
-    """Say on a new page where the run is that its browser has just left, as by reloading the page.
-
-    Args:
-        session: The session of the new page.
-    """
-    path = _left.pop((browser(), session.factory), None)
-    if path is not None and session.runner is not None:
-        session.runner.note = f"Ready. The run that you left is kept: the tab Runs resumes it ({path.name})."
-    return session
 
 
 _named: list[Callable[[], Any]] = []
