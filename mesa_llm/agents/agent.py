@@ -19,7 +19,7 @@ from mesa_llm.agents.tools import ToolMixin
 from mesa_llm.agents.upkeep import tend_memories
 from mesa_llm.canonical import canonical_json, member_value
 from mesa_llm.config import ConfigMixin
-from mesa_llm.engine.activation import minded
+from mesa_llm.engine.activation import demand_methods, minded
 from mesa_llm.engine.plain import StepLog, engine_of
 from mesa_llm.engine.reading import plain_answer, written_answer
 from mesa_llm.errors import ConfigError, ToolError
@@ -243,7 +243,11 @@ class LLMMixin(DeliberationMixin):
             for message in Mailbox.of(self.model).deliver():
                 engine.runlog.add(message, self.now)
             tend_memories(minded(self.model))
-        seen = self.observe()
+        try:
+            seen = self.observe()
+        except TypeError:
+            demand_methods([self])
+            raise
         (decision,) = engine.gather([self], [seen])
         engine.runlog.add(decision, self.now)
         if isinstance(decision, Failure):

@@ -219,6 +219,7 @@ class DeliberationMixin:
             options=seen.options,
             adapter=config.adapter,
             max_actions=seen.max_actions,
+            name=config.name,
         )
         return engine.query(opened, seen, box, request, self.request_reasoning(opened))
 

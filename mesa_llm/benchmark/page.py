@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from io import BytesIO
 from types import MappingProxyType
 from typing import Any
@@ -138,26 +138,37 @@ def plot_of(task: TaskReport) -> Figure:
 
 
 def _rows(task: TaskReport) -> Figure:
-    names = task.score_names[: 4 * MAX_ROWS]
-    figure = Figure(figsize=(8.6, 1.3 + 0.3 * max(len(names), 1)), layout="constrained")
-    axes: Any = figure.subplots()
-    n_candidates = len(task.results)
-    spread = 0.5 / max(n_candidates, 1)
+    """Draw a row for each score; scores of one instrument, as in `Empathy: Overall`, share a scale of their own."""
+    groups: dict[str, list[str]] = {}
+    for name in task.score_names[: 4 * MAX_ROWS]:
+        groups.setdefault(name.rpartition(": ")[0], []).append(name)
+    groups = groups or {"": []}
+    heights = [0.3 * len(names) + (0.75 if group else 0.3) for group, names in groups.items()]
+    figure = Figure(figsize=(8.6, 1.0 + sum(heights)), layout="constrained")
+    plots: Any = figure.subplots(len(groups), squeeze=False, height_ratios=heights)
+    for axes, (group, names) in zip(plots.flat, groups.items(), strict=True):
+        _scores(axes, task, names)
+        axes.set_yticks(range(len(names)), [name.removeprefix(f"{group}: ") for name in names])
+        axes.set_ylim(max(len(names), 1) - 0.5, -0.5)
+        axes.set_title(group, loc="left", color=GREY, fontsize=10)
+        _tidy(axes)
+    key = {text: mark for axes in plots.flat for mark, text in zip(*axes.get_legend_handles_labels(), strict=True)}
+    figure.legend(key.values(), key, loc="outside lower center", ncols=len(key), frameon=False)
+    return figure
+
+
+def _scores(axes: Any, task: TaskReport, names: Sequence[str]) -> None:
+    spread = 0.5 / max(len(task.results), 1)
     for index, ((one, result), colour) in enumerate(zip(task.results.items(), COLOURS, strict=False)):
         scores = result.scores
         for row, name in enumerate(names):
             if name in scores:
-                _dot(axes, scores[name], row + (index - (n_candidates - 1) / 2) * spread, colour)
+                _dot(axes, scores[name], row + (index - (len(task.results) - 1) / 2) * spread, colour)
         axes.plot([], [], "o", color=colour, label=one)
     for values, marker, label in zip(task.published, "Dx", ("target", "people"), strict=True):
         points = [(row, values[name]) for row, name in enumerate(names) if name in values]
         if points:
             axes.plot([value for _, value in points], [row for row, _ in points], marker, color=GREY, label=label)
-    axes.set_yticks(range(len(names)), names)
-    axes.set_ylim(max(len(names), 1) - 0.5, -0.5)
-    _tidy(axes)
-    figure.legend(loc="outside lower center", ncols=n_candidates + 2, frameon=False)
-    return figure
 
 
 def _scatter(task: TaskReport) -> Figure:

@@ -84,6 +84,23 @@ def demand_minds(agents: Iterable[Any]) -> None:
             )
 
 
+def demand_methods(agents: Iterable[Any]) -> None:
+    """Explain a step that failed with a `TypeError`: check that no value stands where the engine calls a method.
+
+    Raises:
+        ConfigError: If one does, as after `self.observe = 3`.
+    """
+    for agent in agents:
+        for name in ("observe", "rule", "act"):
+            value = getattr(agent, name)
+            if not callable(value):
+                kind = type(agent).__name__
+                raise ConfigError(
+                    f"{kind}.{name} is {value!r:.60}, and hides the method {name}() of agents that think: give the "
+                    f"attribute another name, or override the method in class {kind}"
+                )
+
+
 def uniform_draws(rng: random.Random, n: int) -> FloatArray:
     """Draw from [0, 1) the very numbers that `n` calls of `rng.random()` would return, only faster.
 

@@ -72,6 +72,9 @@ class Query:
     question: str = THINK
     """Prompt for a model that reasons in free text first."""
 
+    tracebacks: set[tuple[str, type[Exception]]] = field(default_factory=set)
+    """Names of tools, with the types of their exceptions for which the run has shown a traceback."""
+
     keys: list[str] = field(default_factory=list)
     """Keys of the requests made so far."""
 
@@ -124,7 +127,7 @@ async def decide(query: Query) -> Decision | Failure:
             if query.reasoning == "inline":
                 reasons = thought_in(reply, query.box, query.reasoning)
                 thought = "\n".join(filter(None, (thought, reasons, *map(str, decision))))
-            request = await _answer_tools(request, reply, decision, query.box)
+            request = await _answer_tools(request, reply, decision, query)
             if any(query.box[call.name].tool.shows_more for call in decision):
                 query = replace(query, seen=replace(query.seen, options={}))
                 request = replace(request, options={})
@@ -222,7 +225,7 @@ def _with_ids(calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
     return tuple(call if call.call_id else replace(call, call_id=f"call_{n}") for n, call in enumerate(calls))
 
 
-async def _answer_tools(request: Request, reply: Reply, calls: Sequence[ToolCall], box: ToolBox) -> Request:
+async def _answer_tools(request: Request, reply: Reply, calls: Sequence[ToolCall], query: Query) -> Request:
     """Run the tools a model called, with their checked arguments, and append their results after its message."""
     answers: list[ChatMessage] = []
     remaining = list(calls)
@@ -230,7 +233,7 @@ async def _answer_tools(request: Request, reply: Reply, calls: Sequence[ToolCall
         text = "Not run: decide after you have read the answers."
         if checked := next((one for one in remaining if one.name == call.name), None):
             remaining.remove(checked)
-            text = await _result(checked, box, request.salt, number)
+            text = await _result(checked, query, request.salt, number)
         answers.append(ChatMessage("tool", _shortened(text), call_id=call.call_id))
     if not reply.tool_calls:
         results = "\n".join(f"{call.name}: {answer.content}" for call, answer in zip(calls, answers, strict=True))
@@ -245,26 +248,28 @@ def _shortened(text: str) -> str:
     return f"{text[:MAX_TOOL_RESULT]}… (cut: {len(text):,} characters in all)"
 
 
-async def _result(call: ToolCall, box: ToolBox, salt: Salt, number: int) -> str:
+async def _result(call: ToolCall, query: Query, salt: Salt, number: int) -> str:
     """Run a tool, and return its result as the model reads it.
 
     Args:
         call: The call, checked.
-        box: The tools.
+        query: The decision, with its tools.
         salt: Salt of the request whose reply contains the call.
         number: Index of the call in that reply.
     """
-    tool = box[call.name].tool
+    tool = query.box[call.name].tool
     if tool.is_outside:
         place = salt._replace(purpose="tool", call=salt.call * CALLS_OF_REPLY + number)
         return await tool.function(call.arguments, place)
     try:
-        result = box.run(call)
+        result = query.box.run(call)
         return result if isinstance(result, str) else canonical_json(result)
     except ToolError as error:
         return f"Error: {error}"
     except Exception as error:  # a tool is user code: its error ends one agent's decision, not the step
-        logger.exception("tool %s raised", call.name)
+        is_first = (fault := (call.name, type(error))) not in query.tracebacks
+        query.tracebacks.add(fault)
+        logger.error("tool %s raised %s: %s", call.name, type(error).__name__, error, exc_info=is_first)
         raise ToolBroken(f"tool {call.name} raised {type(error).__name__}: {str(error)[:300]}") from error
 
 

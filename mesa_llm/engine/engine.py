@@ -278,10 +278,10 @@ class Engine:
         """Prepare a decision, including the second model that parses replies, if there is one."""
         if opened.llm is None:
             raise ConfigError("a rule is not asked")
-        parser = self._transports.parser
+        parser, tracebacks = self._transports.parser, self._transports.tracebacks
         if parser is None:
-            return Query(opened.llm, seen, box, request, reasoning=reasoning)
-        return Query(opened.llm, seen, box, request, parser.llm, parser.name, reasoning)
+            return Query(opened.llm, seen, box, request, reasoning=reasoning, tracebacks=tracebacks)
+        return Query(opened.llm, seen, box, request, parser.llm, parser.name, reasoning, tracebacks=tracebacks)
 
     def gather(self, agents: Sequence[Thinker], observations: Sequence[Observation]) -> list[Decision | Failure]:
         """Let agents decide concurrently; return their decisions in the order of the agents.

@@ -171,6 +171,7 @@ class Aside:
             schema=None if answer is str else answer_schema(answer),
             settings=agent.request_settings,
             adapter=agent.config.adapter,
+            name=agent.config.name,
         )
         seen = replace(seen, answer=answer)
         return await decide(engine.query(opened, seen, NO_TOOLS, request, agent.request_reasoning(opened)))

@@ -226,7 +226,8 @@ class Transports:
     Attributes:
         access: Access to the language models; shared with other runs if the options share it.
         awaited: The requests whose replies are awaited, in the order asked.
-        tracebacks: Names of transports, with the types of their exceptions for which a traceback has been shown.
+        tracebacks: Names of transports and tools, with the types of their exceptions for which a traceback has been
+            shown.
     """
 
     def __init__(self, runlog: RunLog, options: EngineOptions, count: Callable[[Usage, str], None]) -> None:

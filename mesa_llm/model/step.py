@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 import mesa
 from mesa.time import Priority, Schedule
 
-from mesa_llm.engine.activation import Turn
+from mesa_llm.engine.activation import Turn, demand_methods, minded
 from mesa_llm.errors import BudgetSpent, ConfigError, Stopped
 from mesa_llm.records import Observation
 
@@ -148,6 +148,8 @@ class ResumableModel(mesa.Model[Any, Any]):
             else:
                 self._end_broken(error)
                 self._rearm()
+            if isinstance(error, TypeError):
+                demand_methods(minded(self))
             raise
         finally:
             self._in_step = False

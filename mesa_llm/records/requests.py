@@ -202,6 +202,9 @@ class Request:
     max_actions: int = 1
     """Maximum number of actions that a person may choose, one after another; not part of the key."""
 
+    name: str = ""
+    """Name of the agent, for people; no part of the key."""
+
     @cached_property
     def settings_text(self) -> str:
         """The sampling settings as JSON, as they enter the key and the run log."""

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import cast
 
 import solara
+import solara.lab
 from reacton import use_memo, use_state
 from solara.core import component
 from solara.lab.utils.headers import headers
@@ -129,6 +130,7 @@ def Benchmarks() -> None:
         return
     with solara.AppBar():
         solara.AppBarTitle("Benchmarks")
+        solara.lab.ThemeToggle()
     by_title = {one.title: one for one in map(Written, files)}
     now = chosen if chosen in by_title else next(iter(by_title), "")
     with solara.Column(gap="10px", classes=["mesa-llm-report"]):

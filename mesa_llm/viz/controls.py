@@ -44,6 +44,9 @@ def Controls(session: Session, choice: solara.Reactive[Choice]) -> None:
         if runner is not None:
             solara.ProgressLinear(progress(runner) if runner.busy else False)
             solara.Text(status(runner), classes=["mesa-llm-status"])
+            if session.left is not None and not done(runner.model):
+                text = f"The run that you left is kept: the tab Runs resumes it ({session.left.name})."
+                solara.Text(text, classes=["mesa-llm-hint"])
 
 
 @component
@@ -121,7 +124,7 @@ def _Reset(session: Session, choice: solara.Reactive[Choice]) -> None:
                 solara.Button("Reset all the same", on_click=reset, color="warning", small=True)
                 solara.Button("Keep it", on_click=lambda: confirm(False), text=True, small=True)
         elif is_changed:
-            solara.Text("Reset takes the new choices.", style={"color": "#92400e", "font-size": "0.9rem"})
+            solara.Text("Reset takes the new choices.", style={"color": "var(--llm-warning)", "font-size": "0.9rem"})
 
 
 def dropping(model: LLMModel) -> str:

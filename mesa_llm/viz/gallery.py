@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import solara
+import solara.lab
 from reacton.core import Element
 from solara.core import component
 from solara.routing import use_router
@@ -85,6 +86,7 @@ def Gallery() -> None:
         solara.AppBarTitle("Models whose agents think")
         with solara.Link(f"/{BENCHMARKS}"):
             solara.Button("Benchmarks", icon_name="mdi-chart-bar", text=True, dark=True)
+        solara.lab.ThemeToggle()
     with solara.Div(classes=["mesa-llm-gallery"]):
         first = next((item for item in EXHIBITS if not item.fault), None)
         for item in EXHIBITS:

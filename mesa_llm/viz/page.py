@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import solara
@@ -38,7 +39,7 @@ from mesa_llm.viz.runs import KeptRun, Reopen, Runs, runs_folder
 from mesa_llm.viz.session import Session
 from mesa_llm.viz.space import MakeRenderer, Space, has_space, plain_renderer
 from mesa_llm.viz.tables import ActionTable, EventLog
-from mesa_llm.viz.ticker import watch, words
+from mesa_llm.viz.ticker import browser, watch, words
 
 logger = logging.getLogger(__name__)
 
@@ -121,9 +122,15 @@ def LLMPage(
         def begin() -> Session:
             if lesson is not None:
                 return lesson.session(model, initial, folder)
-            return Session(model, initial, folder, recording)
+            session = Session(model, initial, folder, recording)
+            session.left = _left.pop((browser(), model), None)
+            return session
 
         _Page(model, params, components, renderer, title, initial, begin)
+
+
+_left: dict[tuple[str, Factory], Path] = {}
+"""Session of a browser, and factory of the models → run log of the page that it left last."""
 
 
 _named: list[Callable[[], Any]] = []
@@ -187,6 +194,7 @@ def _Page(
     bring_style()
     with solara.AppBar():
         solara.AppBarTitle(name)
+        solara.lab.ThemeToggle()
     with solara.Sidebar(), solara.Column(gap="10px", style={"padding": "4px 8px 24px"}):
         with solara.Card(margin=0):
             if recording.value is None:
@@ -259,11 +267,14 @@ def _Arrival(event_arrive: Callable[[object], None] | None = None) -> None:
 
 def _open(session: Session, drawn: int, arrival: threading.Event) -> Callable[[], None]:
     end = watch(session, drawn, arrival)
+    visitor = browser()
     open_tab.set("")
     inspected.set(0)
 
     def close() -> None:
         end()
+        if session.recording is None and (path := session.kept) is not None:
+            _left[visitor, session.factory] = path
         session.leave()
 
     return close

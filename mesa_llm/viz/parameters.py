@@ -381,7 +381,7 @@ def _Other(choice: Choice, choose: Callable[..., None]) -> None:
     if shared_access() is None:
         _Number("Spend at most, US$", choice.max_dollars, lambda maximum: choose(max_dollars=maximum))
     else:
-        solara.Text("All pages of this server share one budget.", style={"color": "#475569", "font-size": "0.9rem"})
+        solara.Text("All pages of this server share one budget.", classes=["mesa-llm-hint"])
 
 
 @component

@@ -93,6 +93,9 @@ class _Run:
     is_stopping: bool = False
     """Whether to stop the current step."""
 
+    is_dropped: bool = False
+    """Whether the model is dropped, so that a step whose agents have acted is not finished either."""
+
     ended: threading.Event = field(default_factory=threading.Event)
     """Set when the last step is over."""
 
@@ -244,7 +247,7 @@ class Runner:
         Raises:
             ConfigError: If it is a plain Mesa model.
         """
-        self.stop()
+        self._drop()
         with self._lock:
             old_model, run = self.model, self._run
             self._take(model, hide)
@@ -252,8 +255,14 @@ class Runner:
 
     def close(self) -> None:
         """Stop, and close the model as soon as its step is over; the runner cannot be used any more."""
-        self.stop()
+        self._drop()
         _daemon(self._close, self.model, self._run, name=CLOSING)
+
+    def _drop(self) -> None:
+        run = self._run
+        if run is not None:
+            run.is_dropped = True
+        self.stop()
 
     # -- the threads
 
@@ -263,6 +272,8 @@ class Runner:
                 if run.ended.is_set():
                     return
                 model.stop()
+                if run.is_dropped:  # in a step that is being finished, a person may be asked, who answers no more
+                    model.engine.stop()
             run.ended.wait(INSIST_S)
 
     def _work(self, model: LLMModel, run: _Run) -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import networkx as nx
 import numpy as np
 from matplotlib.collections import LineCollection
-from mesa.discrete_space import VoronoiGrid
+from matplotlib.patheffects import withStroke
+from mesa.discrete_space import FixedAgent, VoronoiGrid
 from mesa.experimental.continuous_space import ContinuousSpace as ExperimentalSpace
 from mesa.space import ContinuousSpace
 from mesa.visualization.components import AgentPortrayalStyle
@@ -19,11 +22,12 @@ from reacton import use_memo, use_ref
 from solara.core import component
 
 from mesa_llm.engine.activation import minded
+from mesa_llm.model.model import LLMModel
 from mesa_llm.viz.download import Picture, Spot
 from mesa_llm.viz.figures import enlarge, plot_downloads, title_of
 from mesa_llm.viz.gate import place_steady, steady
 from mesa_llm.viz.inspector import called, inspect_agent
-from mesa_llm.viz.style import GREY, Figure, literal, picture_of
+from mesa_llm.viz.style import COLOURS, GREY, Figure, literal, picture_of, without_emoji
 
 MakeRenderer = Callable[[Any], SpaceRenderer]
 """Sets up a renderer for a model: `SpaceRenderer(model).setup_agents(portray)`."""
@@ -37,6 +41,9 @@ MAX_NAMES = 40
 NAME_POINTS = 9
 """Height of the letters of names, in points."""
 
+DISC_POINTS = 12
+"""Diameter of a disc that names stand clear of, in points."""
+
 MAX_SPOTS = 500
 """Maximum number of agents that can be clicked."""
 
@@ -48,6 +55,9 @@ DRAWABLE = (OrthogonalGrid, HexGrid, Network, VoronoiGrid, ContinuousSpace, Expe
 
 ACTIVE, IDLE = "#f97316", "#60a5fa"
 """Colours of agents that did something in the last step, and of those that did not."""
+
+CLASSES = (IDLE, *COLOURS[1:])
+"""Colours of the classes of agents in a plain Mesa model, of which it is not known who did something."""
 
 SIDE = 6.4
 """Height of a drawing, in inches; it is a tenth wider."""
@@ -66,6 +76,21 @@ def portray(agent: Any) -> AgentPortrayalStyle:
     outcomes = getattr(agent.model, "last_outcomes", {})  # a plain Mesa model keeps none
     is_active = bool(outcomes.get(agent.unique_id))
     return AgentPortrayalStyle(color=ACTIVE if is_active else IDLE, size=160, edgecolors="white", zorder=3)
+
+
+def portray_classes() -> Callable[[Any], AgentPortrayalStyle]:
+    """Return a portrayal of the agents of a plain Mesa model: as `portray`, in a colour for each class.
+
+    Colours go to classes in the order in which they are first drawn; agents that cannot move lie below the others.
+    """
+    colours: dict[type, str] = {}
+
+    def portray_class(agent: Any) -> AgentPortrayalStyle:
+        colour = colours.setdefault(type(agent), CLASSES[len(colours) % len(CLASSES)])
+        look = portray(agent)
+        return replace(look, color=colour, zorder=1 if isinstance(agent, FixedAgent) else look.zorder)
+
+    return portray_class
 
 
 def space_in(model: Any) -> Any:
@@ -88,6 +113,9 @@ def has_space(model: Any) -> bool:
 def plain_renderer(model: Any) -> SpaceRenderer:
     """Set up a renderer for any space: agents as discs, and the ties of a network.
 
+    Agents that did something in the last step are orange, and the others blue; in a plain Mesa model, which keeps no
+    outcomes, each class has its colour.
+
     Args:
         model: The model; its space is `model.grid` or `model.space`.
     """
@@ -95,7 +123,7 @@ def plain_renderer(model: Any) -> SpaceRenderer:
     if hasattr(renderer.space, "G"):
         lines = {"alpha": 0.35, "style": "-", "edge_color": "#94a3b8"}
         renderer.setup_structure(node_kwargs={"node_size": 1, "alpha": 0.0}, edge_kwargs=lines)
-    return renderer.setup_agents(portray)
+    return renderer.setup_agents(portray if isinstance(model, LLMModel) else portray_classes())
 
 
 @component
@@ -203,10 +231,12 @@ def redraw(renderer: SpaceRenderer, model: Any) -> list[Place]:
 
 
 def write_names(axes: Any, places: list[Place]) -> None:
-    """Write the names of agents above them, or beside them to avoid another name, one a position, if they are few.
+    """Write the names of agents around them, where they cross the fewest other names and discs, if they are few.
+
+    Agents at one position have one name, and their number.
 
     Args:
-        axes: Matplotlib axes.
+        axes: Matplotlib axes, whose title and limits are set.
         places: Positions of the agents.
     """
     if len(places) > MAX_NAMES:
@@ -216,21 +246,40 @@ def write_names(axes: Any, places: list[Place]) -> None:
         names_at.setdefault((x, y), []).append(short_name(agent))
     axes.get_xlim()  # this sets its limits to what is drawn
     per_pixel = 72 / axes.get_figure().dpi
-    written: list[tuple[float, float, float]] = []
+    radius = DISC_POINTS / 2
+    points = {place: per_pixel * axes.transData.transform(place) for place in names_at}
+    discs = {place: _Box(float(x), float(y), radius, radius) for place, (x, y) in points.items()}
+    crossed = list(discs.values())
     for place, names in names_at.items():
         text = names[0] if len(names) == 1 else f"{names[0]} + {len(names) - 1}"
-        x, y = per_pixel * axes.transData.transform(place)
-        half, gap = 0.3 * len(text) * NAME_POINTS, 1.3 * NAME_POINTS
-        offsets = [(0, 8), (0, -8 - NAME_POINTS), (half + 8, -NAME_POINTS / 3), (-half - 8, -NAME_POINTS / 3)]
-        across, up = min(offsets, key=lambda offset: _n_crossed(x + offset[0], y + offset[1], half, gap, written))
-        written.append((x + across, y + up, half))
-        look = {"ha": "center", "fontsize": NAME_POINTS, "color": "#334155", "zorder": 5, "clip_on": False}
-        axes.annotate(text, place, xytext=(across, up), textcoords="offset points", **look)
+        box = discs[place]._replace(half_width=0.3 * len(text) * NAME_POINTS, half_height=0.6 * NAME_POINTS)
+        beside, above = box.half_width + radius + 2, box.half_height + radius
+        corners = itertools.product((beside, -beside), (above, -above))
+        shifts = [(0, above), (0, -above), (beside, 0), (-beside, 0), *corners]
+        across, up = min(shifts, key=lambda shift: box.moved(*shift).n_crossed(crossed))
+        crossed.append(box.moved(across, up))
+        look = {"ha": "center", "va": "center_baseline", "fontsize": NAME_POINTS, "color": "#334155", "zorder": 5}
+        label = axes.annotate(text, place, xytext=(across, up), textcoords="offset points", clip_on=False, **look)
+        label.set_path_effects([withStroke(linewidth=2.5, foreground="white", alpha=0.7)])
 
 
-def _n_crossed(x: float, y: float, half: float, gap: float, written: list[tuple[float, float, float]]) -> int:
-    """Return the number of names that a new one would overlap; each has a centre and half a width."""
-    return sum(abs(x - x_) < half + half_ and abs(y - y_) < gap for x_, y_, half_ in written)
+class _Box(NamedTuple):
+    """A rectangle on a plot, in points: its centre, and half of its width and height."""
+
+    x: float
+    y: float
+    half_width: float
+    half_height: float
+
+    def moved(self, across: float, up: float) -> _Box:
+        return self._replace(x=self.x + across, y=self.y + up)
+
+    def n_crossed(self, others: Iterable[_Box]) -> int:
+        return sum(
+            abs(self.x - other.x) < self.half_width + other.half_width
+            and abs(self.y - other.y) < self.half_height + other.half_height
+            for other in others
+        )
 
 
 def short_name(agent: Any) -> str:
@@ -239,7 +288,7 @@ def short_name(agent: Any) -> str:
     Args:
         agent: The agent.
     """
-    name = getattr(getattr(agent, "config", None), "name", "") or str(agent.unique_id)
+    name = without_emoji(getattr(getattr(agent, "config", None), "name", "")) or str(agent.unique_id)
     return literal(name if len(name) <= 18 else f"{name[:17]}…")
 
 
@@ -339,10 +388,10 @@ def network_figure(
     places = [
         Place(agent, float(positions[agent_id][0]), float(positions[agent_id][1])) for agent_id, agent in agents.items()
     ]
-    write_names(axes, places)
     axes.margins(0.08)
     if title:
         axes.set_title(title, loc="left", color=GREY, fontsize=13)
+    write_names(axes, places)
     return figure, places
 
 

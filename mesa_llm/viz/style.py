@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from io import BytesIO
 from typing import Any
@@ -22,6 +23,9 @@ FEW = 12
 
 MAX_LINE = 48
 """Maximum number of characters of all names in a one-line legend."""
+
+EMOJI = re.compile("[\U0001f000-\U0001faff\u200d\ufe0f]")
+"""Emoji, and what joins and varies them."""
 
 LABELS_HEIGHT = 0.42
 """Height of the tick labels and the name of an axis, between plot and legend, in inches."""
@@ -108,12 +112,21 @@ def headline(figure: Figure, title: str) -> None:
 
 
 def literal(text: str) -> str:
-    """Escape a text for Matplotlib, which would set a formula between two dollar signs.
+    """Escape a text for Matplotlib, which would set a formula between two dollar signs; emoji are left out.
+
+    Args:
+        text: A text from elsewhere, such as a name; of nothing but emoji, it stays as it is.
+    """
+    return (without_emoji(text) or text).replace("$", r"\$")
+
+
+def without_emoji(text: str) -> str:
+    """Leave out the emoji of a text: Matplotlib's fonts have none, and it draws boxes in their place.
 
     Args:
         text: A text from elsewhere, such as a name.
     """
-    return text.replace("$", r"\$")
+    return " ".join(EMOJI.sub(" ", text).split()) if EMOJI.search(text) else text
 
 
 def marker(values: Sequence[Any]) -> str:

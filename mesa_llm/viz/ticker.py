@@ -109,6 +109,12 @@ def is_seen() -> bool:
     return contexts.PageStatus.CONNECTED in tuple(contexts.get_current_context().page_status.values())
 
 
+def browser() -> str:
+    """Return the session of the browser that has the page of this thread open; outside Solara's server it is empty."""
+    contexts = _contexts()
+    return "" if contexts is None else str(contexts.get_current_context().session_id)
+
+
 def _contexts() -> Any:
     """Return Solara's kernel contexts if this thread has one, else None; importing the module would start a thread."""
     contexts = sys.modules.get("solara.server.kernel_context")

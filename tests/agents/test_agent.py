@@ -339,6 +339,15 @@ def test_an_agent_that_can_do_nothing_is_not_asked() -> None:
     assert model.last_decisions[agent.unique_id].text == "There is no action that could be done now."
 
 
+@pytest.mark.parametrize(("name", "llm"), [("observe", "random"), ("act", "random"), ("rule", "rule")])
+def test_a_value_in_the_place_of_a_method_is_named_with_what_to_do(name: str, llm: str) -> None:
+    model = PotModel(1, llm, rng=1)
+    for agent in model.agents:
+        setattr(agent, name, "what I see")
+    with pytest.raises(ConfigError, match=rf"\.{name} is 'what I see', and hides the method {name}\(\).*another name"):
+        model.step()
+
+
 class Moth(LLMAgent):
     """Flies into the light, again and again."""
 

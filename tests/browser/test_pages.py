@@ -69,6 +69,29 @@ def ask_endpoint(page: Page, endpoint: Endpoint, key: str = "") -> None:
     press(page, "Step")
 
 
+def test_a_page_is_dark_where_the_system_is(page: Page) -> None:
+    shown(page, "/rules")
+    turn_to(page, "Agents")
+    step, text = page.locator(".mesa-llm-time"), page.locator(".mesa-llm pre").first
+    page.emulate_media(color_scheme="dark")
+    for light in (step, text):
+        expect(light).to_have_css("color", "rgb(229, 231, 235)")
+    expect(text).to_have_css("background-color", "rgb(43, 45, 49)")
+    page.emulate_media(color_scheme="light")
+    expect(text).to_have_css("color", "rgb(30, 41, 59)")
+
+
+def test_a_page_says_after_it_was_reloaded_where_the_run_is(page: Page) -> None:
+    shown(page, "/fast")
+    press(page, "Step")
+    expect_step(page, "1")
+    page.reload()
+    expect(page.get_by_text("The run that you left is kept")).to_be_visible(timeout=STARTING_MS)
+    turn_to(page, "Runs")
+    page.get_by_role("button", name="Resume").first.click()
+    expect_step(page, "1")
+
+
 def test_the_gallery_begins_with_the_social_network_and_opens_it(page: Page) -> None:
     page.goto("/shelling")  # no model
     page.get_by_role("link", name="All that there is").click()

@@ -6,13 +6,16 @@ import asyncio
 import json
 import random
 from collections import Counter
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Annotated, Any
 
 import jsonschema
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import BaseModel, Field
 
 from mesa_llm.errors import RateLimited, Refused
 from mesa_llm.llm.scripted import RandomLLM, ScriptedLLM, call, sample_value
@@ -61,6 +64,21 @@ def test_numbers_without_bounds_go_from_0_to_100() -> None:
     rng = random.Random(1)
     drawn = [sample_value({"type": "integer"}, rng) for _ in range(500)]
     assert (min(drawn) >= 0, max(drawn) <= 100, len(set(drawn)) > 90) == (True, True, True)
+
+
+class Order(BaseModel):
+    """An order with values that are no plain JSON."""
+
+    day: date
+    at: datetime | None
+    opening: time
+    wait: timedelta
+    price: Annotated[Decimal, Field(ge=1, le=5, decimal_places=2)]
+
+
+@given(st.integers(0, 9999))
+def test_dates_times_and_decimals_are_drawn_as_such(seed: int) -> None:
+    Order.model_validate(sample_value(Order.model_json_schema(), random.Random(seed)))
 
 
 def test_a_property_with_options_takes_one_of_them() -> None:

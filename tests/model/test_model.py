@@ -364,6 +364,18 @@ def test_a_tool_or_a_transport_that_raises_fails_one_decision_and_replays_as_it_
     assert told[0][1:] == (["it raised OSError: the cable is cut", "tool weigh raised ZeroDivisionError: no scales"], 2)
 
 
+def test_a_broken_tool_shows_its_traceback_once_in_a_run_and_later_a_line(caplog) -> None:
+    def weigh() -> int:
+        """Weigh the pot."""
+        raise ZeroDivisionError("no scales")
+
+    run(PotModel(3, ScriptedLLM(lambda request: call("weigh")), rng=1, design=AgentDesign(tools=(weigh,))), 2)
+    records = [
+        record for record in caplog.records if record.message == "tool weigh raised ZeroDivisionError: no scales"
+    ]
+    assert [bool(record.exc_info) for record in records] == [True, *[False] * 5]
+
+
 def test_what_was_asked_apart_and_then_applied_is_noted_once() -> None:
     model = PotModel(3, ScriptedLLM(lambda request: "?" if request.salt.agent == 2 else call("pay", coins=1)), rng=1)
     seen = model.observations()

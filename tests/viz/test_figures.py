@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from io import BytesIO
+from itertools import combinations
 from typing import Any
 
+import networkx as nx
 import pytest
 from matplotlib.figure import Figure as PlainFigure
 from mesa.datacollection import DataCollector
@@ -15,7 +17,7 @@ from mesa_llm.model.registry import find_models
 from mesa_llm.viz.figures import cost_figure, enlarge, measure_figure, numbers_of, title_of
 from mesa_llm.viz.markup import label_of
 from mesa_llm.viz.space import has_space, lay_out, network_figure, plain_renderer, redraw, rendered, spots_on
-from mesa_llm.viz.style import Figure, picture_of
+from mesa_llm.viz.style import Figure, literal, picture_of
 from tests.browser.apps.village import Village
 from tests.processes import run
 
@@ -147,6 +149,20 @@ def test_names_of_agents_who_stand_close_do_not_overlap() -> None:
     names: Any = figure.axes[0].texts
     first, second, *_ = (name.get_window_extent() for name in names)
     assert not first.overlaps(second)
+
+
+def test_names_in_a_dense_network_cross_no_other() -> None:
+    model = stepped(n_agents=24)
+    ties = [(first + 1, second + 1) for first, second in nx.gnp_random_graph(24, 0.2, seed=2).edges]
+    figure, _ = network_figure(model, lambda _: ties)
+    picture_of(figure)
+    boxes = [name.get_window_extent() for name in figure.axes[0].texts]
+    assert sum(first.overlaps(second) for first, second in combinations(boxes, 2)) == 0
+
+
+@pytest.mark.parametrize(("name", "written"), [("Ana 🦊", "Ana"), ("🦊", "🦊"), ("Bo ✓ $5", r"Bo ✓ \$5")])
+def test_emoji_which_matplotlib_draws_as_boxes_are_left_out_of_a_name(name: str, written: str) -> None:
+    assert literal(name) == written
 
 
 def test_text_is_enlarged_and_the_size_on_the_screen_stays() -> None:

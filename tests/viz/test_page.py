@@ -36,7 +36,7 @@ from mesa_llm.viz.inspector import AgentInspector, portrait
 from mesa_llm.viz.page import _Component, tabs_of
 from mesa_llm.viz.parameters import Choice, _shared, controls_of, defaults, public_address, share, takes, worded
 from mesa_llm.viz.runner import wait_until_closed
-from mesa_llm.viz.runs import Reopen, Runs
+from mesa_llm.viz.runs import KeptRun, Reopen, Runs
 from mesa_llm.viz.session import Session
 from mesa_llm.viz.tables import ActionTable, action_row
 from mesa_llm.viz.ticker import TICK_S, use_moment, watch, words
@@ -323,6 +323,33 @@ def test_a_page_may_look_at_a_model_while_its_agents_think(make_runner: Any) -> 
     start = time.monotonic()
     with steady(runner.model):
         assert time.monotonic() - start < 15.0  # of the 30 s that a reply takes
+
+
+class Curious(Village):
+    """A village in which everybody is asked something when a step ends."""
+
+    def end_step(self) -> None:
+        """Ask how they are."""
+        self.survey(["How are you?"])
+
+
+def test_a_page_that_is_left_while_a_person_is_asked_after_the_actions_lets_go_of_its_run(tmp_path: Path) -> None:
+    session = Session(Curious, Choice("human", seed="1", plays=1), tmp_path)
+    assert session.runner is not None
+    runner, desk = session.runner, session.desks[0]
+    runner.start(1)
+    until(lambda: desk.pending)
+    assert desk.answer(desk.pending[0].question_id, ToolCall("rest"))
+    until(lambda: desk.pending and "How are you?" in desk.pending[0].text)
+    path = session.kept
+    session.leave()
+    wait_until_closed(PATIENCE_S)
+    assert not desk.pending
+    kept = KeptRun.read(path) if path is not None else None
+    assert kept is not None
+    assert kept.calls == 1
+    session.build(session.built_from, kept)  # as Resume does
+    assert session.error == ""
 
 
 # -- the ticker

@@ -9,6 +9,7 @@ import pytest
 import reacton
 from ipyvue import VueTemplate
 from ipyvuetify import Alert
+from mesa.examples.advanced.wolf_sheep.model import WolfSheep, WolfSheepScenario
 from mesa.examples.basic.boltzmann_wealth_model.agents import MoneyAgent
 from mesa.examples.basic.boltzmann_wealth_model.model import BoltzmannScenario, BoltzmannWealth
 from mesa.visualization import SolaraViz
@@ -20,6 +21,7 @@ from mesa_llm.viz import ActionTable, AgentInspector, CostMeter, EventLog, Inter
 from mesa_llm.viz.parameters import Choice
 from mesa_llm.viz.session import Session
 from mesa_llm.viz.social import follow_network, spread_curves
+from mesa_llm.viz.space import portray_classes
 from mesa_llm.viz.trace import thoughts_of
 
 
@@ -67,6 +69,14 @@ def test_components_show_what_a_plain_model_did_and_measured(model: BoltzmannWea
     assert "coins left." in texts_of(ActionTable(model))
     assert ">4<" in texts_of(CostMeter(model))
     assert "Gini" in texts_of(Measures(model))
+
+
+def test_the_classes_of_a_plain_model_have_colours_of_their_own_and_grass_lies_below() -> None:
+    meadow = WolfSheep(WolfSheepScenario(rng=1))
+    portray = portray_classes()
+    looks = {type(agent).__name__: portray(agent) for agent in meadow.agents}
+    assert len({look.color for look in looks.values()}) == 3
+    assert looks["GrassPatch"].zorder < looks["Sheep"].zorder == looks["Wolf"].zorder
 
 
 @pytest.mark.parametrize("show", [EventLog, InterviewForm, follow_network(), spread_curves()])

@@ -77,7 +77,8 @@ class TerminalHuman:
     def _ask(self, request: Request) -> Reply:
         """Ask a person to reply to a request."""
         self._introduce(request)
-        self._write(f"\nAgent {request.salt.agent}, step {request.salt.time}\n{latest(request)}\n")
+        who = f"{request.name} (agent {request.salt.agent})" if request.name else f"Agent {request.salt.agent}"
+        self._write(f"\n{who}, step {request.salt.time}\n{latest(request)}\n")
         if request.schema is None and not request.tools:
             return as_reply(self._read("Your answer: "), "human")
         offers = offers_of(request)

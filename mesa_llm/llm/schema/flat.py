@@ -193,7 +193,7 @@ def flat_schema(schema: Mapping[str, Any]) -> Schema:
     """Flatten a JSON schema.
 
     References are replaced by what they refer to; a schema that contains itself does so at most `MAX_NESTING` times.
-    `pattern`, `format`, and dependencies between properties are left out.
+    `pattern` and dependencies between properties are left out.
 
     Args:
         schema: Any JSON schema, as pydantic writes it.
@@ -258,6 +258,8 @@ class _Flattening:
                 return self.array(schema, flat, within)
             case "integer" | "number":
                 return _number(flat)
+            case "string" if "format" in schema:
+                return {**flat, "format": schema["format"]}
             case _:
                 return None if flat.get("minLength", 0) > flat.get("maxLength", math.inf) else flat
 

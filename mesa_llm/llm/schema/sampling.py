@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -34,6 +35,12 @@ MAX_DRAWS = 20
 SPAN = 100
 """Number of steps from the only bound of a range, or from zero, to its other end."""
 
+CENTURY = datetime(2000, 1, 1)
+"""The earliest time that is drawn."""
+
+CENTURY_S = 36_525 * 86_400
+"""Length of the period that times are drawn from, in seconds."""
+
 MAX_FREE_ITEMS = 3
 """Maximum number of items of a list, or properties with free names, beyond those that the schema requires."""
 
@@ -44,7 +51,8 @@ def sample_value(
     """Draw a value uniformly from what a JSON schema allows.
 
     Alternatives are equally likely; what may be left out is left out half of the time; numbers without bounds go from 0
-    to 100; texts are a few neutral words. `pattern` and `format` are ignored.
+    to 100; texts are a few neutral words, or a date or time of this century where the `format` says so. Of a number and
+    any text, which is how pydantic describes a `Decimal`, the number is drawn. `pattern` and other formats are ignored.
 
     Args:
         schema: Any JSON schema, as pydantic writes it.
@@ -65,7 +73,7 @@ def draw(schema: Schema, rng: random.Random) -> Any:
     if "enum" in schema:
         return rng.choice(schema["enum"])
     if "anyOf" in schema:
-        return draw(rng.choice(schema["anyOf"]), rng)
+        return draw(rng.choice(_readable(schema["anyOf"])), rng)
     match schema.get("type"):
         case "string":
             return _text(schema, rng)
@@ -83,13 +91,34 @@ def draw(schema: Schema, rng: random.Random) -> Any:
             return draw(rng.choice(SCALARS), rng)
 
 
+def _readable(alternatives: list[Schema]) -> list[Schema]:
+    """Leave out any text beside a number: a `Decimal` is written as either, and words are none."""
+    is_number = any(alternative.get("type") == "number" for alternative in alternatives)
+    return [alternative for alternative in alternatives if not is_number or alternative != {"type": "string"}]
+
+
 def _text(schema: Schema, rng: random.Random) -> str:
+    if schema.get("format") in ("date", "date-time", "time", "duration"):
+        return _time(schema["format"], rng.randrange(CENTURY_S))
     min_length, max_length = schema.get("minLength", 0), schema.get("maxLength")
     text = " ".join(rng.choices(WORDS, k=rng.randint(MIN_FREE_WORDS, MAX_FREE_WORDS)))
     while len(text) < min_length:
         text = f"{text} {rng.choice(WORDS)}"
     text = text[:max_length]
     return text.rstrip() + "." * (len(text) - len(text.rstrip()))
+
+
+def _time(kind: str, seconds: int) -> str:
+    moment = CENTURY + timedelta(seconds=seconds)
+    match kind:
+        case "date":
+            return moment.date().isoformat()
+        case "time":
+            return moment.time().isoformat()
+        case "duration":
+            return f"PT{seconds % 86_400}S"
+        case _:
+            return moment.isoformat()
 
 
 def _number(schema: Schema, rng: random.Random) -> int | float:

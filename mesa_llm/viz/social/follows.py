@@ -162,7 +162,6 @@ def follow_figure(
     _draw_ties(axes, [tuple(tie) for tie in ties[:MAX_TIES].tolist()], recent, positions)
     _draw_users(figure, axes, list(agents.values()), name, colouring, positions)
     places = [Place(agent, *map(float, positions[number])) for number, agent in agents.items()]
-    write_names(axes, places)
     axes.margins(0.06)
     title = f"Who follows whom now: {n_users:,} users, {n_ties:,} follows"
     if len(agents) < n_users:
@@ -170,6 +169,7 @@ def follow_figure(
     if recent:
         title += "\nGreen: follows that began during the run"
     axes.set_title(title, loc="left", color=GREY, fontsize=12)
+    write_names(axes, places)
     return figure, places
 
 

@@ -44,6 +44,13 @@ def test_an_action_is_chosen_by_number_and_its_arguments_are_asked_in_turn() -> 
     assert reply.tool_calls == (ToolCall("talk_to", {"neighbour": 7, "text": "Good morning"}),)
 
 
+def test_a_person_is_called_by_the_name_of_the_agent() -> None:
+    person = Person("Hello", "Hello")
+    person.answer(ask(agent=7, name="Ines"), ask(agent=8))
+    assert "\nInes (agent 7), step 1\n" in person.shown
+    assert "\nAgent 8, step 1\n" in person.shown
+
+
 def test_an_empty_line_leaves_an_optional_argument_out() -> None:
     (reply,) = Person("walk", "").answer(ask(tools=ACTIONS))
     assert reply.tool_calls == (ToolCall("walk", {}),)
