@@ -11,9 +11,9 @@
     python3 dev.py docs          build the documentation; a warning is a failure
     python3 dev.py evidence      measure published values again, and write docs/evidence.md (a quarter of an hour)
 
-The first command also makes the environment: one to three minutes more, by the network. Further arguments go to the
-command. This script itself runs on any Python from 3.8 on, with nothing but the
-standard library: it is what finds the right Python, and makes the environment that everything else runs in.
+The first command also makes the environment: one to three minutes more, depending on the network. Further arguments go
+to the command. This script itself runs on any Python from 3.8 on, with nothing but the standard library: it finds or
+downloads the right Python, and makes the environment that everything else runs in.
 """
 
 from __future__ import annotations

@@ -159,7 +159,10 @@ def replay(
 
     figures = replay_run(file, as_json=as_json, say=say, trust=trust)
     if figures["digest"] != figures["recorded_digest"]:
-        say(f"mesa-llm: the digests differ: recorded {figures['recorded_digest']}, now {figures['digest']}", err=True)
+        step = figures["differs_from"]
+        start = "" if step is None else f" from step {step} on"
+        digests = f"recorded {figures['recorded_digest']}, now {figures['digest']}"
+        say(f"mesa-llm: the digests differ{start}: {digests}", err=True)
         raise typer.Exit(DIFFERENT)
 
 

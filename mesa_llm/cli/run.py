@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import time as clock
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import asdict
 from functools import partial
@@ -91,6 +91,7 @@ def run_model(
     warn: Say | None = None,
     closes: bool = True,
     interventions: Sequence[tuple[int, Any]] = (),
+    after_step: Callable[[int], None] = lambda step: None,
 ) -> dict[str, Any]:
     """Run a model and report what happened: as text at the end, or as JSON however the run ends.
 
@@ -106,6 +107,7 @@ def run_model(
         warn: Prints a warning as soon as more than half of a step's decisions failed; None: no warning.
         closes: Whether to close the model at the end.
         interventions: Pairs of a step and an intervention before it.
+        after_step: Called with the number of each step that has ended.
 
     Returns:
         The figures of `--json`; see `summary`.
@@ -133,6 +135,7 @@ def run_model(
                 model.step()
                 progress.step()
                 watch.step()
+                after_step(int(model.time))
         finally:
             progress.bar.close()
             model.engine.on_decision = None
@@ -325,7 +328,8 @@ def replay_run(file: Path, *, as_json: bool, say: Say, trust: bool = False) -> d
         trust: Whether to import what the log names even if it belongs to no listed model.
 
     Returns:
-        The figures of `run_model`, and the `recorded_digest`.
+        The figures of `run_model`, the `recorded_digest`, and `differs_from`: the first step after which the digests
+        differ, None if they never do.
 
     Raises:
         ConfigError: If the file holds no run, one whose model is not listed, or one whose model cannot be made from
@@ -334,11 +338,16 @@ def replay_run(file: Path, *, as_json: bool, say: Say, trust: bool = False) -> d
     """
     recording = recording_of(file, trust=trust)
     model = recording.rebuilt(log=file, replay=True)
-    name, also = listed_as(recording.model), {"recorded_digest": str(recording.digests[recording.last_step])}
+    name, last_step = listed_as(recording.model), recording.last_step
+    also: dict[str, Any] = {"recorded_digest": str(recording.digests[last_step]), "differs_from": None}
     figures: dict[str, Any] = {}
 
+    def compare(step: int) -> None:
+        if also["differs_from"] is None and recording.digests.get(step, model.runlog.digest) != model.runlog.digest:
+            also["differs_from"] = step
+
     def run() -> None:
-        figures.update(run_model(name, model, recording.last_step, as_json=as_json, say=say, also=also))
+        figures.update(run_model(name, model, last_step, as_json=as_json, say=say, also=also, after_step=compare))
 
     recording.guarded(run)
     return figures

@@ -36,9 +36,10 @@ class Endpoint(BaseModel):
     | `NAME@URL` | `URL` | the same, if `URL` is at the host of `api_base=`; without `api_base=`, if it is in `llm=` |
     | name of an `Endpoint` | its `api_base`, or its model's provider | the one that `key_env` names |
     | `ollama/NAME`, without `api_base=` | `OLLAMA_API_BASE`, else this machine | `api_key=`, if it is in `llm=` |
-    | `PROVIDER/NAME` | the provider, by litellm | `api_key=`, if it is in `llm=`; else the provider's own |
+    | `PROVIDER/NAME` | `PROVIDER_API_BASE`, else the provider, by litellm | the same; else the provider's own |
 
-    `OPENAI_API_KEY` goes to `https://api.openai.com` alone, however that is named. A second model (a parser, a judge)
+    `OPENAI_API_KEY` goes to `https://api.openai.com` alone, however that is named, and for `openai/NAME` to
+    `OPENAI_API_BASE` if that is set. A second model (a parser, a judge)
     that is named like one of `llm=` is asked as that one; any other plain name goes to its provider, never to
     `api_base=`. `api_key=""` sends no key at all and looks for none; only endpoints with a URL can be asked then, and
     models on this machine.

@@ -154,6 +154,17 @@ def test_a_recorded_run_is_replayed_inspected_and_gone_on_with(tmp_path) -> None
     )
 
 
+def test_a_replay_says_from_which_step_on_it_differs(tmp_path) -> None:
+    log = tmp_path / "run.sqlite"
+    assert run_command("run", "social", "--rng", 1, "--steps", 3, "--log", log).exit_code == 0
+    assert figures_of("replay", log)["differs_from"] is None
+    with closing(sqlite3.connect(log)) as file, file:
+        file.execute("UPDATE steps SET digest = 'another' WHERE time >= 2")
+    done = run_command("replay", log)
+    assert done.exit_code == 1
+    assert "mesa-llm: the digests differ from step 2 on: recorded another, now " in done.stderr
+
+
 def test_a_scenario_of_a_recorded_run_is_built_again_for_its_replay(tmp_path) -> None:
     made = SocialModel(scenario=SocialScenario(n_agents=5, rng=3), llm="random", log=tmp_path / "run.sqlite")
     made.run_for(2)
