@@ -1,1 +1,1 @@
-"""Bidders with a limited purse, at an auction of things whose worth they can only estimate."""
+"""Bidders with a limited budget, at an auction of things whose worth they can only estimate."""

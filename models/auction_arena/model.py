@@ -234,7 +234,7 @@ def by_seat(setting: str | float | Sequence[Any], n_agents: int) -> list[Any]:
 
 
 class AuctionArena(LLMModel):
-    """Bidders buy lots with a limited purse; a step is one lot, from the first bid to the plans for the rest.
+    """Bidders buy lots with a limited budget; a step is one lot, from the first bid to the plans for the rest.
 
     Within a step everyone who is due decides together, stage after stage: plan (before the first lot), bid as many
     rounds as it takes, state their beliefs, and plan again. A bidder who is refused may try again, a few times.
