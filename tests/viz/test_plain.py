@@ -74,7 +74,7 @@ def test_components_show_what_a_plain_model_did_and_measured(model: BoltzmannWea
 def test_the_classes_of_a_plain_model_have_colours_of_their_own_and_grass_lies_below() -> None:
     meadow = WolfSheep(WolfSheepScenario(rng=1))
     portray = portray_classes()
-    looks = {type(agent).__name__: portray(agent) for agent in meadow.agents}
+    looks: dict[str, Any] = {type(agent).__name__: portray(agent) for agent in meadow.agents}
     assert len({look.color for look in looks.values()}) == 3
     assert looks["GrassPatch"].zorder < looks["Sheep"].zorder == looks["Wolf"].zorder
 
