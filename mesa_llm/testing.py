@@ -9,7 +9,6 @@ import inspect
 import random
 import tempfile
 from collections.abc import Callable, Iterator
-from copy import copy
 from dataclasses import dataclass, replace
 from importlib import import_module, resources
 from pathlib import Path
@@ -90,7 +89,7 @@ FAULTS: tuple[Reply | TransportError, ...] = (
 
 def _misbehave(request: Request) -> Reply | TransportError:
     index, is_faulty = divmod(int(request.key[:6], 16), 3)
-    return copy(FAULTS[index % len(FAULTS)]) if is_faulty else honest_reply(request)  # an error's text grows on its way
+    return FAULTS[index % len(FAULTS)] if is_faulty else honest_reply(request)
 
 
 def runs_offline(entry: ModelEntry) -> None:

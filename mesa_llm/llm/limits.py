@@ -162,8 +162,8 @@ class Retry:
         try:
             reply = await retrying(ask)
         except TransportError as error:
-            error.args = (f"{error} (requests sent: {retrying.statistics['attempt_number']})",)
-            raise
+            text = f"{error} (requests sent: {retrying.statistics['attempt_number']})"
+            raise _with_text(error, text) from error.__cause__
         return replace(reply, attempts=reply.attempts + retrying.statistics["attempt_number"] - 1)
 
     async def close(self) -> None:
@@ -243,6 +243,13 @@ class Refusals:
     async def close(self) -> None:
         """Close the transport."""
         await _close(self.inner)
+
+
+def _with_text(error: TransportError, text: str) -> TransportError:
+    """Return a copy of an error with another text: a transport may raise one object for many requests."""
+    copied = type(error).__new__(type(error), text)
+    vars(copied).update(vars(error))
+    return copied.with_traceback(error.__traceback__)
 
 
 def _failure(state: RetryCallState) -> BaseException | None:

@@ -90,6 +90,13 @@ def test_attempts_are_bounded(error: type[TransportError], sent: int) -> None:
     assert (type(raised), len(asked)) == (error, sent)
 
 
+def test_one_error_raised_for_many_requests_says_the_same_of_each() -> None:
+    error = RateLimited("slow", 0.001)
+    raised = gathered(Retry(ScriptedLLM(lambda request: error), attempts=2, base_s=0), 3)
+    assert [str(one) for one in raised] == ["slow (requests sent: 2)"] * 3
+    assert (str(error), raised[0].retry_after_s) == ("slow", 0.001)
+
+
 def test_the_endpoints_wish_to_be_left_alone_is_kept() -> None:
     started = time.perf_counter()
     gathered(Retry(failing(RateLimited("slow", 0.2)), base_s=0), 1)
