@@ -146,7 +146,7 @@ class Pace:
             await asyncio.sleep(pause_s)
 
     def leave(self) -> None:
-        """Give the turn back."""
+        """Release the turn."""
         self._in_flight -= 1
         self._slots.release()
 

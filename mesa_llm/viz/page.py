@@ -123,13 +123,13 @@ def LLMPage(
             if lesson is not None:
                 return lesson.session(model, initial, folder)
             session = Session(model, initial, folder, recording)
-            session.left = _left.pop((browser(), model), None)
+            session.previous_log = _previous_logs.pop((browser(), model), None)
             return session
 
         _Page(model, params, components, renderer, title, initial, begin)
 
 
-_left: dict[tuple[str, Factory], Path] = {}
+_previous_logs: dict[tuple[str, Factory], Path] = {}
 """Session of a browser, and factory of the models → run log of the page that it left last."""
 
 
@@ -273,8 +273,8 @@ def _open(session: Session, drawn: int, arrival: threading.Event) -> Callable[[]
 
     def close() -> None:
         end()
-        if session.recording is None and (path := session.kept) is not None:
-            _left[visitor, session.factory] = path
+        if session.recording is None and (path := session.paid_log) is not None:
+            _previous_logs[visitor, session.factory] = path
         session.leave()
 
     return close

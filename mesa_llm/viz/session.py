@@ -39,7 +39,7 @@ class Session:
         desks: Desks with the model's questions to people.
         error: Why a model could not be built; empty if it could.
         built_from: Choices that the model was built from.
-        left: Run log of the page that the browser left before, until another model is shown; None: it left none.
+        previous_log: Run log of the page that the browser left, until another model is shown; None: there is none.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Session:
         self.runner: Runner | None = None
         self.desks: list[HumanDesk] = []
         self.built_from = choice
-        self.left: Path | None = None
+        self.previous_log: Path | None = None
         self.error = ""
         self._typed: WeakKeyDictionary[LLMModel, list[LLM]] = WeakKeyDictionary()
         self.recording: Recording | None = None
@@ -187,7 +187,7 @@ class Session:
             choice: Choices that it was built from.
         """
         self.built_from = choice
-        self.left = None
+        self.previous_log = None
         if self.runner is None:
             self.runner = Runner(model, hide=choice.hide, on_closed=self._forget)
         else:
@@ -220,7 +220,7 @@ class Session:
         return nullcontext() if self.runner is None else steady(self.runner.model)
 
     @property
-    def kept(self) -> Path | None:
+    def paid_log(self) -> Path | None:
         """The run log; None if there is none, or no reply of a language model or a person in it."""
         return self.runner.model.runlog.path if self.runner is not None and self.runner.model.usage.calls else None
 

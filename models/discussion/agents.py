@@ -195,7 +195,7 @@ class ScriptedPerson(Person):
         return any(silence.agent_id == self.unique_id for silence in self.room.silences)
 
     def rule(self, seen: Observation) -> Any:
-        """Say the next line; None if none is left."""
+        """Return the next line, as a text or an action; None if none is left."""
         text = self.next_line
         return text if seen.answer is str or text is None else ToolCall("say", {"text": text})
 
@@ -229,7 +229,7 @@ class Moderator(LLMAgent):
         return self.room.moderation(self.unique_id)
 
     def rule(self, seen: Observation) -> ToolCall:
-        """Give the floor to the one who has spoken least; among several, to one drawn."""
+        """Call on the one who has spoken least; among several, on one drawn."""
         names = seen.options["person"]
         counts = [sum(display_name(line.speaker) == name for line in self.room.lines) for name in names]
         quiet = [name for name, count in zip(names, counts, strict=True) if count == min(counts)]

@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.attacker import Attacker, Endpoint, serving
 from tests.browser.conftest import APP, STARTING_MS, TOKEN, Served, opened, serve, serve_guarded
-from tests.browser.test_pages import ask_endpoint, press, shown
+from tests.browser.test_pages import ask_endpoint, open_ready, press
 
 pytestmark = pytest.mark.browser
 
@@ -52,7 +52,7 @@ def attacked(server: Served, page: Page, name: str, path: str = "/rules") -> Gen
 def test_a_hostile_page_opens_no_websocket_gets_no_key_and_reads_frames_and_posts_nothing(
     page: Page, server: Served, endpoint: Endpoint, name: str
 ) -> None:
-    shown(page, "/rules")
+    open_ready(page, "/rules")
     with attacked(server, page, name) as hostile:
         if "open" in hostile.evaluate("window.opened"):
             ask_endpoint(hostile, endpoint)
@@ -87,7 +87,7 @@ def test_the_token_leaves_the_address_even_for_who_comes_by_a_link(browser: Brow
 
 
 def test_an_endpoint_typed_on_the_page_gets_no_key_of_the_environment(page: Page, endpoint: Endpoint) -> None:
-    shown(page, "/rules")
+    open_ready(page, "/rules")
     ask_endpoint(page, endpoint)
     expect(page.get_by_text("Step 1 is done")).to_be_visible()
     assert set(endpoint.authorizations) == {None}
@@ -96,7 +96,7 @@ def test_an_endpoint_typed_on_the_page_gets_no_key_of_the_environment(page: Page
 def test_a_key_typed_for_an_endpoint_is_sent_there_and_nowhere_shown(
     page: Page, server: Served, endpoint: Endpoint
 ) -> None:
-    shown(page, "/rules")
+    open_ready(page, "/rules")
     ask_endpoint(page, endpoint, TYPED)
     expect(page.get_by_text("Step 1 is done")).to_be_visible()
     assert set(endpoint.authorizations) == {f"Bearer {TYPED}"}
@@ -108,7 +108,7 @@ def test_a_page_that_solara_alone_serves_shows_nothing_to_another_origin(
     browser: Browser, unguarded: Served, endpoint: Endpoint
 ) -> None:
     with opened(browser, unguarded) as page:
-        shown(page, "/rules")
+        open_ready(page, "/rules")
         with attacked(unguarded, page, "localhost") as hostile:
             expect(hostile.get_by_text("This page was opened by a page of http://localhost")).to_be_visible()
             assert hostile.get_by_role("button", name="Step").count() == 0

@@ -7,13 +7,13 @@ import zipfile
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.test_pages import expect_step, press, shown, turn_to
+from tests.browser.test_pages import expect_step, open_ready, press, turn_to
 
 pytestmark = pytest.mark.browser
 
 
 def test_a_visitor_tries_news_in_a_branch_and_sends_other_news(page: Page) -> None:
-    shown(page, "/three_worlds")
+    open_ready(page, "/three_worlds")
     press(page, "Step")
     expect_step(page, "1")
     turn_to(page, "What if")

@@ -48,7 +48,7 @@ def reset_to_choices(page: Page) -> None:
     press(page, "Reset")
 
 
-def shown(page: Page, path: str) -> Page:
+def open_ready(page: Page, path: str) -> Page:
     """Open a page and wait until its model stands ready."""
     visit(page, path)
     expect(page.get_by_text("Ready.", exact=True)).to_be_visible(timeout=STARTING_MS)
@@ -70,7 +70,7 @@ def ask_endpoint(page: Page, endpoint: Endpoint, key: str = "") -> None:
 
 
 def test_a_page_is_dark_where_the_system_is(page: Page) -> None:
-    shown(page, "/rules")
+    open_ready(page, "/rules")
     turn_to(page, "Agents")
     step, text = page.locator(".mesa-llm-time"), page.locator(".mesa-llm pre").first
     page.emulate_media(color_scheme="dark")
@@ -82,7 +82,7 @@ def test_a_page_is_dark_where_the_system_is(page: Page) -> None:
 
 
 def test_a_page_says_after_it_was_reloaded_where_the_run_is(page: Page) -> None:
-    shown(page, "/fast")
+    open_ready(page, "/fast")
     press(page, "Step")
     expect_step(page, "1")
     page.reload()
@@ -134,7 +134,7 @@ MODELS = [entry.name for entry in find_models() if not entry.package.startswith(
 @pytest.mark.parametrize("name", [*MODELS, "schelling"])
 def test_the_page_of_every_model_steps_and_shows_no_error_on_any_tab(page: Page, name: str) -> None:
     page.set_viewport_size({"width": 1280, "height": 720})
-    shown(page, f"/{name}")
+    open_ready(page, f"/{name}")
     press(page, "Step")
     expect_step(page, "1")
     widths = [slider.bounding_box() for slider in page.locator(".v-slider").all()]
@@ -151,7 +151,7 @@ def test_the_page_of_every_model_steps_and_shows_no_error_on_any_tab(page: Page,
 
 
 def test_step_moves_time_and_draws_the_model(page: Page) -> None:
-    shown(page, "/fast")
+    open_ready(page, "/fast")
     plot = page.get_by_role("img", name="Greetings so far")
     before = plot.get_attribute("src")
     press(page, "Step")
@@ -161,7 +161,7 @@ def test_step_moves_time_and_draws_the_model(page: Page) -> None:
 
 def test_on_a_phone_a_tap_beside_the_controls_leads_to_the_model(page: Page) -> None:
     page.set_viewport_size({"width": 390, "height": 800})
-    shown(page, "/fast")
+    open_ready(page, "/fast")
     press(page, "Step")
     expect_step(page, "1")
     page.mouse.click(375, 400)
@@ -174,7 +174,7 @@ def test_on_a_phone_a_tap_beside_the_controls_leads_to_the_model(page: Page) -> 
 def stepped(page: Page) -> Page:
     """Open the village after one step; tests that look around in it find it as the test before has left it."""
     if not page.url.endswith("/fast"):
-        shown(page, "/fast")
+        open_ready(page, "/fast")
         press(page, "Step")
     expect_step(page, "1")
     return page
@@ -228,7 +228,7 @@ def test_reset_builds_a_model_of_the_parameters(stepped: Page) -> None:
 
 
 def test_play_runs_on_any_tab_until_pause(page: Page) -> None:
-    shown(page, "/rules")
+    open_ready(page, "/rules")
     press(page, "Play")
     for tab in page.get_by_role("tab").all():
         tab.click()
@@ -245,7 +245,7 @@ def test_play_runs_on_any_tab_until_pause(page: Page) -> None:
 
 
 def test_the_page_answers_while_agents_think_and_stops_in_the_middle(page: Page) -> None:
-    shown(page, "/slow")
+    open_ready(page, "/slow")
     press(page, "Step")
     expect(page.get_by_text("0 of 3 have decided")).to_be_visible()
     turn_to(page, "Agents")
@@ -257,7 +257,7 @@ def test_the_page_answers_while_agents_think_and_stops_in_the_middle(page: Page)
 
 
 def test_a_tab_that_is_turned_to_in_a_long_step_by_rule_shows_nothing_of_the_one_before(page: Page) -> None:
-    shown(page, "/pondering")
+    open_ready(page, "/pondering")
     space = page.get_by_role("img", name="Space")
     expect(space).to_be_visible()
     press(page, "Step")
@@ -270,7 +270,7 @@ def test_a_tab_that_is_turned_to_in_a_long_step_by_rule_shows_nothing_of_the_one
 
 def play(page: Page, path: str) -> None:
     """Open a page, play its first agent, and make a step."""
-    shown(page, path)
+    open_ready(page, path)
     choose(page, "Agents think with", "you, and rules for the others")
     reset_to_choices(page)
     expect(page.get_by_text("You play: press Step")).to_be_visible()
@@ -321,7 +321,7 @@ def test_a_person_does_several_things_with_figures_of_their_own(page: Page) -> N
 
 
 def test_a_model_that_cannot_be_built_says_why(page: Page) -> None:
-    shown(page, "/rules")
+    open_ready(page, "/rules")
     page.get_by_label("Seed").fill("forty-two")
     page.get_by_label("Seed").press("Enter")
     reset_to_choices(page)
@@ -336,7 +336,7 @@ def test_a_model_that_cannot_be_built_says_why(page: Page) -> None:
 
 
 def test_a_click_on_reset_is_heard_though_the_page_takes_the_seed_while_the_button_is_down(page: Page) -> None:
-    shown(page, "/newcomer")
+    open_ready(page, "/newcomer")
     press(page, "Step")
     expect_step(page, "1")
     page.get_by_label("Seed").fill("31")
@@ -351,7 +351,7 @@ def test_a_click_on_reset_is_heard_though_the_page_takes_the_seed_while_the_butt
 def test_a_server_that_is_told_to_end_closes_the_run_logs_of_its_pages(browser: Browser, tmp_path: Path) -> None:
     log = tmp_path / "village.sqlite"
     with serve_guarded(tmp_path, VILLAGE_LOG=str(log)) as served, opened(browser, served) as page:
-        shown(page, "/recorded")
+        open_ready(page, "/recorded")
         press(page, "Step")
         expect(page.get_by_text("0 of 3 have decided")).to_be_visible()
         assert log.with_name("village.sqlite-wal").exists()
@@ -363,15 +363,15 @@ def test_a_server_that_is_told_to_end_closes_the_run_logs_of_its_pages(browser: 
 def test_the_budget_of_a_server_holds_for_all_its_pages(browser: Browser, endpoint: Endpoint, tmp_path: Path) -> None:
     options = ("--max-calls", "5")  # a step of three villagers takes three
     with serve_guarded(tmp_path, *options) as served, opened(browser, served) as page:
-        ask_endpoint(shown(page, "/rules"), endpoint)
+        ask_endpoint(open_ready(page, "/rules"), endpoint)
         expect(page.get_by_text("Step 1 is done")).to_be_visible()
-        ask_endpoint(shown(page, "/newcomer"), endpoint)
+        ask_endpoint(open_ready(page, "/newcomer"), endpoint)
         expect(page.get_by_text("the budget of 5 calls is spent")).to_be_visible()
     assert len(endpoint.authorizations) == 5
 
 
 def test_what_is_typed_while_a_model_plays_stays(page: Page) -> None:
-    shown(page, "/rules")
+    open_ready(page, "/rules")
     press(page, "Play")
     page.get_by_label("Seed").fill("")
     for digit in "1234":  # a step is drawn between any two
@@ -382,7 +382,7 @@ def test_what_is_typed_while_a_model_plays_stays(page: Page) -> None:
 
 
 def test_a_seed_typed_while_a_model_plays_is_that_of_the_next_model(page: Page) -> None:
-    shown(page, "/newcomer")
+    open_ready(page, "/newcomer")
     press(page, "Play")
     expect_step(page, r"[1-9]\d*")
     page.get_by_label("Seed").fill("77")
@@ -403,7 +403,7 @@ def test_a_seed_typed_while_a_model_plays_is_that_of_the_next_model(page: Page) 
 
 def test_the_page_of_a_model_alone_shows_its_space_its_measures_and_its_parameters(page: Page) -> None:
     page.set_viewport_size({"width": 1280, "height": 720})
-    shown(page, "/newcomer")
+    open_ready(page, "/newcomer")
     expect(page.get_by_text("Who greets whom in a hamlet?")).to_be_visible()
     press(page, "Step")
     expect_step(page, "1")
@@ -416,7 +416,7 @@ def test_the_page_of_a_model_alone_shows_its_space_its_measures_and_its_paramete
 
 
 def test_plots_are_downloaded_as_png_and_svg(page: Page) -> None:
-    shown(page, "/newcomer")
+    open_ready(page, "/newcomer")
     for label, name, start in (("PNG", "greetings", b"\x89PNG"), ("SVG", "space", b"<?xml")):
         with page.expect_download() as download:
             page.get_by_role("button", name=f"Download {name.capitalize()} as {label}").click()
@@ -425,7 +425,7 @@ def test_plots_are_downloaded_as_png_and_svg(page: Page) -> None:
 
 
 def test_a_run_that_was_reset_is_gone_on_with(page: Page) -> None:
-    shown(page, "/newcomer")
+    open_ready(page, "/newcomer")
     page.get_by_label("Seed").fill("123")
     page.get_by_label("Seed").press("Enter")
     reset_to_choices(page)
@@ -442,7 +442,7 @@ def test_a_run_that_was_reset_is_gone_on_with(page: Page) -> None:
 
 
 def test_play_stops_and_says_why_at_the_top_when_every_decision_fails(page: Page) -> None:
-    shown(page, "/rules")
+    open_ready(page, "/rules")
     choose(page, "Agents think with", "another model …")
     page.get_by_label("Model", exact=True).fill("m")
     page.get_by_label("Endpoint").fill("http://127.0.0.1:9/v1")
@@ -457,7 +457,7 @@ def test_play_stops_and_says_why_at_the_top_when_every_decision_fails(page: Page
 
 
 def test_the_studies_share_a_page_on_which_one_is_chosen_and_run(page: Page) -> None:
-    shown(page, "/studies")
+    open_ready(page, "/studies")
     choose(page, "Study", "rumours")
     expect(page.get_by_text("Ready.", exact=True)).to_be_visible()
     plot = page.locator(".mesa-llm-card img").first

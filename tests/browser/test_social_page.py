@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.browser.conftest import Served, opened
-from tests.browser.test_pages import expect_step, press, shown, turn_to
+from tests.browser.test_pages import expect_step, open_ready, press, turn_to
 
 pytestmark = pytest.mark.browser
 
@@ -19,7 +19,7 @@ def social(browser: Browser, server: Served) -> Iterator[Page]:
     """Open the social network once, make four steps, and let tests look around."""
     with opened(browser, server) as page:
         page.set_viewport_size({"width": 1280, "height": 720})
-        shown(page, "/social")
+        open_ready(page, "/social")
         for step in range(1, 5):
             press(page, "Step")
             expect_step(page, str(step))

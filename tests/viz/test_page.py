@@ -341,7 +341,7 @@ def test_a_page_that_is_left_while_a_person_is_asked_after_the_actions_lets_go_o
     until(lambda: desk.pending)
     assert desk.answer(desk.pending[0].question_id, ToolCall("rest"))
     until(lambda: desk.pending and "How are you?" in desk.pending[0].text)
-    path = session.kept
+    path = session.paid_log
     session.leave()
     wait_until_closed(PATIENCE_S)
     assert not desk.pending
