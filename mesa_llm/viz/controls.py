@@ -44,8 +44,8 @@ def Controls(session: Session, choice: solara.Reactive[Choice]) -> None:
         if runner is not None:
             solara.ProgressLinear(progress(runner) if runner.busy else False)
             solara.Text(status(runner), classes=["mesa-llm-status"])
-            if session.previous_log is not None and not done(runner.model):
-                text = f"The run that you left is kept: the tab Runs resumes it ({session.previous_log.name})."
+            if (left := session.previous.log) is not None and not done(runner.model):
+                text = f"The run that you left is kept: the tab Runs resumes it ({left.name})."
                 solara.Text(text, classes=["mesa-llm-hint"])
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import solara
@@ -36,7 +35,7 @@ from mesa_llm.viz.player import Player
 from mesa_llm.viz.readme import About, Question, Readme
 from mesa_llm.viz.report import ReportCard
 from mesa_llm.viz.runs import KeptRun, Reopen, Runs, runs_folder
-from mesa_llm.viz.session import Session
+from mesa_llm.viz.session import Session, Visit
 from mesa_llm.viz.space import MakeRenderer, Space, has_space, plain_renderer
 from mesa_llm.viz.tables import ActionTable, EventLog
 from mesa_llm.viz.ticker import browser, watch, words
@@ -123,14 +122,15 @@ def LLMPage(
             if lesson is not None:
                 return lesson.session(model, initial, folder)
             session = Session(model, initial, folder, recording)
-            session.previous_log = _previous_logs.pop((browser(), model), None)
+            key = browser(), model
+            session.previous, _visits[key] = _visits.get(key, session.previous), session.visit
             return session
 
         _Page(model, params, components, renderer, title, initial, begin)
 
 
-_previous_logs: dict[tuple[str, Factory], Path] = {}
-"""Session of a browser, and factory of the models → run log of the page that it left last."""
+_visits: dict[tuple[str, Factory], Visit] = {}
+"""Session of a browser, and factory of the models → the browser's last visit to their page."""
 
 
 _named: list[Callable[[], Any]] = []
@@ -170,9 +170,9 @@ def _Page(
     recording = solara.use_reactive(session.recording)
     readme = use_memo(lambda: Readme.of(model), [])
     meanings = use_memo(lambda: meanings_of(model), [])
-    drawn = use_memo(lambda: session.drawn, [])
+    shown = use_memo(lambda: (session.drawn, session.state), [])
     arrival = use_memo(threading.Event, [])
-    use_effect(lambda: _open(session, drawn, arrival), [])
+    use_effect(lambda: _open(session, shown, arrival), [])
 
     def resume(run: KeptRun) -> None:
         choice.set(run.choice(initial, choice.value, session.thinkers))
@@ -265,16 +265,13 @@ def _Arrival(event_arrive: Callable[[object], None] | None = None) -> None:
     """Report that the browser shows the page; see `arrival.vue`."""
 
 
-def _open(session: Session, drawn: int, arrival: threading.Event) -> Callable[[], None]:
-    end = watch(session, drawn, arrival)
-    visitor = browser()
+def _open(session: Session, shown: tuple[int, tuple[object, ...]], arrival: threading.Event) -> Callable[[], None]:
+    end = watch(session, shown, arrival)
     open_tab.set("")
     inspected.set(0)
 
     def close() -> None:
         end()
-        if session.recording is None and (path := session.paid_log) is not None:
-            _previous_logs[visitor, session.factory] = path
         session.leave()
 
     return close

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -27,6 +28,17 @@ from mesa_llm.viz.runner import Runner
 from mesa_llm.viz.runs import KeptRun, discard_if_empty, new_log
 
 
+@dataclass(slots=True)
+class Visit:
+    """What is known of a visit to a page once it has ended.
+
+    Attributes:
+        log: Run log that was left behind; None: the visit lasts, or left none.
+    """
+
+    log: Path | None = None
+
+
 class Session:
     """The state of one open page.
 
@@ -39,7 +51,8 @@ class Session:
         desks: Desks with the model's questions to people.
         error: Why a model could not be built; empty if it could.
         built_from: Choices that the model was built from.
-        previous_log: Run log of the page that the browser left, until another model is shown; None: there is none.
+        visit: The visit to this page.
+        previous: The browser's visit before it, until another model is shown. It may end later than this page begins.
     """
 
     def __init__(
@@ -59,7 +72,8 @@ class Session:
         self.runner: Runner | None = None
         self.desks: list[HumanDesk] = []
         self.built_from = choice
-        self.previous_log: Path | None = None
+        self.visit = Visit()
+        self.previous = Visit()
         self.error = ""
         self._typed: WeakKeyDictionary[LLMModel, list[LLM]] = WeakKeyDictionary()
         self.recording: Recording | None = None
@@ -187,7 +201,7 @@ class Session:
             choice: Choices that it was built from.
         """
         self.built_from = choice
-        self.previous_log = None
+        self.previous = Visit()
         if self.runner is None:
             self.runner = Runner(model, hide=choice.hide, on_closed=self._forget)
         else:
@@ -209,11 +223,11 @@ class Session:
     def state(self) -> tuple[object, ...]:
         """Everything that a page says in words about the run."""
         if self.runner is None:
-            return (self.error,)
+            return self.error, self.previous.log
         questions = [question.question_id for desk in self.desks for question in desk.pending]
         model = self.runner.model
         desks = InterviewDesk.of(model).version, NewsDesk.of(model).version
-        return (self.error, self.runner.pulse, questions, *desks, self.preview.version)
+        return (self.error, self.previous.log, self.runner.pulse, questions, *desks, self.preview.version)
 
     def still(self) -> AbstractContextManager[None]:
         """Hold the model still."""
@@ -230,7 +244,9 @@ class Session:
             self.runner.pause("Paused, since this page was not open for a while. Press Play to go on.")
 
     def leave(self) -> None:
-        """Close the model, as its page has been left."""
+        """Close the model, as its page has been left, and say which run is left behind."""
+        if self.recording is None:
+            self.visit.log = self.paid_log or self.previous.log
         self.close()
 
     def close(self) -> None:

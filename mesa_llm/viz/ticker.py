@@ -75,17 +75,18 @@ class Watched(Protocol):
         ...
 
 
-def watch(watched: Watched, drawn: int | None = None, arrival: threading.Event | None = None) -> Callable[[], None]:
+def watch(
+    watched: Watched, shown: tuple[int, tuple[object, ...]] | None = None, arrival: threading.Event | None = None
+) -> Callable[[], None]:
     """Start the thread, and return a function that ends it.
 
     Args:
         watched: The model to watch.
-        drawn: Value of `drawn` when the page was first drawn; None: its present value.
+        shown: Values of `drawn` and `state` when the page was first drawn; None: their present values.
         arrival: Set as soon as the browser shows the page, which may lose earlier updates; None: it shows it already.
     """
     is_closed = threading.Event()
-    signature = watched.drawn if drawn is None else drawn
-    arguments = (watched, is_closed, signature, arrival)
+    arguments = (watched, is_closed, *(shown or (watched.drawn, watched.state)), arrival)
     threading.Thread(target=_tell, args=arguments, name="mesa-llm-ticker", daemon=True).start()
     return is_closed.set
 
@@ -121,8 +122,14 @@ def _contexts() -> Any:
     return contexts if contexts is not None and contexts.has_current_context() else None
 
 
-def _tell(watched: Watched, is_closed: threading.Event, signature: int, arrival: threading.Event | None) -> None:
-    state, rested_at = watched.state, 0.0
+def _tell(
+    watched: Watched,
+    is_closed: threading.Event,
+    signature: int,
+    state: tuple[object, ...],
+    arrival: threading.Event | None,
+) -> None:
+    rested_at = 0.0
     if arrival is not None and _contexts() is not None:
         arrival.wait(SETTLING_S)
     settled_at = _seen_at[watched] = clock.monotonic()

@@ -352,6 +352,21 @@ def test_a_page_that_is_left_while_a_person_is_asked_after_the_actions_lets_go_o
     assert session.error == ""
 
 
+def test_a_page_hears_of_the_run_that_was_left_even_if_the_page_before_ends_after_it_has_begun(tmp_path: Path) -> None:
+    before, page, after = (Session(Village, Choice("scripted", seed="1"), tmp_path) for _ in range(3))
+    page.previous, after.previous = before.visit, page.visit
+    assert before.runner is not None
+    before.runner.start(1)
+    until(lambda: before.paid_log is not None)
+    state = page.state
+    before.leave()
+    assert page.previous.log == before.paid_log
+    assert page.state != state  # so that the ticker has it said
+    page.leave()  # without a step, as when it is reloaded twice
+    assert after.previous.log == before.paid_log
+    after.leave()
+
+
 # -- the ticker
 
 
