@@ -502,7 +502,7 @@ def _ray() -> Any:
     try:
         import ray  # pyright: ignore[reportMissingImports]
     except ImportError:
-        raise ConfigError("on='ray' needs Ray: pip install 'mesa-llm-worlds[ray]'") from None
+        raise ConfigError("on='ray' needs Ray: `pip install ray`") from None
     return ray
 
 

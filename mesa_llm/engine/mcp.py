@@ -387,7 +387,7 @@ def _load() -> Any:
     try:
         import mcp
     except ImportError:
-        raise ConfigError("needs the package mcp: pip install 'mesa-llm-worlds[mcp]'") from None
+        raise ConfigError("needs the package mcp: `pip install 'mcp>=2,<3'`") from None
     logging.getLogger("mcp").addHandler(logging.NullHandler())  # else it prints errors that are raised here
     return mcp
 

@@ -190,7 +190,7 @@ def import_memory(agent: Any, saved: Mapping[str, Any], use: Use = "replace") ->
         case "readonly":
             agent.memory = ReadOnlyMemory(past_memory(saved))
         case "merge":
-            past = SavedMemory.read(past_memory(saved).to_json()).entries
+            past = _with_summary_first(SavedMemory.read(past_memory(saved).to_json()))
             own = SavedMemory.read(agent.memory.to_json())
             is_stream = issubclass(KINDS.get(own.kind, EntryMemory), StreamMemory)
             accessed = [*(entry.time for entry in past), *own.accessed] if is_stream else []
@@ -198,6 +198,14 @@ def import_memory(agent: Any, saved: Mapping[str, Any], use: Use = "replace") ->
             agent.memory = memory_from_json(_dumped(own, [*past, *own.entries], accessed), embedder)
         case _:
             raise ConfigError(f"use must be 'replace', 'merge' or 'readonly', got {use!r}")
+
+
+def _with_summary_first(form: SavedMemory) -> list[MemoryEntry]:
+    """Return the entries of a past memory; its running summary, if it has one, is the oldest of them."""
+    if not form.summary:
+        return form.entries
+    oldest = next(iter(form.entries), MemoryEntry(0, "insight", form.summary, is_past=True))
+    return [replace(oldest, kind="insight", text=form.summary, because=()), *form.entries]
 
 
 def within_tokens(saved: Mapping[str, Any], max_tokens: int) -> dict[str, Any]:

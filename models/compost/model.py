@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import random
+import re
 import statistics
 from collections.abc import Sequence
 from importlib import resources
@@ -281,11 +282,14 @@ def finite(value: float) -> float | None:
     return None if math.isnan(value) else value
 
 
+_TAKES_AN = re.compile(r"(?!uni(?![dmn])|eu|one\b|use|ukr|ugan|uru)[aeiou]|hour|honest|heir|8|11-|18-", re.IGNORECASE)
+"""Words that begin with the sound of a vowel, as written: `uninsured`, but not `university`."""
+
+
 def with_article(label: str) -> str:
     """Return a persona with the indefinite article: `an 80-year-old person`."""
     label = one_line(label)
-    takes_an = label[:1].lower() in "aeiou" or label.startswith(("8", "11-", "18-"))
-    return f"{'an' if takes_an else 'a'} {label}"
+    return f"{'an' if _TAKES_AN.match(label) else 'a'} {label}"
 
 
 def figure(value: float) -> str:

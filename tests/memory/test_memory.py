@@ -438,6 +438,11 @@ class Thinker(MemoryMixin, Body):
     """An agent with a memory."""
 
 
+def shown(memory: Any) -> str:
+    """Return all that an agent reads of its memory."""
+    return "\n".join([*(message.content for message in memory.messages()), memory.recall("", 10)])
+
+
 class Diary(WindowMemory):
     """A memory of a user's own kind."""
 
@@ -480,6 +485,19 @@ def test_a_life_before_a_stream_leaves_it_its_embedder() -> None:
     import_memory(thinker, filled(WindowMemory(), [saw(1, "sun")]).to_json(), "merge")
     assert isinstance(thinker.memory, StreamMemory)
     assert thinker.memory.embedder is embedder
+
+
+@pytest.mark.parametrize("own", ["window", "summary", "chat"])
+def test_a_life_before_ones_own_brings_its_summary(own: str) -> None:
+    life = SummaryMemory()
+    life.keep_summary("It rained.")
+    thinker = Thinker(memory=own)
+    import_memory(thinker, life.to_json(), "merge")
+    assert "earlier life, step 0, you concluded: It rained." in shown(thinker.memory)
+    life.add(saw(9, "snow"))
+    import_memory(thinker, life.to_json(), "merge")
+    assert "earlier life, step 9, you concluded: It rained." in shown(thinker.memory)
+    assert "earlier life, step 9, you saw: snow" in shown(thinker.memory)
 
 
 def test_a_life_that_cannot_be_taken_over_is_refused() -> None:

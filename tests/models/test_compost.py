@@ -129,10 +129,14 @@ def test_an_empty_reply_is_counted_and_no_text() -> None:
     assert model.results()["exaggeration"] is None
 
 
-@pytest.mark.parametrize("label", ["80-year-old person", "Asian person", "18-year-old", "accountant"])
+@pytest.mark.parametrize("label", ["80-year-old person", "Asian person", "18-year-old", "accountant", "uninsured man"])
 def test_articles(label) -> None:
     assert with_article(label) == f"an {label}"
-    assert with_article("man") == "a man"
+
+
+@pytest.mark.parametrize("label", ["man", "13-year-old", "university student", "European person", "Ukrainian", "user"])
+def test_articles_before_the_sound_of_a_consonant(label) -> None:
+    assert with_article(label) == f"a {label}"
 
 
 def test_a_table_is_read_and_rows_without_a_text_are_left_out(tmp_path) -> None:

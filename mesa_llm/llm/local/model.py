@@ -183,7 +183,7 @@ def _load(path: Path) -> Any:
     try:
         native: Any = importlib.import_module("xllamacpp")
     except ModuleNotFoundError as error:
-        advice = "install it with `pip install 'mesa-llm-worlds[local]'`, or choose another llm="
+        advice = "install it with `pip install xllamacpp`, or choose another llm="
         raise ConfigError(f"llm='local' needs the package xllamacpp: {advice}") from error
     except ImportError as error:  # a library of the system is missing
         advice = "on Debian and Ubuntu, libgomp.so.1 comes with `apt-get install libgomp1`; or choose another llm="
