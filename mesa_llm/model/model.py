@@ -24,7 +24,7 @@ from mesa_llm.model.bridge import Bridge
 from mesa_llm.model.identity import check_files, identity, with_recorded_addresses, with_recorded_paths
 from mesa_llm.model.interventions import Interventions
 from mesa_llm.model.options import OnError, constructor, settle_parameters
-from mesa_llm.model.prompts import find_prompt, render_prompt
+from mesa_llm.model.prompts import PromptFile, find_prompt, open_prompt
 from mesa_llm.model.scenario import LLMScenario, parameters_of, signature_of
 from mesa_llm.model.stages import StagedModel
 from mesa_llm.records import ChatMessage, Decision, Failure, Usage
@@ -171,6 +171,7 @@ class LLMModel(StagedModel):
         self.design = design
         self.reasoning: Reasoning | None = reasoning
         self.reply_tokens = reply_tokens
+        self._prompts: dict[str, PromptFile] = {}  # those opened in this step
         self._memories = {str(agent): saved for agent, saved in (memories or {}).items()}
         run = identity(self, self._arguments, seed)
         if engine_options.get("moved"):
@@ -201,6 +202,8 @@ class LLMModel(StagedModel):
     def prompt(self, name: str, **values: Any) -> str:
         """Fill in a file of the model's folder `prompts`.
 
+        It is read anew in each step if it has changed.
+
         Args:
             name: File name, such as `plan.md`.
             **values: Variables of the template.
@@ -208,7 +211,12 @@ class LLMModel(StagedModel):
         Raises:
             ConfigError: If there is no such file, or one of its variables has no value.
         """
-        return render_prompt(type(self), name, **values)
+        found = self._prompts.get(name)
+        if found is None:
+            found = open_prompt(type(self), name)
+            if self._in_step:
+                self._prompts[name] = found
+        return found.fill(values)
 
     def register_agent(self, agent: Any) -> None:
         """Register an agent: apply the design to it, and load its memory of an earlier life."""
@@ -250,6 +258,7 @@ class LLMModel(StagedModel):
         super().begin_step()
 
     def _deliver(self) -> None:
+        self._prompts.clear()
         self.interventions.start_step()
         super()._deliver()
 

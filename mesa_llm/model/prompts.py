@@ -5,15 +5,13 @@ from __future__ import annotations
 import inspect
 import os
 import stat
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mesa_llm.errors import ConfigError
-
-if TYPE_CHECKING:
-    from jinja2 import Template
 
 FOLDER = "prompts"
 """Name of the folder beside the code."""
@@ -57,34 +55,66 @@ def _places(kind: type[Any], name: str) -> tuple[str, ...]:
     return tuple(places)
 
 
-def render_prompt(kind: type[Any], name: str, **values: Any) -> str:
-    """Fill in a prompt file of a class; see `find_prompt`.
+def open_prompt(kind: type[Any], name: str) -> PromptFile:
+    """Read a prompt file of a class; see `find_prompt`.
 
     Args:
         kind: The class.
         name: File name.
-        **values: Variables of the template.
-
-    Returns:
-        The text, stripped.
 
     Raises:
-        ConfigError: If there is no such file, or one of its variables has no value.
+        ConfigError: If there is no such file, or it is no template.
     """
-    from jinja2 import TemplateError
-
     found = _found(kind, name)
     if found is None:
         raise ConfigError(f"{kind.__name__} has no {FOLDER}/{name}; put it beside the file that defines the class")
-    try:
-        return _template(*found).render(values).strip()
-    except TemplateError as error:
-        raise ConfigError(f"{found[0]}: {error}") from error
+    return _opened(*found)
+
+
+class PromptFile:
+    """The text of a prompt file, with variables.
+
+    Attributes:
+        path: The file.
+    """
+
+    __slots__ = ("_template", "path")
+
+    def __init__(self, path: str) -> None:
+        """Read the file.
+
+        Args:
+            path: The file.
+
+        Raises:
+            ConfigError: If it is no template.
+        """
+        from jinja2 import Environment, StrictUndefined, TemplateError
+
+        self.path = path
+        environment = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, autoescape=False)
+        try:
+            self._template = environment.from_string(Path(path).read_text(encoding="utf-8"))
+        except TemplateError as error:
+            raise ConfigError(f"{path}: {error}") from error
+
+    def fill(self, values: Mapping[str, Any]) -> str:
+        """Fill in the variables, and strip the text.
+
+        Args:
+            values: Variables of the template.
+
+        Raises:
+            ConfigError: If a variable has no value.
+        """
+        from jinja2 import TemplateError
+
+        try:
+            return self._template.render(values).strip()
+        except TemplateError as error:
+            raise ConfigError(f"{self.path}: {error}") from error
 
 
 @lru_cache(maxsize=256)
-def _template(path: str, _changed: int) -> Template:
-    from jinja2 import Environment, StrictUndefined
-
-    environment = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, autoescape=False)
-    return environment.from_string(Path(path).read_text(encoding="utf-8"))
+def _opened(path: str, _changed: int) -> PromptFile:
+    return PromptFile(path)

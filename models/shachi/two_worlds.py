@@ -16,7 +16,7 @@ from mesa_llm.agents.agent import LLMMixin
 from mesa_llm.engine.activation import Stage, minded
 from mesa_llm.memory import Memory, MemoryEntry, memory_from_json, open_memory
 from mesa_llm.memory.lives import endless, filler
-from mesa_llm.model.prompts import render_prompt
+from mesa_llm.model.prompts import open_prompt
 from mesa_llm.model.schedule import Role, Visit, WorldSchedule
 from mesa_llm.population import invented
 from mesa_llm.world import World
@@ -204,7 +204,7 @@ class TwoWorldsModel(LLMModel):
             style = endowment.style
             trading = AgentConfig(
                 name=persona.name,
-                persona=render_prompt(StockAgentModel, f"{style.lower()}.md"),
+                persona=open_prompt(StockAgentModel, f"{style.lower()}.md").fill({}),
                 traits={"style of investing": style},
                 settings=SETTINGS,
             )

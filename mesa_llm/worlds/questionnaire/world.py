@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from mesa_llm.errors import ToolError
@@ -88,15 +88,14 @@ class Questionnaire:
         sheet = self._open.pop((agent_id, label), None)
         if sheet is None:
             raise ToolError(f"you were not asked {label!r}, or have answered it.")
-        by_label = self._by_item(sheet, answer)
         valid: dict[str, Answer] = {}
         faults: list[str] = []
-        for item in sheet.items:
+        for item, given in zip(sheet.items, self._by_item(sheet, answer), strict=True):
             count = self.counts[item.label]
-            if item.label not in by_label:
+            if given is None:
                 faults.append(f"{item.label}: no answer")
                 continue
-            value = read_choice(item, by_label[item.label])
+            value = read_choice(item, given)
             if value is None:
                 count.unparsable += 1
             elif item.choices and value not in item.choices:
@@ -105,7 +104,7 @@ class Questionnaire:
                 count.answered += 1
                 valid[item.label] = value if isinstance(value, int) else value[:MAX_TEXT]
                 continue
-            faults.append(f"{item.label}: {quoted(str(by_label[item.label]), 40)} is not on the scale")
+            faults.append(f"{item.label}: {quoted(str(given), 40)} is not on the scale")
         if valid:
             place = Place(agent_id, self.administration, label)
             self.answers[place] = valid
@@ -134,13 +133,11 @@ class Questionnaire:
         return []
 
     @staticmethod
-    def _by_item(sheet: Sheet, answer: Any) -> Mapping[str, Any]:
-        """Return the answers by the labels of their items."""
+    def _by_item(sheet: Sheet, answer: Any) -> Iterable[Any]:
+        """Return the answer to each item; None: there is none."""
         if len(sheet.items) == 1:
-            return {sheet.items[0].label: answer}
-        fields = answer if isinstance(answer, Mapping) else {}
-        answers = zip(sheet.items, map(fields.get, sheet.numbers), strict=True)
-        return {item.label: answer for item, answer in answers if answer is not None}
+            return [answer]
+        return map((answer if isinstance(answer, Mapping) else {}).get, sheet.numbers)
 
     # -- looking
 
