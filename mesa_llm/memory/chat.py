@@ -145,12 +145,13 @@ def _cost(entry: MemoryEntry) -> int:
 
 
 def _with_steps(entries: list[MemoryEntry]) -> str:
-    """Join entries line by line, with a heading wherever another step begins."""
+    """Join entries line by line, with a heading wherever another step begins, unless the text names the step itself."""
     lines: list[str] = []
     when = ""
     for entry in entries:
         if entry.when != when:
             when = entry.when
-            lines.append(f"{when}:")
+            if not entry.text.startswith(f"{when}."):
+                lines.append(f"{when}:")
         lines.append(entry.text)
     return "\n".join(lines)

@@ -182,6 +182,12 @@ def test_a_chat_shows_the_outcome_beside_the_next_observation_once_it_was_answer
     memory.add(saw(2, "again?"))
     memory.add(MemoryEntry(2, "decision", "6"))
     assert memory.messages()[2].content == "Step 1:\nyou won\nStep 2:\nagain?"
+
+
+def test_a_step_that_the_text_names_itself_gets_no_heading() -> None:
+    memory = filled(ChatMemory(), [MemoryEntry(1, "outcome", "you won"), saw(2, "Step 2. Again?")])
+    memory.add(MemoryEntry(2, "decision", "no"))
+    assert memory.messages()[0].content == "Step 1:\nyou won\nStep 2. Again?"
     assert memory.recall("", 3) == ""
 
 
