@@ -31,15 +31,15 @@ def find_prompt(kind: type[Any], name: str) -> Path | None:
     return None if found is None else Path(found[0])
 
 
-def _found(kind: type[Any], name: str) -> tuple[str, int] | None:
-    """Return the prompt file of a class and its modification time: prompts may be edited while a model runs."""
+def _found(kind: type[Any], name: str) -> tuple[str, int, int] | None:
+    """Return the prompt file of a class, its modification time and its size: it may be edited while a model runs."""
     for path in _places(kind, name):
         try:
             state = os.stat(path)
         except OSError:
             continue
         if stat.S_ISREG(state.st_mode):
-            return path, state.st_mtime_ns
+            return path, state.st_mtime_ns, state.st_size
     return None
 
 
@@ -116,5 +116,5 @@ class PromptFile:
 
 
 @lru_cache(maxsize=256)
-def _opened(path: str, _changed: int) -> PromptFile:
+def _opened(path: str, _changed: int, _size: int) -> PromptFile:
     return PromptFile(path)

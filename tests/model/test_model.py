@@ -1,6 +1,7 @@
 """The loop: decide together, act in order; and a model that never dies."""
 
 import _thread
+import importlib
 import random
 import threading
 import time
@@ -65,6 +66,27 @@ def test_everyone_decides_on_the_same_state_and_acts_in_activation_order() -> No
     model.step()
     assert prompts == ["The pot holds 0 coins."] * 5
     assert model.coins == 5
+
+
+def test_a_prompt_file_that_is_edited_in_a_step_is_read_anew_in_the_next(tmp_path, monkeypatch) -> None:
+    (tmp_path / "edited_pot.py").write_text("from tests.pot import PotModel\n\nclass EditedPot(PotModel): pass\n")
+    (tmp_path / "prompts").mkdir()
+    file = tmp_path / "prompts" / "ask.md"
+    monkeypatch.syspath_prepend(tmp_path)
+    texts = []
+
+    class Pot(importlib.import_module("edited_pot").EditedPot):
+        def end_step(self) -> None:
+            for text in ("old", "other"):
+                if self.now == 1:
+                    file.write_text(text)
+                texts.append(self.prompt("ask.md"))
+
+    model = Pot(1, ScriptedLLM(lambda request: call("pay", coins=1)), rng=1)
+    model.run_for(2)
+    assert texts == ["old", "old", "other", "other"]
+    file.write_text("newest")
+    assert model.prompt("ask.md") == "newest"
 
 
 def test_one_at_a_time_each_sees_what_the_one_before_did() -> None:
