@@ -211,12 +211,11 @@ class LLMModel(StagedModel):
         Raises:
             ConfigError: If there is no such file, or one of its variables has no value.
         """
-        found = self._prompts.get(name)
-        if found is None:
-            found = open_prompt(type(self), name)
-            if self._in_step:
-                self._prompts[name] = found
-        return found.fill(values)
+        if not self._in_step:
+            return open_prompt(type(self), name).fill(values)
+        if name not in self._prompts:
+            self._prompts[name] = open_prompt(type(self), name)
+        return self._prompts[name].fill(values)
 
     def register_agent(self, agent: Any) -> None:
         """Register an agent: apply the design to it, and load its memory of an earlier life."""
