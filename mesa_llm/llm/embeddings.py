@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import logging
 import os
 import threading
 from collections import OrderedDict
@@ -32,6 +31,9 @@ MAX_KEPT = 20_000
 
 BATCH = 256
 """Maximum number of texts that are encoded at once."""
+
+WORDLLAMA_FILES = "weights/l2_supercat_256.safetensors", "tokenizers/l2_supercat_tokenizer_config.json"
+"""Weights and tokenizer in the package wordllama, equal in all its versions from 0.2.2 on."""
 
 TWHIN = "Twitter/twhin-bert-base"
 """The encoder of OASIS's recommender on X."""
@@ -177,16 +179,19 @@ class RememberingEmbedder:
 
 
 def _wordllama() -> Encode:
-    """Load wordllama with its own weights, and keep its import from configuring the whole program's logging."""
-    root, handler = logging.getLogger(), logging.NullHandler()
-    root.addHandler(handler)
-    try:
-        import wordllama
-    finally:
-        root.removeHandler(handler)
-    model: Any = wordllama.WordLlama.load(cache_dir=Path(wordllama.__file__).parent, disable_download=True)
-    model.tokenizer.no_padding()
-    weights, tokenizer = model.embedding, model.tokenizer
+    """Load what the package wordllama contains, without importing it: on new Pythons its compiled parts may lack."""
+    from safetensors.numpy import load_file
+    from tokenizers import Tokenizer
+
+    package = importlib.util.find_spec("wordllama")
+    folder = Path("wordllama" if package is None or package.origin is None else package.origin).parent
+    files = [folder / name for name in WORDLLAMA_FILES]
+    if lacking := [file for file in files if not file.is_file()]:
+        raise ConfigError(f"the embedder 'wordllama' lacks {lacking[0]}; install it with `pip install wordllama`")
+    weights: FloatArray = load_file(files[0])["embedding.weight"].astype(np.float32)
+    tokenizer: Any = Tokenizer.from_file(str(files[1]))
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
 
     def encode(texts: list[str]) -> FloatArray:
         """Average the weights of each text's tokens, text by text, so that a vector does not depend on other texts."""

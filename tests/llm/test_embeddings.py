@@ -148,8 +148,9 @@ def refuse(event, arguments):
         raise RuntimeError(event)
 sys.addaudithook(refuse)
 from mesa_llm.llm.embeddings import embedder
-assert "wordllama" not in sys.modules
+assert "tokenizers" not in sys.modules
 assert embedder().embed(["tea"]).shape == (1, 256)
+assert "wordllama" not in sys.modules
 assert (logging.root.handlers, logging.root.level) == ([], logging.WARNING)
 """
 

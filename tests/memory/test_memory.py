@@ -533,7 +533,7 @@ def test_an_unknown_memory_is_refused_when_the_agent_is_made() -> None:
 
 
 def test_importing_memories_loads_no_word_vectors_tables_or_mesa() -> None:
-    heavy = ("wordllama", "pandas", "litellm", "solara", "mesa")
+    heavy = ("tokenizers", "pandas", "litellm", "solara", "mesa")
     code = f"import sys, mesa_llm.memory; sys.exit(str([n for n in {heavy} if n in sys.modules] or ''))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.stderr.strip() == ""

@@ -476,7 +476,7 @@ def test_a_traveller_keeps_the_move_of_mesa() -> None:
 
 
 def test_importing_spaces_loads_no_more_than_mesa_and_pydantic_do() -> None:
-    heavy = ("wordllama", "litellm", "solara", "matplotlib", "jinja2")
+    heavy = ("tokenizers", "litellm", "solara", "matplotlib", "jinja2")
     code = f"import sys, mesa_llm.space; sys.exit(str([n for n in {heavy} if n in sys.modules] or ''))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.stderr.strip() == ""
