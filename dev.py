@@ -176,8 +176,10 @@ def surroundings() -> dict[str, str]:
 
     What Python compiles is kept, though never beside the sources: uv installs packages as they are, and where
     PYTHONDONTWRITEBYTECODE is set, as in many containers, every process would compile all of Mesa and pandas again.
+    IPython warns of an environment that another VIRTUAL_ENV names.
     """
-    inherited = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    left_out = {"PYTHONDONTWRITEBYTECODE", "VIRTUAL_ENV"}
+    inherited = {name: value for name, value in os.environ.items() if name not in left_out}
     return {"PYTHONPYCACHEPREFIX": str(ROOT / BYTECODE), **inherited, **QUIET_AND_OFFLINE}
 
 

@@ -36,3 +36,8 @@ def test_what_python_compiles_is_kept_and_never_beside_the_sources(monkeypatch) 
     asked = [sys.executable, "-c", "import sys; print(sys.dont_write_bytecode, sys.pycache_prefix)"]
     done = subprocess.run(asked, env=dev.surroundings(), capture_output=True, text=True)
     assert done.stdout.split() == ["False", str(dev.ROOT / ".venv" / "bytecode")]
+
+
+def test_an_environment_that_is_active_is_not_taken_for_the_projects_own(monkeypatch) -> None:
+    monkeypatch.setenv("VIRTUAL_ENV", "/elsewhere")
+    assert "VIRTUAL_ENV" not in dev.surroundings()
