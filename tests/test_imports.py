@@ -1,5 +1,7 @@
 """How the parts of the package import each other: few parts, short chains, no circles."""
 
+import subprocess
+import sys
 from functools import cache
 from graphlib import TopologicalSorter
 
@@ -34,3 +36,23 @@ def test_no_chain_of_imports_among_its_parts_is_longer_than_eight(parts) -> None
 def test_no_module_imports_itself_by_way_of_others_not_even_for_its_types() -> None:
     graph = grimp.build_graph("mesa_llm", "models", cache_dir=None)
     TopologicalSorter({name: graph.find_modules_directly_imported_by(name) for name in graph.modules}).prepare()
+
+
+WITHOUT = """
+import importlib, pkgutil, sys
+import mesa, mesa.visualization
+from mesa.experimental.scenarios import Scenario
+for gone in ("mesa.batchrunner", "mesa.discrete_space.property_layer", "mesa.experimental.devs", "mesa.space"):
+    sys.modules[gone] = None
+Scenario.__class_getitem__ = None
+import mesa_llm, models
+for package in (mesa_llm, models):
+    for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+"""
+
+
+def test_every_module_can_be_imported_without_what_mesa_4_no_longer_has() -> None:
+    done = subprocess.run([sys.executable, "-c", WITHOUT], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

@@ -165,8 +165,14 @@ class Parameter:
         return None
 
 
+if TYPE_CHECKING:
+    _MesaScenario = Scenario[Any]
+else:
+    _MesaScenario = Scenario  # which takes no type in Mesa 4
+
+
 @dataclass_transform(kw_only_default=True)
-class _Declared(Scenario[Any]):
+class _Declared(_MesaScenario):
     """Lets editors see the fields of a subclass as arguments."""
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import networkx as nx
@@ -12,8 +14,7 @@ import numpy as np
 from matplotlib.collections import LineCollection
 from matplotlib.patheffects import withStroke
 from mesa.discrete_space import FixedAgent, VoronoiGrid
-from mesa.experimental.continuous_space import ContinuousSpace as ExperimentalSpace
-from mesa.space import ContinuousSpace
+from mesa.experimental.continuous_space import ContinuousSpace
 from mesa.visualization.components import AgentPortrayalStyle
 from mesa.visualization.solara_viz import SpaceRendererComponent
 from mesa.visualization.space_renderer import HexGrid, Network, OrthogonalGrid, SpaceRenderer
@@ -50,7 +51,9 @@ MAX_SPOTS = 500
 MAX_DRAWN = 1_000
 """Maximum number of nodes of a network that is drawn by default, as its layout is slow."""
 
-DRAWABLE = (OrthogonalGrid, HexGrid, Network, VoronoiGrid, ContinuousSpace, ExperimentalSpace)
+_CONTINUOUS = [import_module("mesa.space").ContinuousSpace] if find_spec("mesa.space") else []  # gone in Mesa 4
+
+DRAWABLE: tuple[Any, ...] = (OrthogonalGrid, HexGrid, Network, VoronoiGrid, ContinuousSpace, *_CONTINUOUS)
 """Spaces that Mesa can draw."""
 
 ACTIVE, IDLE = "#f97316", "#60a5fa"

@@ -92,7 +92,6 @@ def test_keywords_and_a_scenario_make_the_same_run() -> None:
         ({"rng": "x"}, "^rng is the seed, .* got 'x'"),
         ({"rng": 1.5}, "^rng is the seed, .* got 1.5"),
         ({"scenario": {"n_agents": 3}}, r"wanted a scenario \(TownScenario\), got {'n_agents': 3}; give .* by name"),
-        ({"scenario": PlainScenario(rng=-1)}, "^rng is the seed, .* got -1"),
     ],
 )
 def test_parameters_that_cannot_be_are_refused_in_a_line(given: dict[str, Any], fault: str) -> None:
@@ -107,6 +106,8 @@ def test_a_scenario_refuses_what_it_does_not_know() -> None:
         type("Bare", (LLMScenario,), {"__annotations__": {"size": int}})
     with pytest.raises(ConfigError, match="rng is the seed, a whole number from 0 on, got True"):
         TownScenario(rng=True)
+    with pytest.raises(ConfigError, match=r"^rng is the seed, .* got -1"):
+        TownModel(scenario=PlainScenario(rng=-1))
 
 
 def test_a_seed_typed_on_a_page_of_mesa_comes_as_text_in_a_scenario() -> None:
