@@ -21,6 +21,7 @@ from mesa_llm.errors import ConfigError, ParseError, TransportError
 from mesa_llm.llm.protocol import LLM
 from mesa_llm.records import ChatMessage, Decision, Failure, Observation, Prompt, Request, ToolCall
 from mesa_llm.tools.toolbox import ToolBox
+from mesa_llm.world import tuple_of_worlds
 
 
 class DeliberationMixin:
@@ -92,7 +93,7 @@ class DeliberationMixin:
 
     @worlds.setter
     def worlds(self, worlds: Iterable[Any] | None) -> None:
-        self._worlds = None if worlds is None else tuple(worlds)
+        self._worlds = None if worlds is None else tuple_of_worlds(worlds)
 
     @property
     def roles(self) -> Mapping[str, Any]:

@@ -71,6 +71,7 @@ class LLMModel(StagedModel):
     population: Any = None
     scenario: Any
     _arguments: inspect.BoundArguments
+    _parts: ClassVar[Mapping[str, type]] = {**StagedModel._parts, "interventions": Interventions}
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         """Keep the arguments for the manifest of the run log.
@@ -180,6 +181,22 @@ class LLMModel(StagedModel):
         self.runlog.begin(run, {"versions": versions(), "options": written_options(engine_options)})
         check_files(self.runlog, run)
         self.interventions = Interventions(self)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Explain that an attribute is missing because the model has not been set up.
+
+            Raises:
+                AttributeError: Always.
+            """
+            if "runlog" not in vars(self):
+                kind = type(self).__name__
+                raise AttributeError(
+                    f"{kind} has no {name} yet: its __init__ has to call super().__init__(scenario, **options) first",
+                    name=name,
+                )
+            return super().__getattribute__(name)
 
     def __repr__(self) -> str:
         """Return its class, step, number of agents and language model."""

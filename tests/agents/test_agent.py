@@ -339,7 +339,10 @@ def test_an_agent_that_can_do_nothing_is_not_asked() -> None:
     assert model.last_decisions[agent.unique_id].text == "There is no action that could be done now."
 
 
-@pytest.mark.parametrize(("name", "llm"), [("observe", "random"), ("act", "random"), ("rule", "rule")])
+@pytest.mark.parametrize(
+    ("name", "llm"),
+    [("observe", "random"), ("act", "random"), ("rule", "rule"), ("decide", "rule")],
+)
 def test_a_value_in_the_place_of_a_method_is_named_with_what_to_do(name: str, llm: str) -> None:
     model = PotModel(1, llm, rng=1)
     for agent in model.agents:
