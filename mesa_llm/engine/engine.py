@@ -17,7 +17,7 @@ from contextvars import ContextVar
 from dataclasses import replace
 from functools import lru_cache
 from types import FrameType
-from typing import Any, ClassVar, NoReturn, Protocol, TypeVar
+from typing import Any, ClassVar, NoReturn, Protocol, TypeVar, cast
 
 from mesa_llm.config import Reasoning
 from mesa_llm.engine.collector import collector_paused, collector_running
@@ -513,15 +513,23 @@ def _demand_observation(agent: Thinker, seen: Any) -> None:
     """Check that an agent's observation can be decided on, and alike on every machine.
 
     Raises:
-        ConfigError: If it is not an `Observation`, or the values of an option are not an ordered list.
+        ConfigError: If it is not an `Observation`, its options or tools have another form, or the values of an
+            option are not an ordered list.
     """
     if not isinstance(seen, Observation):
         raise ConfigError(
             f"{type(agent).__name__}.observe() returned {seen!r:.60}; return an Observation, such as "
             "Observation('a text')"
         )
-    options: Mapping[str, Any] = seen.options
-    for name, values in options.items():
+    options: Any = seen.options
+    tools: Any = seen.tools
+    # isinstance with Mapping is slow, and nearly all are dictionaries
+    if not (type(options) is dict or isinstance(options, Mapping)) or isinstance(tools, str):
+        raise ConfigError(
+            f"{type(agent).__name__} observes options={options!r:.60} and tools={tools!r:.60}; options are a "
+            "dictionary from the names of arguments to tuples of values, and tools a tuple of names"
+        )
+    for name, values in cast("Mapping[str, Any]", options).items():
         if type(values) is tuple or (isinstance(values, Iterable) and not isinstance(values, str | set | frozenset)):
             continue
         raise ConfigError(

@@ -211,9 +211,22 @@ class LLMModel(StagedModel):
 
     @cached_property
     def instructions_text(self) -> str:
-        """Text that all agents read first: the file `instructions` of the model's folder `prompts`; empty: none."""
-        if not self.instructions or find_prompt(type(self), self.instructions) is None:
+        """Text that all agents read first: the file `instructions` of the model's folder `prompts`; empty: none.
+
+        A text in the code takes its place: `instructions_text = "You live in a bar."` in the class.
+
+        Raises:
+            ConfigError: If there is no file of another name than `instructions.md`.
+        """
+        if not self.instructions:
             return ""
+        if find_prompt(type(self), self.instructions) is None:
+            if self.instructions == LLMModel.instructions:
+                return ""
+            raise ConfigError(
+                f"{type(self).__name__}.instructions is {self.instructions!r:.60}, the name of a file in the folder "
+                'prompts, and there is no such file; for a text in the code, write instructions_text = "…" in the class'
+            )
         return self.prompt(self.instructions, model=self, scenario=self.scenario)
 
     def prompt(self, name: str, **values: Any) -> str:

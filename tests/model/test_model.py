@@ -22,6 +22,7 @@ from mesa_llm import (
     LLMAgent,
     LLMModel,
     LLMScenario,
+    Observation,
     ScriptedLLM,
     Settings,
     Stopped,
@@ -426,6 +427,24 @@ def test_an_attribute_that_hides_a_part_of_the_model_is_named(name, value, fault
     model = PotModel(1, rng=1)
     setattr(model, name, value)
     with pytest.raises(ConfigError, match=fault):
+        model.step()
+
+
+def test_instructions_that_name_no_file_are_an_error_and_may_be_a_text_in_the_code() -> None:
+    seen: list[str] = []
+    script = ScriptedLLM(lambda request: seen.append(request.messages[0].content) or call("pay", coins=1))
+    with pytest.raises(ConfigError, match=r"'You like pots.', the name of a file .* write instructions_text"):
+        type("Named", (PotModel,), {"instructions": "You like pots."})(1, script, rng=1).step()
+    type("Written", (PotModel,), {"instructions_text": "You like pots."})(1, script, rng=1).step()
+    assert seen[0].startswith("You like pots.")
+
+
+@pytest.mark.parametrize("fields", [{"options": [1, 2]}, {"tools": "pay"}])
+def test_options_and_tools_of_another_form_are_refused_in_words(fields) -> None:
+    observer = type("Observer", (Payer,), {"observe": lambda self: Observation("A pot.", **fields)})
+    model = PotModel(0, "random", rng=1)
+    observer(model)
+    with pytest.raises(ConfigError, match=r"Observer observes .* and tools a tuple of names"):
         model.step()
 
 
