@@ -204,6 +204,10 @@ class DeliberationMixin:
             return Decision(self.unique_id, text="There is no action that could be done now.", by=opened.name)
         if agent.servers and opened.is_language_model:
             box = box.joined(await engine.tool_sessions.tools(agent.servers, self.now)).only(config.tools)
+        elif seen.options and seen.answer is None and not agent.servers:
+            engine.warn_of_options(
+                type(self), seen.options, lambda: ToolBox.of(self, self.unique_id, self.worlds, agent.tools).specs
+            )
         salt = engine.salt(self.unique_id, self.now)
         try:
             prompt = () if opened.capabilities.ignores_prompt else self.prompt(seen)

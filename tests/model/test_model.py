@@ -448,6 +448,17 @@ def test_options_and_tools_of_another_form_are_refused_in_words(fields) -> None:
         model.step()
 
 
+def test_options_of_an_argument_that_no_action_takes_are_warned_of_once(caplog) -> None:
+    seen = Observation("A pot.", options={"coin": (1, 2), "coins": (1, 2), "pay.coins": (1,), "pay.agent": (1,)})
+    model = PotModel(0, "random", rng=1)
+    type("Observer", (Payer,), {"observe": lambda self: seen})(model)
+    model.run_for(2)
+    (warning,) = [record.getMessage() for record in caplog.records]
+    assert warning == (
+        "Observer observes options for coin, pay.agent, which none of its actions takes; arguments are coins"
+    )
+
+
 def test_a_world_that_returns_no_events_is_named() -> None:
     silent = type("Silent", (Pot,), {"end_step": lambda self: None})
     model = PotModel(1, rng=1)
