@@ -20,6 +20,7 @@ from mesa_llm.engine.transports import OpenedModel
 from mesa_llm.errors import ConfigError, ParseError, TransportError
 from mesa_llm.llm.protocol import LLM
 from mesa_llm.records import ChatMessage, Decision, Failure, Observation, Prompt, Request, ToolCall
+from mesa_llm.text import suggestion
 from mesa_llm.tools.toolbox import ToolBox
 from mesa_llm.world import tuple_of_worlds
 
@@ -59,8 +60,9 @@ class DeliberationMixin:
         except TypeError as error:
             if not str(error).startswith("object.__init__()"):
                 raise
-            names = ", ".join(sorted(set(kwargs) - set(COMPONENTS)))
-            which = f": one of {names}" if names else ", by position"
+            names = sorted(set(kwargs) - set(COMPONENTS))
+            hint = suggestion(names[0], COMPONENTS) if names else ""
+            which = f": {'one of ' if len(names) > 1 else ''}{', '.join(names)}{hint}" if names else ", by position"
             raise TypeError(f"{type(self).__name__}() got an argument that none of its classes takes{which}") from None
 
     # -- what it thinks with
