@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol, TypeVar, cast, runtime_checkable
 
+from mesa_llm.errors import ConfigError
 from mesa_llm.records import Event, Observation
 from mesa_llm.tools.tool import action
 
@@ -30,6 +31,38 @@ class World(Protocol):
     def end_step(self) -> list[Event]:
         """End a step: advance the world's own time, and return what happened."""
         ...
+
+
+def tuple_of_worlds(worlds: Any) -> tuple[Any, ...]:
+    """Return worlds as a tuple.
+
+    Raises:
+        ConfigError: If it is one world, or one of them is a class or has no name.
+    """
+    if not isinstance(worlds, Iterable):
+        raise ConfigError(f"worlds is a tuple of worlds, got {worlds!r:.60}; of one world, write (world,)")
+    several = tuple(cast("Iterable[Any]", worlds))
+    for world in several:
+        name = getattr(world, "name", None)
+        if isinstance(world, type) or not isinstance(name, str) or not name:
+            raise ConfigError(f"a world is an object with a name (name = 'market' in its class), got {world!r:.60}")
+    return several
+
+
+def events_of(world: Any) -> list[Event]:
+    """End the step of a world, and return its events.
+
+    Raises:
+        ConfigError: If its `end_step` returns something else.
+    """
+    returned: Any = world.end_step()
+    events: list[Any] = list(cast("Iterable[Any]", returned)) if isinstance(returned, Iterable) else [returned]
+    for event in events:
+        if not isinstance(event, Event):
+            raise ConfigError(
+                f"{type(world).__name__}.end_step() returned {returned!r:.60}; return a list of events, [] if none"
+            )
+    return events
 
 
 def unit_of(*worlds: Any) -> str:

@@ -94,7 +94,11 @@ class LLMMixin(DeliberationMixin):
         elif len(worlds) == 1:
             seen = worlds[0].observe(self.unique_id)
         else:
-            seen = join({world.name: world.observe(self.unique_id) for world in worlds}, worlds)
+            by_name = {world.name: world.observe(self.unique_id) for world in worlds}
+            if len(by_name) < len(worlds):
+                names = ", ".join(world.name for world in worlds)
+                raise ConfigError(f"{self!r} lives in worlds that share a name ({names}); name each differently")
+            seen = join(by_name, worlds)
         return self.with_news(seen)
 
     def with_news(self, seen: Observation) -> Observation:

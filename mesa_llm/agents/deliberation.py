@@ -20,7 +20,9 @@ from mesa_llm.engine.transports import OpenedModel
 from mesa_llm.errors import ConfigError, ParseError, TransportError
 from mesa_llm.llm.protocol import LLM
 from mesa_llm.records import ChatMessage, Decision, Failure, Observation, Prompt, Request, ToolCall
+from mesa_llm.text import suggestion
 from mesa_llm.tools.toolbox import ToolBox
+from mesa_llm.world import tuple_of_worlds
 
 
 class DeliberationMixin:
@@ -58,8 +60,9 @@ class DeliberationMixin:
         except TypeError as error:
             if not str(error).startswith("object.__init__()"):
                 raise
-            names = ", ".join(sorted(set(kwargs) - set(COMPONENTS)))
-            which = f": one of {names}" if names else ", by position"
+            names = sorted(set(kwargs) - set(COMPONENTS))
+            hint = suggestion(names[0], COMPONENTS) if names else ""
+            which = f": {'one of ' if len(names) > 1 else ''}{', '.join(names)}{hint}" if names else ", by position"
             raise TypeError(f"{type(self).__name__}() got an argument that none of its classes takes{which}") from None
 
     # -- what it thinks with
@@ -92,7 +95,7 @@ class DeliberationMixin:
 
     @worlds.setter
     def worlds(self, worlds: Iterable[Any] | None) -> None:
-        self._worlds = None if worlds is None else tuple(worlds)
+        self._worlds = None if worlds is None else tuple_of_worlds(worlds)
 
     @property
     def roles(self) -> Mapping[str, Any]:
@@ -203,6 +206,10 @@ class DeliberationMixin:
             return Decision(self.unique_id, text="There is no action that could be done now.", by=opened.name)
         if agent.servers and opened.is_language_model:
             box = box.joined(await engine.tool_sessions.tools(agent.servers, self.now)).only(config.tools)
+        elif seen.options and seen.answer is None and not agent.servers:
+            engine.warn_of_options(
+                type(self), seen.options, lambda: ToolBox.of(self, self.unique_id, self.worlds, agent.tools).specs
+            )
         salt = engine.salt(self.unique_id, self.now)
         try:
             prompt = () if opened.capabilities.ignores_prompt else self.prompt(seen)

@@ -91,7 +91,7 @@ def demand_methods(agents: Iterable[Any]) -> None:
         ConfigError: If one does, as after `self.observe = 3`.
     """
     for agent in agents:
-        for name in ("observe", "rule", "act"):
+        for name in ("observe", "rule", "act", "decide", "prompt", "remember", "remember_messages", "toolbox"):
             value = getattr(agent, name)
             if not callable(value):
                 kind = type(agent).__name__

@@ -17,7 +17,7 @@ from contextvars import ContextVar
 from dataclasses import replace
 from functools import lru_cache
 from types import FrameType
-from typing import Any, ClassVar, NoReturn, Protocol, TypeVar
+from typing import Any, ClassVar, NoReturn, Protocol, TypeVar, cast
 
 from mesa_llm.config import Reasoning
 from mesa_llm.engine.collector import collector_paused, collector_running
@@ -28,7 +28,7 @@ from mesa_llm.engine.transports import EngineOptions, OpenedModel, Transports
 from mesa_llm.errors import Absent, ConfigError, Stopped
 from mesa_llm.llm.limits import InFlight
 from mesa_llm.llm.protocol import LLM
-from mesa_llm.records import Decision, Failure, Observation, Request, Salt, Usage
+from mesa_llm.records import Decision, Failure, Observation, Request, Salt, ToolSpec, Usage
 from mesa_llm.runlog.log import RunLog
 from mesa_llm.text import counted, one_line
 from mesa_llm.tools.toolbox import ToolBox
@@ -159,6 +159,7 @@ class Engine:
         self._counted_step = 0
         self._has_warned = False
         self._idle_kinds: set[type] = set()
+        self._option_names: set[tuple[type, str]] = set()  # that were compared with the tools of a class of agents
         self._running: concurrent.futures.Future[Any] | None = None
         self._task: asyncio.Task[Any] | None = None
         self._is_cancelled = False
@@ -231,6 +232,26 @@ class Engine:
             self.warn(
                 f"{kind.__name__} has no action, so that its language model is never asked: mark what it can do with "
                 "@action, or ask for an answer by Observation(answer=…)"
+            )
+
+    def warn_of_options(self, kind: type, names: Iterable[str], tools: Callable[[], Iterable[ToolSpec]]) -> None:
+        """Warn once of options for an argument that no tool of an agent has, such as one that is misspelt.
+
+        Args:
+            kind: Class of the agent.
+            names: Names of the options, as in `Observation.options`.
+            tools: Returns all tools that it has, usable now or not.
+        """
+        new_names = [name for name in names if (kind, name) not in self._option_names]
+        if not new_names:
+            return
+        self._option_names.update((kind, name) for name in new_names)
+        arguments = [(tool.name, name) for tool in tools() for name in tool.parameters.get("properties", ())]
+        known = {name for _, name in arguments} | {f"{tool}.{name}" for tool, name in arguments}
+        if unknown := [name for name in new_names if name not in known]:
+            self.warn(
+                f"{kind.__name__} observes options for {', '.join(unknown)}, which none of its actions takes; "
+                f"arguments are {', '.join(sorted({name for _, name in arguments})) or 'none'}"
             )
 
     def salt(self, agent: int, time: int, purpose: str = "decide") -> Salt:
@@ -513,15 +534,23 @@ def _demand_observation(agent: Thinker, seen: Any) -> None:
     """Check that an agent's observation can be decided on, and alike on every machine.
 
     Raises:
-        ConfigError: If it is not an `Observation`, or the values of an option are not an ordered list.
+        ConfigError: If it is not an `Observation`, its options or tools have another form, or the values of an
+            option are not an ordered list.
     """
     if not isinstance(seen, Observation):
         raise ConfigError(
             f"{type(agent).__name__}.observe() returned {seen!r:.60}; return an Observation, such as "
             "Observation('a text')"
         )
-    options: Mapping[str, Any] = seen.options
-    for name, values in options.items():
+    options: Any = seen.options
+    tools: Any = seen.tools
+    # isinstance with Mapping is slow, and nearly all are dictionaries
+    if not (type(options) is dict or isinstance(options, Mapping)) or isinstance(tools, str):
+        raise ConfigError(
+            f"{type(agent).__name__} observes options={options!r:.60} and tools={tools!r:.60}; options are a "
+            "dictionary from the names of arguments to tuples of values, and tools a tuple of names"
+        )
+    for name, values in cast("Mapping[str, Any]", options).items():
         if type(values) is tuple or (isinstance(values, Iterable) and not isinstance(values, str | set | frozenset)):
             continue
         raise ConfigError(

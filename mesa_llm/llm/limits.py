@@ -15,7 +15,7 @@ import time
 from contextlib import nullcontext
 from contextvars import ContextVar
 from dataclasses import replace
-from typing import ClassVar
+from typing import Any, ClassVar, cast
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type
 
@@ -439,6 +439,8 @@ class Purse:
             ConfigError: If a budget is not above zero.
         """
         for name, limit in (("calls", calls), ("tokens", tokens), ("dollars", dollars)):
+            if isinstance(cast("Any", limit), str):
+                raise ConfigError(f"a budget of {name} is a number, got {limit!r}")
             if limit is not None and not limit > 0:
                 raise ConfigError(f"a budget of {limit!r} {name} allows nothing; give more, or None for no budget")
         self._calls, self._tokens, self._dollars = calls, tokens, dollars

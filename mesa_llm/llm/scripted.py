@@ -8,8 +8,10 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable
+from typing import Any, cast
 
 from mesa_llm.canonical import canonical_json
+from mesa_llm.errors import ConfigError
 from mesa_llm.llm.human.desk import HumanDesk, HumanLLM, Question
 from mesa_llm.llm.human.terminal import TerminalHuman
 from mesa_llm.llm.replies import Answer, as_reply, call
@@ -90,7 +92,15 @@ class ScriptedLLM:
             delay_s: Seconds until the answer comes, or a function of the request that returns them.
             name: Name in the run log; None: that of the class. Two scripts in one run need different names, as replies
                 are recorded under them.
+
+        Raises:
+            ConfigError: If the script is no function.
         """
+        if not callable(cast("Any", answer)):
+            raise ConfigError(
+                f"ScriptedLLM takes a function of the request, got {answer!r:.60}; of a list of replies, take "
+                "replies = iter(...) and write ScriptedLLM(lambda request: next(replies))"
+            )
         self.name = self.name if name is None else name
         self._answer = answer
         self._delay_s = delay_s

@@ -71,6 +71,7 @@ class LLMModel(StagedModel):
     population: Any = None
     scenario: Any
     _arguments: inspect.BoundArguments
+    _parts: ClassVar[Mapping[str, type]] = {**StagedModel._parts, "interventions": Interventions}
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         """Keep the arguments for the manifest of the run log.
@@ -181,6 +182,22 @@ class LLMModel(StagedModel):
         check_files(self.runlog, run)
         self.interventions = Interventions(self)
 
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Explain that an attribute is missing because the model has not been set up.
+
+            Raises:
+                AttributeError: Always.
+            """
+            if "runlog" not in vars(self):
+                kind = type(self).__name__
+                raise AttributeError(
+                    f"{kind} has no {name} yet: its __init__ has to call super().__init__(scenario, **options) first",
+                    name=name,
+                )
+            return super().__getattribute__(name)
+
     def __repr__(self) -> str:
         """Return its class, step, number of agents and language model."""
         if not hasattr(self, "llm"):
@@ -194,9 +211,22 @@ class LLMModel(StagedModel):
 
     @cached_property
     def instructions_text(self) -> str:
-        """Text that all agents read first: the file `instructions` of the model's folder `prompts`; empty: none."""
-        if not self.instructions or find_prompt(type(self), self.instructions) is None:
+        """Text that all agents read first: the file `instructions` of the model's folder `prompts`; empty: none.
+
+        A text in the code takes its place: `instructions_text = "You live in a bar."` in the class.
+
+        Raises:
+            ConfigError: If there is no file of another name than `instructions.md`.
+        """
+        if not self.instructions:
             return ""
+        if find_prompt(type(self), self.instructions) is None:
+            if self.instructions == LLMModel.instructions:
+                return ""
+            raise ConfigError(
+                f"{type(self).__name__}.instructions is {self.instructions!r:.60}, the name of a file in the folder "
+                'prompts, and there is no such file; for a text in the code, write instructions_text = "…" in the class'
+            )
         return self.prompt(self.instructions, model=self, scenario=self.scenario)
 
     def prompt(self, name: str, **values: Any) -> str:

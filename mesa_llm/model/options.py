@@ -62,8 +62,8 @@ def settle_parameters(
         The scenario, and the seed; None for a scenario with a generator in place of a seed.
 
     Raises:
-        ConfigError: If the scenario is none; or a parameter is given both ways with different values, is unknown, of
-            another type, or out of its range.
+        ConfigError: If the scenario is none, or lacks fields of the model's; or a parameter is given both ways with
+            different values, is unknown, of another type, or out of its range.
     """
     if scenario is None:
         seed = seed_for(rng, runlog)
@@ -75,6 +75,11 @@ def settle_parameters(
             "parameters by name, those in a dictionary as **parameters"
         )
     own = fields_of(scenario)
+    if lacking := sorted(set(kind.scenario_class.fields) - set(own)):
+        raise ConfigError(
+            f"{kind.__name__}: wanted a scenario ({kind.scenario_class.__name__}), got a {type(scenario).__name__}, "
+            f"which has no {', '.join(lacking)}"
+        )
     seed = None if rng in (None, "") else seed_for(rng, runlog)
     conflicts = {name: value for name, value in by_keyword.items() if name in own and name != "rng"}
     conflicts |= {"rng": seed} if seed is not None and own["rng"] is not None else {}

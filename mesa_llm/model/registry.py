@@ -111,6 +111,9 @@ def find_model(name: str) -> ModelEntry:
         kind = class_named(name, LLMModel)
         package = module if hasattr(import_module(module), "__path__") else module.rpartition(".")[0]
         return ModelEntry(kind.__name__, package, "", module, qualname)
+    if name.endswith(".py"):
+        module = Path(name).stem
+        raise ConfigError(f"{name} is a file; write its module and class, as {module}:MyModel, in the file's folder")
     models = find_models()
     matches = [entry for entry in models if same_name(name, entry.name)]
     if not matches:

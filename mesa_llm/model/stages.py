@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 from mesa.datacollection import DataCollector
 
@@ -26,7 +26,7 @@ from mesa_llm.model.step import ResumableModel
 from mesa_llm.records import Decision, Event, Failure, Observation, Outcome, Usage
 from mesa_llm.runlog.log import RunLog
 from mesa_llm.text import counted
-from mesa_llm.world import Crowded, World
+from mesa_llm.world import Crowded, World, events_of, tuple_of_worlds
 
 USAGE = {
     "calls": "step_calls",
@@ -43,6 +43,13 @@ class StagedModel(ResumableModel):
 
     worlds: tuple[World, ...] = ()
     schedule: WorldSchedule | None = None
+    _parts: ClassVar[Mapping[str, type]] = {
+        "engine": Engine,
+        "runlog": RunLog,
+        "mailbox": Mailbox,
+        "bridge": Bridge,
+        "schedule": WorldSchedule,
+    }
     engine: Engine
     runlog: RunLog
 
@@ -57,7 +64,7 @@ class StagedModel(ResumableModel):
     ) -> None:
         """Set up the parts of a step; see `LLMModel`."""
         super().__init__(scenario=scenario)
-        self.worlds = tuple(worlds)
+        self.worlds = tuple_of_worlds(worlds)
         self.activation = activation_for(activation)
         self.mailbox = Mailbox()
         self.bridge = bridge or Bridge()
@@ -92,6 +99,7 @@ class StagedModel(ResumableModel):
         """Deliver messages and news, and draw the stages; do nothing if the step has begun, or the run is over."""
         if self._stages is not None or not self.running:
             return
+        self._demand_parts()
         self._step_start = clock.perf_counter()
         self._usage_before = self.engine.usage
         self._failed.clear()
@@ -104,12 +112,27 @@ class StagedModel(ResumableModel):
             if self.schedule is not None:
                 for agent in minded(self):
                     self.schedule.enter(agent)
-            stages = [turns_of(stage) for stage in self.activation(self)]
+            stages = [turns_of(stage) for stage in activation_for(self.activation)(self)]
             if self.schedule is not None:
                 stages = [[turn for turn in stage if self.schedule.includes(turn.agent.unique_id)] for stage in stages]
         self._stages = [stage for stage in stages if stage]
         if self.now == 1 and not self.agents:
             self.engine.warn("step 1: the model has no agents; their __init__ has to call super().__init__(model)")
+
+    def _demand_parts(self) -> None:
+        """Check that no value of the user's stands where the model keeps a part of itself.
+
+        Raises:
+            ConfigError: If one has, as after `self.interventions = []`.
+        """
+        tuple_of_worlds(self.worlds)
+        for name, part in self._parts.items():
+            value = getattr(self, name)
+            if value is not None and not isinstance(value, part):
+                raise ConfigError(
+                    f"{type(self).__name__}.{name} is {value!r:.60}, where the model keeps its {part.__name__}; give "
+                    "the attribute another name"
+                )
 
     def _deliver(self) -> None:
         """Deliver messages, and news of other worlds."""
@@ -362,7 +385,7 @@ class StagedModel(ResumableModel):
         with self._writing():
             self.end_step()
             length = self.visit_length
-            events: list[Event] = [event for world in self.ending_worlds for event in world.end_step()]
+            events: list[Event] = [event for world in self.ending_worlds for event in events_of(world)]
             for event in self.bridge.publish(events):
                 self.runlog.add(event, self.now)
             self._step_usage = self.engine.usage - self._usage_before

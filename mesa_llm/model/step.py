@@ -101,6 +101,7 @@ class ResumableModel(mesa.Model[Any, Any]):
     @contextmanager
     def _run(self) -> Generator[None]:
         with self._alone():
+            self._demand_outside()
             self._in_run, self._stopping = True, False
             try:
                 yield

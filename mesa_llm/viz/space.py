@@ -69,13 +69,15 @@ SIDE = 6.4
 def portray(agent: Any) -> AgentPortrayalStyle:
     """Portray an agent as a disc, in another colour if it did something in the last step.
 
-    One without a mind is smaller and grey, and lies below the others.
+    One without a mind is smaller and grey, and lies below the others; if it cannot move, it is paler, and lies lowest.
 
     Args:
         agent: The agent.
     """
     if not getattr(agent, "is_minded", False):
-        return AgentPortrayalStyle(color="#94a3b8", size=50, edgecolors="white", zorder=2)
+        is_fixed = isinstance(agent, FixedAgent)
+        colour = "#dbe3ee" if is_fixed else "#94a3b8"
+        return AgentPortrayalStyle(color=colour, size=50, edgecolors="white", zorder=1 if is_fixed else 2)
     outcomes = getattr(agent.model, "last_outcomes", {})  # a plain Mesa model keeps none
     is_active = bool(outcomes.get(agent.unique_id))
     return AgentPortrayalStyle(color=ACTIVE if is_active else IDLE, size=160, edgecolors="white", zorder=3)

@@ -112,8 +112,11 @@ def test_a_config_that_is_set_later_is_what_config_takes() -> None:
 
 
 def test_an_argument_that_no_class_of_an_agent_takes_is_named() -> None:
-    with pytest.raises(TypeError, match=r"LLMAgent\(\) got an argument that none of its classes takes: one of presona"):
+    with pytest.raises(TypeError, match=r"LLMAgent\(\) got an argument that none of its classes takes: presona"):
         LLMAgent(PotModel(0, rng=1), presona="kind", llm="rule", memory="none")
+    wrong: Any = {"memroy": "none"}
+    with pytest.raises(TypeError, match=r"takes: memroy; did you mean memory\?"):
+        LLMAgent(PotModel(0, rng=1), **wrong)
 
 
 def test_the_agents_of_mesas_own_model_get_minds_without_changing_the_model() -> None:
@@ -339,7 +342,10 @@ def test_an_agent_that_can_do_nothing_is_not_asked() -> None:
     assert model.last_decisions[agent.unique_id].text == "There is no action that could be done now."
 
 
-@pytest.mark.parametrize(("name", "llm"), [("observe", "random"), ("act", "random"), ("rule", "rule")])
+@pytest.mark.parametrize(
+    ("name", "llm"),
+    [("observe", "random"), ("act", "random"), ("rule", "rule"), ("decide", "rule")],
+)
 def test_a_value_in_the_place_of_a_method_is_named_with_what_to_do(name: str, llm: str) -> None:
     model = PotModel(1, llm, rng=1)
     for agent in model.agents:

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
-from mesa_llm.errors import RateLimited, Refused
+from mesa_llm.errors import ConfigError, RateLimited, Refused
 from mesa_llm.llm.scripted import RandomLLM, ScriptedLLM, call, sample_value
 from mesa_llm.records import ChatMessage, Reply, Request, ToolCall
 from mesa_llm.tools.toolbox import ToolBox
@@ -153,3 +153,9 @@ def test_answers_of_a_script_come_in_the_order_of_their_delays() -> None:
 
     asyncio.run(both())
     assert order == [3, 1]
+
+
+def test_a_script_that_is_no_function_is_refused_when_it_is_made() -> None:
+    replies: Any = ["go"]
+    with pytest.raises(ConfigError, match="takes a function of the request, got \\['go'\\]"):
+        ScriptedLLM(replies)

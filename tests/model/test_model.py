@@ -23,6 +23,7 @@ from mesa_llm import (
     LLMAgent,
     LLMModel,
     LLMScenario,
+    Observation,
     ScriptedLLM,
     Settings,
     Stopped,
@@ -33,7 +34,7 @@ from mesa_llm.errors import ServerTrouble
 from mesa_llm.llm.replies import call
 from mesa_llm.memory import WindowMemory
 from mesa_llm.testing import honest, honest_reply
-from tests.pot import Payer, PotModel
+from tests.pot import Payer, Pot, PotModel
 
 
 def run(model, steps=3) -> str:
@@ -425,12 +426,81 @@ def test_without_rule_twins_on_error_rule_is_refused_before_anything_is_asked() 
         ({"activation": "all"}, "no activation"),
         ({"llm": ""}, "llm= is empty"),
         ({"concurrency": 0}, "at least 1"),
+        ({"max_dollars": "1"}, "a budget of dollars is a number, got '1'"),
     ],
     ids=str,
 )
 def test_options_that_cannot_be_are_refused_in_words(options, fault) -> None:
     with pytest.raises(ConfigError, match=fault):
         PotModel(1, **{"llm": "rule", "rng": 1} | options).step()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "fault"),
+    [
+        ("interventions", [], r"PotModel\.interventions is \[\], where the model keeps its Interventions"),
+        ("schedule", ["Monday"], "where the model keeps its WorldSchedule; give the attribute another name"),
+        ("worlds", Pot(), r"worlds is a tuple of worlds, got .*; of one world, write \(world,\)"),
+        ("worlds", (Pot,), "a world is an object with a name"),
+        ("activation", "all", "no activation"),
+    ],
+)
+def test_an_attribute_that_hides_a_part_of_the_model_is_named(name, value, fault) -> None:
+    model = PotModel(1, rng=1)
+    setattr(model, name, value)
+    with pytest.raises(ConfigError, match=fault):
+        model.step()
+
+
+def test_instructions_that_name_no_file_are_an_error_and_may_be_a_text_in_the_code() -> None:
+    seen: list[str] = []
+    script = ScriptedLLM(lambda request: seen.append(request.messages[0].content) or call("pay", coins=1))
+    with pytest.raises(ConfigError, match=r"'You like pots.', the name of a file .* write instructions_text"):
+        type("Named", (PotModel,), {"instructions": "You like pots."})(1, script, rng=1).step()
+    type("Written", (PotModel,), {"instructions_text": "You like pots."})(1, script, rng=1).step()
+    assert seen[0].startswith("You like pots.")
+
+
+@pytest.mark.parametrize("fields", [{"options": [1, 2]}, {"tools": "pay"}])
+def test_options_and_tools_of_another_form_are_refused_in_words(fields) -> None:
+    observer = type("Observer", (Payer,), {"observe": lambda self: Observation("A pot.", **fields)})
+    model = PotModel(0, "random", rng=1)
+    observer(model)
+    with pytest.raises(ConfigError, match=r"Observer observes .* and tools a tuple of names"):
+        model.step()
+
+
+def test_options_of_an_argument_that_no_action_takes_are_warned_of_once(caplog) -> None:
+    seen = Observation("A pot.", options={"coin": (1, 2), "coins": (1, 2), "pay.coins": (1,), "pay.agent": (1,)})
+    model = PotModel(0, "random", rng=1)
+    type("Observer", (Payer,), {"observe": lambda self: seen})(model)
+    model.run_for(2)
+    (warning,) = [record.getMessage() for record in caplog.records]
+    assert warning == (
+        "Observer observes options for coin, pay.agent, which none of its actions takes; arguments are coins"
+    )
+
+
+def test_a_world_that_returns_no_events_is_named() -> None:
+    silent = type("Silent", (Pot,), {"end_step": lambda self: None})
+    model = PotModel(1, rng=1)
+    model.worlds = (silent(),)
+    with pytest.raises(ConfigError, match=r"Silent\.end_step\(\) returned None; return a list of events, \[\] if none"):
+        model.step()
+
+
+def test_an_agent_cannot_live_in_two_worlds_of_one_name() -> None:
+    model = PotModel(1, rng=1)
+    model.worlds = (Pot(), Pot())
+    with pytest.raises(ConfigError, match=r"share a name \(pot, pot\)"):
+        model.step()
+
+
+@pytest.mark.parametrize("use", [lambda model: model.step(), LLMAgent, lambda model: model.random])
+def test_a_model_that_was_not_set_up_says_what_its_constructor_lacks(use) -> None:
+    bare = type("Bare", (LLMModel,), {"__init__": lambda self, **options: None})()
+    with pytest.raises(AttributeError, match=r"Bare has no \w+ yet: its __init__ has to call super\(\).__init__"):
+        use(bare)
 
 
 def test_a_constructor_that_takes_no_options_says_how_to_take_them() -> None:

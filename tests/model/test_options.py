@@ -46,6 +46,11 @@ def test_a_scenario_and_keywords_that_differ_are_an_error(given) -> None:
         Parametrised(scenario=PotScenario(rng=7), **given)
 
 
+def test_the_scenario_of_another_model_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"SocialModel: wanted a scenario \(SocialScenario\), got a PotScenario"):
+        SocialModel(PotScenario(rng=1))
+
+
 def test_mesas_batch_run_gives_a_scenario_its_seeds() -> None:
     batch_run = pytest.importorskip("mesa.batchrunner").batch_run  # Mesa 4.0.0a0 has none
     scenario = SocialScenario(n_agents=3)

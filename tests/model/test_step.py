@@ -359,7 +359,15 @@ def test_two_threads_cannot_step_one_model_at_once() -> None:
     assert (model.time, model.coins) == (1, 2)
 
 
-@pytest.mark.parametrize("how", [lambda model: model.step(), lambda model: model.apply({}), lambda model: model.run()])
+@pytest.mark.parametrize(
+    "how",
+    [
+        lambda model: model.step(),
+        lambda model: model.apply({}),
+        lambda model: model.run(),
+        lambda model: model.run_for(1),
+    ],
+)
 def test_a_step_within_a_step_is_refused(how) -> None:
     class Restless(Payer):
         def act(self, decision, seen=None):

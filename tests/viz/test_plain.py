@@ -21,7 +21,7 @@ from mesa_llm.viz import ActionTable, AgentInspector, CostMeter, EventLog, Inter
 from mesa_llm.viz.parameters import Choice
 from mesa_llm.viz.session import Session
 from mesa_llm.viz.social import follow_network, spread_curves
-from mesa_llm.viz.space import portray_classes
+from mesa_llm.viz.space import portray, portray_classes
 from mesa_llm.viz.trace import thoughts_of
 
 
@@ -73,10 +73,16 @@ def test_components_show_what_a_plain_model_did_and_measured(model: BoltzmannWea
 
 def test_the_classes_of_a_plain_model_have_colours_of_their_own_and_grass_lies_below() -> None:
     meadow = WolfSheep(WolfSheepScenario(rng=1))
-    portray = portray_classes()
-    looks: dict[str, Any] = {type(agent).__name__: portray(agent) for agent in meadow.agents}
+    portray_class = portray_classes()
+    looks: dict[str, Any] = {type(agent).__name__: portray_class(agent) for agent in meadow.agents}
     assert len({look.color for look in looks.values()}) == 3
     assert looks["GrassPatch"].zorder < looks["Sheep"].zorder == looks["Wolf"].zorder
+
+
+def test_beside_agents_that_think_those_that_cannot_move_lie_below_those_that_can() -> None:
+    looks: dict[str, Any] = {type(agent).__name__: portray(agent) for agent in WolfSheep(WolfSheepScenario()).agents}
+    assert looks["GrassPatch"].zorder < looks["Sheep"].zorder
+    assert looks["GrassPatch"].color != looks["Sheep"].color
 
 
 @pytest.mark.parametrize("show", [EventLog, InterviewForm, follow_network(), spread_curves()])
