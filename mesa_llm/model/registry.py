@@ -113,13 +113,13 @@ def find_model(name: str) -> ModelEntry:
         return ModelEntry(kind.__name__, package, "", module, qualname)
     if name.endswith(".py"):
         module = Path(name).stem
-        raise ConfigError(f"{name} is a file; write its module and class, as {module}:MyModel, in the file's folder")
+        raise ConfigError(f"{name} is a file; a model of your own is MODULE:CLASS, as {module}:MyModel, in its folder")
     models = find_models()
     matches = [entry for entry in models if same_name(name, entry.name)]
     if not matches:
         names = [entry.name for entry in models]
         text = f"there is no model {name!r}; there are: {', '.join(names) or 'none'}{suggestion(name, names)}"
-        if "." in name:  # a file or a module
+        if "." in name:  # a module
             text += "; one of your own is MODULE:CLASS, such as my_model:MyModel"
         raise ConfigError(". ".join([text, *hidden_packages()]))
     return matches[0]

@@ -77,10 +77,10 @@ def portray(agent: Any) -> AgentPortrayalStyle:
     if not getattr(agent, "is_minded", False):
         is_fixed = isinstance(agent, FixedAgent)
         colour = "#dbe3ee" if is_fixed else "#94a3b8"
-        return AgentPortrayalStyle(color=colour, size=50, edgecolors="white", zorder=1 if is_fixed else 2)
+        return AgentPortrayalStyle(color=colour, size=50, edgecolors="white", zorder=2 if is_fixed else 3)
     outcomes = getattr(agent.model, "last_outcomes", {})  # a plain Mesa model keeps none
     is_active = bool(outcomes.get(agent.unique_id))
-    return AgentPortrayalStyle(color=ACTIVE if is_active else IDLE, size=160, edgecolors="white", zorder=3)
+    return AgentPortrayalStyle(color=ACTIVE if is_active else IDLE, size=160, edgecolors="white", zorder=4)
 
 
 def portray_classes() -> Callable[[Any], AgentPortrayalStyle]:

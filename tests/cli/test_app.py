@@ -379,9 +379,9 @@ def test_a_changed_prompt_stops_a_replay_and_shows_the_difference(tmp_path, monk
     ("command", "fault"),
     [
         (["run", "nothing"], "there is no model 'nothing'; there are: "),
-        (["run", "berries/model.py"], "is a file; write its module and class, as model:MyModel"),
+        (["run", "berries/model.py"], "is a file; a model of your own is MODULE:CLASS, as model:MyModel"),
         (["run", "socail"], "wolf_sheep; did you mean social?"),
-        (["run", "my_model.py"], "one of your own is MODULE:CLASS, such as my_model:MyModel"),
+        (["run", "my.model"], "one of your own is MODULE:CLASS, such as my_model:MyModel"),
         (["run", "social", "--set", "agents=3"], "; did you mean n_agents?"),
         (["run", "social", "--rng", "-1"], "--rng -1: a seed is a whole number, 0 or more"),
         (["run", "social", "--steps", "-1"], "'--steps': Input should be greater than or equal to 0"),

@@ -107,7 +107,7 @@ def test_a_scenario_refuses_what_it_does_not_know() -> None:
     with pytest.raises(ConfigError, match="rng is the seed, a whole number from 0 on, got True"):
         TownScenario(rng=True)
     with pytest.raises(ConfigError, match=r"^rng is the seed, .* got -1"):
-        TownModel(scenario=PlainScenario(rng=-1))
+        LLMModel(PlainScenario(rng=-1))
 
 
 def test_a_seed_typed_on_a_page_of_mesa_comes_as_text_in_a_scenario() -> None:

@@ -107,7 +107,7 @@ def test_what_thinks_is_drawn_above_what_does_not() -> None:
     renderer = rendered(plain_renderer, model)
     axes: Any = renderer.canvas
     discs = {drawn.get_zorder(): drawn.get_sizes()[0] for drawn in axes.collections if len(drawn.get_offsets()) == 4}
-    assert discs == {1: 1, 2: 50, 3: 160}  # nodes of the network, those without a mind, villagers
+    assert discs == {1: 1, 2: 50, 4: 160}  # nodes of the network, those without a mind, villagers
 
 
 def test_what_thinks_has_its_name_however_much_does_not() -> None:
