@@ -110,6 +110,8 @@ def read_text(path: str | Path) -> tuple[str, str]:
 
 
 def _instrument(written: _Written, *, is_original: bool) -> Instrument:
+    if blank := [number for number, text in written.questions.items() if not text.strip()]:
+        raise ValueError(f"{written.name}: items {blank} are blank; wanted what respondents read")
     scale = _scale(written)
     mode, _, factor = written.compute_mode.partition("*")
     if mode not in ("SUM", "AVG") or (factor and not factor.isdigit()):

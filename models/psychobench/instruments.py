@@ -291,6 +291,8 @@ def read_original(path: str | Path) -> list[Instrument]:
         raise ConfigError(f"{path}: {where}: {first['msg']}; wanted the form of {QUESTIONNAIRES.url}") from None
     is_original = QUESTIONNAIRES.is_content(raw)
     wanted = [entry for entry in entries if entry.name != "16P"]
+    if not wanted:
+        raise ConfigError(f"{path}: there is no instrument in it; wanted one or more of {', '.join(FORMS)}")
     if unknown := [entry.name for entry in wanted if entry.name not in FORMS]:
         raise ConfigError(f"{path}: name {unknown[0]!r} is no instrument here; allowed: {', '.join(FORMS)}")
     if repeated := [name for name, times in Counter(entry.name for entry in wanted).items() if times > 1]:
@@ -307,6 +309,10 @@ def _instrument(entry: _Entry, is_original: bool) -> Instrument:
         raise ValueError(
             f"{entry.name}: scale is {entry.scale}, wanted {form.low + form.high} (lowest + highest answer)"
         )
+    if blank := [number for number, text in entry.questions.items() if not text.strip()]:
+        raise ValueError(f"{entry.name}: items {blank} are blank; wanted what respondents read")
+    if not entry.categories:
+        raise ValueError(f"{entry.name}: there are no categories; wanted at least one, with its items")
     mode: Mode = "sum" if entry.compute_mode == "SUM" else "mean"
     subscales = tuple(
         Subscale(

@@ -147,6 +147,7 @@ ONE_ITEM = (
         ('[{"name": "A", "compute_mode": "SUM", "prompt": "", "scale": 6, "categories": [{"cat_name": "x", '
          '"cat_questions": [2]}], "questions": {"1": "a"}}]', r"key names items \[2\]"),
         (f"[{ONE_ITEM}, {ONE_ITEM}]", "A is in the file more than once"),
+        (f"[{ONE_ITEM.replace('"a"', '" "')}]", r"A: items \[1\] are blank"),
     ],
 )  # fmt: skip
 def test_a_bad_file_of_instruments_is_one_clear_error(tmp_path, written, wanted) -> None:

@@ -136,14 +136,15 @@ class Instrument:
         """Check that keys and items fit.
 
         Raises:
-            ValueError: If a subscale or the key names an item that does not exist, two subscales share a name, or a
-                subscale names an item twice or none at all.
+            ValueError: If a subscale or the key names an item that does not exist, two subscales share a name or one
+                has none, or a subscale names an item twice or none at all.
         """
         keyed = {number for subscale in self.subscales for number in subscale.items} | self.scale.reversed_items
         if unknown := sorted(keyed - set(self.items)):
             raise ValueError(f"{self.name}: the key names items {unknown}, and there are none of these numbers")
         names = [subscale.name for subscale in self.subscales]
-        if len(set(names)) < len(names) or not all(subscale.items for subscale in self.subscales):
+        has_names = all(name.strip() for name in names) and len(set(names)) == len(names)
+        if not has_names or not all(subscale.items for subscale in self.subscales):
             raise ValueError(f"{self.name}: each subscale has a name of its own and at least one item, got {names}")
         for subscale in self.subscales:
             if repeated := sorted(number for number, times in Counter(subscale.items).items() if times > 1):
