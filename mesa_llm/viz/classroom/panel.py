@@ -85,13 +85,20 @@ def _SeatCard(room: Room, seat: Seat, seconds: float | None, is_running: bool) -
         Markup("class_seat.html", name=name, agent=seat.agent, state=state, is_taken=seat.is_taken)
         with solara.Row(gap="4px", style={"flex-wrap": "wrap"}):
             if is_late:
-                solara.Button("Rule twin", on_click=lambda: room.stand_in([seat]), small=True, text=True)
+                solara.Button(
+                    "Rule twin",
+                    on_click=lambda: room.stand_in([seat]),
+                    small=True,
+                    text=True,
+                    attributes={"aria-label": f"Rule twin decides for {name}"},
+                )
             if seat.is_taken:
                 solara.Button(
                     "Free the seat",
                     on_click=lambda: room.free(seat, "the teacher freed the seat"),
                     small=True,
                     text=True,
+                    attributes={"aria-label": f"Free the seat of {name}"},
                 )
 
 
