@@ -254,6 +254,12 @@ def test_the_page_of_a_seat_names_the_step_that_is_asked_about_and_then_that_whi
     assert "step 1" in ana.get("/join/seat").text
 
 
+def test_the_page_of_a_student_who_was_not_asked_claims_no_answer(lesson: Class) -> None:
+    lesson.student("Ana")
+    lesson.step(1)
+    assert "or it is not your turn yet" in lesson.student("Ben").get("/join/seat").text
+
+
 def test_what_is_wrong_with_an_answer_stands_beside_its_field(lesson: Class) -> None:
     ana = lesson.student("Ana")
     lesson.step(1)

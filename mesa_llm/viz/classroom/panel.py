@@ -79,7 +79,7 @@ def _SeatCard(room: Room, seat: Seat, seconds: float | None, is_running: bool) -
     if is_late:
         state = f"has not answered, {seconds:.0f} s"
     elif seat.is_taken:
-        state = "has answered" if is_running else "ready"
+        state = "no open question" if is_running else "ready"
     classes = ["mesa-llm-seat", "late" if is_late else "taken" if seat.is_taken else "free"]
     with solara.Div(classes=classes):
         Markup("class_seat.html", name=name, agent=seat.agent, state=state, is_taken=seat.is_taken)
