@@ -137,7 +137,7 @@ def dropping(model: LLMModel) -> str:
     cost = f" for ${usage.dollars:,.4f}" if usage.dollars else ""
     note = "It is kept nowhere." if path is None else f"It is kept: the tab Runs opens it again ({path.name})."
     replies = f"{usage.calls:,} {'reply' if usage.calls == 1 else 'replies'}"
-    return f"This run holds {replies} of language models{cost}. {note}"
+    return f"This run holds {replies} of language models or people{cost}. {note}"
 
 
 @component

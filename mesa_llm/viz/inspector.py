@@ -97,12 +97,18 @@ def _Thoughts(thoughts: list[Thought]) -> None:
     with solara.Column(gap="0px"):
         with solara.Row(gap="4px", style={"align-items": "center"}):
             solara.IconButton(
-                "mdi-chevron-left", on_click=lambda: pick(times[index + 1]), disabled=index + 1 == len(times)
+                "mdi-chevron-left",
+                on_click=lambda: pick(times[index + 1]),
+                disabled=index + 1 == len(times),
+                attributes={"aria-label": "An earlier step"},
             )
             with solara.Div(classes=["mesa-llm-step"]):
                 solara.Select("Step", times, step, lambda time: pick(-1 if time == newest else time), dense=True)
             solara.IconButton(
-                "mdi-chevron-right", on_click=lambda: pick(times[index - 1] if index > 1 else -1), disabled=index == 0
+                "mdi-chevron-right",
+                on_click=lambda: pick(times[index - 1] if index > 1 else -1),
+                disabled=index == 0,
+                attributes={"aria-label": "A later step"},
             )
         Markup("thought.html", thought=by_time[step], open=True)
 

@@ -51,6 +51,7 @@ def test_a_class_plays_together_and_only_the_teacher_goes_on(browser: Browser, s
         sit_down(ana, server, "Ana")
         sit_down(eve, server, HOSTILE[:39])
         expect(teacher.get_by_text("2 of 3 seats taken.")).to_be_visible()
+        expect(teacher.get_by_role("button", name="Free the seat of Ana", exact=True)).to_be_visible()
         press(teacher, "Step")
         ana.get_by_text("Greet", exact=True).click()
         ana.get_by_label("Words").fill("Good evening, everybody")

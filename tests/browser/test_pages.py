@@ -160,6 +160,26 @@ def test_step_moves_time_and_draws_the_model(page: Page) -> None:
     expect(plot).not_to_have_attribute("src", before or "")
 
 
+NAMELESS = "all => all.filter(each => !(each.textContent.trim() || each.ariaLabel)).map(each => each.outerHTML)"
+"""Buttons that a screen reader cannot name."""
+
+
+def test_on_a_phone_nothing_is_cut_and_every_button_has_a_name(page: Page) -> None:
+    page.set_viewport_size({"width": 360, "height": 740})
+    open_ready(page, "/social")
+    press(page, "Step")
+    expect_step(page, "1")
+    page.mouse.click(345, 500)
+    assert page.locator(".v-toolbar__title").evaluate_all(CUT) == []
+    turn_to(page, "What if")
+    last = page.locator(".v-btn-toggle:visible button").last.bounding_box()
+    assert last is not None
+    assert last["x"] + last["width"] <= 360
+    turn_to(page, "Agents")
+    assert page.locator("button").evaluate_all(NAMELESS) == []
+    press(page, "Show or hide the controls")
+
+
 def test_on_a_phone_a_tap_beside_the_controls_leads_to_the_model(page: Page) -> None:
     page.set_viewport_size({"width": 390, "height": 800})
     open_ready(page, "/fast")

@@ -229,9 +229,35 @@ def test_names_are_text_and_of_one_line(lesson: Class) -> None:
     assert "&lt;img" in page
     assert clean_name(" A\u202en\u0000a \n B\u200do ") == "Ana Bo"
     assert clean_name("\u200d\U0001f9d1\u200d\U0001f680") == "\U0001f9d1\u200d\U0001f680"
-    for name in ("", "\u200b \n", "x" * 41):
+    assert clean_name("\u3164A\u034fna\ufe0f\u2800") == "Ana"
+    for name in ("", "\u200b \n", "\u3164", "x" * 41):
         with pytest.raises(NoSeat):
             clean_name(name)
+
+
+def test_a_text_may_be_as_long_as_its_field_lets_a_student_type(lesson: Class) -> None:
+    ana = lesson.student("Ana")
+    lesson.step(1)
+    typed = "\n".join("x" * (MAX_TEXT // 2))
+    greet(ana, 1, typed.replace("\n", "\r\n"))  # as browsers send line breaks
+    lesson.wait()
+    assert typed in lesson.greetings
+
+
+def test_the_page_of_a_seat_names_the_step_that_is_asked_about_and_then_that_which_is_over(lesson: Class) -> None:
+    ana, ben = lesson.student("Ana"), lesson.student("Ben")
+    lesson.step(2)
+    assert "step 1" in ana.get("/join/seat").text
+    assert "step 1" in greet(ana, 1, "Hello")
+    greet(ben, 2, "Hello")
+    lesson.wait()
+    assert "step 1" in ana.get("/join/seat").text
+
+
+def test_the_page_of_a_student_who_was_not_asked_claims_no_answer(lesson: Class) -> None:
+    lesson.student("Ana")
+    lesson.step(1)
+    assert "or it is not your turn yet" in lesson.student("Ben").get("/join/seat").text
 
 
 def test_what_is_wrong_with_an_answer_stands_beside_its_field(lesson: Class) -> None:

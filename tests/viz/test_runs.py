@@ -155,7 +155,7 @@ def test_no_spreadsheet_takes_what_a_language_model_wrote_for_a_formula() -> Non
 def test_what_reset_would_drop_is_said() -> None:
     model = Village(rng=1, llm=ScriptedLLM(say), n_agents=1)
     model.step()
-    assert dropping(model) == "This run holds 1 reply of language models. It is kept nowhere."
+    assert dropping(model) == "This run holds 1 reply of language models or people. It is kept nowhere."
 
 
 def test_files_that_are_no_runs_are_left_out(tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ def ClassPanel(lesson: Lesson) -> None:
                 )
         with solara.Div(classes=["mesa-llm-seats"]):
             for seat in seats:
-                _SeatCard(room, seat, waiting.get(seat.agent_id), is_running).key(f"seat {seat.agent_id}")
+                _SeatCard(room, seat, seat.student, waiting.get(seat.agent_id), is_running).key(f"seat {seat.agent_id}")
         _Settings(room)
 
 
@@ -72,26 +72,34 @@ def summary(n_seats: int, n_taken: int, n_late: int, *, is_running: bool) -> str
 
 
 @component
-def _SeatCard(room: Room, seat: Seat, seconds: float | None, is_running: bool) -> None:
-    is_late = seat.is_taken and seconds is not None
-    name = seat.student or "free"
+def _SeatCard(room: Room, seat: Seat, student: str, seconds: float | None, is_running: bool) -> None:
+    is_taken = bool(student)  # the seat itself stays the same object, whose changes would not draw its card anew
+    is_late = is_taken and seconds is not None
+    name = student or "free"
     state = "played by its rule twin"
     if is_late:
         state = f"has not answered, {seconds:.0f} s"
-    elif seat.is_taken:
-        state = "has answered" if is_running else "ready"
-    classes = ["mesa-llm-seat", "late" if is_late else "taken" if seat.is_taken else "free"]
+    elif is_taken:
+        state = "no open question" if is_running else "ready"
+    classes = ["mesa-llm-seat", "late" if is_late else "taken" if is_taken else "free"]
     with solara.Div(classes=classes):
-        Markup("class_seat.html", name=name, agent=seat.agent, state=state, is_taken=seat.is_taken)
+        Markup("class_seat.html", name=name, agent=seat.agent, state=state, is_taken=is_taken)
         with solara.Row(gap="4px", style={"flex-wrap": "wrap"}):
             if is_late:
-                solara.Button("Rule twin", on_click=lambda: room.stand_in([seat]), small=True, text=True)
-            if seat.is_taken:
+                solara.Button(
+                    "Rule twin",
+                    on_click=lambda: room.stand_in([seat]),
+                    small=True,
+                    text=True,
+                    attributes={"aria-label": f"Rule twin decides for {name}"},
+                )
+            if is_taken:
                 solara.Button(
                     "Free the seat",
                     on_click=lambda: room.free(seat, "the teacher freed the seat"),
                     small=True,
                     text=True,
+                    attributes={"aria-label": f"Free the seat of {name}"},
                 )
 
 

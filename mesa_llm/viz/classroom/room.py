@@ -409,6 +409,9 @@ def is_same_code(typed: str, code: str) -> bool:
 JOINER = "\u200d"
 """Joins emoji; anywhere else it is removed, like all invisible characters."""
 
+FILLERS = dict.fromkeys([0x34F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2800, *range(0xFE00, 0xFE10)])
+"""Characters that count as letters, marks or symbols and are not seen either: fillers, variation selectors."""
+
 
 def clean_name(name: str) -> str:
     """Return a name on one line, without invisible characters.
@@ -416,7 +419,7 @@ def clean_name(name: str) -> str:
     Raises:
         NoSeat: If nothing is left, or it is too long.
     """
-    plain = unicodedata.normalize("NFKC", name)
+    plain = unicodedata.normalize("NFKC", name).translate(FILLERS)
     plain = "".join(" " if character.isspace() else character for character in plain)
     plain = one_line("".join(each for each in plain if each == JOINER or unicodedata.category(each)[0] != "C"))
     if not plain:

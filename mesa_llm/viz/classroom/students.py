@@ -170,17 +170,18 @@ class StudentPages:
                     for offer in draft.possible
                 ],
             }
-        model = self._lesson.model
+        model, waiting = self._lesson.model, self._n_others(seat)
+        is_under_way = question is not None or waiting > 0
         return markup(
             "seat.html",
             title=self._lesson.title,
             seat=seat,
             question=question,
             is_late=is_late,
-            step=0 if model is None else model.now - 1,
+            step=0 if model is None else model.now - (not is_under_way),
             is_over=model is not None and not model.running,
             is_gone=model is not None and not lives(model, seat.agent_id),
-            waiting=self._n_others(seat),
+            waiting=waiting,
             deeds=[] if model is None else deeds_of(model, seat.agent_id),
             version=self._version(seat),
             max_text=MAX_TEXT,
@@ -318,11 +319,12 @@ async def _fields(request: Request) -> list[tuple[str, str]]:
         if len(body) > MAX_BODY:
             raise TooLarge
     try:
-        fields = parse_qsl(
+        pairs = parse_qsl(
             body.decode("utf-8", "replace"), keep_blank_values=True, errors="replace", max_num_fields=MAX_FIELDS
         )
     except ValueError:
         raise TooLarge from None
+    fields = [(key, value.replace("\r\n", "\n")) for key, value in pairs]  # a browser counts a line break as one
     if any(len(value) > MAX_TEXT for _, value in fields):
         raise TooLarge
     return fields
