@@ -179,7 +179,7 @@ class RememberingEmbedder:
 
 
 def _wordllama() -> Encode:
-    """Load what the package wordllama contains, without importing it: on new Pythons its compiled parts may lack."""
+    """Load what the package wordllama contains, without importing it: on new Pythons it has no compiled parts."""
     from safetensors.numpy import load_file
     from tokenizers import Tokenizer
 

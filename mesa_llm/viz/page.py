@@ -170,9 +170,9 @@ def _Page(
     recording = solara.use_reactive(session.recording)
     readme = use_memo(lambda: Readme.of(model), [])
     meanings = use_memo(lambda: meanings_of(model), [])
-    shown = use_memo(lambda: (session.drawn, session.state), [])
+    baseline = use_memo(lambda: (session.drawn, session.state), [])
     arrival = use_memo(threading.Event, [])
-    use_effect(lambda: _open(session, shown, arrival), [])
+    use_effect(lambda: _open(session, baseline, arrival), [])
 
     def resume(run: KeptRun) -> None:
         choice.set(run.choice(initial, choice.value, session.thinkers))
@@ -265,8 +265,8 @@ def _Arrival(event_arrive: Callable[[object], None] | None = None) -> None:
     """Report that the browser shows the page; see `arrival.vue`."""
 
 
-def _open(session: Session, shown: tuple[int, tuple[object, ...]], arrival: threading.Event) -> Callable[[], None]:
-    end = watch(session, shown, arrival)
+def _open(session: Session, baseline: tuple[int, tuple[object, ...]], arrival: threading.Event) -> Callable[[], None]:
+    end = watch(session, baseline, arrival)
     open_tab.set("")
     inspected.set(0)
 

@@ -76,17 +76,17 @@ class Watched(Protocol):
 
 
 def watch(
-    watched: Watched, shown: tuple[int, tuple[object, ...]] | None = None, arrival: threading.Event | None = None
+    watched: Watched, baseline: tuple[int, tuple[object, ...]] | None = None, arrival: threading.Event | None = None
 ) -> Callable[[], None]:
     """Start the thread, and return a function that ends it.
 
     Args:
         watched: The model to watch.
-        shown: Values of `drawn` and `state` when the page was first drawn; None: their present values.
+        baseline: Values of `drawn` and `state` when the page was first drawn; None: their present values.
         arrival: Set as soon as the browser shows the page, which may lose earlier updates; None: it shows it already.
     """
     is_closed = threading.Event()
-    arguments = (watched, is_closed, *(shown or (watched.drawn, watched.state)), arrival)
+    arguments = (watched, is_closed, *(baseline or (watched.drawn, watched.state)), arrival)
     threading.Thread(target=_tell, args=arguments, name="mesa-llm-ticker", daemon=True).start()
     return is_closed.set
 

@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 from mesa_llm import ConfigError
 from mesa_llm.text import one_line
 from mesa_llm.tools.tool import describe
-from mesa_llm.worlds.questionnaire import Instrument, Original, Scale, Subscale
+from mesa_llm.worlds.questionnaire import Instrument, Original, Scale, Subscale, demand_texts
 
 OWN = resources.files("models.emotionbench").joinpath("data", "affect_list.json")
 """Our own instrument, in the form of the original's file."""
@@ -110,8 +110,7 @@ def read_text(path: str | Path) -> tuple[str, str]:
 
 
 def _instrument(written: _Written, *, is_original: bool) -> Instrument:
-    if blank := [number for number, text in written.questions.items() if not text.strip()]:
-        raise ValueError(f"{written.name}: items {blank} are blank; wanted what respondents read")
+    demand_texts(written.name, written.questions)
     scale = _scale(written)
     mode, _, factor = written.compute_mode.partition("*")
     if mode not in ("SUM", "AVG") or (factor and not factor.isdigit()):

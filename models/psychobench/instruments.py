@@ -14,7 +14,16 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from mesa_llm.errors import ConfigError
-from mesa_llm.worlds.questionnaire import Instrument, Mode, Norm, Original, Scale, Subscale, describe_scale
+from mesa_llm.worlds.questionnaire import (
+    Instrument,
+    Mode,
+    Norm,
+    Original,
+    Scale,
+    Subscale,
+    demand_texts,
+    describe_scale,
+)
 
 QUESTIONNAIRES = Original(
     "psychobench",
@@ -309,8 +318,7 @@ def _instrument(entry: _Entry, is_original: bool) -> Instrument:
         raise ValueError(
             f"{entry.name}: scale is {entry.scale}, wanted {form.low + form.high} (lowest + highest answer)"
         )
-    if blank := [number for number, text in entry.questions.items() if not text.strip()]:
-        raise ValueError(f"{entry.name}: items {blank} are blank; wanted what respondents read")
+    demand_texts(entry.name, entry.questions)
     if not entry.categories:
         raise ValueError(f"{entry.name}: there are no categories; wanted at least one, with its items")
     mode: Mode = "sum" if entry.compute_mode == "SUM" else "mean"

@@ -160,16 +160,21 @@ def test_step_moves_time_and_draws_the_model(page: Page) -> None:
     expect(plot).not_to_have_attribute("src", before or "")
 
 
+def step_on_phone(page: Page, path: str, width: int) -> None:
+    """Make one step on a page as wide as a phone, and tap beside the controls, which lie over the model."""
+    page.set_viewport_size({"width": width, "height": 800})
+    open_ready(page, path)
+    press(page, "Step")
+    expect_step(page, "1")
+    page.mouse.click(width - 15, 400)
+
+
 NAMELESS = "all => all.filter(each => !(each.textContent.trim() || each.ariaLabel)).map(each => each.outerHTML)"
 """Buttons that a screen reader cannot name."""
 
 
 def test_on_a_phone_nothing_is_cut_and_every_button_has_a_name(page: Page) -> None:
-    page.set_viewport_size({"width": 360, "height": 740})
-    open_ready(page, "/social")
-    press(page, "Step")
-    expect_step(page, "1")
-    page.mouse.click(345, 500)
+    step_on_phone(page, "/social", 360)
     assert page.locator(".v-toolbar__title").evaluate_all(CUT) == []
     turn_to(page, "What if")
     last = page.locator(".v-btn-toggle:visible button").last.bounding_box()
@@ -181,11 +186,7 @@ def test_on_a_phone_nothing_is_cut_and_every_button_has_a_name(page: Page) -> No
 
 
 def test_on_a_phone_a_tap_beside_the_controls_leads_to_the_model(page: Page) -> None:
-    page.set_viewport_size({"width": 390, "height": 800})
-    open_ready(page, "/fast")
-    press(page, "Step")
-    expect_step(page, "1")
-    page.mouse.click(375, 400)
+    step_on_phone(page, "/fast", 390)
     tab = page.get_by_role("tab", name="Measures")
     tab.click()
     expect(tab).to_have_attribute("aria-selected", "true")

@@ -444,7 +444,7 @@ class Thinker(MemoryMixin, Body):
     """An agent with a memory."""
 
 
-def shown(memory: Any) -> str:
+def text_of(memory: Any) -> str:
     """Return all that an agent reads of its memory."""
     return "\n".join([*(message.content for message in memory.messages()), memory.recall("", 10)])
 
@@ -499,11 +499,11 @@ def test_a_life_before_ones_own_brings_its_summary(own: str) -> None:
     life.keep_summary("It rained.")
     thinker = Thinker(memory=own)
     import_memory(thinker, life.to_json(), "merge")
-    assert "earlier life, step 0, you concluded: It rained." in shown(thinker.memory)
+    assert "earlier life, step 0, you concluded: It rained." in text_of(thinker.memory)
     life.add(saw(9, "snow"))
     import_memory(thinker, life.to_json(), "merge")
-    assert "earlier life, step 9, you concluded: It rained." in shown(thinker.memory)
-    assert "earlier life, step 9, you saw: snow" in shown(thinker.memory)
+    assert "earlier life, step 9, you concluded: It rained." in text_of(thinker.memory)
+    assert "earlier life, step 9, you saw: snow" in text_of(thinker.memory)
 
 
 def test_a_life_that_cannot_be_taken_over_is_refused() -> None:

@@ -15,7 +15,7 @@ For a model that asks questions:
 - `summary` and `compare` summarise scores and test them against norms.
 """
 
-from mesa_llm.worlds.questionnaire.instruments import Instrument, Mode, Norm, Scale, Subscale
+from mesa_llm.worlds.questionnaire.instruments import Instrument, Mode, Norm, Scale, Subscale, demand_texts
 from mesa_llm.worlds.questionnaire.items import Answer, Item, Sheet, in_item_order, pages, sheets_of
 from mesa_llm.worlds.questionnaire.originals import ORIGINAL, Original
 from mesa_llm.worlds.questionnaire.state import ItemCount, Lack, Place
@@ -41,6 +41,7 @@ __all__ = [
     "Subscale",
     "Summary",
     "compare",
+    "demand_texts",
     "describe_scale",
     "describe_sheet",
     "in_item_order",

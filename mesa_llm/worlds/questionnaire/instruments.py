@@ -202,3 +202,17 @@ class Instrument:
         n = len(subscale.items)
         spread = math.sqrt(self.scale.variance * n)
         return subscale.factor * (spread / n if subscale.mode == "mean" else spread)
+
+
+def demand_texts(name: str, items: Mapping[int, str]) -> None:
+    """Check that every item of a file has a text.
+
+    Args:
+        name: Name of the instrument.
+        items: Item number → text.
+
+    Raises:
+        ValueError: If some are blank; the message names them.
+    """
+    if blank := [number for number, text in items.items() if not text.strip()]:
+        raise ValueError(f"{name}: items {blank} are blank; wanted what respondents read")

@@ -90,12 +90,12 @@ class Questionnaire:
             raise ToolError(f"you were not asked {label!r}, or have answered it.")
         valid: dict[str, Answer] = {}
         faults: list[str] = []
-        for item, given in zip(sheet.items, self._by_item(sheet, answer), strict=True):
+        for item, raw in zip(sheet.items, self._by_item(sheet, answer), strict=True):
             count = self.counts[item.label]
-            if given is None:
+            if raw is None:
                 faults.append(f"{item.label}: no answer")
                 continue
-            value = read_choice(item, given)
+            value = read_choice(item, raw)
             if value is None:
                 count.unparsable += 1
             elif item.choices and value not in item.choices:
@@ -104,7 +104,7 @@ class Questionnaire:
                 count.answered += 1
                 valid[item.label] = value if isinstance(value, int) else value[:MAX_TEXT]
                 continue
-            faults.append(f"{item.label}: {quoted(str(given), 40)} is not on the scale")
+            faults.append(f"{item.label}: {quoted(str(raw), 40)} is not on the scale")
         if valid:
             place = Place(agent_id, self.administration, label)
             self.answers[place] = valid
