@@ -108,9 +108,8 @@ def check_decision(decision: Decision, seen: Observation, box: ToolBox) -> Decis
         calls, answer = (), _checked_answer(decision.answer, seen.answer)
     else:
         return decision
-    return Decision(
-        decision.agent, calls, answer, decision.text, decision.by, decision.keys, decision.label, decision.is_null
-    )  # several times faster than replace()
+    origin = (decision.text, decision.by, decision.keys, decision.label, decision.is_null, decision.reading)
+    return Decision(decision.agent, calls, answer, *origin)  # several times faster than replace()
 
 
 def _checked_actions(actions: Sequence[Any], seen: Observation, box: ToolBox) -> tuple[ToolCall, ...]:

@@ -122,6 +122,9 @@ class Decision:
     is_null: bool = False
     """Whether the answer is `null`, which its type allows; otherwise an `answer` of None means that there is none."""
 
+    reading: str = ""
+    """How the reply was read: its notation, and each repair that was made; empty if no language model replied."""
+
     @property
     def has_answer(self) -> bool:
         """Whether it holds a typed answer."""
@@ -132,7 +135,7 @@ class Decision:
         if label in ("", self.label):
             return self
         origin = (self.text, self.by, self.keys)
-        return Decision(self.agent, self.actions, self.answer, *origin, label, self.is_null)
+        return Decision(self.agent, self.actions, self.answer, *origin, label, self.is_null, self.reading)
 
     def __str__(self) -> str:
         """Return what was decided as text: actions as calls, or the answer."""
@@ -174,11 +177,14 @@ class Failure:
     label: str = ""
     """Label of the observation it should have been made on."""
 
+    reading: str = ""
+    """How far the last reply was read, as in `Decision.reading`."""
+
     def labelled(self, label: str) -> Failure:
         """Return the failure with the label of the observation it should have been made on, if that has one."""
         if label in ("", self.label):
             return self
-        return Failure(self.agent, self.reason, self.kind, self.by, self.keys, label)
+        return Failure(self.agent, self.reason, self.kind, self.by, self.keys, label, self.reading)
 
     def _repr_html_(self) -> str:
         """Show the reason in Jupyter."""
