@@ -6,11 +6,13 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 from mesa_llm.canonical import canonical_json
 from mesa_llm.config import Reasoning
-from mesa_llm.engine.reading import MAX_TEXT, REASONING, answer_schema, read, thought_in
+from mesa_llm.engine.answers import answer_schema
+from mesa_llm.engine.reading import MAX_TEXT, REASONING, read, thought_in
+from mesa_llm.engine.thought import spoken
 from mesa_llm.errors import ParseError, ToolBroken, ToolError, TransportError
 from mesa_llm.llm.openai.request import wire_tools
 from mesa_llm.llm.protocol import LLM
@@ -79,9 +81,9 @@ class Query:
     """Keys of the requests made so far."""
 
     async def ask(self, request: Request, llm: LLM | None = None) -> Reply:
-        """Send a request, then store its key: computing it first would delay the request."""
+        """Send a request, and return what was said; its key is stored after that, as computing it takes a while."""
         try:
-            return await (llm or self.llm).reply(request)
+            return spoken(await (llm or self.llm).reply(request))
         finally:
             self.keys.append(request.key)
 
@@ -100,6 +102,7 @@ async def decide(query: Query) -> Decision | Failure:
     if query.reasoning == "inline":
         request = _with_reasoning(request)
     thought, rounds, is_repaired = "", 0, False
+    partial: Decision | None = None
     try:
         if query.reasoning == "first":
             request, reply = await _think(query)
@@ -111,8 +114,11 @@ async def decide(query: Query) -> Decision | Failure:
             try:
                 decision = read(reply, query.seen, query.box, query.reasoning)
             except ParseError as error:
+                partial = cast("Decision | None", error.partial) or partial
+                if is_repaired and partial is not None:
+                    return _with_origin(query, partial, thought)
                 if is_repaired:
-                    return query.failure(_reason(error, reply), "Unparsed")
+                    return query.failure(_reason(error, reply), error.kind)
                 is_repaired = True
                 if query.parser is None:
                     request = _repair(request, reply, _reason(error, reply), query)
@@ -132,8 +138,10 @@ async def decide(query: Query) -> Decision | Failure:
                 query = replace(query, seen=replace(query.seen, options={}))
                 request = replace(request, options={})
     except ParseError as error:
-        return query.failure(str(error), "Unparsed")
+        return query.failure(str(error), error.kind) if partial is None else _with_origin(query, partial, thought)
     except (TransportError, ToolBroken) as error:
+        if partial is not None:
+            return _with_origin(query, partial, thought)
         return query.failure(str(error), type(error).__name__)
 
 
@@ -147,7 +155,8 @@ def _with_origin(query: Query, decided: Decision | tuple[ToolCall, ...], thought
         raise ParseError("the second model called tools instead of putting the reply into form.")
     request, text = query.request, "\n".join(filter(None, (thought, decided.text)))[:MAX_TEXT]
     agent, keys, is_null = request.salt.agent, tuple(query.keys), decided.is_null
-    return Decision(agent, decided.actions, decided.answer, text, request.model, keys, query.seen.label, is_null)
+    origin = (request.model, keys, query.seen.label, is_null, decided.reading)
+    return Decision(agent, decided.actions, decided.answer, text, *origin)
 
 
 def _reason(error: ParseError, reply: Reply) -> str:
@@ -228,12 +237,10 @@ def _with_ids(calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
 async def _answer_tools(request: Request, reply: Reply, calls: Sequence[ToolCall], query: Query) -> Request:
     """Run the tools a model called, with their checked arguments, and append their results after its message."""
     answers: list[ChatMessage] = []
-    remaining = list(calls)
     for number, call in enumerate(_with_ids(reply.tool_calls or tuple(calls))):
         text = "Not run: decide after you have read the answers."
-        if checked := next((one for one in remaining if one.name == call.name), None):
-            remaining.remove(checked)
-            text = await _result(checked, query, request.salt, number)
+        if number < len(calls):  # in the order of the reply's calls
+            text = await _result(calls[number], query, request.salt, number)
         answers.append(ChatMessage("tool", _shortened(text), call_id=call.call_id))
     if not reply.tool_calls:
         results = "\n".join(f"{call.name}: {answer.content}" for call, answer in zip(calls, answers, strict=True))

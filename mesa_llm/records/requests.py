@@ -313,6 +313,9 @@ class Reply:
     reasoning: str = ""
     """Reasoning that a model wrote before its text, if the endpoint returns it."""
 
+    is_open: bool | None = None
+    """Whether its text ended within a thought; None: it was not read yet. It is never recorded."""
+
     def timed(self, latency_s: float) -> Reply:
         """Return the reply with a latency, in seconds."""
         tokens, rest = (self.prompt_tokens, self.reply_tokens), (self.attempts, self.reasoning)
