@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple, cast
 
-from pydantic import ConfigDict, PydanticUserError, TypeAdapter, ValidationError
+from pydantic import ConfigDict, PydanticUserError, TypeAdapter, ValidationError, WithJsonSchema
 from pydantic_core import PydanticSerializationError, to_json, to_jsonable_python
 
 from mesa_llm.canonical import plain
@@ -40,6 +40,8 @@ _ANYTHING = TypeAdapter[Any](Any)
 _SCALARS = frozenset({int, float, str, bool, type(None)})
 
 _TEXT = frozenset({str})
+
+_CHOICES = frozenset({int, str})
 
 _LABELLED = re.compile(
     r"^[\W_]*(?:(?:my|the|final|so|thus)\s+)*(?:answer|decision|choice|rating|score|verdict|response|option|conclusion|vote)"
@@ -250,35 +252,40 @@ _STRICT = json.JSONDecoder(object_pairs_hook=_pairs, parse_constant=_refuse)
 
 
 @lru_cache(maxsize=512)
-def _lists(kind: Any) -> tuple[frozenset[Any], ...] | frozenset[Any] | None:
+def _lists(kind: Any) -> tuple[frozenset[Any], ...] | None:
     """Return the choices that pydantic does not check: those of a type whose schema was written by hand.
 
     Returns:
-        Choices of each field, of the one value, or None where the type itself checks all.
+        Choices of each field of an object, or of the one value; None where the type itself checks all.
     """
-    if not any(type(one).__name__ == "WithJsonSchema" for one in getattr(kind, "__metadata__", ())):
+    if not any(isinstance(one, WithJsonSchema) for one in getattr(kind, "__metadata__", ())):
         return None
     schema = bare_schema(kind)
     if schema.get("type") == "object":
         return tuple(frozenset(field.get("enum", ())) for field in schema.get("properties", {}).values())
-    return frozenset(schema["enum"]) if "enum" in schema else None
+    return (frozenset(schema["enum"]),) if "enum" in schema else None
+
+
+def _is_sheet(kind: Any) -> bool:
+    return _lists(kind) is not None and bare_schema(kind).get("type") == "object"
 
 
 def _are_listed(value: Any, kind: Any) -> bool:
     choices = _lists(kind)
     if choices is None:
         return True
-    try:
-        if isinstance(choices, frozenset):
-            return value in choices and not isinstance(value, bool)
-        fields = cast("dict[str, Any]", value)
-        names = bare_schema(kind)["properties"]
-        return len(fields) == len(names) and all(
-            name in fields and (fields[name] in allowed if allowed else isinstance(fields[name], str))
-            for name, allowed in zip(names, choices, strict=True)
-        )
-    except TypeError:
+    if not _is_sheet(kind):
+        return type(value) in _SCALARS and value in choices[0] and type(value) is not bool
+    fields = cast("dict[str, Any]", value)
+    names = bare_schema(kind)["properties"]
+    if len(fields) != len(names) or not _CHOICES.issuperset(map(type, fields.values())):
         return False
+    if len(set(choices)) == 1 and choices[0]:  # the same scale for all items
+        return choices[0].issuperset(fields.values())
+    return all(
+        (fields[name] in allowed if allowed else type(fields[name]) is str)
+        for name, allowed in zip(names, choices, strict=True)
+    )
 
 
 def _encoded(text: str, end: int) -> list[Value]:
@@ -398,7 +405,7 @@ def _fitted(value: Any, kind: Any, schema: Mapping[str, Any], fit: Fit) -> Any:
     Raises:
         ParseError: If it does not fit.
     """
-    if isinstance(_lists(kind), tuple):
+    if _is_sheet(kind):
         return _fitted_sheet(value, kind, schema, fit)
     try:
         fitted = fit.value(value, schema)

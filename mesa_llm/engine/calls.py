@@ -214,6 +214,9 @@ def _values(speech: str) -> tuple[Values, str]:
 
 def _every_call(speech: str, values: Values, offers: Offers) -> Iterator[Call]:
     """Yield all calls of a text, in no order; none lies within another, or within what cannot be read."""
+    if len(values.found) == 1 and not speech[: values.found[0].start].strip() and values.found[0].end == len(speech):
+        yield from _calls_of(values.found[0], offers)
+        return
     named = list(_named_calls(speech, values, offers))
     yield from named
     for value in values.found:

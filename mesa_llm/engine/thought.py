@@ -89,11 +89,8 @@ _HARMONY_ENDS = re.compile(r"<\|(?:return|call)\|>|<\|start\|>(?!\s*assistant)")
 
 _RECIPIENT = re.compile(r"to=(?:functions\.)?([\w.-]{1,64})")
 
-_SUSPECT = re.compile(
-    r"[<\[\u25c1]|\A\s*(?:analysis|commentary|final)|analysis[A-Z]|assistant\n?(?:analysis|commentary|final)"
-    r"|Here(?: is|'s) my|\n#{2,3} ?[A-Z]|\Aanal\w{0,4}\Z"
-)
-"""What no mark is without."""
+_SUSPECTS = ("<", "[", "\u25c1", "anal", "final", "commentary", "my thought process", "\n##")
+"""One of these is in every mark."""
 
 _LITERALS = tuple(
     literal
@@ -127,10 +124,11 @@ class Split(NamedTuple):
 
 def spoken(reply: Reply) -> Reply:
     """Return a reply with its thoughts in `reasoning`, and nothing but what was said in `text`."""
-    if reply.is_open is not None or _SUSPECT.search(reply.text) is None:
+    text = reply.text
+    if reply.is_open is not None or not any([mark in text for mark in _SUSPECTS]):
         return reply
-    thought, speech, is_open = split(reply.text)
-    if speech == reply.text and not is_open:
+    thought, speech, is_open = split(text)
+    if speech == text and not is_open:
         return reply
     reasoning = "\n".join(filter(None, (reply.reasoning, thought)))
     return replace(reply, text=speech, reasoning=reasoning, is_open=is_open)
