@@ -40,6 +40,9 @@ CALLS_OF_REPLY = 32
 MAX_TOOL_RESULT = 4_000
 """Maximum number of characters of a tool's result that a model reads."""
 
+ASKED_AGAIN = "asked again"
+"""Beginning of the description of how a reply was read, if the one before it could not be used."""
+
 THINK = "Before you decide, reason in a few sentences: what matters here, and what do you want to do?"
 """Prompt for a model that reasons in free text first."""
 
@@ -80,6 +83,9 @@ class Query:
     keys: list[str] = field(default_factory=list)
     """Keys of the requests made so far."""
 
+    is_asked_again: bool = False
+    """Whether a reply could not be used, and another was asked for."""
+
     async def ask(self, request: Request, llm: LLM | None = None) -> Reply:
         """Send a request, and return what was said; its key is stored after that, as computing it takes a while."""
         try:
@@ -89,7 +95,13 @@ class Query:
 
     def failure(self, reason: str, kind: str) -> Failure:
         """Return the failure of this decision."""
-        return Failure(self.request.salt.agent, reason, kind, self.request.model, tuple(self.keys))
+        return Failure(
+            self.request.salt.agent, reason, kind, self.request.model, tuple(self.keys), reading=self.described("")
+        )
+
+    def described(self, reading: str) -> str:
+        """Return how a reply was read, after `ASKED_AGAIN` if it was the second one."""
+        return "; ".join(filter(None, (ASKED_AGAIN if self.is_asked_again else "", reading)))
 
 
 async def decide(query: Query) -> Decision | Failure:
@@ -101,7 +113,7 @@ async def decide(query: Query) -> Decision | Failure:
     request = query.request
     if query.reasoning == "inline":
         request = _with_reasoning(request)
-    thought, rounds, is_repaired = "", 0, False
+    thought, rounds = "", 0
     partial: Decision | None = None
     try:
         if query.reasoning == "first":
@@ -115,11 +127,11 @@ async def decide(query: Query) -> Decision | Failure:
                 decision = read(reply, query.seen, query.box, query.reasoning)
             except ParseError as error:
                 partial = cast("Decision | None", error.partial) or partial
-                if is_repaired and partial is not None:
+                if query.is_asked_again and partial is not None:
                     return _with_origin(query, partial, thought)
-                if is_repaired:
+                if query.is_asked_again:
                     return query.failure(_reason(error, reply), error.kind)
-                is_repaired = True
+                query.is_asked_again = True
                 if query.parser is None:
                     request = _repair(request, reply, _reason(error, reply), query)
                     continue
@@ -155,7 +167,7 @@ def _with_origin(query: Query, decided: Decision | tuple[ToolCall, ...], thought
         raise ParseError("the second model called tools instead of putting the reply into form.")
     request, text = query.request, "\n".join(filter(None, (thought, decided.text)))[:MAX_TEXT]
     agent, keys, is_null = request.salt.agent, tuple(query.keys), decided.is_null
-    origin = (request.model, keys, query.seen.label, is_null, decided.reading)
+    origin = (request.model, keys, query.seen.label, is_null, query.described(decided.reading))
     return Decision(agent, decided.actions, decided.answer, text, *origin)
 
 
