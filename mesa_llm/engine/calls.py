@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple, cast
 
-from mesa_llm.engine.fitting import THOUGHT_KEYS, letters
+from mesa_llm.engine.fitting import NEGATION, THOUGHT_KEYS, letters
 from mesa_llm.errors import ParseError
 from mesa_llm.notation import UNREAD, Unfinished, Value, Values, arguments_at, read_value, value_at, values_in
 from mesa_llm.records import ToolSpec
@@ -183,6 +183,7 @@ def calls_in(speech: str, offers: Offers) -> list[Call]:
             break
         group.append(call)
     group.reverse()
+    _demand_meant(group, calls, speech)
     for call in group:
         if not call.name:
             known = ", ".join(offers.parameters) or "none can be used now"
@@ -190,6 +191,21 @@ def calls_in(speech: str, offers: Offers) -> list[Call]:
         if call.fault:
             raise ParseError(f"{call.name}: {call.fault}.")
     return group[:MAX_CALLS]
+
+
+def _demand_meant(group: Sequence[Call], calls: Sequence[Call], speech: str) -> None:
+    """Check that a call within a sentence is made there, and not only spoken of.
+
+    Raises:
+        ParseError: If the sentence negates it, or another call is spoken of as well.
+    """
+    last = group[-1]
+    line = speech[speech.rfind("\n", 0, last.start) + 1 : last.start], speech[last.end :].partition("\n")[0]
+    if last.notation != "Python call" or not any(re.search(r"\w", _BETWEEN.sub("", part)) for part in line):
+        return
+    others = {(call.name, repr(call.arguments)) for call in calls} - {(one.name, repr(one.arguments)) for one in group}
+    if others or NEGATION.search(" ".join(line)):
+        raise ParseError(f"the reply speaks of {last.written} without saying clearly that this is the decision.")
 
 
 def _names_a_call(text: str, offers: Offers) -> bool:

@@ -44,7 +44,7 @@ _ITEM_WORDS = re.compile(r"^(?:q|item|question|statement|answer|number|no|nr|tas
 
 _NUMBER = re.compile(r"(?<![\w.])[+\u2212-]?\d+(?:\.\d+)?(?![\w]|\.\d)")
 
-_NEGATION = re.compile(
+NEGATION = re.compile(
     r"\b(?:not|never|neither|nor|cannot|without|except|instead|rather|unless|hardly|nobody|nothing)\b|n['\u2019]t\b",
     re.IGNORECASE,
 )
@@ -309,7 +309,7 @@ def number_in(text: str, max_words: int = 1) -> int | float | None:
         return None
     before, after = text[: numbers[0].start()], text[numbers[0].end() :]
     rest = f"{before} {after}"
-    if re.search(r"[\d%\u2030]", rest) or re.search(r"[-\u2212]\s*\Z", before) or _NEGATION.search(rest):
+    if re.search(r"[\d%\u2030]", rest) or re.search(r"[-\u2212]\s*\Z", before) or NEGATION.search(rest):
         return None
     if re.search(r"\w", before) and re.search(r"\w", after):
         return None
@@ -388,9 +388,9 @@ def _named(text: str, names: Sequence[str]) -> list[str]:
             found.append(name)
             marked += [name] if any(_is_marked(rest, place) for place in places) else []
         rest = pattern.sub(lambda place: "\0" * len(place[0]), rest)
-    if len(found) > 1 and len(marked) == 1 and not _NEGATION.search(rest):
+    if len(found) > 1 and len(marked) == 1 and not NEGATION.search(rest):
         return marked
-    if len(found) == 1 and _NEGATION.search(rest) and not _begins(text, found[0]):
+    if len(found) == 1 and NEGATION.search(rest) and not _begins(text, found[0]):
         return []
     return found
 
@@ -489,7 +489,7 @@ def number_meant(text: str, is_possible: Any) -> int | float | None:
         before, after = text[: place.start()], text[place.end() :]
         is_first, is_last = not re.search(r"\w", before), not re.search(r"\w", after)
         is_cued = re.search(rf"(?i)(?:\b{_CUES}(?: an?)?\b|[:=])\W*\Z", before) is not None
-        if _NEGATION.search(before[-40:]):
+        if NEGATION.search(before[-40:]):
             return None
         if is_first or is_last or is_cued or _is_marked(text, place):
             return as_number(place[0])

@@ -272,6 +272,9 @@ SHAPES = [
     call("Python call in a list", "[vote_post(post_id=12, value=1)]"),
     call("Python call by position", "vote_post(12, 1)"),
     call("Python call in a fence", "```tool_code\nprint(default_api.vote_post(post_id=12, value=1))\n```"),
+    call("Python call in a sentence", "I like it, so vote_post(post_id=12, value=1)."),
+    call("Python call that is ruled out", "I will not vote_post(post_id=12, value=1).", action=FAILED),
+    call("Python calls that are compared", "vote_post(12, 1) seems better than do_nothing().", action=FAILED),
     call("function tag and object", "<function=vote_post>«A»</function>"),
     call("function tag of Llama", "<function(vote_post)>«A»</function>"),
     call(
