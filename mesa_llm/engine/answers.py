@@ -300,21 +300,18 @@ def _encoded(text: str, end: int) -> list[Value]:
 def _is_relevant(value: Any, kind: Any) -> bool:
     """Check whether an object or a list looks like an answer of this type."""
     schema = bare_schema(kind)
+    is_object, properties = schema.get("type") == "object", schema.get("properties", {})
     if isinstance(value, list):
-        return schema.get("type") == "array" or "anyOf" in schema or _is_row(value, schema)
+        return schema.get("type") == "array" or "anyOf" in schema or _is_row(cast("list[Any]", value), schema)
     fields = cast("dict[str, Any]", value)
-    properties = schema.get("properties", {})
-    if not fields and schema.get("type") == "object":
-        return True
-    names = letters_of(tuple(properties))
     keys = {letters(key) for key in fields}
-    if "answer" in keys or keys & names.keys() or any(key in Fit.item_names(keys) for key in properties):
+    if "answer" in keys or keys & letters_of(tuple(properties)).keys() or Fit.item_names(keys) & properties.keys():
         return True
-    if schema.get("type") == "object":
-        return not properties or any(
-            _is_relevant(inner, kind) for inner in _inner(fields) if isinstance(inner, dict | list)
-        )
-    return "anyOf" in schema or (any(True for _ in _inner(fields)) and len(fields) == 1)
+    inner = [*_inner(fields)]
+    if is_object:
+        nested = (one for one in inner if isinstance(one, dict | list))
+        return not fields or not properties or any(_is_relevant(one, kind) for one in nested)
+    return "anyOf" in schema or len(inner) == 1
 
 
 def _is_row(values: list[Any], schema: Mapping[str, Any]) -> bool:
@@ -363,40 +360,35 @@ def _from_object(value: Value, kind: Any, reasoning: str) -> Answer:
 
 def _unwrapped(value: Any, schema: Mapping[str, Any]) -> Iterator[tuple[Any, list[str]]]:
     """Yield what may be the answer in a value, the likeliest first, with what was taken off."""
-    is_object = schema.get("type") == "object"
-    properties = schema.get("properties", {})
-    if isinstance(value, dict):
+    is_object, properties = schema.get("type") == "object", schema.get("properties", {})
+    if not is_object and isinstance(value, dict) and "answer" in value:
         fields = cast("dict[str, Any]", value)
-        if not is_object and "answer" in fields and len([*_inner(fields)]) == 1:
-            yield fields["answer"], []
-        if not is_object and "answer" in fields:
-            rest = {key: inner for key, inner in fields.items() if key != "answer"}
-            if all(letters(key) in THOUGHT_KEYS for key in rest):
-                yield fields["answer"], []
-    if is_object and isinstance(value, list) and _is_row(cast("list[Any]", value), schema):
-        numbers = map(str, range(1, len(cast("list[Any]", value)) + 1))
-        yield dict(zip(numbers, cast("list[Any]", value), strict=True)), ["list read in the order of the items"]
-        return
-    if is_object or isinstance(value, list):
-        yield value, []
-    for _ in range(3):
+        yield fields["answer"], ["other fields left out"] if len([*_inner(fields)]) > 1 else []
+    elif is_object or isinstance(value, list):
+        yield _by_number(value, schema)
+    for _ in range(3):  # {"name": "answer", "arguments": {…}}, or one field around it all
         if not isinstance(value, dict):
             return
         fields = cast("dict[str, Any]", value)
+        inner = [key for key in fields if letters(key) not in THOUGHT_KEYS]
         if isinstance(fields.get("arguments"), dict) and "arguments" not in properties:
-            value = fields["arguments"]
-        else:
-            inner = [*_inner(fields)]
-            key = next((key for key in fields if letters(key) not in THOUGHT_KEYS), "")
-            if len(inner) != 1 or key in properties:
-                return
-            value = inner[0]
-            if is_object and not isinstance(value, dict | list | str):
-                return
-        if is_object and isinstance(value, list) and _is_row(cast("list[Any]", value), schema):
-            numbers = map(str, range(1, len(cast("list[Any]", value)) + 1))
-            value = dict(zip(numbers, cast("list[Any]", value), strict=True))
-        yield value, ["wrapping taken off"]
+            inner = ["arguments"]
+        if len(inner) != 1 or inner[0] in properties:
+            return
+        value = fields[inner[0]]
+        if is_object and not isinstance(value, dict | list | str):
+            return
+        unwrapped, repairs = _by_number(value, schema)
+        yield unwrapped, ["wrapping taken off", *repairs]
+
+
+def _by_number(value: Any, schema: Mapping[str, Any]) -> tuple[Any, list[str]]:
+    """Return a list of answers to a sheet as an object of them by number; anything else as it is."""
+    if schema.get("type") != "object" or not isinstance(value, list) or not _is_row(cast("list[Any]", value), schema):
+        return value, []
+    return dict(zip(schema["properties"], cast("list[Any]", value), strict=True)), [
+        "list read in the order of the items"
+    ]
 
 
 def _fitted(value: Any, kind: Any, schema: Mapping[str, Any], fit: Fit) -> Any:
