@@ -125,7 +125,7 @@ class Split(NamedTuple):
 def spoken(reply: Reply) -> Reply:
     """Return a reply with its thoughts in `reasoning`, and nothing but what was said in `text`."""
     text = reply.text
-    if reply.is_open is not None or not any([mark in text for mark in _SUSPECTS]):
+    if reply.is_open is not None or not any(map(text.__contains__, _SUSPECTS)):
         return reply
     thought, speech, is_open = split(text)
     if speech == text and not is_open:
