@@ -17,6 +17,7 @@ from pydantic_core import PydanticSerializationError, to_json, to_jsonable_pytho
 
 from mesa_llm.canonical import plain
 from mesa_llm.engine.fitting import (
+    MAX_OPTION,
     THOUGHT_KEYS,
     Fit,
     Misfit,
@@ -489,7 +490,7 @@ def _from_prose(speech: str, kind: Any) -> Answer:
             fit = Fit(schema.get("$defs"))
         else:
             return Answer(answer, "labelled line", len(speech), fit.repairs, [])
-    value = _meant(text, schema, kind)
+    value = _meant(text, schema, kind) if len(text) <= MAX_OPTION else _meant_at_edge(text, schema, kind)
     is_bare = letters(text) == letters(str(value))
     answer = _fitted(value, kind, schema, fit)
     repairs = [] if is_bare else [f"{text!r:.60} read as {value!r:.60}"]
@@ -557,6 +558,28 @@ def _meant(text: str, schema: Mapping[str, Any], kind: Any) -> Any:
     possible = f"; possible: {', '.join(map(str, options[:30]))}" if options else ""
     kind_of_failure = "OffList" if found else "Unparsed"
     raise ParseError(f"the answer does not fit: {text[:80]!r} {reason}{possible}.", kind=kind_of_failure)
+
+
+def _meant_at_edge(text: str, schema: Mapping[str, Any], kind: Any) -> Any:
+    """Return the answer that a long text begins or ends with, as a sentence or a line of its own.
+
+    Raises:
+        ParseError: If it does not, or begins with one and ends with another.
+    """
+    first = re.split(r"(?<=[.!?:])\s|\n", text, maxsplit=1)[0]
+    last = re.split(r"(?<=[.!?:])\s|\n", text)[-1]
+    found: list[Any] = []
+    for edge in (first, last):
+        try:
+            value = _meant(edge, schema, kind)
+        except ParseError:
+            continue
+        if letters(edge) == letters(str(value)) and value not in found:
+            found.append(value)
+    if len(found) != 1:
+        reason = "means more than one answer" if found else "holds no possible answer"
+        raise ParseError(f"the answer does not fit: {text[:80]!r} {reason}.")
+    return found[0]
 
 
 def _is_possible(number: int | float, kind: Any) -> bool:

@@ -371,7 +371,9 @@ SHAPES = [
     ),
     # -- choices
     *(
-        Shape(f"choice: {text}", text, "stop", {"action": FAILED, "sheet": FAILED, "text": text})
+        Shape(
+            f"choice: {text[:40]}{len(text)}", text, "stop", {"action": FAILED, "sheet": FAILED, "text": text.strip()}
+        )
         for text in (
             "yes",
             "Yes.",
@@ -383,6 +385,8 @@ SHAPES = [
             "Yes, because the buses are late.",
             "yes - I am sure",
             "The final answer is: [yes]",
+            "Yes. " + "Buses are cheap, and everybody can use them. " * 12,
+            "Buses are cheap, but the money is needed elsewhere. " * 12 + "\n\nYes.",
         )
     ),
     *(
