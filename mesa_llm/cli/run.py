@@ -248,7 +248,8 @@ def summary(name: str, model: Any, seconds: float) -> dict[str, Any]:
 
     Returns:
         model, seed, steps, whether the model has `ended` by itself, digest, decisions, failures, decisions that were
-        asked for again, or read with repairs, calls, replayed, tokens, dollars, seconds, log; the model's results by name; usage and failures by purpose.
+        asked for again or read with repairs, calls, replayed, tokens, dollars, seconds, log; the model's results by
+        name; usage and failures by purpose.
     """
     usage: Usage = model.usage
     by_purpose: dict[str, Usage] = model.usage_by_purpose
