@@ -16,7 +16,8 @@ from typing import Any, Literal
 
 from mesa_llm.errors import ConfigError
 from mesa_llm.runlog.file import WriteLock, begin_to_write, is_about_place, is_deleted, open_to_read, open_to_write
-from mesa_llm.runlog.tables import SCHEMA, SQL_ERRORS, close_with, connect, line_of
+from mesa_llm.runlog.layout import FORMAT, SCHEMA, connect, selection
+from mesa_llm.runlog.tables import SQL_ERRORS, close_with, line_of
 
 Mode = Literal["record", "replay", "read"]
 
@@ -55,6 +56,7 @@ class Database:
         self._replies = self._open()
         self._trace = connect(":memory:") if mode == "replay" else self._replies
         close_with(self, self._replies, self._trace)
+        self._format = FORMAT if self.path is None else self._read_one(self._replies, "PRAGMA user_version")
         if mode == "replay" or self.path is None:
             self._trace.executescript(SCHEMA)
 
@@ -152,6 +154,10 @@ class Database:
         except SQL_ERRORS as error:
             raise self._damage_error(error) from error
 
+    def _columns_of(self, table: str, source: sqlite3.Connection) -> str:
+        """Return the columns of a table as a query of the recording or the trace names them."""
+        return selection(table, self._format if source is self._replies else FORMAT)
+
     @property
     def _recorded(self) -> sqlite3.Connection:
         """The recording, with every reply kept so far."""
@@ -185,6 +191,7 @@ class Database:
             self._is_written = True
             try:
                 begin_to_write(self._trace)
+                self._format = FORMAT
             except sqlite3.Error as error:
                 raise self._give_up(error) from error
 

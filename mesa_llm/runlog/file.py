@@ -17,7 +17,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from mesa_llm.errors import ConfigError
-from mesa_llm.runlog.tables import FORMAT, SCHEMA, SQL_ERRORS, close_with, columns, connect
+from mesa_llm.runlog.layout import SCHEMA, check, connect, upgrade
+from mesa_llm.runlog.tables import SQL_ERRORS, close_with
 
 
 class WriteLock:
@@ -123,6 +124,8 @@ def is_deleted(path: Path) -> bool:
 def begin_to_write(database: sqlite3.Connection) -> None:
     """Record which process writes a log, and switch on write-ahead logging, in which commits are fast.
 
+    A log of an earlier format is brought to this one first, in the same transaction.
+
     Raises:
         sqlite3.Error: If it cannot be written.
     """
@@ -130,6 +133,8 @@ def begin_to_write(database: sqlite3.Connection) -> None:
     database.execute("PRAGMA synchronous=NORMAL")
     now = datetime.now(UTC).isoformat(" ", "seconds")
     with database:
+        database.execute("BEGIN IMMEDIATE")
+        upgrade(database)
         database.execute("DELETE FROM writer")
         database.execute("INSERT INTO writer VALUES (?, ?, ?)", (os.getpid(), socket.gethostname(), now))
 
@@ -206,31 +211,3 @@ def _checked(uri: str, path: Path) -> sqlite3.Connection:
         database.close()
         raise
     return database
-
-
-def check(database: sqlite3.Connection, path: Path) -> None:
-    """Check that a database is a run log of this format.
-
-    Raises:
-        ConfigError: If it is something else, or has another format.
-        sqlite3.Error: If it cannot be read.
-    """
-    version: int = database.execute("PRAGMA user_version").fetchone()[0]
-    tables = [name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")]
-    fields = [field[1] for field in database.execute("PRAGMA table_info(manifest)")]
-    if fields != ["name", "value"]:
-        reason = f"it is a database of something else (tables: {', '.join(tables)})" if tables else "it is empty"
-        raise ConfigError(f"{str(path)!r} cannot be used as a run log: {reason}")
-    if version != FORMAT:
-        raise ConfigError(
-            f"{str(path)!r} is a run log of format {version or 1}, and this version of mesa_llm reads format {FORMAT}: "
-            "open it with the version that recorded it"
-        )
-    if missing := sorted(set(columns()) - set(tables)):
-        raise ConfigError(f"{str(path)!r} cannot be used as a run log: it has no table {', '.join(missing)}")
-    for table, names in columns().items():
-        fields = [field[1] for field in database.execute(f"PRAGMA table_info({table})")]
-        if fields != names:
-            reason = f"its table {table} has the columns {', '.join(fields)}, not {', '.join(names)}"
-            raise ConfigError(f"{str(path)!r} cannot be used as a run log: {reason}")
-        database.execute(f"SELECT * FROM {table} LIMIT 0")

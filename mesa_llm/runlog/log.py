@@ -20,13 +20,16 @@ from mesa_llm.canonical import canonical_json
 from mesa_llm.errors import ConfigError, ReplayError, TransportError
 from mesa_llm.records import Decision, Event, Failure, Message, Outcome, Reply, Request
 from mesa_llm.runlog.database import Mode
+from mesa_llm.runlog.layout import FORMAT, FORMATS, columns, connect
 from mesa_llm.runlog.queries import Queries
 from mesa_llm.runlog.tables import (
-    FORMAT,
-    IN_COLUMNS,
-    connect,
+    CHECKED,
+    CHECKSUM_ERRORS,
+    OUTCOME,
+    call_checksum,
     difference,
     failure_of,
+    is_whole_call,
     line_of,
     readable,
     reply_of,
@@ -35,11 +38,14 @@ from mesa_llm.runlog.tables import (
     stored_reply,
 )
 
-_INSERT = f"INSERT OR REPLACE INTO calls VALUES ({','.join('?' * 17)})"
+_INSERT = f"INSERT OR REPLACE INTO calls VALUES ({','.join('?' * len(columns()['calls']))})"
 
-_SELECT = f"SELECT rowid, error_kind, error, reply, {', '.join(IN_COLUMNS)} FROM calls"
-
-_SELECT_REPLY = f"{_SELECT} WHERE time = ? AND agent = ? AND key = ?"
+_SELECT_REPLY = {
+    version: f"SELECT rowid, {'checksum' if version > 3 else 'NULL'}, {', '.join(OUTCOME)} FROM calls "
+    "WHERE time = ? AND agent = ? AND key = ?"
+    for version in FORMATS
+}
+"""Format of a log → how a reply is looked up in it."""
 
 _IN_PLACE = "FROM calls WHERE agent = ? AND time = ? AND purpose = ? AND call = ?"
 
@@ -115,6 +121,7 @@ class RunLog(Queries):
         self._replaced = 0  # see `_REPLACED_AFTER`
         self._is_past_replaced = False  # whether this run has used a call recorded after that one
         self._changes = ""  # the versions that differ from the recording's
+        self._is_whole = self._calls_before == 0  # whether the recording is known to be what was written
         self._has_new_replies = False
         self._checkpoint_due_s = 0.0
         self._first_open = 0  # all steps before it have ended
@@ -144,7 +151,7 @@ class RunLog(Queries):
         Raises:
             ConfigError: If the file holds a run with another identity, or cannot be written.
         """
-        own = json.loads(canonical_json({"format": FORMAT, **identity}))
+        own = json.loads(canonical_json(identity))
         recorded = self.manifest
         if self.mode != "record":
             return
@@ -159,7 +166,7 @@ class RunLog(Queries):
         if "versions" in recorded and "versions" in about:
             current = json.loads(canonical_json(about["versions"]))
             self._changes = "; ".join(_differing({"versions": recorded["versions"]}, {"versions": current}))
-        rows = [(name, canonical_json(value)) for name, value in {**own, **about}.items()]
+        rows = [(name, canonical_json(value)) for name, value in {"format": FORMAT, **own, **about}.items()]
         try:
             with self._lock, self._db:
                 self._db.executemany("INSERT OR REPLACE INTO manifest VALUES (?, ?)", rows)
@@ -243,21 +250,25 @@ class RunLog(Queries):
         self._is_used = True
         if not self.may_repeat:
             return None
-        rows = self._query(
-            self._recorded, _SELECT_REPLY, (request.salt.time, request.salt.agent, bytes.fromhex(request.key))
-        )
+        key, salt = bytes.fromhex(request.key), request.salt
+        rows = self._query(self._recorded, _SELECT_REPLY[self._format], (salt.time, salt.agent, key))
         if not rows:
+            if self.mode == "record":
+                self._demand_whole_calls()
             if (reply := self._copied(request)) is not None:
                 return reply
             self._check_same_request(request)
             return None
-        row_id, kind, text, *values = rows[0]
+        row_id, check, *outcome = rows[0]
+        if not is_whole_call(check, key, salt.agent, salt.time, *outcome):
+            raise self._call_error(*salt[1:])
+        reply_text, kind, text, *values = outcome
         if kind and self._retry_failures:
             self._allow_differences()
             return None
         self._is_past_replaced |= row_id > self._replaced
         try:
-            return failure_of(kind, text) if kind else reply_of(*values)
+            return failure_of(kind, text) if kind else reply_of(reply_text, *values)
         except ValueError as error:
             raise self._damage_error(error) from error
 
@@ -352,16 +363,18 @@ class RunLog(Queries):
             ConfigError: If it cannot be written, as on a full disk.
         """
         if isinstance(reply, Reply):
-            outcome = (stored_reply(reply), None, None)
             cost = (reply.prompt_tokens, reply.reply_tokens, reply.dollars, latency_s, reply.attempts)
+            outcome = (stored_reply(reply), None, None, *cost)
         else:
-            outcome = (None, type(reply).__name__, storable(str(reply)))
-            cost = (0, 0, None, latency_s, 1)
+            outcome = (None, type(reply).__name__, storable(str(reply)), 0, 0, None, latency_s, 1)
         self._check_writable()
         try:
             with self._lock:
-                self._pending.append((*(prepared or self._prepared(request)), *outcome, *cost))
-        except sqlite3.Error as error:
+                request_columns = prepared or self._prepared(request)
+                key, agent, time, *_ = request_columns
+                check = call_checksum(key, agent, time, *outcome)
+                self._pending.append((*request_columns, *outcome, check))
+        except (sqlite3.Error, *CHECKSUM_ERRORS) as error:  # a transport can return what is no number
             raise self._give_up(error) from error
         self._has_new_replies = True
         if commit:
@@ -393,7 +406,12 @@ class RunLog(Queries):
             self._checkpoint_due_s = clock.monotonic() + CHECKPOINT_EVERY_S
 
     def explain(self, request: Request) -> str:
-        """Describe how a request without a recorded reply differs from the one recorded in its place."""
+        """Describe how a request without a recorded reply differs from the one recorded in its place.
+
+        Raises:
+            ConfigError: If the file is damaged, which may be why it was not found.
+        """
+        self._demand_whole_calls()
         salt = request.salt
         query = f"SELECT model, prompt, parameters, options {_IN_PLACE} ORDER BY rowid DESC LIMIT 1"
         recorded = None
@@ -406,6 +424,32 @@ class RunLog(Queries):
         return f"no reply is recorded for this request of {position}. It differs from the recorded one:\n" + difference(
             recorded, readable(request)
         )
+
+    def _demand_whole_calls(self) -> None:
+        """Check once that every call of the recording is what was written, and stands in its place in the index.
+
+        Raises:
+            ConfigError: If one is not; it names the first.
+        """
+        if self._is_whole:
+            return
+        source, last = self._recorded, -1
+        selected = f"SELECT rowid, purpose, call, {', '.join(CHECKED)} FROM calls NOT INDEXED"
+        batch = f"{selected} WHERE rowid > ? ORDER BY rowid LIMIT 1000"
+        while self._format > 3 and (rows := self._query(source, batch, (last,))):
+            for row_id, purpose, call, *values in rows:
+                if row_id <= last or not is_whole_call(*values):
+                    raise self._call_error(values[2], values[3], purpose, call)
+                last = int(row_id)
+        ((fault,),) = self._query(source, "PRAGMA integrity_check(1)")
+        if fault != "ok":
+            raise self._damage_error(ValueError(str(fault)))
+        self._is_whole = True
+
+    def _call_error(self, agent: object, time: object, purpose: object, call: object) -> ConfigError:
+        """Return the error for a call that is not what was written."""
+        place = f"agent {agent}, step {time}, {purpose} call {call}"
+        return self._damage_error(ValueError(f"the reply recorded for {place} is not what was written"))
 
     # -- trace
 
@@ -427,7 +471,7 @@ class RunLog(Queries):
                 acts = [f"[{canonical_json(call.name)},{self._json_of(call.arguments)}]" for call in record.actions]
                 decision = f"[[{','.join(acts)}],{self._json_of(record.answer)}]"
                 facts = ["decision", time, record.agent, decision, label]
-                values = (decision, record.text, None, None, stored_keys(record.keys), label)
+                values = (decision, record.text, None, None, stored_keys(record.keys), label, record.reading)
                 table, row = "decisions", (time, record.agent, record.by, *values)
             case Outcome():
                 if record.action == "answer" and tuple(record.arguments) == ("answer",):
@@ -439,7 +483,7 @@ class RunLog(Queries):
                 table, row = "actions", (time, record.agent, record.action, arguments, record.ok, result, label)
             case Failure():
                 facts = ["failure", time, record.agent, record.kind, label]
-                values = (None, None, record.kind, record.reason, stored_keys(record.keys), label)
+                values = (None, None, record.kind, record.reason, stored_keys(record.keys), label, record.reading)
                 table, row = "decisions", (time, record.agent, record.by, *values)
             case Event():
                 event_facts = canonical_json(record.facts)

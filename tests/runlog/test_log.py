@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 
 from mesa_llm import BudgetSpent, ConfigError, ReplayError, RunLog, ScriptedLLM
 from mesa_llm.errors import ServerTrouble
-from mesa_llm.records import ChatMessage, Reply, Request, Salt, ToolCall
+from mesa_llm.records import ChatMessage, Decision, Failure, Reply, Request, Salt, ToolCall
 from mesa_llm.runlog.file import WriteLock
+from mesa_llm.runlog.salvage import salvage
 from mesa_llm.testing import honest, honest_reply
 from models.social.model import SocialModel
 from tests.faulty_server import HANG, SERVER_ERROR, FaultyServer
@@ -271,7 +272,7 @@ def test_a_log_of_another_format_is_refused_and_left_as_it_is(mode, tmp_path) ->
     with closing(sqlite3.connect(tmp_path / "run.sqlite")) as file:
         file.execute("PRAGMA user_version=7")
     before = (tmp_path / "run.sqlite").read_bytes()
-    with pytest.raises(ConfigError, match=r"run log of format 7, and this version of mesa_llm reads format 3"):
+    with pytest.raises(ConfigError, match=r"run log of format 7, and this version of mesa_llm reads formats 3 to 4"):
         RunLog(tmp_path / "run.sqlite", mode)
     assert (tmp_path / "run.sqlite").read_bytes() == before
 
@@ -583,3 +584,55 @@ def test_a_log_in_a_read_only_place_is_read_and_replayed(beside, tmp_path) -> No
         again = PotModel(4, "ScriptedLLM", rng=2, log=tmp_path / "there" / "run.sqlite", replay=True)
         again.run_for(3)
     assert again.runlog.digest == model.runlog.digest
+
+
+def edited(path, statement, *values) -> None:
+    with closing(sqlite3.connect(path)) as file, file:
+        file.execute(statement, values)
+
+
+ALTERED = [
+    "reply = replace(reply, 'pay', 'paz')",
+    "key = zeroblob(32)",
+    "error_kind = 'BadReply'",
+    "error = 'no'",
+    "prompt_tokens = prompt_tokens + 1",
+    "reply_tokens = NULL",
+    "dollars = 3.5",
+    "latency_s = latency_s + 1",
+    "attempts = 2",
+    "agent = 9",
+    "time = 7",
+]
+
+
+@pytest.mark.parametrize("altered", ALTERED)
+@pytest.mark.parametrize("replay", [True, False])
+def test_an_altered_reply_is_told_as_damage_of_its_row_when_it_is_used(altered, replay, tmp_path) -> None:
+    recorded(tmp_path / "run.sqlite")
+    edited(tmp_path / "run.sqlite", f"UPDATE calls SET {altered} WHERE rowid = 6")
+    again = PotModel(4, honest(), rng=2, log=tmp_path / "run.sqlite", replay=replay)
+    with pytest.raises(ConfigError, match=r"is damaged: the reply recorded for agent \d, step \d, .* --salvage"):
+        again.run_for(3)
+    again.close()
+
+
+def test_an_altered_reply_is_salvaged_as_lost_and_asked_again(tmp_path) -> None:
+    whole = recorded(tmp_path / "run.sqlite")
+    edited(tmp_path / "run.sqlite", "UPDATE calls SET reply = replace(reply, 'pay', 'paz') WHERE rowid = 6")
+    kept = {each.table: (each.kept, each.lost) for each in salvage(tmp_path / "run.sqlite", tmp_path / "new.sqlite")}
+    assert kept["calls"] == (11, 1)
+    again = recorded(tmp_path / "new.sqlite")
+    assert (again.runlog.digest, again.usage.calls) == (whole.runlog.digest, 1)
+
+
+def test_how_a_reply_was_read_is_in_the_log_and_not_in_its_digest(tmp_path) -> None:
+    digests = []
+    for reading in ("", "fenced JSON; name repaired"):
+        log = RunLog(tmp_path / f"{len(reading)}.sqlite")
+        log.add(Decision(1, answer=4, reading=reading), 1)
+        log.add(Failure(2, "no", "Unparsed", reading=reading), 1)
+        digests.append(log.end_step(1, {}))
+        assert list(log.decisions()["reading"]) == [reading] * 2
+        log.close()
+    assert digests[0] == digests[1]
