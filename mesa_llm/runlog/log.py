@@ -69,9 +69,6 @@ _DELETE_ANSWER = (
 PreparedCall = tuple[Any, ...]
 """First columns of a call's row, which its request fills."""
 
-CHECKPOINT_EVERY_S = 0.05
-"""Minimum number of seconds between two checkpoints at the end of steps without a new reply."""
-
 
 class RunLog(Queries):
     """The record of one run, from which it is resumed, replayed and read.
@@ -123,7 +120,6 @@ class RunLog(Queries):
         self._changes = ""  # the versions that differ from the recording's
         self._is_whole = self._calls_before == 0  # whether the recording is known to be what was written
         self._has_new_replies = False
-        self._checkpoint_due_s = 0.0
         self._first_open = 0  # all steps before it have ended
         self._digest = hashlib.sha256()
         self._rows: dict[str, list[tuple[Any, ...]]] = {}
@@ -170,10 +166,10 @@ class RunLog(Queries):
         try:
             with self._lock, self._db:
                 self._db.executemany("INSERT OR REPLACE INTO manifest VALUES (?, ?)", rows)
-            self._checkpoint()
         except sqlite3.Error as error:
             self.close()
             raise self._give_up(error) from error
+        self._checkpoint()
 
     def note_capabilities(self, model: str, flags: Mapping[str, bool]) -> None:
         """Record the capabilities of a custom transport, for a replay that knows only its name.
@@ -392,19 +388,6 @@ class RunLog(Queries):
         except (sqlite3.Error, OverflowError, UnicodeError) as error:  # a transport can return what SQLite cannot hold
             raise self._give_up(error) from error
 
-    def _checkpoint(self) -> None:
-        """Move commits from the write-ahead log into the file, without waiting for readers.
-
-        Raises:
-            ConfigError: If the file was deleted.
-            sqlite3.Error: If it cannot be written.
-        """
-        if self._write_lock is not None:
-            self._demand_file()
-            self._trace.execute("PRAGMA wal_checkpoint(PASSIVE)")
-            self._has_new_replies = False
-            self._checkpoint_due_s = clock.monotonic() + CHECKPOINT_EVERY_S
-
     def explain(self, request: Request) -> str:
         """Describe how a request without a recorded reply differs from the one recorded in its place.
 
@@ -530,10 +513,11 @@ class RunLog(Queries):
                 for table in ("decisions", "actions", "events", "messages", "steps"):
                     self._replace_rows(table, span)
                 self._trace.execute("INSERT INTO steps VALUES (?, ?, ?)", (time, storable(collected), digest))
-            if self._has_new_replies or clock.monotonic() >= self._checkpoint_due_s:
-                self._checkpoint()
         except sqlite3.Error as error:
             raise self._give_up(error) from error
+        if self._has_new_replies or clock.monotonic() >= self._check_due_s:
+            self._checkpoint()
+            self._has_new_replies = False
         self._first_open = time + 1
         self._facts.clear()
         self._rows.clear()

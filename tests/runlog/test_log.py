@@ -3,6 +3,7 @@
 import inspect
 import json
 import os
+import re
 import shutil
 import sqlite3
 import sys
@@ -10,6 +11,7 @@ import threading
 import time
 from contextlib import closing, contextmanager
 from functools import partial
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -42,17 +44,66 @@ def test_a_replay_asks_nobody_and_ends_in_the_same_digest(tmp_path) -> None:
     assert (again.usage.calls, again.usage.replayed) == (0, first.usage.calls)
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows deletes no open file")
-def test_a_log_that_is_deleted_while_it_is_recorded_is_written_anew(tmp_path) -> None:
+def replace(log, copy) -> None:
+    shutil.copy(copy, log.with_name("other"))
+    os.replace(log.with_name("other"), log)
+
+
+def retarget(log, copy) -> None:
+    shutil.copy(log, log.with_name("aside"))
+    log.unlink()
+    log.symlink_to(copy)
+
+
+def remove_wal(log, copy) -> None:
+    log.with_name(f"{log.name}-wal").unlink()
+    log.with_name(f"{log.name}-shm").unlink()
+
+
+CHANGES = {
+    "replaced by itself": lambda log, copy: replace(log, log),
+    "replaced by an older copy": replace,
+    "overwritten by an older copy": lambda log, copy: log.write_bytes(copy.read_bytes()),
+    "overwritten by itself": lambda log, copy: log.write_bytes(log.read_bytes()),
+    "overwritten by something else": lambda log, copy: log.write_bytes(b"dear diary" * 9999),
+    "emptied": lambda log, copy: os.truncate(log, 0),
+    "cut short": lambda log, copy: os.truncate(log, 20_000),
+    "deleted": lambda log, copy: log.unlink(),
+    "moved away": lambda log, copy: log.rename(log.with_name("away.sqlite")),
+    "made a link to a copy": retarget,
+    "left without a write-ahead log": remove_wal,
+}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows changes no open file")
+@pytest.mark.parametrize("when", ["between steps", "in a step", "before the end"])
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_a_log_that_is_changed_while_it_is_recorded_stops_the_run_and_loses_nothing(change, when, tmp_path) -> None:
+    log, copy = tmp_path / "run.sqlite", tmp_path / "copy.sqlite"
     whole = recorded(tmp_path / "whole.sqlite")
-    model = PotModel(4, honest(), rng=2, log=tmp_path / "run.sqlite", attempts=1)
+    n_asked = []
+
+    def reply_in_step_two(request):
+        n_asked.append(1)
+        if when == "in a step" and len(n_asked) == 6:
+            change(log, copy)
+        return honest_reply(request)
+
+    model = PotModel(4, ScriptedLLM(reply_in_step_two), rng=2, log=log, attempts=1)
     model.run_for(1)
-    (tmp_path / "run.sqlite").unlink()
-    with pytest.raises(ConfigError, match="was deleted while it was being recorded"):
+    shutil.copy(log, copy)
+    if when == "before the end":
         model.run_for(2)
+    if when != "in a step":
+        change(log, copy)
+    with pytest.raises(ConfigError, match=r"while it was being recorded\. What this run recorded is in") as error:
+        model.run_for(2) if when != "before the end" else model.close()
     model.close()
-    again = recorded(tmp_path / "run.sqlite")
-    assert (again.runlog.digest, again.usage.replayed) == (whole.runlog.digest, 8)
+    kept = re.search(r"is in '(.*?)'", str(error.value))[1]
+    again = recorded(Path(kept))
+    assert (again.runlog.digest, again.usage.replayed) == (whole.runlog.digest, len(n_asked))
+    left = {file.name for file in tmp_path.iterdir()}
+    assert not {name for name in left if name.endswith(("-wal", "-shm", ".lock"))}
 
 
 def test_a_log_that_cannot_be_made_is_not_taken_for_a_damaged_one(tmp_path) -> None:
