@@ -89,6 +89,7 @@ class RunLog(Queries):
         *,
         parent: RunLog | None = None,
         parent_steps: int = 0,
+        facts: Mapping[str, Any] | None = None,
     ) -> None:
         """Open a log, creating the file if there is none.
 
@@ -101,6 +102,8 @@ class RunLog(Queries):
                 to a prompt; what is recorded is kept.
             parent: Log of the run that this one branches from: replies to equal requests are copied from it.
             parent_steps: Number of steps in which the requests must be the parent's.
+            facts: Further facts of a new run, such as what it branches from: they are written together with its
+                identity, so that no log holds one without the other.
 
         Raises:
             ConfigError: If the file is missing (replay, read), is not a run log, is damaged, or is being recorded by
@@ -111,6 +114,7 @@ class RunLog(Queries):
         self._retry_failures = retry_failures
         self._may_differ = ask_again
         self._parent, self._parent_steps = parent, parent_steps
+        self._new_facts = dict(facts or {})
         self._calls_before: int = self._read_one(self._replies, "SELECT ifnull(max(rowid), 0) FROM calls")
         self.n_copied = 0
         self.may_repeat = self._calls_before > 0 or parent is not None
@@ -162,7 +166,9 @@ class RunLog(Queries):
         if "versions" in recorded and "versions" in about:
             current = json.loads(canonical_json(about["versions"]))
             self._changes = "; ".join(_differing({"versions": recorded["versions"]}, {"versions": current}))
-        rows = [(name, canonical_json(value)) for name, value in {"format": FORMAT, **own, **about}.items()]
+        facts = {name: value for name, value in self._new_facts.items() if name not in recorded}
+        written = {"format": FORMAT, **own, **about, **facts}
+        rows = [(name, storable(canonical_json(value))) for name, value in written.items()]
         try:
             with self._lock, self._db:
                 self._db.executemany("INSERT OR REPLACE INTO manifest VALUES (?, ?)", rows)
