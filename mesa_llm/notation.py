@@ -334,6 +334,8 @@ class _Reader:
         for _ in self._members(")"):
             name = _KEYWORD.match(self.text, self.position)
             if name is None:
+                if named:
+                    self._fail()
                 positional.append(self.value())
                 continue
             self.position = name.end()
@@ -423,7 +425,7 @@ class _Reader:
             except ValueError:
                 self.position = position
                 self._fail()
-        if sign not in _ESCAPES and sign not in "_*[](){}#`~>+-.!|&$":
+        if sign not in _ESCAPES and sign not in "_*":
             self.position = position
             self._fail()
         if sign not in '"\\/bfnrt':

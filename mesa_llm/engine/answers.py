@@ -17,15 +17,19 @@ from pydantic_core import PydanticSerializationError, to_json, to_jsonable_pytho
 
 from mesa_llm.canonical import plain
 from mesa_llm.engine.fitting import (
+    ANSWER_KEYS,
+    CONTRAST,
     MAX_OPTION,
+    NEGATION,
     THOUGHT_KEYS,
     Fit,
     Misfit,
     as_number,
     letters,
     letters_of,
-    mentioned,
-    number_meant,
+    meant,
+    number_in,
+    sentence_answers,
 )
 from mesa_llm.errors import ParseError
 from mesa_llm.notation import Value, read_value, values_in
@@ -44,19 +48,30 @@ _TEXT = frozenset({str})
 
 _CHOICES = frozenset({int, str})
 
+MAX_LINE = 400
+"""Maximum number of characters of a line in which a field or an answer is looked for."""
+
 _LABELLED = re.compile(
-    r"^[\W_]*(?:(?:my|the|final|so|thus)\s+)*(?:answer|decision|choice|rating|score|verdict|response|option|conclusion|vote)"
-    r"\s*[*_]*\s*(?:[:=]|\bis\b:?)[\s*_]*(?P<answer>\S[^\n]*)$",
-    re.IGNORECASE | re.MULTILINE,
+    r"[\s>*_#-]{0,10}(?:(?:my|the|final|so|thus)\s+){0,3}(?:answer|decision|choice|rating|score|verdict|response|option|vote)"
+    r"\s*[*_]{0,3}\s*(?:[:=]|\bis\b:?)[\s*_]{0,4}(?P<answer>\S.*)",
+    re.IGNORECASE,
 )
 """A line that says what the answer is."""
 
-_LINE = re.compile(
-    r"^[\s>*\u2022|-]*(?P<key>[^\n:=|]{1,80}?)[\s*_`\"'|]*(?:[:=|)\u2013\u2014]|\.(?=\s)|-(?=\s)|->|\u2192)+[\s*_`\"'|]*"
-    r"(?P<value>[^\n]*?)[\s*_`\"'|]*$",
-    re.MULTILINE,
+_TAGGED = re.compile(r"<(answer|final_answer|choice|rating|option|decision)>\s*([^<>]{1,200}?)\s*</\1>", re.IGNORECASE)
+"""An answer between tags."""
+
+_FIELD = re.compile(
+    r"[\s>*\u2022|-]{0,10}(?P<key>[^\n:=|.)\u2013\u2014\u2192\t]{1,80}?)[\s*_`\"'|]{0,6}"
+    r"(?:[:=|)\u2013\u2014\u2192]|\.(?=[\s*])|\s-(?=\s)|->)[\s*_`\"'|:]{0,10}(?P<value>.*?)[\s*_`\"'|]{0,10}"
 )
 """One field of an object, on a line of its own."""
+
+_PAIR = re.compile(r"[\s*_|]{0,6}(?P<key>\d{1,4})[\s,;|*_]{1,8}(?P<value>[+-]?\d{1,4})[\s*_|.]{0,6}")
+"""Two numbers on a line: that of an item, and its answer."""
+
+_TAIL = re.compile(r"[^\d=]*(?:\s[-\u2013\u2014]|[:\u2192]|->)\s+(?P<value>[^:=]{1,60})")
+"""What a line ends with, after the text of an item that it repeats."""
 
 
 class Answer(NamedTuple):
@@ -212,7 +227,7 @@ def read_typed(speech: str, kind: Any, *, reasoning: str = "") -> Answer:
         if value.fault:
             raise ParseError(f"the answer does not fit: {value.fault}.")
         return _from_object(value, kind, reasoning)
-    if values.is_open or (values.broken and bare_schema(kind).get("type") in ("object", "array")):
+    if values.broken:
         start = values.broken[-1][0]
         what = "ends within its answer" if values.is_open else "holds an answer that is no JSON"
         raise ParseError(f"the reply {what}: {speech[start : start + 80]!r}.")
@@ -312,7 +327,7 @@ def _is_relevant(value: Any, kind: Any) -> bool:
     if is_object:
         nested = (one for one in inner if isinstance(one, dict | list))
         return not fields or not properties or any(_is_relevant(one, kind) for one in nested)
-    return "anyOf" in schema or len(inner) == 1
+    return "anyOf" in schema or (len(inner) == 1 and not keys.isdisjoint(ANSWER_KEYS))
 
 
 def _is_row(values: list[Any], schema: Mapping[str, Any]) -> bool:
@@ -376,6 +391,8 @@ def _unwrapped(value: Any, schema: Mapping[str, Any]) -> Iterator[tuple[Any, lis
             inner = ["arguments"]
         if len(inner) != 1 or inner[0] in properties:
             return
+        if not is_object and inner[0] != "arguments" and letters(inner[0]) not in ANSWER_KEYS:
+            return
         value = fields[inner[0]]
         if is_object and not isinstance(value, dict | list | str):
             return
@@ -402,14 +419,24 @@ def _fitted(value: Any, kind: Any, schema: Mapping[str, Any], fit: Fit) -> Any:
         return _fitted_sheet(value, kind, schema, fit)
     try:
         fitted = fit.value(value, schema)
-        answer = adapter_of(kind).validate_python(fitted)
+        answer = _validated(fitted, kind)
     except Misfit as misfit:
         raise ParseError(f"the answer does not fit: {misfit}.", kind="OffList") from None
     except ValidationError as error:
         raise ParseError(f"the answer does not fit: {describe(error)}.") from None
-    if type(value) is str and type(answer) in (int, float, bool) and not fit.repairs:
-        fit.repairs.append(f"{value!r:.60} read as {answer!r}")
     return answer
+
+
+def _validated(value: Any, kind: Any) -> Any:
+    """Check a value as JSON tells types apart: nothing is converted that was not fitted, and noted, before.
+
+    Raises:
+        ValidationError: If it is of another type.
+    """
+    try:
+        return adapter_of(kind).validate_python(value, strict=True)
+    except ValidationError:
+        return adapter_of(kind).validate_json(_JSON.encode(value), strict=True)
 
 
 def _fitted_sheet(value: Any, kind: Any, schema: Mapping[str, Any], fit: Fit) -> dict[str, Any]:
@@ -481,20 +508,47 @@ def _from_prose(speech: str, kind: Any) -> Answer:
             raise ParseError(f"the answer does not fit: the reply holds no JSON, got {text[:80]!r}.")
         answer = _fitted(value, kind, schema, fit)
         return Answer(answer, "text", len(speech), fit.repairs, [])
-    labelled = list(dict.fromkeys(letters(match["answer"]) for match in _LABELLED.finditer(text)))
-    if len(labelled) == 1:
-        match = next(_LABELLED.finditer(text))
-        try:
-            answer = _fitted(_meant(match["answer"], schema, kind), kind, schema, fit)
-        except ParseError:
-            fit = Fit(schema.get("$defs"))
-        else:
-            return Answer(answer, "labelled line", len(speech), fit.repairs, [])
-    value = _meant(text, schema, kind) if len(text) <= MAX_OPTION else _meant_at_edge(text, schema, kind)
-    is_bare = letters(text) == letters(str(value))
+    value, notation = _answer_in(text, schema, kind)
     answer = _fitted(value, kind, schema, fit)
+    is_bare = letters(text) == letters(str(value))
     repairs = [] if is_bare else [f"{text!r:.60} read as {value!r:.60}"]
-    return Answer(answer, "bare value" if is_bare else "sentence", len(speech), repairs, [])
+    return Answer(answer, "bare value" if is_bare else notation, len(speech), repairs, [])
+
+
+def _answer_in(text: str, schema: Mapping[str, Any], kind: Any) -> tuple[Any, str]:
+    """Return the one value on offer that a text gives as its answer, and how it is written.
+
+    It may be the text itself or a sentence; between tags; on a line that is labelled as the answer; or, of a long text,
+    its first or its last sentence.
+
+    Raises:
+        ParseError: If there is none, or more than one.
+    """
+    tagged = {match[2] for match in _TAGGED.finditer(text)}
+    if len(tagged) == 1:
+        return _meant(tagged.pop(), schema, kind), "tags"
+    lines = text.split("\n")
+    labelled = [
+        (index, match["answer"])
+        for index, line in enumerate(lines)
+        if len(line) <= MAX_LINE and (match := _LABELLED.fullmatch(line)) is not None
+    ]
+    if labelled:
+        index, answer = labelled[-1]
+        after = "\n".join(lines[index + 1 :])
+        is_last = len(after) <= MAX_OPTION and not (
+            CONTRAST.search(after) or NEGATION.search(after) or re.search(r"\d", after)
+        )
+        if is_last and len({letters(answer) for _, answer in labelled}) == 1:
+            return _meant(answer, schema, kind), "labelled line"
+        raise ParseError("the answer does not fit: it is given, and then spoken of again.")
+    if len(text) <= MAX_OPTION:
+        try:
+            return _meant(text, schema, kind), "sentence"
+        except ParseError:
+            if len(lines) == 1:
+                raise
+    return _meant_at_edge(text, schema, kind), "sentence"
 
 
 def _plain_value(text: str) -> Any:
@@ -541,23 +595,30 @@ def _meant(text: str, schema: Mapping[str, Any], kind: Any) -> Any:
         own = cast("Sequence[Any]", one["enum"] if "enum" in one else [one["const"]] if "const" in one else ())
         options += own
         if one.get("type") in ("integer", "number") and not own:
-            number = number_meant(text, lambda number: _is_possible(number, kind))
-            found += [] if number is None else [number]
+            found += _numbers_meant(text, one, kind)
         elif one.get("type") == "boolean":
-            found += [word in ("yes", "true") for word in mentioned(text, ["yes", "no", "true", "false"])]
+            found += [word in ("yes", "true") for word in meant(text, ["yes", "no", "true", "false"])]
         elif one.get("type") == "null" and letters(text) in ("null", "none"):
             found.append(None)
-    numbers = [option for option in options if isinstance(option, int | float) and not isinstance(option, bool)]
-    names = [option for option in options if isinstance(option, str)]
-    found += mentioned(text, names)
-    if numbers and (number := number_meant(text, lambda number: number in numbers)) is not None:
-        found.append(number)
+    found += meant(text, [option for option in options if isinstance(option, str | int | float)]) if options else []
     if len(found) == 1:
         return found[0]
     reason = "means more than one answer" if found else "holds no possible answer"
     possible = f"; possible: {', '.join(map(str, options[:30]))}" if options else ""
     kind_of_failure = "OffList" if found else "Unparsed"
     raise ParseError(f"the answer does not fit: {text[:80]!r} {reason}{possible}.", kind=kind_of_failure)
+
+
+def _numbers_meant(text: str, schema: Mapping[str, Any], kind: Any) -> list[int | float]:
+    """Return the number that a text gives as its answer, if it is on the scale."""
+    maximum = schema.get("maximum")
+    number = number_in(text, [maximum] if isinstance(maximum, int | float) else [])
+    if number is None:
+        numbers = re.findall(r"[+-]?\d+(?:\.\d+)?", text) if len(text) <= MAX_OPTION else []
+        if len(numbers) != 1 or not sentence_answers(text, numbers):
+            return []
+        number = as_number(numbers[0])
+    return [number] if _is_possible(number, kind) else []
 
 
 def _meant_at_edge(text: str, schema: Mapping[str, Any], kind: Any) -> Any:
@@ -594,21 +655,43 @@ def _lines(speech: str, schema: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of an object that stand on lines of their own; empty if not one does.
 
     Raises:
-        ParseError: If one stands there twice, with two values.
+        ParseError: If one stands there twice, with two values, or the lines are those of a scale.
     """
     properties = schema.get("properties", {})
-    names, fields = Fit.item_names, dict[str, Any]()
-    by_letters = letters_of(tuple(properties))
-    for line in _LINE.finditer(speech):
-        key = letters(line["key"])
-        name = by_letters.get(key) or next((one for one in names({key}) if one in properties), None)
-        if name is None or not line["value"].strip():
-            continue
-        if name in fields and fields[name] != line["value"].strip():
-            raise ParseError(f"the answer does not fit: {name} is there twice.")
-        fields[name] = line["value"].strip()
-    if not fields and (row := re.fullmatch(r"[\s\[(]*([+-]?\d+(?:[\s,;]+[+-]?\d+)+)[\s\])]*\.?\s*", speech)):
+    lines = [line for line in speech.split("\n") if line.strip() and len(line) <= MAX_LINE]
+    if len(properties) > 1 and (
+        row := re.fullmatch(r"[\s\[(]*([+-]?\d+(?:[\s,;]+[+-]?\d+)+)[\s\])]*\.?\s*", speech[:20_000])
+    ):
         numbers = [as_number(number) for number in re.split(r"[\s,;]+", row[1])]
         if _is_row(cast("list[Any]", numbers), schema):
-            fields = {str(index): number for index, number in enumerate(numbers, 1)}
+            return {str(index): number for index, number in enumerate(numbers, 1)}
+    pairs = [_PAIR.fullmatch(line) for line in lines]
+    matches = pairs if pairs and all(pairs) else [_FIELD.fullmatch(line) for line in lines]
+    by_letters = letters_of(tuple(properties))
+    fields: dict[str, Any] = {}
+    for match in matches:
+        if match is None or not match["value"].strip():
+            continue
+        key = letters(match["key"])
+        name = by_letters.get(key) or next((one for one in Fit.item_names({key}) if one in properties), None)
+        if name is None:
+            continue
+        value = _closed(match["value"].strip(), properties[name])
+        if name in fields and fields[name] != value:
+            raise ParseError(f"the answer does not fit: {name} is there twice.")
+        fields[name] = value
+    choices = [properties[name].get("enum") for name in properties]
+    if choices and len(fields) > 2 and list(fields.values()) == choices[0]:
+        raise ParseError("the answer does not fit: the reply lists the scale.")
+    if len(fields) > 1 and not all(choices) and len(fields) < len(lines):  # a text may go on on the next line
+        raise ParseError("the answer does not fit: the reply holds no JSON object.")
     return fields
+
+
+def _closed(value: str, schema: Mapping[str, Any]) -> str:
+    """Return a value on a closed scale without the text of the item that a line may repeat before it."""
+    allowed = schema.get("enum")
+    if not allowed or meant(value, allowed):
+        return value
+    tail = _TAIL.fullmatch(value)
+    return value if tail is None else tail["value"].strip()

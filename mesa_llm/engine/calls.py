@@ -6,15 +6,19 @@ it: in brackets, as an object, between tags, or line by line.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple, cast
 
-from mesa_llm.engine.fitting import NEGATION, THOUGHT_KEYS, letters
+from mesa_llm.engine.fitting import CONTRAST, NEGATION, THOUGHT_KEYS, letters
 from mesa_llm.errors import ParseError
 from mesa_llm.notation import UNREAD, Unfinished, Value, Values, arguments_at, read_value, value_at, values_in
 from mesa_llm.records import ToolSpec
+
+MAX_LINE = 400
+"""Maximum number of characters before a name on its line that are looked at."""
 
 MAX_CALLS = 20
 """Maximum number of calls of one reply that are read."""
@@ -46,6 +50,11 @@ _CALL_KEYS = ("function", "function_call", "tool_call", "call", "tool_use", "act
 _IGNORED_KEYS = frozenset({"id", "type", "call_id", "tool_call_id", "index", "recipient"})
 """Fields of a call that say nothing about it."""
 
+_NAMESPACE = re.compile(
+    r"\A(?:to=)?(?:functions?|tools?|actions?|default_api|api|multi_tool_use|namespace)[./:]+", re.IGNORECASE
+)
+"""What some models write before the name of a tool."""
+
 _CONNECTOR = re.compile(
     r"(?::\d{1,4}\b|[\s\"'`:>=,\])*|-]|<[^<>{}]{0,80}>|\[ARGS\]|\[CALL_ID\]\w{0,20}|"
     r"\u273f\w{1,12}\u273f|\b(?:json|args|arguments?|parameters?|params|inputs?|action|tool|with|and|the|code)\b)*",
@@ -57,7 +66,8 @@ _SPACE = r"(?:[^<>\s/=\"']{0,20}[:\uff5c])?"
 _PARAMETER = re.compile(
     rf"\s*<{_SPACE}(?:parameter|param|arg|argument)(?:=|\s+name\s*=\s*)[\"']?(?P<key>[\w.-]{{1,64}})[\"']?"
     r"(?:\s[^<>]{0,80})?>(?P<value>.*?)</[^<>]{0,30}(?:parameter|param|argument|arg)>"
-    r"|\s*<arg_key>\s*(?P<key2>[\w.-]{1,64})\s*</arg_key>\s*<arg_value>(?P<value2>.*?)</arg_value>"
+    r"|\s*<(?:\w{1,20}_)?arg_key>\s*(?P<key2>[\w.-]{1,64})\s*</(?:\w{1,20}_)?arg_key>"
+    r"\s*<(?:\w{1,20}_)?arg_value>(?P<value2>.*?)</(?:\w{1,20}_)?arg_value>"
     r"|\s*<(?P<key3>[\w.-]{1,64})>(?P<value3>.*?)</(?P=key3)>",
     re.DOTALL,
 )
@@ -65,15 +75,15 @@ _PARAMETER = re.compile(
 
 _OPENING_TAG = re.compile(
     rf"<{_SPACE}(?:function|tool|invoke|tool_call|call|action|tool_use|function_call)(?:=|\s+name\s*=\s*|\()?[\"']?"
-    r"(?:functions?\.)?\Z|<(?:tool_call|function_call|tool|action|invoke)>\s*\Z|<\Z"
+    r"(?:functions?\.)?\Z|<(?:\w{1,20}[_:])?(?:tool_call|function_call|tool|action|invoke)>\s*\Z|<\Z"
 )
 """What stands before a name in a tag."""
 
 _CLOSING_TAG = re.compile(r"\s*</?[^<>{}]{0,60}>")
 
 _LABEL = re.compile(
-    r"(?:\A|\n)[\W\d]*(?:(?:my|the|final|next|chosen)\s+)*(?:action|tool|function|call|decision|choice|move|i choose)"
-    r"\s*(?:to take)?\s*\**\s*(?:[:=]|\bis\b)\W*\Z",
+    r"(?:\A[\W\d]{0,20}|[.!?;,]\s+)(?:(?:my|the|final|next|chosen|so)\s+){0,4}"
+    r"(?:action|tool|function|call|decision|choice|move|i choose)\s*(?:to take)?\s*\*{0,2}\s*(?:[:=]|\bis\b)\W{0,10}\Z",
     re.IGNORECASE,
 )
 """What stands before a name on a line of its own."""
@@ -89,9 +99,15 @@ _UNKNOWN = re.compile(
 """Calls by tags or lines, whatever they name."""
 
 _BETWEEN = re.compile(
-    r"<[^<>]{0,80}>|\b(?:or|and|then|also|either|alternatively|next|json|tool_code|python|print)\b|[\W_]", re.I
+    r"<[^<>]{0,80}>|\b(?:and|then|also|next|first|second|third|finally|step|json|tool_code|python|print|action|actions|"
+    r"input|call|tool|thought|observation|or|either|alternatively|vs)\b|(?m:^)\s*\d{1,2}[.)]|[\W_]",
+    re.IGNORECASE,
 )
 """What may stand between two calls that belong together."""
+
+
+_CHOICE = re.compile(r"\b(?:or|either|alternatively|vs|versus)\b", re.IGNORECASE)
+"""Words between calls of which only one is meant."""
 
 
 class Call(NamedTuple):
@@ -122,6 +138,10 @@ class Call(NamedTuple):
     """Why it cannot be used although it stands whole; empty: it can."""
 
 
+UNCLEAR = object()
+"""Stands for the arguments of an object that names two tools, or holds two sets of arguments."""
+
+
 class Offers:
     """What may be called now, by name."""
 
@@ -139,14 +159,14 @@ class Offers:
         self._by_letters = {key: names[0] for key, names in by_letters.items() if len(names) == 1 and key}
         names = sorted(self.parameters, key=len, reverse=True)
         words = ["[_ -]?".join(map(re.escape, re.split(r"[_ -]", name))) for name in names]
-        self.pattern = re.compile(rf"(?<![\w])(?:{'|'.join(words) or '(?!)'})(?![\w])", re.IGNORECASE)
+        self.pattern = re.compile(rf"(?<![\w-])(?:{'|'.join(words) or '(?!)'})(?![\w-])", re.IGNORECASE)
 
     def resolve(self, written: str) -> str:
         """Return the name on offer that a written one means; empty if there is none."""
         if written in self.parameters:
             return written
         written = written.partition("<|")[0].strip()
-        for name in (written, re.split(r"[./:]", written)[-1], written.partition("(")[0]):
+        for name in (written, _NAMESPACE.sub("", written)):
             if name in self.parameters:
                 return name
             if found := self._by_letters.get(letters(name)):
@@ -194,12 +214,20 @@ def calls_in(speech: str, offers: Offers) -> list[Call]:
 
 
 def _demand_meant(group: Sequence[Call], calls: Sequence[Call], speech: str) -> None:
-    """Check that a call within a sentence is made there, and not only spoken of.
+    """Check that a call is made, and not only spoken of.
 
     Raises:
-        ParseError: If the sentence negates it, or another call is spoken of as well.
+        ParseError: If it is one of several to choose from, is taken back after it, or stands in a sentence that negates
+            it or speaks of another one as well.
     """
-    last = group[-1]
+    first, last = group[0], group[-1]
+    between = " ".join(speech[one.end : other.start] for one, other in itertools.pairwise(group))
+    head = speech[speech.rfind("\n", 0, first.start) + 1 : first.start][-MAX_LINE:]
+    if len(group) > 1 and _CHOICE.search(f"{head} {between}"):
+        raise ParseError(f"the reply names {len(group)} calls to choose from.")
+    after = speech[last.end :].strip()
+    if CONTRAST.search(after[:MAX_LINE]):
+        raise ParseError(f"the reply goes on after {last.written}, without saying clearly that this is the decision.")
     line = speech[speech.rfind("\n", 0, last.start) + 1 : last.start], speech[last.end :].partition("\n")[0]
     if last.notation != "Python call" or not any(re.search(r"\w", _BETWEEN.sub("", part)) for part in line):
         return
@@ -285,6 +313,10 @@ def _own_call(fields: dict[str, Any], offers: Offers) -> tuple[str, Any] | None:
     if any(isinstance(fields.get(key), list) for key in _LIST_KEYS):
         return None
     unknown: tuple[str, Any] | None = None
+    named = {offers.resolve(fields[key]) for key in _NAME_KEYS if isinstance(fields.get(key), str)} - {""}
+    held = [fields[key] for key in _ARGUMENT_KEYS if key in fields]
+    if len(named) > 1 or any(other != held[0] for other in held):
+        return " or ".join(sorted(named)) or "a tool", UNCLEAR
     for key in _NAME_KEYS:
         written = fields.get(key)
         if not isinstance(written, str):
@@ -310,6 +342,8 @@ def _own_call(fields: dict[str, Any], offers: Offers) -> tuple[str, Any] | None:
 def _arguments_of(value: Any) -> tuple[dict[str, Any], tuple[str, ...], str]:
     """Return arguments by name, what was mended, and why they cannot be used."""
     repairs: tuple[str, ...] = ()
+    if value is UNCLEAR:
+        return {}, (), "it is not clear what is called with what"
     if isinstance(value, str) and value.strip():
         try:
             read = read_value(value)
@@ -365,7 +399,7 @@ def _named_call(
 ) -> Call | None:
     written, start, end = match[0], match.start(), match.end()
     renamed = _renamed(written, name)
-    if (bracket := re.compile(r"\s?\(").match(speech, end)) is not None:
+    if (bracket := re.compile(r"\(").match(speech, end)) is not None:
         call = _python_call(speech, match, bracket.end() - 1, name, offers)
         if call is not None:
             return call
@@ -438,7 +472,7 @@ def _tagged_call(speech: str, match: re.Match[str], name: str, offers: Offers) -
         value = next(parameter[group] for group in ("value", "value2", "value3") if parameter[group] is not None)
         if parameter["key3"] is not None and letters(key) not in own_names:
             break
-        value = re.sub(r"\A\r?\n|\r?\n\Z", "", value)
+        value = _written(re.sub(r"\A\r?\n|\r?\n\Z", "", value))
         if key in fields and fields[key] != value:
             fault = f"the argument {key!r} occurs twice, with two values"
         fields[key] = value
@@ -454,24 +488,34 @@ def _tagged_call(speech: str, match: re.Match[str], name: str, offers: Offers) -
     return Call(name, written, fields, start, closing.end(), "tags", _renamed(written, name), fault)
 
 
+def _written(text: str) -> str | None:
+    """Return an argument that was written without quotation marks."""
+    return None if text.strip() in ("null", "None") else text
+
+
 def _line_call(speech: str, match: re.Match[str], name: str, offers: Offers) -> Call | None:
     """Read a name on a line of its own, with arguments on the lines after it; None if it is part of a sentence."""
     line_end = speech.find("\n", match.end())
     line_end = len(speech) if line_end < 0 else line_end
     if re.search(r"\w", speech[match.end() : line_end]):
         return None
-    before = speech[: match.start()]
-    is_labelled = _LABEL.search(before) is not None
-    is_bare = not re.search(r"\w", before.rpartition("\n")[2])
+    before = speech[speech.rfind("\n", 0, match.start()) + 1 : match.start()]
+    is_labelled = _LABEL.search(before[-MAX_LINE:]) is not None
+    is_bare = not re.search(r"\w", before)
     if not (is_labelled or is_bare):
         return None
     own_names = {letters(one) for one in offers.parameters[name]}
     fields: dict[str, Any] = {}
     fault, position = "", min(line_end + 1, len(speech))
-    while (line := _LINE.match(speech, position)) is not None and letters(line["key"]) in own_names:
+    while (line := _LINE.match(speech, position)) is not None:
+        if letters(line["key"]) in _ARGUMENT_KEYS and not line["value"].strip():
+            position = line.end()
+            continue
+        if letters(line["key"]) not in own_names:
+            break
         if line["key"] in fields and fields[line["key"]] != line["value"]:
             fault = f"the argument {line['key']!r} occurs twice, with two values"
-        fields[line["key"]] = line["value"].strip()
+        fields[line["key"]] = _written(line["value"].strip())
         position = line.end()
     if not is_labelled and re.search(r"\w", speech[position:]):
         return None

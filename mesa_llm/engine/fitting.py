@@ -7,7 +7,7 @@ the option `yes`, and `Q3` is the item `3`. What fits two options, or none, is r
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, cast
 
@@ -42,19 +42,56 @@ THOUGHT_KEYS = frozenset(
 _ITEM_WORDS = re.compile(r"^(?:q|item|question|statement|answer|number|no|nr|task|line|i|s|#)+(?=\d+$)")
 """What models write before the number of an item."""
 
-_NUMBER = re.compile(r"(?<![\w.])[+\u2212-]?\d+(?:\.\d+)?(?![\w]|\.\d)")
+_SIGNED = r"[+\u2212-]?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d{1,3})?"
+
+_WRAPPED = re.compile(rf"[\s\"'`*_(\[{{\u201c\u2018#]*(?P<number>{_SIGNED})[\s\"'`*_)\]}}\u201d\u2019.;,!]*", re.DOTALL)
+"""A number with marks around it, and nothing else."""
+
+_OF_MAXIMUM = re.compile(rf"[\s\"'`*_(\[]*(?P<number>{_SIGNED})\s*(?:/|out of)\s*(?P<maximum>\d+)[\s\"'`*_)\].;,!]*")
+"""A number on a scale whose maximum it names."""
+
+_GLOSSED = re.compile(
+    rf"[\s\"'`*_(\[]*(?P<number>{_SIGNED})[\s*_`\"')\]]*(?:\((?P<gloss>[^()\d]*)\)|(?:[:=.)]|\s[-\u2013\u2014])\s*(?P<tail>[^\d?]*))"
+    r"[\s\"'`*_.;,!]*"
+)
+"""A number with the words that a scale has for it: `4 (agree)`, `4 - agree`, `4. agree`."""
+
+_PREFIXED = re.compile(
+    rf"[\s\"'`*_(\[]*(?P<words>[^\W\d_]+(?:[\s_]+[^\W\d_]+){{0,2}})[\s_:#=.]*(?P<number>{_SIGNED})[\s\"'`*_)\].;,!]*"
+)
+"""A number after the name of what it numbers: `post 12`."""
 
 NEGATION = re.compile(
-    r"\b(?:not|never|neither|nor|cannot|without|except|instead|rather|unless|hardly|nobody|nothing)\b|n['\u2019]t\b",
+    r"\b(?:not|no|never|none|neither|nor|cannot|cant|dont|wont|isnt|arent|without|except|instead|rather|unless|hardly|"
+    r"nobody|nothing|doubt|refuse|avoid|against|stop|deny|wrong|far from|zero|kein|pas|nein|nie)\b|n['\u2019]t\b",
     re.IGNORECASE,
 )
 """Words after which the mention of an option does not mean that it is chosen."""
 
-_CUES = (
-    r"(?:answer|option|choice|choose|chose|pick|select|rate|rating|score|give|say|vote(?: for)?|decide|decision|"
-    r"go with|opt for|would be|is|are|rated|at|as|number|response|value|level|it)"
+CONTRAST = re.compile(
+    r"\b(?:but|however|although|though|wait|actually|or|instead|rather|otherwise|if|unless|maybe|perhaps|changed?|on second "
+    r"thought|correction|scratch that|used to|would have)\b|\?",
+    re.IGNORECASE,
 )
-"""Words after which an answer follows."""
+"""Words with which an answer is taken back, weighed or made to depend on something."""
+
+_CUE = re.compile(
+    r"(?:\b(?:(?:my|the|final|so the|correct|best|right)\s+)*(?:answer|option|choice|rating|score|vote|verdict|decision|response|"
+    r"conclusion|level|number|value)\s*(?:is|would be|will be|:|=|to this is)|"
+    r"\bi(?:['\u2019]d| would| will|['\u2019]ll| do)?\s+(?:definitely\s+|simply\s+|just\s+|strongly\s+)?(?:say|answer|choose|chose|pick|select|rate (?:it|this|that)|"
+    r"rate|vote(?: for)?|decide(?: on)?|go (?:with|for)|opt for|give (?:it|this|that))|\bchoose|\bpick|\bselect|"
+    r"\A\W*(?:answer|option|choice|rating|score)|\A\W*it(?:['\u2019]s| is| would be))"
+    r"\s*(?:an?|the|option|answer|that|number|as|at)?[\s:\"'`*_(\[\u201c\u2018]*\Z",
+    re.IGNORECASE,
+)
+"""What stands before an answer in a sentence that gives one."""
+
+_AFTER = re.compile(
+    r"[\s\"'`*_)\]\u201d\u2019]*(?:\Z|[.,;:!\u2026\u3002\U0001f300-\U0001faff]|\s[-\u2013\u2014]\s|[\u2013\u2014]|\s\(|\n|\s(?:because|since|as|for|given)\b)"
+)
+"""What may follow an answer in a sentence."""
+
+_REASON = re.compile(r"\b(?:because|since|as|for|given that|due to)\b", re.IGNORECASE)
 
 
 class Misfit(ValueError):
@@ -96,12 +133,12 @@ class Fit:
                 return self._number(value, kind, path)
             case "boolean":
                 return self._boolean(value, path)
-            case "string" if isinstance(value, int | float) and not isinstance(value, bool):
+            case "string" if type(value) is int:
                 self._note(path, "number read as text")
                 return str(value)
             case "array":
                 return self._list(value, schema, path)
-            case "object" if "properties" in schema:
+            case "object":
                 return self._object(value, schema, path)
             case _:
                 return value
@@ -115,7 +152,7 @@ class Fit:
         for option in allowed:
             if type(option) is type(value) and option == value:
                 return value
-        chosen = chosen_option(value, allowed)
+        chosen = chosen_option(value, allowed, _words_of(path))
         self._note(path, f"{_brief(value)} read as {_brief(chosen)}")
         return chosen
 
@@ -174,8 +211,10 @@ class Fit:
                 fitted = fit.value(value, branch, path)
             except Misfit:
                 continue
-            if not fit.repairs and _has_type(fitted, self._resolved(branch)):
-                return value
+            if not _has_type(fitted, self._resolved(branch)):
+                continue
+            if not fit.repairs:
+                return fitted
             results.append((fitted, fit.repairs))
         if not results:
             return value  # what is wrong with it, the check of its type tells
@@ -189,7 +228,7 @@ class Fit:
             return int(value)
         if not isinstance(value, str):
             return value
-        number = number_in(value)
+        number = number_in(value, words=_words_of(path))
         if number is None or (kind == "integer" and not isinstance(number, int)):
             return value
         self._note(path, f"{_brief(value)} read as {number}")
@@ -205,7 +244,7 @@ class Fit:
     def _list(self, value: Any, schema: Schema, path: str) -> Any:
         value = self._decoded(value, "[", path)
         if not isinstance(value, list):
-            if value is None or isinstance(value, Mapping):
+            if value is None or isinstance(value, Mapping) or (isinstance(value, str) and re.search(r"[,;\n]", value)):
                 return value
             value = [value]
             self._note(path, "one value read as a list of it")
@@ -217,7 +256,9 @@ class Fit:
         value = self._decoded(value, "{", path)
         if not isinstance(value, Mapping):
             return value
-        properties = cast("Mapping[str, Schema]", schema["properties"])
+        properties = cast("Mapping[str, Schema]", schema.get("properties", {}))
+        if not properties:
+            return value
         fields = self.keys(cast("Mapping[str, Any]", value), properties, path)
         return {
             name: self.value(member, properties[name], _joined(path, name)) if name in properties else member
@@ -236,6 +277,11 @@ class Fit:
             raise Misfit(f"{path or 'the answer'}: {read.fault}")
         self._note(path, "value in a string read")
         return read.value
+
+
+def _words_of(path: str) -> frozenset[str]:
+    """Return the words that may stand before a number in a field: those of its name, and a few for any."""
+    return frozenset({"option", "number", "no", "id", *re.split(r"[\W_]+", path.rpartition(".")[2].casefold())})
 
 
 def _has_type(value: Any, schema: Schema) -> bool:
@@ -271,14 +317,14 @@ def _brief(value: Any) -> str:
 def letters(text: str) -> str:
     """Return a text without case, marks around it, and what joins its words: `create_post` equals `Create Post.`
 
-    Signs, points and hyphens of numbers stay: `-1` is not `1`, and `A+` not `A`.
+    Signs and points of numbers stay: `-1` is not `1`, `<18` not `18`, and `A+` not `A`.
     """
     text = _ENDS.sub("", text.casefold())
     return _JOINTS.sub("", text)
 
 
 _ENDS = re.compile(
-    r"\A[\s\"'`*_()\[\]{}<>#:;,.!?\u2018-\u201f\u00ab\u00bb]+|[\s\"'`*_()\[\]{}<>:;,.!?\u2018-\u201f\u00ab\u00bb]+\Z"
+    r"\A[\s\"'`*_()\[\]{}@:;,.!\u2018-\u201f\u00ab\u00bb]+|[\s\"'`*_()\[\]{}:;,.!\u2026\u3002\u2018-\u201f\u00ab\u00bb]+\Z"
 )
 _JOINTS = re.compile(r"(?<=[^\W\d_])[\s_-]+(?=[^\W_])|(?<=\d)[\s_-]+(?=[^\W\d_])")
 
@@ -295,35 +341,48 @@ def letters_of(names: tuple[str, ...]) -> Mapping[str, str]:
     return {key: name for key, name in by_letters.items() if key and key not in twice}
 
 
-def number_in(text: str, max_words: int = 1) -> int | float | None:
-    """Return the one number that a text holds besides marks and a few words; None if there is none, or several.
-
-    Args:
-        text: The text, such as `"30 dollars"` or `"[4]"`.
-        max_words: Maximum number of words beside it.
-    """
-    if len(text) > MAX_OPTION:
-        return None
-    numbers = list(_NUMBER.finditer(text))
-    if len(numbers) != 1:
-        return None
-    before, after = text[: numbers[0].start()], text[numbers[0].end() :]
-    rest = f"{before} {after}"
-    if re.search(r"[\d%\u2030]", rest) or re.search(r"[-\u2212]\s*\Z", before) or NEGATION.search(rest):
-        return None
-    if re.search(r"\w", before) and re.search(r"\w", after):
-        return None
-    return as_number(numbers[0][0]) if len(re.findall(r"[^\W\d_]+", rest)) <= max_words else None
-
-
 def as_number(text: str) -> int | float:
     """Convert the text of a number."""
     text = text.replace("\u2212", "-").removeprefix("+")
-    return float(text) if "." in text else int(text)
+    return int(text) if re.fullmatch(r"-?\d+", text) else float(text)
 
 
-def chosen_option(value: Any, allowed: Sequence[Any]) -> Any:
+def number_in(text: str, allowed: Sequence[int | float] = (), words: Container[str] = ()) -> int | float | None:
+    """Return the number that a short text is; None if it is anything else.
+
+    Args:
+        text: The text, such as `[4]`.
+        allowed: The numbers on a closed scale, which may have a gloss (`4 (agree)`) or name the scale's end (`4/5`).
+        words: Words that may stand before it, as `post` before the number of one.
+    """
+    if len(text) > MAX_OPTION:
+        return None
+    if (match := _WRAPPED.fullmatch(text)) is not None:
+        return as_number(match["number"])
+    if (match := _PREFIXED.fullmatch(text)) is not None:
+        return (
+            as_number(match["number"])
+            if all(word in words for word in re.split(r"[\s_]+", match["words"].casefold()))
+            else None
+        )
+    if not allowed:
+        return None
+    if (match := _OF_MAXIMUM.fullmatch(text)) is not None:
+        return as_number(match["number"]) if int(match["maximum"]) == max(allowed) else None
+    if (match := _GLOSSED.fullmatch(text)) is not None:
+        tail = match["tail"] or ""
+        is_plain = not re.search(r"[%<>]", text) and not NEGATION.search(tail) and not CONTRAST.search(tail)
+        return as_number(match["number"]) if is_plain and len(tail.split()) <= 6 else None
+    return None
+
+
+def chosen_option(value: Any, allowed: Sequence[Any], words: Container[str] = ()) -> Any:
     """Return the one option that a value, which is not on the list itself, means.
+
+    Args:
+        value: The value.
+        allowed: The options.
+        words: Words that may stand before a number.
 
     Raises:
         Misfit: If it means none of them, or more than one; the message lists what is possible.
@@ -337,13 +396,17 @@ def chosen_option(value: Any, allowed: Sequence[Any]) -> Any:
     elif isinstance(value, bool):
         found = [option for option in options if isinstance(option, str) and letters(option) == str(value).lower()]
     elif isinstance(value, str):
-        found = mentioned(value, options)
+        found = meant(value, options, words)
     elif isinstance(value, list | tuple) and len(members := cast("Sequence[Any]", value)) == 1:
         (member,) = members
-        return member if member in options and not isinstance(member, list) else chosen_option(member, allowed)
-    elif isinstance(value, Mapping) and len(fields := cast("Mapping[str, Any]", value)) == 1:
+        return member if member in options and not isinstance(member, list) else chosen_option(member, allowed, words)
+    elif (
+        isinstance(value, Mapping)
+        and len(fields := cast("Mapping[str, Any]", value)) == 1
+        and letters(next(iter(fields))) in ANSWER_KEYS
+    ):
         (member,) = fields.values()
-        return member if member in options and not isinstance(member, dict) else chosen_option(member, allowed)
+        return member if member in options and not isinstance(member, dict) else chosen_option(member, allowed, words)
     if len(found) == 1:
         return found[0]
     possible = ", ".join(str(option) for option in options[:30]) or "nothing at the moment"
@@ -351,146 +414,65 @@ def chosen_option(value: Any, allowed: Sequence[Any]) -> Any:
     raise Misfit(f"{str(value)[:80]!r} {reason}; possible: {possible}")
 
 
-def mentioned(text: str, options: Sequence[Any]) -> list[Any]:
-    """Return the options that a short text means: all but one are a reason to ask again.
+ANSWER_KEYS = frozenset(
+    {"answer", "choice", "decision", "rating", "response", "value", "option", "selection", "vote", "result"}
+    | {"finalanswer", "finaldecision", "finalchoice", "verdict", "score", "selected", "chosen", "myanswer"}
+)
+"""Names of a field that holds the answer itself, though another was asked for."""
 
-    A text that equals an option but for case and marks means it. A text of more words means the option that it begins
-    with, that stands in brackets or quotation marks, or that alone is named in it, unless it holds a negation.
+
+def meant(text: str, options: Sequence[Any], words: Container[str] = ()) -> list[Any]:
+    """Return the options that a text means as its answer: all but one are a reason to ask again.
+
+    An answer is what equals an option but for case and marks; what a sentence begins with, before a mark; or what follows
+    words such as “my answer is”. What is only mentioned, negated, taken back, or asked, is none.
     """
     text = text.strip()
-    if len(text) > MAX_OPTION or not text:
+    if not text:
         return []
     numbers = [option for option in options if isinstance(option, int | float) and not isinstance(option, bool)]
     names = [option for option in options if isinstance(option, str) and option.strip()]
-    found: list[Any] = []
-    if numbers:
-        number = number_in(text, max_words=12)
-        found += [option for option in numbers if number is not None and option == number]
-    if found or not names:
-        return found
+    if numbers and (number := number_in(text, numbers, words)) is not None:
+        return [option for option in numbers if option == number]
     key = letters(text)
     if equal := [name for name in names if key and letters(name) == key]:
         return equal if len(equal) == 1 else [name for name in equal if name.casefold() == text.casefold()] or equal
-    return _named(text, names)
+    return sentence_answers(text, [*map(str, numbers), *names], numbers)
 
 
-def _named(text: str, names: Sequence[str]) -> list[str]:
-    """Return the names that a sentence means."""
-    rest, found, marked = text, [], []
+def sentence_answers(text: str, names: Sequence[str], numbers: Sequence[int | float] = ()) -> list[Any]:
+    """Return the names and numbers that a sentence gives as its answer; see `meant`."""
+    if len(text) > MAX_OPTION:
+        return []
+    rest = text
+    places: list[tuple[str, int, int]] = []
     for name in sorted(names, key=len, reverse=True):  # the longest first: `agree` is also in `strongly agree`
         pattern = _name_pattern(name)
-        places = list(pattern.finditer(rest))
-        if not places:
-            continue
-        if is_common(name):
-            places = [place for place in places if _is_meant(rest, place)]
-        if places:
-            found.append(name)
-            marked += [name] if any(_is_marked(rest, place) for place in places) else []
+        places += [(name, place.start(), place.end()) for place in pattern.finditer(rest)]
         rest = pattern.sub(lambda place: "\0" * len(place[0]), rest)
-    if len(found) > 1 and len(marked) == 1 and not NEGATION.search(rest):
-        return marked
-    if len(found) == 1 and NEGATION.search(rest) and not _begins(text, found[0]):
+    if numbers and re.search(r"\d", rest):  # another number, such as that of another scale
         return []
-    return found
+    found = {name for name, _, _ in places}
+    if len(found) != 1:
+        return sorted(found)
+    name, start, end = places[0]
+    before, after = text[:start], text[end:]
+    is_first = not re.search(r"\w", before)
+    has_cue = is_first or _CUE.search(before) is not None
+    if not has_cue or _AFTER.match(after) is None:
+        return []
+    said_after = _REASON.split(after, maxsplit=1)[0]
+    is_negated = NEGATION.search(before) or (letters(name) != "no" and NEGATION.search(said_after))
+    if is_negated or CONTRAST.search(before) or CONTRAST.search(said_after):
+        return []
+    return [next((number for number in numbers if str(number) == name), name)]
 
 
 @lru_cache(maxsize=4096)
 def _name_pattern(name: str) -> re.Pattern[str]:
-    words = (
-        r"[\s_-]+".join(map(re.escape, re.split(r"[\s_-]+", name.strip())))
-        if re.search(r"\w", name)
-        else re.escape(name)
-    )
+    parts = re.split(r"[\s_-]+", name.strip()) if re.fullmatch(r"[\w\s-]+", name) else [name.strip()]
+    words = r"[\s_-]+".join(map(re.escape, parts)) if all(parts) else re.escape(name.strip())
     case = "" if len(letters(name)) == 1 else "(?i)"
-    return re.compile(rf"{case}(?<![^\W_]){words}(?![^\W_])")
-
-
-def is_common(name: str) -> bool:
-    """Check whether a name may well occur in a sentence without being meant: a letter, or an everyday word."""
-    return len(letters(name)) == 1 or name.casefold().strip() in _COMMON
-
-
-_COMMON = frozenset(
-    [
-        "a",
-        "i",
-        "no",
-        "yes",
-        "none",
-        "all",
-        "both",
-        "other",
-        "others",
-        "some",
-        "any",
-        "same",
-        "more",
-        "less",
-        "up",
-        "down",
-        "in",
-        "out",
-        "on",
-        "off",
-        "and",
-        "or",
-        "not",
-        "it",
-        "so",
-        "as",
-        "is",
-    ]
-)
-
-
-def _is_marked(text: str, place: re.Match[str]) -> bool:
-    """Check whether brackets, quotation marks or emphasis stand around a name."""
-    before, after = text[: place.start()].rstrip()[-1:], text[place.end() :].lstrip()[:1]
-    return (before, after) in _PAIRS
-
-
-_PAIRS = frozenset(
-    {("(", ")"), ("[", "]"), ("{", "}"), ('"', '"'), ("'", "'"), ("*", "*"), ("`", "`"), ("_", "_"), ("<", ">")}
-    | {("\u201c", "\u201d"), ("\u2018", "\u2019"), ("\u00ab", "\u00bb")}
-)
-
-
-def _is_meant(text: str, place: re.Match[str]) -> bool:
-    """Check whether an everyday word stands where an answer would: marked, first before a mark, or after a cue."""
-    if _is_marked(text, place):
-        return True
-    before, after = text[: place.start()], text[place.end() :]
-    if not re.search(r"\w", before):
-        return bool(re.match(r"\s*(?:[.,:;!)\]\u2013\u2014-]|\Z)", after))
-    is_cued = re.search(rf"(?i)(?:\b{_CUES}\b|[:=])\W*\Z", before) is not None
-    return is_cued and bool(re.match(r"\s*(?:[.,:;!)\]\u2013\u2014*\"'-]|\Z|because\b|as\b)", after))
-
-
-def _begins(text: str, name: str) -> bool:
-    match = re.match(r"\W*", text)
-    place = _name_pattern(name).match(text, match.end() if match else 0)
-    return place is not None and bool(re.match(r"\W*(?:[.,:;!)\]\u2013\u2014-]|\Z)", text[place.end() :]))
-
-
-def number_meant(text: str, is_possible: Any) -> int | float | None:
-    """Return the number that a sentence gives as its answer: the only possible one in it, where an answer would stand.
-
-    Args:
-        text: A sentence.
-        is_possible: Whether a number is on the scale.
-    """
-    if len(text) > MAX_OPTION:
-        return None
-    places = [place for place in _NUMBER.finditer(text) if is_possible(as_number(place[0]))]
-    if len({as_number(place[0]) for place in places}) != 1:
-        return None
-    for place in places:
-        before, after = text[: place.start()], text[place.end() :]
-        is_first, is_last = not re.search(r"\w", before), not re.search(r"\w", after)
-        is_cued = re.search(rf"(?i)(?:\b{_CUES}(?: an?)?\b|[:=])\W*\Z", before) is not None
-        if NEGATION.search(before[-40:]):
-            return None
-        if is_first or is_last or is_cued or _is_marked(text, place):
-            return as_number(place[0])
-    return None
+    return re.compile(
+        rf"{case}(?<![\w+<>\u2264\u2265~%/@#&\u2012-\u2015\u2212-])(?<!\d[.,:]){words}(?![\w+#%/@&=\u2012-\u2015\u2212-]|['\u2019]\w|[.,:]\d)"
+    )

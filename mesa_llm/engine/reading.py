@@ -45,7 +45,7 @@ def read(
         ParseError: If it is neither; the text explains why.
     """
     reply = spoken(reply)
-    if reply.is_open and not (reply.tool_calls and reply.finish != "length"):
+    if reply.state == "open" and not (reply.tool_calls and reply.finish != "length"):
         raise ParseError("the reply ends within its reasoning, before anything was said.")
     if seen.answer is not None:
         return _read_reply_to_question(reply, seen, box, reasoning)
@@ -80,9 +80,14 @@ def _demand_end(reply: Reply, end: int) -> None:
     Raises:
         ParseError: If it went on after what was decided, so that nobody knows what would have come.
     """
+    if reply.finish == "length" and end == len(reply.text) and not reply.text.rstrip().endswith(_CLOSING):
+        raise ParseError("the reply was cut within its answer.")
     if reply.finish == "length" and not reply.tool_calls and re.search(r"\w", _MARKUP.sub("", reply.text[end:])):
         raise ParseError("the reply goes on after its decision, and was cut before its end.")
 
+
+_CLOSING = ("}", "]", ")", ">", "`")
+"""Ends of an answer that cannot go on."""
 
 _MARKUP = re.compile(r"<[^<>]{0,80}>|```\w*")
 
@@ -354,7 +359,7 @@ def _read_reply_to_question(
         return _decision_of(calls, reply, seen, box, "")
     kind = seen.answer
     if kind is str:
-        answer = _read_text(speech, reasoning)
+        answer = _read_text(reply, speech, reasoning)
     else:
         answer = _read_typed(reply, speech, kind, reasoning)
     thoughts = (reply.reasoning, *answer.thoughts)
@@ -405,12 +410,14 @@ def _lookups(speech: str, readers: Offers) -> list[Call]:
     return calls
 
 
-def _read_text(speech: str, reasoning: Reasoning) -> Answer:
+def _read_text(reply: Reply, speech: str, reasoning: Reasoning) -> Answer:
     """Read a free text, also in the object in which it was asked for.
 
     Raises:
-        ParseError: If it is empty.
+        ParseError: If it is empty, or interrupted by a thought, so that nobody knows where it begins.
     """
+    if reply.state == "interrupted":
+        raise ParseError("the reply is interrupted by reasoning; write the text in one piece.")
     thoughts: list[str] = []
     text, notation = speech.strip(), "text"
     if "{" in speech and (fields := _text_fields(speech, reasoning)) is not None:
@@ -420,7 +427,8 @@ def _read_text(speech: str, reasoning: Reasoning) -> Answer:
         raise ParseError("the reply is empty.")
     if _CALL_MARKUP.match(text) is not None:
         raise ParseError(f"a text is wanted, not the call of a tool: {text[:80]!r}.")
-    return Answer(text[:MAX_TEXT], notation, len(speech), [], thoughts)
+    notes = [] if reply.finish in ("", "stop") else [f"ended by {reply.finish}"]
+    return Answer(text[:MAX_TEXT], notation, len(speech), notes, thoughts)
 
 
 _CALL_MARKUP = re.compile(

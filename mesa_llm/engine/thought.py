@@ -10,36 +10,43 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from mesa_llm.records import Reply
 
-THOUGHT_NAMES = (
-    "think|thinking|thought|thoughts|thought_process|reasoning|reasoning_content|reflection|analysis|scratchpad|"
-    "inner_monologue|internal_monologue|monologue|inner_thoughts|inner_voice|deliberation|rationale|cot|"
-    "chain_of_thought|antthinking|(?:seed|longcat|mm|ling|ernie)[:_]think"
+_TAG_NAMES = (
+    r"(?:\w{1,20}[:_])?(?:thinking|think|thoughts|thought|reasoning)(?:_(?!begin|start|end)\w{1,20})?|reflection|analysis|"
+    r"scratchpad|(?:inner_|internal_)?monologue|deliberation|rationale|antthinking|cot"
 )
-"""Names of tags around a thought: `<think>…</think>`, `<|thinking|>…<|/thinking|>`, `[THINK]…[/THINK]`."""
+"""Names of tags around a thought: `<think>…</think>`, `<|thinking|>…<|/thinking|>`, `<seed:think>…</seed:think>`."""
+
+_LESS, _MORE = r"(?:<|&lt;)\|?\s*", r"\s*\|?(?:>|&gt;)"
+
+_OPENING_TAG = rf"{_LESS}(?:begin_|start_)?(?i:NAME)(?:_begin|_start)?(?:\s+\w+=[^<>]{{0,80}})?{_MORE}"
+_CLOSING_TAG = rf"{_LESS}(?:/\s*|end_)(?i:NAME){_MORE}|<\|(?i:NAME)_end\|>"
 
 THOUGHTS = (
-    (
-        rf"<\|?(?:begin_|start_)?(?P<tag>(?i:{THOUGHT_NAMES}))\|?(?:\s[^<>]{{0,80}})?>",
-        r"<\|?(?:/|end_)(?i:NAME)\s*\|?>",
-    ),
-    (rf"\[(?P<box>(?:BEGIN )?(?:{THOUGHT_NAMES.upper()}))\]", r"\[(?:/|END )NAME\]"),
-    (r"\u25c1think\u25b7", r"\u25c1/think\u25b7"),
-    (r"<\|begin_of_thought\|>", r"<\|end_of_thought\|>"),
-    (r"<\|START_THINKING\|>", r"<\|END_THINKING\|>"),
-    (r"<\|inner_prefix\|>", r"<\|inner_suffix\|>"),
-    (r"<\|channel>\s*thought\b", r"<channel\|>"),
-    (r"<unused94>(?:\s*thought\b)?", r"<unused95>"),
-    (r'<details type="reasoning"[^<>]{0,80}>', r"</details>"),
-    (
-        r"\bHere(?: is|'s) my thought process:",
-        r"\bHere(?: is|'s) my response:",
-    ),
+    (r"\u25c1think\u25b7", r"\u25c1/think\u25b7", ""),
+    (r"<\|begin_of_thought\|>", r"<\|end_of_thought\|>", ""),
+    (r"<\|START_THINKING\|>", r"<\|END_THINKING\|>", ""),
+    (r"<\|inner_prefix\|>", r"<\|inner_suffix\|>", ""),
+    (r"<\|channel>\s*thought\b", r"<channel\|>", ""),
+    (r"<unused94>(?:\s*thought\b)?", r"<unused95>", ""),
+    (r"\[NAME\]", r"\[/NAME\]", "THINKING|THINK"),
+    (r"\[BEGIN NAME\]", r"\[END NAME\]", "THINKING|REASONING|THOUGHT"),
+    (_OPENING_TAG, _CLOSING_TAG, _TAG_NAMES),
+    (r"\[NAME\](?=[^\[]*\[/)", r"\[/NAME\]", "thinking|think|thought|reasoning"),
+    (r'<details type="reasoning"[^<>]{0,80}>', r"</details>", ""),
+    (r"\bHere(?: is|'s) my thought process:", r"\bHere(?: is|'s) my response:", ""),
 )
-"""Patterns of the mark that opens a thought and of the one that closes it; NAME is the name that the first one has."""
+"""Patterns of the mark that opens a thought and of the one that closes it, and the names that NAME in them may be."""
+
+_LONE_NAMES = r"(?:\w{1,20}[:_])?(?:thinking|think|thought|reasoning)"
+LONE_CLOSINGS = (
+    rf"{_CLOSING_TAG.replace('NAME', _LONE_NAMES)}|\[/THINK(?:ING)?\]|\u25c1/think\u25b7|<\|end_of_thought\|>"
+    r"|<\|END_THINKING\|>|<\|inner_suffix\|>|<channel\|>|<unused95>"
+)
+"""Marks that close a thought whose opening mark was in the prompt, or is lost."""
 
 SPEECHES = (
     ("<answer>", "</answer>"),
@@ -60,14 +67,15 @@ TURN_ENDS = (
     r"USER_TOKEN|SYSTEM_TOKEN|CHATBOT_TOKEN|return|call|end|start|user|system|assistant|observation|tool|bot|"
     r"user_end|assistant_end|system_end|im_user|im_assistant|im_system|im_middle|im_sep|turn_end|role_end|message_sep|"
     r"role_sep)\|>"
-    r"|<\|turn>|<turn\|>|</s>|<eos>|<bos>|<pad>|<(?:start|end)_of_turn>|<end_of_utterance>"
+    r"|<\|turn>|<turn\|>|</s>|<eos>|<bos>|<(?:start|end)_of_turn>|<end_of_utterance>"
     r"|<\uff5c(?:end|begin)\u2581of\u2581sentence\uff5c>|<\uff5c(?:User|Assistant)\uff5c>"
     r"|\[/?INST\]|\[/?SYSTEM_PROMPT\]|<</?SYS>>|\[\|(?:endofturn|user|assistant|system)\|\]"
-    r"|\n#{2,3} ?(?:Instruction|Human|User)\b:"
+    r"|\n### Instruction:[ \t]*\n"
 )
 """Marks that end a turn or begin the next one: nothing after the first of them was said in this turn."""
 
 _OWN_TURN = re.compile(
+    r"\s*<\|message\|>\s*|"
     r"\s*(?:<\|(?:im_start|start_header_id|start_of_role|begin_of_text|START_OF_TURN_TOKEN|im_assistant|start)\|>|"
     r"<\|turn>|<start_of_turn>|<bos>)\s*(?:<\|CHATBOT_TOKEN\|>|(?:assistant|model)\b)\s*"
     r"(?:<\|(?:end_header_id|end_of_role|im_middle)\|>\s*)?|"
@@ -75,12 +83,13 @@ _OWN_TURN = re.compile(
 )
 """The beginning of the model's own turn, which some servers pass on."""
 
+_RUN = r"(?=[\"\u201c({]|[A-Z0-9\u00c0-\u00de]|\s*\{|[ \t]*\n)"
 _HEADER = re.compile(
-    r"(?:<\|start\|>\s*assistant\s*)?<\|channel\|>\s*(?P<channel>analysis|commentary|final)\b(?P<to>[^<>{}]{0,100})"
-    r"(?:<\|constrain\|>\s*\w+\s*)?<\|message\|>"
+    r"(?:<\|start\|>\s*assistant(?P<role_to>\s+to=[\w.-]{1,80})?\s*)?<\|channel\|>\s*(?P<channel>analysis|commentary|final)\b"
+    r"(?P<to>[^<>{}\n]{0,100})(?:(?:<\|constrain\|>\s*\w+\s*)?<\|message\|>|\n)"
     r"|\b(?P<bare>analysis|commentary|final)(?P<bare_to>[^<>{}\n]{0,100})(?:<\|constrain\|>\s*\w+\s*)?<\|message\|>"
-    r"|(?:\A\s*|assistant\n?)(?P<run>analysis|commentary|final)(?P<run_to>\s+to=[\w.-]+(?:\s+(?:code|json))?)?"
-    r"(?=[^\s\w.,;:!?)\]'-]|[A-Z0-9\u00c0-\uffff]|\s*\{|[ \t]*\n)"
+    rf"|assistant\n?(?P<run>analysis|commentary|final)(?P<run_to>\s+to=[\w.-]{{1,80}}(?:\s+(?:code|json))?)?{_RUN}"
+    r"|\A\s*(?P<first>analysis)(?=[A-Z\"\u201c({]|\n(?s:.*)assistant\n?final)"
     r"|(?P<glued>analysis)(?=[A-Z][a-z]*\b)"
 )
 """The header of a message of gpt-oss, with its tokens, with some of them, or with none, as in `assistantfinal`."""
@@ -89,24 +98,14 @@ _HARMONY_ENDS = re.compile(r"<\|(?:return|call)\|>|<\|start\|>(?!\s*assistant)")
 
 _RECIPIENT = re.compile(r"to=(?:functions\.)?([\w.-]{1,64})")
 
-_SUSPECTS = ("<", "[", "\u25c1", "anal", "final", "commentary", "my thought process", "\n##")
+_SUSPECTS = ("<", "[", "&lt;", "\u25c1", "analysis", "assistant", "final<", "my thought process", "\n### ")
 """One of these is in every mark."""
 
-_LITERALS = tuple(
-    literal
-    for name in re.sub(r"\(\?:(.+?)\)\[:_\]think", r"seed:think", THOUGHT_NAMES).split("|")
-    if name.isascii() and name.replace("_", "").replace(":", "").isalpha()
-    for literal in (f"<{name}>", f"[{name.upper()}]", f"<|{name}|>")
+_CUT_MARKS = re.compile(
+    r"(?:<\|?/?\|?(?:t(?:h(?:i(?:n(?:k(?:i(?:ng?)?)?)?)?|o(?:u(?:g(?:ht?)?)?)?)?)?|r(?:e(?:a(?:s(?:o(?:n(?:i(?:ng?)?)?)?)?)?)?)?)"
+    r"|<\|[a-zA-Z_]{0,24}\|?|\[/?T(?:H(?:I(?:NK?)?)?)?|\u25c1/?t?h?i?n?k?)\Z"
 )
-_CLOSING_LITERALS = tuple(
-    literal for opening in _LITERALS for literal in (opening[0] + "/" + opening[1:], f"<|/{opening[1:].strip('|<>')}|>")
-)
-_OTHER_LITERALS = (
-    *(mark for pair in SPEECHES for mark in pair),
-    *("<|channel|>", "<|message|>", "<|start|>", "<|im_end|>", "<|im_start|>", "<|endoftext|>", "<|eot_id|>"),
-    *("<end_of_turn>", "<start_of_turn>", "<|end_of_text|>", "<|begin_of_thought|>", "<|START_THINKING|>"),
-    *("<|inner_prefix|>", "<|channel>thought", "\u25c1think\u25b7", "<|return|>", "<|call|>", "[INST]", "[/INST]"),
-)
+"""The beginning of a mark with which a text that was cut ends."""
 
 
 class Split(NamedTuple):
@@ -118,36 +117,43 @@ class Split(NamedTuple):
     speech: str
     """What it said: what stands after its last thought or, if nothing does, before it."""
 
-    is_open: bool = False
-    """Whether it ends within a thought."""
+    state: Literal["whole", "interrupted", "open"] = "whole"
+    """`open` if it ends within a thought; `interrupted` if something was said before a thought, and more after it."""
 
 
 def spoken(reply: Reply) -> Reply:
     """Return a reply with its thoughts in `reasoning`, and nothing but what was said in `text`."""
     text = reply.text
-    if reply.is_open is not None or not any(map(text.__contains__, _SUSPECTS)):
+    if reply.state or not any(map(text.__contains__, _SUSPECTS)):
         return reply
-    thought, speech, is_open = split(text)
-    if speech == text and not is_open:
+    thought, speech, state = split(text, is_cut=reply.finish == "length")
+    if speech == text and state == "whole":
         return reply
     reasoning = "\n".join(filter(None, (reply.reasoning, thought)))
-    return replace(reply, text=speech, reasoning=reasoning, is_open=is_open)
+    return replace(reply, text=speech, reasoning=reasoning, state=state)
 
 
-def split(text: str) -> Split:
-    """Split a text into thought and speech."""
+def split(text: str, *, is_cut: bool = False) -> Split:
+    """Split a text into thought and speech.
+
+    Args:
+        text: What a language model wrote.
+        is_cut: Whether it was cut at its maximum length, maybe within a mark.
+    """
     if (own_turn := _OWN_TURN.match(text)) is not None:
         text = text[own_turn.end() :]
-    thought, text, is_open = _without_channels(text)
-    if is_open:
-        return Split(thought, "", is_open=True)
+    thought, text, state = _without_channels(text)
+    if state == "open":
+        return Split(thought, "", "open")
     tagged = _without_tags(text)
+    state = tagged.state
     before, speech = _inside_marks(tagged.speech)
-    speech, is_cut = _without_beginning(speech, has_thought=bool(thought or tagged.thought))
-    is_open = tagged.is_open or is_cut
-    thoughts = (thought, tagged.thought, before, speech if is_open else "")
+    if is_cut and (mark := _CUT_MARKS.search(speech)) is not None:
+        is_closing = "/" in mark[0] and not (thought or tagged.thought)
+        speech, state = (speech, "open") if is_closing else (speech[: mark.start()], state)
+    thoughts = (thought, tagged.thought, before, speech if state == "open" else "")
     joined = "\n".join(filter(None, map(str.strip, thoughts)))
-    return Split(joined, "" if is_open else speech.strip(), is_open)
+    return Split(joined, "" if state == "open" else speech.strip(), state)
 
 
 # -- gpt-oss
@@ -162,11 +168,13 @@ def _without_channels(text: str) -> Split:
     if not headers:
         return Split("", text)
     thoughts = [text[: headers[0].start()]]
-    speech, calls = None, []
+    speech: str | None = None
+    calls: list[str] = []
     for header, end in zip(headers, [*(one.start() for one in headers[1:]), len(text)], strict=True):
         content = re.split(r"<\|(?:end|return|call|start)\|>", text[header.end() : end])[0].strip()
-        channel = header["channel"] or header["bare"] or header["run"] or header["glued"]
-        recipient = _RECIPIENT.search(header["to"] or header["bare_to"] or header["run_to"] or "")
+        channel = next(header[name] for name in ("channel", "bare", "run", "first", "glued") if header[name])
+        targets = [header[name] or "" for name in ("role_to", "to", "bare_to", "run_to")]
+        recipient = _RECIPIENT.search(" ".join(targets))
         if recipient is not None and content:
             calls.append(f"<function={recipient[1]}>{content}</function>")
         elif channel == "final":
@@ -176,41 +184,34 @@ def _without_channels(text: str) -> Split:
     thought = "\n".join(filter(None, map(str.strip, thoughts)))
     if calls:
         return Split("\n".join(filter(None, (thought, speech))), "\n".join(calls))
-    return Split(thought, speech or "", is_open=speech is None)
+    return Split(thought, speech or "", "open" if speech is None else "whole")
 
 
 # -- tags
 
 
-@lru_cache(maxsize=256)
-def _closing(pattern: str, name: str) -> re.Pattern[str]:
-    return re.compile(pattern.replace("NAME", re.escape(name)))
+def _named(pattern: str, names: str) -> str:
+    return pattern.replace("NAME", f"(?:{names})") if names else pattern
 
 
-@lru_cache(maxsize=256)
-def _nested(index: int, name: str) -> re.Pattern[str]:
-    """Return the pattern of marks that open or close a thought of the same kind as one that is open."""
-    opening, closing = THOUGHTS[index]
-    if name:
-        opening = re.sub(r"\(\?P<(?:tag|box)>.*\)(?=\\\||\\\])", lambda _: f"(?i:{re.escape(name)})", opening)
-    return re.compile(f"(?P<open>{opening})|(?P<close>{closing.replace('NAME', re.escape(name))})")
-
-
-_ANY_NAME = rf"(?:{THOUGHT_NAMES})"
 _MARK = re.compile(
     "|".join(
         [
-            *(f"(?P<open{index}>{opening})" for index, (opening, _) in enumerate(THOUGHTS)),
-            "(?P<close>"
-            + "|".join(
-                closing.replace("NAME", _ANY_NAME if index != 1 else _ANY_NAME.upper().replace("(?:", "(?:"))
-                for index, (_, closing) in enumerate(THOUGHTS)
-            )
-            + ")",
+            *(f"(?P<open{index}>{_named(opening, names)})" for index, (opening, _, names) in enumerate(THOUGHTS)),
+            f"(?P<close>{LONE_CLOSINGS})",
             f"(?P<end>{TURN_ENDS})",
         ]
     )
 )
+
+
+@lru_cache(maxsize=256)
+def _marks_of(index: int, mark: str) -> re.Pattern[str]:
+    """Return the pattern of the marks that open or close a thought of the same kind and name as an open one."""
+    opening, closing, names = THOUGHTS[index]
+    name = re.search(f"(?i:{names})", mark) if names else None
+    names = re.escape(name[0]) if name is not None else names
+    return re.compile(f"(?P<open>{_named(opening, names)})|(?P<close>{_named(closing, names)})")
 
 
 def _without_tags(text: str) -> Split:
@@ -219,72 +220,62 @@ def _without_tags(text: str) -> Split:
     speech = [""]
     position, has_ended = 0, False
     while (mark := _MARK.search(text, position)) is not None:
-        before = text[position : mark.start()]
         if not has_ended:
-            speech[-1] += before
+            speech[-1] += text[position : mark.start()]
         position = mark.end()
-        if mark["end"] is not None:
+        if _is_mentioned(text, mark):
+            speech[-1] += "" if has_ended else mark[0]
+        elif mark["end"] is not None:
             has_ended = has_ended or bool("".join(speech).strip())
-        elif mark["close"] is not None:  # the opening mark was in the prompt, or is lost
+        elif mark["close"] is not None:
             if has_ended:
-                return Split("\n".join((*thoughts, text)), "", is_open=True)
+                return Split("\n".join((*thoughts, text)), "", "open")
             thoughts += speech
             speech = [""]
-        else:
-            end = _end_of_thought(text, mark)
-            if end is None and not has_ended:
-                return Split("\n".join((*thoughts, *speech, text[position:])), "", is_open=True)
-            if end is None:
-                break
+        elif (end := _end_of_thought(text, mark)) is not None:
             if not has_ended:
                 thoughts.append(text[position : end[0]])
                 speech.append("")
             position = end[1]
+        elif has_ended:
+            break
+        else:
+            return Split("\n".join((*thoughts, *speech, text[position:])), "", "open")
     else:
-        if not has_ended:
-            speech[-1] += text[position:]
-    last = next((index for index in range(len(speech) - 1, -1, -1) if speech[index].strip()), 0)
-    thoughts += [part for index, part in enumerate(speech) if index != last]
-    return Split("\n".join(filter(None, map(str.strip, thoughts))), speech[last] if speech else "")
+        speech[-1] += "" if has_ended else text[position:]
+    parts = [part for part in speech if part.strip()]
+    joined = "\n".join(filter(None, map(str.strip, (*thoughts, *parts[:-1]))))
+    return Split(joined, parts[-1] if parts else "", "interrupted" if len(parts) > 1 else "whole")
+
+
+def _is_mentioned(text: str, mark: re.Match[str]) -> bool:
+    """Check whether a mark is only spoken of: it stands in quotation marks, or strikes out what stands before it."""
+    before, after = text[mark.start() - 1 : mark.start()], text[mark.end() : mark.end() + 1]
+    return (before, after) in _QUOTED or (mark[0] == "</s>" and "<s>" in text[: mark.start()])
+
+
+_QUOTED = frozenset({("`", "`"), ('"', '"'), ("'", "'"), ("\u201c", "\u201d"), ("\u2018", "\u2019")})
 
 
 def _end_of_thought(text: str, mark: re.Match[str]) -> tuple[int, int] | None:
     """Return where a thought ends, and where its closing mark does; None if it does not end."""
     index = next(index for index in range(len(THOUGHTS)) if mark[f"open{index}"] is not None)
-    name = (mark["tag"] or "") if index == 0 else (mark["box"] or "").removeprefix("BEGIN ") if index == 1 else ""
-    depth, position = 1, mark.end()
-    for inner in _nested(index, name).finditer(text, position):
+    depth = 1
+    for inner in _marks_of(index, mark[0]).finditer(text, mark.end()):
         depth += 1 if inner["open"] is not None else -1
         if depth == 0:
             return inner.start(), inner.end()
     return None
 
 
-# -- what is said
-
-
 def _inside_marks(speech: str) -> tuple[str, str]:
     """Return what stands before the marks around what is said, and what stands between them."""
     for opening, closing in SPEECHES:
         start = speech.rfind(opening)
-        if start < 0:
+        if start < 0 or speech[:start].rpartition("\n")[2].strip():  # within a line, it is spoken of
             continue
         content, has_closing, rest = speech[start + len(opening) :].partition(closing)
-        if content.strip() and not (has_closing and rest.strip()):
+        is_token = "|" in opening or opening.isupper()
+        if content.strip() and not rest.strip() and (has_closing or is_token or not speech[:start].strip()):
             return speech[:start].replace(closing, ""), content
     return "", speech
-
-
-def _without_beginning(speech: str, *, has_thought: bool) -> tuple[str, bool]:
-    """Cut off the beginning of a mark at the end of a text, and tell whether it shows that all of it is a thought."""
-    start = max(speech.rfind("<"), speech.rfind("["), speech.rfind("\u25c1"))
-    tail = speech[start:] if start >= 0 else ""
-    if len(tail) < 2:
-        is_prefix = len(speech.strip()) >= 4 and "analysis".startswith(speech.strip())
-        return ("", False) if is_prefix else (speech, False)
-    lowered = tail.lower()
-    if len(tail) > 2 and not has_thought and any(mark.lower().startswith(lowered) for mark in _CLOSING_LITERALS):
-        return speech, True
-    if any(mark.lower().startswith(lowered) for mark in (*_LITERALS, *_CLOSING_LITERALS, *_OTHER_LITERALS)):
-        return speech[:start], False
-    return speech, False

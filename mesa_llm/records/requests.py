@@ -313,8 +313,8 @@ class Reply:
     reasoning: str = ""
     """Reasoning that a model wrote before its text, if the endpoint returns it."""
 
-    is_open: bool | None = None
-    """Whether its text ended within a thought; None: it was not read yet. It is never recorded."""
+    state: str = ""
+    """Whether its text is `whole`, `interrupted` by a thought, or ends within one (`open`); empty: not read yet."""
 
     def timed(self, latency_s: float) -> Reply:
         """Return the reply with a latency, in seconds."""
