@@ -433,6 +433,8 @@ class _Reader:
         return _ESCAPES.get(sign, sign), position + 2
 
     def _number(self, text: str) -> int | float:
+        if re.match(r"[+-]?0\d", text):  # a code, such as a postal one: as a number it would lose its zeros
+            self._fail()
         if not re.fullmatch(r"-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?", text):
             self.repairs.append("number rewritten")
         try:

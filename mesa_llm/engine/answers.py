@@ -220,7 +220,7 @@ def read_typed(speech: str, kind: Any, *, reasoning: str = "") -> Answer:
     last_end = -1
     for value in reversed(found):
         last_end = max(last_end, value.end)
-        if not _is_relevant(value.value, kind):
+        if not _is_relevant(value.value, kind) or _is_mentioned(speech, value):
             continue
         if any(start >= value.end for start, _ in values.broken):
             break
@@ -234,6 +234,16 @@ def read_typed(speech: str, kind: Any, *, reasoning: str = "") -> Answer:
     return _from_prose(speech, kind)
 
 
+def _is_mentioned(speech: str, value: Value) -> bool:
+    """Check whether a list stands within a sentence, as a reference or a range does."""
+    if not isinstance(value.value, list):
+        return False
+    before = speech[speech.rfind("\n", 0, value.start) + 1 : value.start].rstrip(" \t*_`")
+    after = speech[value.end :].partition("\n")[0]
+    is_labelled = before.endswith((":", "=")) or not re.search(r"\w", before)
+    return not is_labelled or re.search(r"\w", after) is not None
+
+
 def _exact(text: str, kind: Any) -> tuple[Any] | None:
     """Read a text that is an answer to the letter; None if it is not. This is how nearly all replies are read."""
     adapter, schema = adapter_of(kind), bare_schema(kind)
@@ -241,12 +251,14 @@ def _exact(text: str, kind: Any) -> tuple[Any] | None:
         value = _STRICT.decode(text)
         if schema.get("type") == "object":
             properties = schema.get("properties")
-            if properties is not None and not cast("dict[str, Any]", value).keys() <= properties.keys():
+            if properties and not (value and cast("dict[str, Any]", value).keys() <= properties.keys()):
                 return None
         else:
             if type(value) is not dict or len(cast("dict[str, Any]", value)) != 1 or "answer" not in value:
                 return None
             value = value["answer"]
+        if type(value) is bool and schema.get("type") != "boolean" and "anyOf" not in schema:
+            return None  # Python takes it for 1 or 0
         answer = adapter.validate_python(value, strict=True)
     except (ValueError, RecursionError, AttributeError):  # pydantic's ValidationError is a ValueError
         return None
@@ -419,6 +431,9 @@ def _fitted(value: Any, kind: Any, schema: Mapping[str, Any], fit: Fit) -> Any:
         return _fitted_sheet(value, kind, schema, fit)
     try:
         fitted = fit.value(value, schema)
+        properties = schema.get("properties")
+        if properties and isinstance(fitted, dict) and properties.keys().isdisjoint(cast("dict[str, Any]", fitted)):
+            raise ParseError("the answer does not fit: the object holds none of its fields.")
         answer = _validated(fitted, kind)
     except Misfit as misfit:
         raise ParseError(f"the answer does not fit: {misfit}.", kind="OffList") from None
@@ -545,8 +560,8 @@ def _answer_in(text: str, schema: Mapping[str, Any], kind: Any) -> tuple[Any, st
     if len(text) <= MAX_OPTION:
         try:
             return _meant(text, schema, kind), "sentence"
-        except ParseError:
-            if len(lines) == 1:
+        except ParseError as error:
+            if len(lines) == 1 or error.kind == "OffList":
                 raise
     return _meant_at_edge(text, schema, kind), "sentence"
 
@@ -635,7 +650,8 @@ def _meant_at_edge(text: str, schema: Mapping[str, Any], kind: Any) -> Any:
             value = _meant(edge, schema, kind)
         except ParseError:
             continue
-        if letters(edge) == letters(str(value)) and value not in found:
+        is_whole = len(letters(edge)) > 1 or edge.strip() in text.split("\n")
+        if is_whole and letters(edge) == letters(str(value)) and value not in found:
             found.append(value)
     if len(found) != 1:
         reason = "means more than one answer" if found else "holds no possible answer"
@@ -677,13 +693,15 @@ def _lines(speech: str, schema: Mapping[str, Any]) -> dict[str, Any]:
         if name is None:
             continue
         value = _closed(match["value"].strip(), properties[name])
+        if "enum" not in properties[name] and properties[name].get("type") not in ("integer", "number"):
+            value = re.split(r"[:=|]", match[0], maxsplit=1)[-1].strip()
         if name in fields and fields[name] != value:
             raise ParseError(f"the answer does not fit: {name} is there twice.")
         fields[name] = value
     choices = [properties[name].get("enum") for name in properties]
     if choices and len(fields) > 2 and list(fields.values()) == choices[0]:
         raise ParseError("the answer does not fit: the reply lists the scale.")
-    if len(fields) > 1 and not all(choices) and len(fields) < len(lines):  # a text may go on on the next line
+    if fields and not all(choices) and len(fields) < len(lines):  # a text may go on on the next line
         raise ParseError("the answer does not fit: the reply holds no JSON object.")
     return fields
 

@@ -47,6 +47,20 @@ _LIST_KEYS = ("actions", "tool_calls", "calls", "function_calls", "tools", "tool
 _CALL_KEYS = ("function", "function_call", "tool_call", "call", "tool_use", "action")
 """Fields that hold one call as an object."""
 
+_HOLDERS = frozenset(
+    {
+        *map(letters, (*_LIST_KEYS, *_CALL_KEYS)),
+        "decision",
+        "finaldecision",
+        "final",
+        "finalaction",
+        "finalanswer",
+        "answer",
+    }
+    | {"response", "output", "result", "choice", "message", "nextaction", "chosenaction", "decisions", "data"}
+)
+"""Fields in which the call is what is decided, and not an example or an alternative."""
+
 _IGNORED_KEYS = frozenset({"id", "type", "call_id", "tool_call_id", "index", "recipient"})
 """Fields of a call that say nothing about it."""
 
@@ -138,6 +152,14 @@ class Call(NamedTuple):
     """Why it cannot be used although it stands whole; empty: it can."""
 
 
+_NEXT_TURN = re.compile(
+    r"\n\s*(?:User|Human|Assistant|Observation|Tool|Tool result|Result)\s*:|<tool_response>|(?<=[)}\]>])(?:assistant|user)\s*\n"
+)
+"""The beginning of a turn that the model makes up: the answer of a tool, or somebody else's words."""
+
+_NOT_RUN = re.compile(r"\b(?:def|if|elif|else|while|for|class|lambda|unless)\b|#|//|<!--|~~", re.IGNORECASE)
+"""What stands before a call on its line that is not made."""
+
 UNCLEAR = object()
 """Stands for the arguments of an object that names two tools, or holds two sets of arguments."""
 
@@ -188,6 +210,8 @@ def calls_in(speech: str, offers: Offers) -> list[Call]:
             or is of something that is not on offer.
     """
     speech = speech.replace('<|"|>', '"')
+    if (turn := _NEXT_TURN.search(speech)) is not None and offers.pattern.search(speech[: turn.start()]):
+        speech = speech[: turn.start()]
     values, speech = _values(speech)
     calls = sorted(_every_call(speech, values, offers), key=lambda call: (call.end, call.start))
     last_end = calls[-1].end if calls else -1
@@ -199,7 +223,8 @@ def calls_in(speech: str, offers: Offers) -> list[Call]:
         return []
     group = [calls[-1]]
     for call in reversed(calls[:-1]):
-        if _BETWEEN.sub("", speech[call.end : group[-1].start]):
+        between = speech[call.end : group[-1].start]
+        if _BETWEEN.sub("", between) and not ("</tool_call>" in between and "<tool_call>" in between):
             break
         group.append(call)
     group.reverse()
@@ -231,6 +256,8 @@ def _demand_meant(group: Sequence[Call], calls: Sequence[Call], speech: str) -> 
     line = speech[speech.rfind("\n", 0, last.start) + 1 : last.start], speech[last.end :].partition("\n")[0]
     if last.notation != "Python call" or not any(re.search(r"\w", _BETWEEN.sub("", part)) for part in line):
         return
+    if _NOT_RUN.search(line[0]):
+        raise ParseError(f"the reply speaks of {last.written}, and does not call it.")
     others = {(call.name, repr(call.arguments)) for call in calls} - {(one.name, repr(one.arguments)) for one in group}
     if others or NEGATION.search(" ".join(line)):
         raise ParseError(f"the reply speaks of {last.written} without saying clearly that this is the decision.")
@@ -304,7 +331,7 @@ def _calls_within(value: Any, offers: Offers, depth: int) -> Iterator[tuple[str,
         yield own
         return
     for key, inner in fields.items():
-        if letters(key) not in THOUGHT_KEYS and isinstance(inner, dict | list):
+        if letters(key) in _HOLDERS and isinstance(inner, dict | list):
             yield from _calls_within(inner, offers, depth + 1)
 
 
@@ -312,6 +339,8 @@ def _own_call(fields: dict[str, Any], offers: Offers) -> tuple[str, Any] | None:
     """Return the name and the arguments of the call that an object is; None if it is none."""
     if any(isinstance(fields.get(key), list) for key in _LIST_KEYS):
         return None
+    if "description" in fields and not any("description" in names for names in offers.parameters.values()):
+        return None  # the tool as it was described
     unknown: tuple[str, Any] | None = None
     named = {offers.resolve(fields[key]) for key in _NAME_KEYS if isinstance(fields.get(key), str)} - {""}
     held = [fields[key] for key in _ARGUMENT_KEYS if key in fields]
@@ -388,6 +417,9 @@ def _named_calls(speech: str, values: Values, offers: Offers) -> Iterator[Call]:
         if any(start <= match.start() < end for start, end in taken):
             continue
         name = offers.resolve(match[0])
+        head = speech[speech.rfind("\n", 0, match.start()) + 1 : match.start()][-MAX_LINE:]
+        if head.endswith(".") and not _NAMESPACE.search(re.split(r"[^\w.:/]", head)[-1]):
+            continue
         call = name and _named_call(speech, match, name, offers, is_call)
         if call:
             position = max(position, call.end)
@@ -521,5 +553,7 @@ def _line_call(speech: str, match: re.Match[str], name: str, offers: Offers) -> 
         return None
     if is_bare and not is_labelled and not fields and offers.required[name]:
         return None
+    if fields and re.match(r"\s*\w", speech[position:]) and not _UNKNOWN.match("\n" + speech[position:].lstrip()):
+        fault = fault or "it is not clear where its last argument ends"
     repairs = _renamed(match[0], name)
     return Call(name, match[0], fields, match.start(), position or match.end(), "lines", repairs, fault)

@@ -51,7 +51,7 @@ _OF_MAXIMUM = re.compile(rf"[\s\"'`*_(\[]*(?P<number>{_SIGNED})\s*(?:/|out of)\s
 """A number on a scale whose maximum it names."""
 
 _GLOSSED = re.compile(
-    rf"[\s\"'`*_(\[]*(?P<number>{_SIGNED})[\s*_`\"')\]]*(?:\((?P<gloss>[^()\d]*)\)|(?:[:=.)]|\s[-\u2013\u2014])\s*(?P<tail>[^\d?]*))"
+    rf"[\s\"'`*_(\[]*(?P<number>{_SIGNED})[\s*_`\"')\]]*(?:\((?P<gloss>[^()\d]*)\)|(?:[:.)]|\s[-\u2013\u2014])\s*(?P<tail>[^\d?]*))"
     r"[\s\"'`*_.;,!]*"
 )
 """A number with the words that a scale has for it: `4 (agree)`, `4 - agree`, `4. agree`."""
@@ -63,14 +63,14 @@ _PREFIXED = re.compile(
 
 NEGATION = re.compile(
     r"\b(?:not|no|never|none|neither|nor|cannot|cant|dont|wont|isnt|arent|without|except|instead|rather|unless|hardly|"
-    r"nobody|nothing|doubt|refuse|avoid|against|stop|deny|wrong|far from|zero|kein|pas|nein|nie)\b|n['\u2019]t\b",
+    r"nobody|nothing|doubt|refuse|avoid|against|stop|deny|wrong|far from|zero|reject\w*|kein|pas|nein|nie)\b|n['\u2019]t\b",
     re.IGNORECASE,
 )
 """Words after which the mention of an option does not mean that it is chosen."""
 
 CONTRAST = re.compile(
     r"\b(?:but|however|although|though|wait|actually|or|instead|rather|otherwise|if|unless|maybe|perhaps|changed?|on second "
-    r"thought|correction|scratch that|used to|would have)\b|\?",
+    r"thought|correction|scratch that|let me|well|used to|would have)\b|\?",
     re.IGNORECASE,
 )
 """Words with which an answer is taken back, weighed or made to depend on something."""
@@ -244,7 +244,7 @@ class Fit:
     def _list(self, value: Any, schema: Schema, path: str) -> Any:
         value = self._decoded(value, "[", path)
         if not isinstance(value, list):
-            if value is None or isinstance(value, Mapping) or (isinstance(value, str) and re.search(r"[,;\n]", value)):
+            if value is None or isinstance(value, Mapping) or (isinstance(value, str) and _NO_LIST.search(value)):
                 return value
             value = [value]
             self._note(path, "one value read as a list of it")
@@ -277,6 +277,10 @@ class Fit:
             raise Misfit(f"{path or 'the answer'}: {read.fault}")
         self._note(path, "value in a string read")
         return read.value
+
+
+_NO_LIST = re.compile(r"[,;\n]|\A\W*(?:none|null|nothing|n/a|na|empty)?\W*\Z", re.IGNORECASE)
+"""A text that may be a list of several values, or of none."""
 
 
 def _words_of(path: str) -> frozenset[str]:
@@ -437,6 +441,11 @@ def meant(text: str, options: Sequence[Any], words: Container[str] = ()) -> list
     key = letters(text)
     if equal := [name for name in names if key and letters(name) == key]:
         return equal if len(equal) == 1 else [name for name in equal if name.casefold() == text.casefold()] or equal
+    words_alone = re.findall(r"[^\W_]+", text.casefold())
+    if len(words_alone) > 1 and (
+        same := [name for name in names if re.findall(r"[^\W_]+", name.casefold()) == words_alone]
+    ):
+        return same
     return sentence_answers(text, [*map(str, numbers), *names], numbers)
 
 
@@ -474,5 +483,5 @@ def _name_pattern(name: str) -> re.Pattern[str]:
     words = r"[\s_-]+".join(map(re.escape, parts)) if all(parts) else re.escape(name.strip())
     case = "" if len(letters(name)) == 1 else "(?i)"
     return re.compile(
-        rf"{case}(?<![\w+<>\u2264\u2265~%/@#&\u2012-\u2015\u2212-])(?<!\d[.,:]){words}(?![\w+#%/@&=\u2012-\u2015\u2212-]|['\u2019]\w|[.,:]\d)"
+        rf"{case}(?<![\w+<>\u2264\u2265~%/@#&\u2010-\u2015\u2212\uff0d\ufe63-])(?<!\d[.,:]){words}(?![\w+#%/@&=\u2010-\u2015\u2212\uff0d\ufe63-]|['\u2019]\w|[.,:]\d)"
     )

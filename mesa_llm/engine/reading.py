@@ -16,7 +16,7 @@ from mesa_llm.canonical import member_value
 from mesa_llm.config import Reasoning
 from mesa_llm.engine.answers import Answer, bare_schema, checked_answer, read_typed
 from mesa_llm.engine.calls import MAX_CALLS, Call, Offers, calls_in, native, offers_of
-from mesa_llm.engine.fitting import Fit, Misfit
+from mesa_llm.engine.fitting import THOUGHT_KEYS, Fit, Misfit, letters
 from mesa_llm.engine.thought import spoken
 from mesa_llm.errors import ParseError, ToolError
 from mesa_llm.notation import read_value, values_in
@@ -151,8 +151,11 @@ def _checked_call(
     except (ToolError, ParseError) as error:
         return _fitted_call(raw, options, box, repairs, error)
     for name, value in call.arguments.items():
-        if type(value) is str and type(checked.arguments.get(name)) in _NUMBERS:
-            repairs.append(f"{name}: {value!r:.60} read as {checked.arguments[name]!r}")
+        kind = type(checked.arguments.get(name))
+        if type(value) is bool and kind in (int, float):
+            raise ParseError(f"{call.name}: {name}: a number is wanted, got {value}.")
+        if type(value) is str and kind in _NUMBERS:
+            return _fitted_call(raw, options, box, repairs, ToolError(f"{call.name}: {name}: got {value!r:.60}."))
     return checked, repairs, []
 
 
@@ -423,6 +426,8 @@ def _read_text(reply: Reply, speech: str, reasoning: Reasoning) -> Answer:
     if "{" in speech and (fields := _text_fields(speech, reasoning)) is not None:
         text, notation = fields["answer"].strip(), "JSON"
         thoughts = [str(value) for key, value in fields.items() if key != "answer"]
+    elif _ANSWER_OBJECT.match(text) is not None:
+        raise ParseError(f"the text of the answer cannot be read: {text[:80]!r}.")
     if not text:
         raise ParseError("the reply is empty.")
     if _CALL_MARKUP.match(text) is not None:
@@ -430,6 +435,9 @@ def _read_text(reply: Reply, speech: str, reasoning: Reasoning) -> Answer:
     notes = [] if reply.finish in ("", "stop") else [f"ended by {reply.finish}"]
     return Answer(text[:MAX_TEXT], notation, len(speech), notes, thoughts)
 
+
+_ANSWER_OBJECT = re.compile(r"(?:```\w*\s*)?\{\s*\"answer\"\s*:")
+"""The beginning of the object in which a text may be answered."""
 
 _CALL_MARKUP = re.compile(
     r"<(?:tool_call|tool_calls|function_call|function_calls|function|invoke|tool_use)[>=( ]|"
@@ -446,8 +454,8 @@ def _text_fields(speech: str, reasoning: Reasoning) -> dict[str, Any] | None:
         return None
     for value in values:
         fields = cast("dict[str, Any]", value.value) if isinstance(value.value, dict) else {}
-        allowed = {"answer", REASONING} if reasoning == "inline" else {"answer"}
-        if isinstance(fields.get("answer"), str) and set(fields) <= allowed and not value.fault:
+        rest = {letters(key) for key in fields} - THOUGHT_KEYS
+        if isinstance(fields.get("answer"), str) and rest == {"answer"} and not value.fault:
             return fields
     return None
 

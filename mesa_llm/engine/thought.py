@@ -16,7 +16,7 @@ from mesa_llm.records import Reply
 
 _TAG_NAMES = (
     r"(?:\w{1,20}[:_])?(?:thinking|think|thoughts|thought|reasoning)(?:_(?!begin|start|end)\w{1,20})?|reflection|analysis|"
-    r"scratchpad|(?:inner_|internal_)?monologue|deliberation|rationale|antthinking|cot"
+    r"scratchpad|(?:inner_|internal_)?monologue|deliberation|rationale|antthinking|cot|reason|思考"
 )
 """Names of tags around a thought: `<think>…</think>`, `<|thinking|>…<|/thinking|>`, `<seed:think>…</seed:think>`."""
 
@@ -36,6 +36,7 @@ THOUGHTS = (
     (r"\[BEGIN NAME\]", r"\[END NAME\]", "THINKING|REASONING|THOUGHT"),
     (_OPENING_TAG, _CLOSING_TAG, _TAG_NAMES),
     (r"\[NAME\](?=[^\[]*\[/)", r"\[/NAME\]", "thinking|think|thought|reasoning"),
+    (r"```(?:thinking|thought|reasoning)\n", r"\n```", ""),
     (r'<details type="reasoning"[^<>]{0,80}>', r"</details>", ""),
     (r"\bHere(?: is|'s) my thought process:", r"\bHere(?: is|'s) my response:", ""),
 )
@@ -53,6 +54,8 @@ SPEECHES = (
     ("<final_answer>", "</final_answer>"),
     ("<final>", "</final>"),
     ("<response>", "</response>"),
+    ("<solution>", "</solution>"),
+    ("<SOLUTION>", "</SOLUTION>"),
     ("<|START_RESPONSE|>", "<|END_RESPONSE|>"),
     ("<|START_TEXT|>", "<|END_TEXT|>"),
     ("<|begin_of_solution|>", "<|end_of_solution|>"),
@@ -75,7 +78,7 @@ TURN_ENDS = (
 """Marks that end a turn or begin the next one: nothing after the first of them was said in this turn."""
 
 _OWN_TURN = re.compile(
-    r"\s*<\|message\|>\s*|"
+    r"\s*(?:<\|start\|>\s*assistant\s*)?<\|message\|>\s*|"
     r"\s*(?:<\|(?:im_start|start_header_id|start_of_role|begin_of_text|START_OF_TURN_TOKEN|im_assistant|start)\|>|"
     r"<\|turn>|<start_of_turn>|<bos>)\s*(?:<\|CHATBOT_TOKEN\|>|(?:assistant|model)\b)\s*"
     r"(?:<\|(?:end_header_id|end_of_role|im_middle)\|>\s*)?|"
@@ -98,7 +101,19 @@ _HARMONY_ENDS = re.compile(r"<\|(?:return|call)\|>|<\|start\|>(?!\s*assistant)")
 
 _RECIPIENT = re.compile(r"to=(?:functions\.)?([\w.-]{1,64})")
 
-_SUSPECTS = ("<", "[", "&lt;", "\u25c1", "analysis", "assistant", "final<", "my thought process", "\n### ")
+_SUSPECTS = (
+    "<",
+    "[",
+    "```t",
+    "```r",
+    "&lt;",
+    "\u25c1",
+    "analysis",
+    "assistant",
+    "final<",
+    "my thought process",
+    "\n### ",
+)
 """One of these is in every mark."""
 
 _CUT_MARKS = re.compile(
@@ -276,6 +291,6 @@ def _inside_marks(speech: str) -> tuple[str, str]:
             continue
         content, has_closing, rest = speech[start + len(opening) :].partition(closing)
         is_token = "|" in opening or opening.isupper()
-        if content.strip() and not rest.strip() and (has_closing or is_token or not speech[:start].strip()):
+        if content.strip() and not rest.strip() and (has_closing or is_token):
             return speech[:start].replace(closing, ""), content
     return "", speech
