@@ -52,13 +52,16 @@ MAX_LINE = 400
 """Maximum number of characters of a line in which a field or an answer is looked for."""
 
 _LABELLED = re.compile(
-    r"[\s>*_#-]{0,10}(?:(?:my|the|final|so|thus)\s+){0,3}(?:answer|decision|choice|rating|score|verdict|response|option|vote)"
+    r"[\s>*_#-]{0,10}(?:(?:my|the|final|so|thus)\s+){0,3}(?:answer|decision|choice|rating|score|verdict|response|option|vote|probability|estimate|forecast|prediction)"
     r"\s*[*_]{0,3}\s*(?:[:=]|\bis\b:?)[\s*_]{0,4}(?P<answer>\S.*)",
     re.IGNORECASE,
 )
 """A line that says what the answer is."""
 
-_TAGGED = re.compile(r"<(answer|final_answer|choice|rating|option|decision)>\s*([^<>]{1,200}?)\s*</\1>", re.IGNORECASE)
+_TAGGED = re.compile(
+    r"<(answer|final_answer|choice|rating|option|decision)>\s*(?P<tagged>[^<>]{1,200}?)\s*</\1>|\\boxed\{(?P<boxed>[^{}]{1,200})\}",
+    re.IGNORECASE,
+)
 """An answer between tags."""
 
 _FIELD = re.compile(
@@ -70,7 +73,14 @@ _FIELD = re.compile(
 _PAIR = re.compile(r"[\s*_|]{0,6}(?P<key>\d{1,4})[\s,;|*_]{1,8}(?P<value>[+-]?\d{1,4})[\s*_|.]{0,6}")
 """Two numbers on a line: that of an item, and its answer."""
 
-_TAIL = re.compile(r"[^\d=]*(?:\s[-\u2013\u2014]|[:\u2192]|->)\s+(?P<value>[^:=]{1,60})")
+_INLINE_PAIR = re.compile(r"(?P<key>\d{1,4})\s*[:.=)-]\s*(?P<value>\d{1,4})\b")
+_INLINE = re.compile(r"[\s\[({]*(?:\d{1,4}\s*[:.=)-]\s*\d{1,4}\b[\s,;|.)\]}]*){2,}")
+"""Several fields on one line."""
+
+_BULLET = re.compile(r"\s*(?:[-*\u2022]|\d{1,3}[.)])\s+(?P<item>\S.{0,2000}?)\s*")
+"""One entry of a list, on a line of its own."""
+
+_TAIL = re.compile(r"[^\d=]*(?:\s[-\u2013\u2014]|[:\u2192.?!|]|->|\()\s*(?P<value>[^:=|]{1,60}?)\)?")
 """What a line ends with, after the text of an item that it repeats."""
 
 
@@ -339,7 +349,8 @@ def _is_relevant(value: Any, kind: Any) -> bool:
     if is_object:
         nested = (one for one in inner if isinstance(one, dict | list))
         return not fields or not properties or any(_is_relevant(one, kind) for one in nested)
-    return "anyOf" in schema or (len(inner) == 1 and not keys.isdisjoint(ANSWER_KEYS))
+    is_list = schema.get("type") == "array" and len(inner) == 1 and isinstance(inner[0], list)
+    return "anyOf" in schema or is_list or (len(inner) == 1 and not keys.isdisjoint(ANSWER_KEYS))
 
 
 def _is_row(values: list[Any], schema: Mapping[str, Any]) -> bool:
@@ -403,7 +414,8 @@ def _unwrapped(value: Any, schema: Mapping[str, Any]) -> Iterator[tuple[Any, lis
             inner = ["arguments"]
         if len(inner) != 1 or inner[0] in properties:
             return
-        if not is_object and inner[0] != "arguments" and letters(inner[0]) not in ANSWER_KEYS:
+        is_list = schema.get("type") == "array" and isinstance(fields[inner[0]], list)
+        if not is_object and not is_list and inner[0] != "arguments" and letters(inner[0]) not in ANSWER_KEYS:
             return
         value = fields[inner[0]]
         if is_object and not isinstance(value, dict | list | str):
@@ -416,9 +428,26 @@ def _by_number(value: Any, schema: Mapping[str, Any]) -> tuple[Any, list[str]]:
     """Return a list of answers to a sheet as an object of them by number; anything else as it is."""
     if schema.get("type") != "object" or not isinstance(value, list) or not _is_row(cast("list[Any]", value), schema):
         return value, []
+    entries = [_entry(one) for one in cast("list[Any]", value)]
+    if all(entries):
+        return dict(cast("list[tuple[str, Any]]", entries)), ["list of items read as an object"]
     return dict(zip(schema["properties"], cast("list[Any]", value), strict=True)), [
         "list read in the order of the items"
     ]
+
+
+def _entry(value: Any) -> tuple[str, Any] | None:
+    """Return the number of an item and its answer, of an object such as `{"item": 3, "answer": 5}`."""
+    if not isinstance(value, dict):
+        return None
+    fields = {letters(key): one for key, one in cast("dict[str, Any]", value).items()}
+    numbers = [
+        fields[key]
+        for key in ("item", "question", "number", "id", "itemid", "statement", "index")
+        if type(fields.get(key)) is int
+    ]
+    answers = [one for key, one in fields.items() if key in ANSWER_KEYS]
+    return (str(numbers[0]), answers[0]) if len(numbers) == len(answers) == 1 else None
 
 
 def _fitted(value: Any, kind: Any, schema: Mapping[str, Any], fit: Fit) -> Any:
@@ -519,6 +548,13 @@ def _from_prose(speech: str, kind: Any) -> Answer:
         return Answer(_fitted(fields, kind, schema, fit), "lines", len(speech), fit.repairs, fit.thoughts)
     if not _is_closed(schema):
         value = _plain_value(text)
+        if schema.get("type") == "array" and isinstance(value, str):
+            value = [match["item"] for match in map(_BULLET.fullmatch, text.split("\n")) if match is not None] or value
+            value = (
+                text
+                if isinstance(value, list) and len(value) < len([line for line in text.split("\n") if line.strip()])
+                else value
+            )
         if isinstance(value, str) and not any(one.get("type") == "string" or not one for one in _branches(schema)):
             raise ParseError(f"the answer does not fit: the reply holds no JSON, got {text[:80]!r}.")
         answer = _fitted(value, kind, schema, fit)
@@ -539,7 +575,7 @@ def _answer_in(text: str, schema: Mapping[str, Any], kind: Any) -> tuple[Any, st
     Raises:
         ParseError: If there is none, or more than one.
     """
-    tagged = {match[2] for match in _TAGGED.finditer(text)}
+    tagged = {match["tagged"] or match["boxed"] for match in _TAGGED.finditer(text)}
     if len(tagged) == 1:
         return _meant(tagged.pop(), schema, kind), "tags"
     lines = text.split("\n")
@@ -675,6 +711,8 @@ def _lines(speech: str, schema: Mapping[str, Any]) -> dict[str, Any]:
     """
     properties = schema.get("properties", {})
     lines = [line for line in speech.split("\n") if line.strip() and len(line) <= MAX_LINE]
+    if len(lines) == 1 and _INLINE.fullmatch(lines[0]):  # 1: 4, 2: 2, 3: 5
+        lines = [f"{match['key']}: {match['value']}" for match in _INLINE_PAIR.finditer(lines[0])]
     if len(properties) > 1 and (
         row := re.fullmatch(r"[\s\[(]*([+-]?\d+(?:[\s,;]+[+-]?\d+)+)[\s\])]*\.?\s*", speech[:20_000])
     ):

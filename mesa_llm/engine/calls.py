@@ -7,6 +7,7 @@ it: in brackets, as an object, between tags, or line by line.
 from __future__ import annotations
 
 import itertools
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -93,6 +94,9 @@ _OPENING_TAG = re.compile(
 )
 """What stands before a name in a tag."""
 
+_NULLS = frozenset({"null", "None"})
+"""How an argument that may be left out is left out where values have no quotation marks."""
+
 _CLOSING_TAG = re.compile(r"\s*</?[^<>{}]{0,60}>")
 
 _LABEL = re.compile(
@@ -152,6 +156,9 @@ class Call(NamedTuple):
     """Why it cannot be used although it stands whole; empty: it can."""
 
 
+_ESCAPED = re.compile(r'<\|"\|>(.*?)<\|"\|>|<escape>(.*?)<escape>', re.DOTALL)
+"""A string between the marks that Gemma's calls have in place of quotation marks."""
+
 _NEXT_TURN = re.compile(
     r"\n\s*(?:User|Human|Assistant|Observation|Tool|Tool result|Result)\s*:|<tool_response>|(?<=[)}\]>])(?:assistant|user)\s*\n"
 )
@@ -209,13 +216,17 @@ def calls_in(speech: str, offers: Offers) -> list[Call]:
         ParseError: If it names no call on offer, or is ambiguous: it ends within a call, its last one cannot be read,
             or is of something that is not on offer.
     """
-    speech = speech.replace('<|"|>', '"')
+    speech = _ESCAPED.sub(lambda match: json.dumps(match[1] or match[2] or ""), speech)
     if (turn := _NEXT_TURN.search(speech)) is not None and offers.pattern.search(speech[: turn.start()]):
         speech = speech[: turn.start()]
     values, speech = _values(speech)
     calls = sorted(_every_call(speech, values, offers), key=lambda call: (call.end, call.start))
     last_end = calls[-1].end if calls else -1
-    broken = [span for span in values.broken if span[1] > last_end]
+    broken = [
+        span
+        for span in values.broken
+        if span[1] > last_end and not any(call.start <= span[0] < call.end for call in calls)
+    ]
     if broken and (values.is_open or calls or _names_a_call(speech[broken[-1][0] : broken[-1][1]], offers)):
         where = "ends within an object" if values.is_open else "holds an object that is no JSON"
         raise ParseError(f"the reply {where}: {speech[broken[-1][0] :][:80]!r}.")
@@ -254,10 +265,10 @@ def _demand_meant(group: Sequence[Call], calls: Sequence[Call], speech: str) -> 
     if CONTRAST.search(after[:MAX_LINE]):
         raise ParseError(f"the reply goes on after {last.written}, without saying clearly that this is the decision.")
     line = speech[speech.rfind("\n", 0, last.start) + 1 : last.start], speech[last.end :].partition("\n")[0]
+    if last.notation == "Python call" and _NOT_RUN.search(line[0]):
+        raise ParseError(f"the reply speaks of {last.written}, and does not call it.")
     if last.notation != "Python call" or not any(re.search(r"\w", _BETWEEN.sub("", part)) for part in line):
         return
-    if _NOT_RUN.search(line[0]):
-        raise ParseError(f"the reply speaks of {last.written}, and does not call it.")
     others = {(call.name, repr(call.arguments)) for call in calls} - {(one.name, repr(one.arguments)) for one in group}
     if others or NEGATION.search(" ".join(line)):
         raise ParseError(f"the reply speaks of {last.written} without saying clearly that this is the decision.")
@@ -431,7 +442,7 @@ def _named_call(
 ) -> Call | None:
     written, start, end = match[0], match.start(), match.end()
     renamed = _renamed(written, name)
-    if (bracket := re.compile(r"\(").match(speech, end)) is not None:
+    if (bracket := re.compile(r"\(|\s\((?=\s*\w+\s*=)").match(speech, end)) is not None:
         call = _python_call(speech, match, bracket.end() - 1, name, offers)
         if call is not None:
             return call
@@ -504,7 +515,8 @@ def _tagged_call(speech: str, match: re.Match[str], name: str, offers: Offers) -
         value = next(parameter[group] for group in ("value", "value2", "value3") if parameter[group] is not None)
         if parameter["key3"] is not None and letters(key) not in own_names:
             break
-        value = _written(re.sub(r"\A\r?\n|\r?\n\Z", "", value))
+        value = re.sub(r"\A\r?\n|\r?\n\Z", "", value)
+        value = None if value.strip() in _NULLS and key not in offers.required[name] else value
         if key in fields and fields[key] != value:
             fault = f"the argument {key!r} occurs twice, with two values"
         fields[key] = value
@@ -518,11 +530,6 @@ def _tagged_call(speech: str, match: re.Match[str], name: str, offers: Offers) -
     if "/" not in closing[0] and not re.search(r"(?i)end|observation|call", closing[0]):
         return Call(name, written, fields, start, closing.end(), "tags", (), "its tags cannot be read")
     return Call(name, written, fields, start, closing.end(), "tags", _renamed(written, name), fault)
-
-
-def _written(text: str) -> str | None:
-    """Return an argument that was written without quotation marks."""
-    return None if text.strip() in ("null", "None") else text
 
 
 def _line_call(speech: str, match: re.Match[str], name: str, offers: Offers) -> Call | None:
@@ -547,7 +554,8 @@ def _line_call(speech: str, match: re.Match[str], name: str, offers: Offers) -> 
             break
         if line["key"] in fields and fields[line["key"]] != line["value"]:
             fault = f"the argument {line['key']!r} occurs twice, with two values"
-        fields[line["key"]] = _written(line["value"].strip())
+        value = line["value"].strip()
+        fields[line["key"]] = None if value in _NULLS and line["key"] not in offers.required[name] else value
         position = line.end()
     if not is_labelled and re.search(r"\w", speech[position:]):
         return None

@@ -7,6 +7,7 @@ the option `yes`, and `Q3` is the item `3`. What fits two options, or none, is r
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Container, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, cast
@@ -79,7 +80,7 @@ _CUE = re.compile(
     r"(?:\b(?:(?:my|the|final|so the|correct|best|right)\s+)*(?:answer|option|choice|rating|score|vote|verdict|decision|response|"
     r"conclusion|level|number|value)\s*(?:is|would be|will be|:|=|to this is)|"
     r"\bi(?:['\u2019]d| would| will|['\u2019]ll| do)?\s+(?:definitely\s+|simply\s+|just\s+|strongly\s+)?(?:say|answer|choose|chose|pick|select|rate (?:it|this|that)|"
-    r"rate|vote(?: for)?|decide(?: on)?|go (?:with|for)|opt for|give (?:it|this|that))|\bchoose|\bpick|\bselect|"
+    r"rate|vote(?: for)?|decide(?: on)?|go (?:with|for)|opt for|give (?:it|this|that))|\A\W*i(?:['\u2019]d| would| do)?(?=\s)|\bchoose|\bpick|\bselect|"
     r"\A\W*(?:answer|option|choice|rating|score)|\A\W*it(?:['\u2019]s| is| would be))"
     r"\s*(?:an?|the|option|answer|that|number|as|at)?[\s:\"'`*_(\[\u201c\u2018]*\Z",
     re.IGNORECASE,
@@ -87,7 +88,7 @@ _CUE = re.compile(
 """What stands before an answer in a sentence that gives one."""
 
 _AFTER = re.compile(
-    r"[\s\"'`*_)\]\u201d\u2019]*(?:\Z|[.,;:!\u2026\u3002\U0001f300-\U0001faff]|\s[-\u2013\u2014]\s|[\u2013\u2014]|\s\(|\n|\s(?:because|since|as|for|given)\b)"
+    r"\)\s|[\s\"'`*_)\]\u201d\u2019]*(?:\Z|[.,;:!\u2026\u3002\U0001f300-\U0001faff]|\s[-\u2013\u2014]\s|[\u2013\u2014]|\s\(|\n|\s(?:because|since|as|for|given)\b)"
 )
 """What may follow an answer in a sentence."""
 
@@ -258,7 +259,13 @@ class Fit:
             return value
         properties = cast("Mapping[str, Schema]", schema.get("properties", {}))
         if not properties:
-            return value
+            inner = schema.get("additionalProperties")
+            fields = cast("Mapping[str, Any]", value)
+            return (
+                {key: self.value(one, inner, _joined(path, key)) for key, one in fields.items()}
+                if isinstance(inner, Mapping)
+                else value
+            )
         fields = self.keys(cast("Mapping[str, Any]", value), properties, path)
         return {
             name: self.value(member, properties[name], _joined(path, name)) if name in properties else member
@@ -323,7 +330,7 @@ def letters(text: str) -> str:
 
     Signs and points of numbers stay: `-1` is not `1`, `<18` not `18`, and `A+` not `A`.
     """
-    text = _ENDS.sub("", text.casefold())
+    text = _ENDS.sub("", text.casefold() if text.isascii() else unicodedata.normalize("NFC", text).casefold())
     return _JOINTS.sub("", text)
 
 

@@ -7,6 +7,7 @@ that does not end makes the reply unusable: what would have been said never came
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 from functools import lru_cache
@@ -155,11 +156,13 @@ def split(text: str, *, is_cut: bool = False) -> Split:
         text: What a language model wrote.
         is_cut: Whether it was cut at its maximum length, maybe within a mark.
     """
-    if (own_turn := _OWN_TURN.match(text)) is not None:
-        text = text[own_turn.end() :]
+    if text.lstrip().startswith(("{", "[")) and _is_json(text):  # marks in its texts are none
+        return Split("", text)
     thought, text, state = _without_channels(text)
     if state == "open":
         return Split(thought, "", "open")
+    if (own_turn := _OWN_TURN.match(text)) is not None:
+        text = text[own_turn.end() :]
     tagged = _without_tags(text)
     state = tagged.state
     before, speech = _inside_marks(tagged.speech)
@@ -169,6 +172,14 @@ def split(text: str, *, is_cut: bool = False) -> Split:
     thoughts = (thought, tagged.thought, before, speech if state == "open" else "")
     joined = "\n".join(filter(None, map(str.strip, thoughts)))
     return Split(joined, "" if state == "open" else speech.strip(), state)
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 # -- gpt-oss
