@@ -18,9 +18,8 @@ from pydantic_core import PydanticSerializationError, to_json, to_jsonable_pytho
 from mesa_llm.canonical import plain
 from mesa_llm.engine.fitting import (
     ANSWER_KEYS,
-    CONTRAST,
     MAX_OPTION,
-    NEGATION,
+    TAKEN_BACK,
     THOUGHT_KEYS,
     Fit,
     Misfit,
@@ -587,10 +586,11 @@ def _answer_in(text: str, schema: Mapping[str, Any], kind: Any) -> tuple[Any, st
     if labelled:
         index, answer = labelled[-1]
         after = "\n".join(lines[index + 1 :])
-        is_last = len(after) <= MAX_OPTION and not (
-            CONTRAST.search(after) or NEGATION.search(after) or re.search(r"\d", after)
-        )
-        if is_last and len({letters(answer) for _, answer in labelled}) == 1:
+        if (
+            not TAKEN_BACK.match(after)
+            and not _answers_again(after, answer, schema, kind)
+            and len({letters(answer) for _, answer in labelled}) == 1
+        ):
             return _meant(answer, schema, kind), "labelled line"
         raise ParseError("the answer does not fit: it is given, and then spoken of again.")
     if len(text) <= MAX_OPTION:
@@ -600,6 +600,14 @@ def _answer_in(text: str, schema: Mapping[str, Any], kind: Any) -> tuple[Any, st
             if len(lines) == 1 or error.kind == "OffList":
                 raise
     return _meant_at_edge(text, schema, kind), "sentence"
+
+
+def _answers_again(text: str, answer: str, schema: Mapping[str, Any], kind: Any) -> bool:
+    """Check whether what follows an answer gives another one."""
+    try:
+        return _meant(text, schema, kind) != _meant(answer, schema, kind)
+    except ParseError:
+        return False
 
 
 def _plain_value(text: str) -> Any:

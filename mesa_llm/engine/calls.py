@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple, cast
 
-from mesa_llm.engine.fitting import CONTRAST, NEGATION, THOUGHT_KEYS, letters
+from mesa_llm.engine.fitting import CONTRAST, NEGATION, TAKEN_BACK, THOUGHT_KEYS, letters
 from mesa_llm.errors import ParseError
 from mesa_llm.notation import UNREAD, Unfinished, Value, Values, arguments_at, read_value, value_at, values_in
 from mesa_llm.records import ToolSpec
@@ -261,17 +261,31 @@ def _demand_meant(group: Sequence[Call], calls: Sequence[Call], speech: str) -> 
     head = speech[speech.rfind("\n", 0, first.start) + 1 : first.start][-MAX_LINE:]
     if len(group) > 1 and _CHOICE.search(f"{head} {between}"):
         raise ParseError(f"the reply names {len(group)} calls to choose from.")
-    after = speech[last.end :].strip()
-    if CONTRAST.search(after[:MAX_LINE]):
-        raise ParseError(f"the reply goes on after {last.written}, without saying clearly that this is the decision.")
-    line = speech[speech.rfind("\n", 0, last.start) + 1 : last.start], speech[last.end :].partition("\n")[0]
-    if last.notation == "Python call" and _NOT_RUN.search(line[0]):
-        raise ParseError(f"the reply speaks of {last.written}, and does not call it.")
-    if last.notation != "Python call" or not any(re.search(r"\w", _BETWEEN.sub("", part)) for part in line):
-        return
+    before, after = speech[speech.rfind("\n", 0, last.start) + 1 : last.start][-MAX_LINE:], speech[last.end :]
+    rest = after.partition("\n")[0]
+    before = re.sub(r"[\w.]+[.:]\Z", "", before)  # the namespace of a tool
+    is_before, is_after = (re.search(r"\w", _BETWEEN.sub("", part)) is not None for part in (before, rest))
     others = {(call.name, repr(call.arguments)) for call in calls} - {(one.name, repr(one.arguments)) for one in group}
-    if others or NEGATION.search(" ".join(line)):
+    is_called = last.notation != "Python call" or (
+        not _NOT_RUN.search(before)
+        and not (others and (is_before or is_after))
+        and not NEGATION.search(f"{before} {rest}")
+        and (not is_before or _OWN.search(before) is not None)
+    )
+    if (
+        not is_called
+        or (is_before and is_after and last.notation == "JSON")
+        or TAKEN_BACK.match(after)
+        or CONTRAST.search(rest)
+    ):
         raise ParseError(f"the reply speaks of {last.written} without saying clearly that this is the decision.")
+
+
+_OWN = re.compile(
+    r"\b(?:i|my|me|let|so|therefore|thus|action|decision|choice|answer|call|final|next|here|do|now)\b|\A\W*\Z",
+    re.IGNORECASE,
+)
+"""Words that say whose call it is, where one stands in a sentence."""
 
 
 def _names_a_call(text: str, offers: Offers) -> bool:
@@ -557,7 +571,7 @@ def _line_call(speech: str, match: re.Match[str], name: str, offers: Offers) -> 
         value = line["value"].strip()
         fields[line["key"]] = None if value in _NULLS and line["key"] not in offers.required[name] else value
         position = line.end()
-    if not is_labelled and re.search(r"\w", speech[position:]):
+    if not is_labelled and re.search(r"\w", speech[: match.start()] + speech[position:]):
         return None
     if is_bare and not is_labelled and not fields and offers.required[name]:
         return None

@@ -71,18 +71,25 @@ NEGATION = re.compile(
 
 CONTRAST = re.compile(
     r"\b(?:but|however|although|though|wait|actually|or|instead|rather|otherwise|if|unless|maybe|perhaps|changed?|on second "
-    r"thought|correction|scratch that|let me|well|used to|would have)\b|\?",
+    r"thought|correction|scratch that|let me|well|used to|would have|partly|partially|somewhat|slightly|mostly|almost|half|only|kidding|joking|out of|minus|plus|reversed?)\b|\?",
     re.IGNORECASE,
 )
 """Words with which an answer is taken back, weighed or made to depend on something."""
 
+TAKEN_BACK = re.compile(
+    r"\W*(?:but|however|wait|actually|no|nope|hmm|or|instead|rather|correction|sorry|on second thought|scratch that|just kidding)\b",
+    re.IGNORECASE,
+)
+"""Beginning of what follows an answer and takes it back."""
+
 _CUE = re.compile(
-    r"(?:\b(?:(?:my|the|final|so the|correct|best|right)\s+)*(?:answer|option|choice|rating|score|vote|verdict|decision|response|"
-    r"conclusion|level|number|value)\s*(?:is|would be|will be|:|=|to this is)|"
-    r"\bi(?:['\u2019]d| would| will|['\u2019]ll| do)?\s+(?:definitely\s+|simply\s+|just\s+|strongly\s+)?(?:say|answer|choose|chose|pick|select|rate (?:it|this|that)|"
-    r"rate|vote(?: for)?|decide(?: on)?|go (?:with|for)|opt for|give (?:it|this|that))|\A\W*i(?:['\u2019]d| would| do)?(?=\s)|\bchoose|\bpick|\bselect|"
-    r"\A\W*(?:answer|option|choice|rating|score)|\A\W*it(?:['\u2019]s| is| would be))"
-    r"\s*(?:an?|the|option|answer|that|number|as|at)?[\s:\"'`*_(\[\u201c\u2018]*\Z",
+    r"(?:\A|[.!?,;:\n*]|\b(?:so|thus|therefore|hence|think|believe|that))[\s*_]*"
+    r"(?:(?:(?:my|the|final|correct|best|right)\s+){0,3}(?:answer|option|choice|rating|score|vote|verdict|decision|response|"
+    r"conclusion|level|number|value)\s*(?:is|would be|will be|:|=|to this is)?|"
+    r"i(?:['\u2019]d| would| will|['\u2019]ll| do)?(?:\s+(?:definitely|simply|just|strongly))?(?:\s+(?:say|answer|choose|chose|pick|"
+    r"select|rate|vote(?: for)?|decide(?: on)?|go (?:with|for)|opt for|give))?(?:\s+(?:it|this|that))?(?=[\s:])|"
+    r"(?:choose|pick|select)(?=\s)|it(?:['\u2019]s| is| would be))"
+    r"\s*(?:an?|the|option|answer|that|number|rating of|score of)?[\s:\"'`*_(\[\u201c\u2018]{0,6}\Z",
     re.IGNORECASE,
 )
 """What stands before an answer in a sentence that gives one."""
@@ -91,6 +98,9 @@ _AFTER = re.compile(
     r"\)\s|[\s\"'`*_)\]\u201d\u2019]*(?:\Z|[.,;:!\u2026\u3002\U0001f300-\U0001faff]|\s[-\u2013\u2014]\s|[\u2013\u2014]|\s\(|\n|\s(?:because|since|as|for|given)\b)"
 )
 """What may follow an answer in a sentence."""
+
+_MARKS = re.compile(r"[\s\"'`*_(\[{#>\u201c\u2018-]*")
+"""What may stand before an answer with which a text begins."""
 
 _REASON = re.compile(r"\b(?:because|since|as|for|given that|due to)\b", re.IGNORECASE)
 
@@ -381,7 +391,7 @@ def number_in(text: str, allowed: Sequence[int | float] = (), words: Container[s
     if (match := _OF_MAXIMUM.fullmatch(text)) is not None:
         return as_number(match["number"]) if int(match["maximum"]) == max(allowed) else None
     if (match := _GLOSSED.fullmatch(text)) is not None:
-        tail = match["tail"] or ""
+        tail = match["tail"] or match["gloss"] or ""
         is_plain = not re.search(r"[%<>]", text) and not NEGATION.search(tail) and not CONTRAST.search(tail)
         return as_number(match["number"]) if is_plain and len(tail.split()) <= 6 else None
     return None
@@ -473,7 +483,7 @@ def sentence_answers(text: str, names: Sequence[str], numbers: Sequence[int | fl
         return sorted(found)
     name, start, end = places[0]
     before, after = text[:start], text[end:]
-    is_first = not re.search(r"\w", before)
+    is_first = _MARKS.fullmatch(before) is not None
     has_cue = is_first or _CUE.search(before) is not None
     if not has_cue or _AFTER.match(after) is None:
         return []
