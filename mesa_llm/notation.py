@@ -22,7 +22,7 @@ MAX_WORK = 400_000
 """Maximum number of characters that are read in one text, over all attempts at brackets that are no values."""
 
 MAX_ATTEMPTS = 2_000
-"""Maximum number of brackets in one text that are no values."""
+"""Maximum number of brackets in one text that are no values, and of those that are."""
 
 MAX_LAYERS = 3
 """Maximum number of times that one value may be encoded within another: JSON in a string of JSON."""
@@ -119,7 +119,7 @@ def values_in(text: str) -> Values:
         else:
             found.append(value)
             position = value.end
-        if work > MAX_WORK or attempts > MAX_ATTEMPTS:
+        if work > MAX_WORK or max(attempts, len(found)) > MAX_ATTEMPTS:
             raise ValueError("the reply holds too many brackets to be searched")
     return Values(found, broken, is_open)
 
@@ -290,6 +290,8 @@ class _Reader:
             elif (comment := _COMMENT.match(self.text, self.position)) is not None:
                 self.position = comment.end()
                 self.repairs.append("comment dropped")
+            elif self.text.startswith("/*", self.position):
+                raise Unfinished("the text ends within a comment")
             else:
                 return
 

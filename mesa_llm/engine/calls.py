@@ -18,6 +18,9 @@ from mesa_llm.errors import ParseError
 from mesa_llm.notation import UNREAD, Unfinished, Value, Values, arguments_at, read_value, value_at, values_in
 from mesa_llm.records import ToolSpec
 
+MAX_NAMED = 200
+"""Maximum number of times that a reply may name what is on offer outside of objects."""
+
 MAX_LINE = 400
 """Maximum number of characters before a name on its line that are looked at."""
 
@@ -112,7 +115,7 @@ _LINE = re.compile(
 
 _UNKNOWN = re.compile(
     rf"<{_SPACE}(?:function|invoke)(?:=|\s+name\s*=\s*)[\"']?(?P<name>[\w.-]{{1,64}})"
-    r"|(?:\A|\n)\s*(?:Action|Tool)\s*:\s*(?P<line>[\w.-]{1,64})\s*\n\s*(?:Action Input|Arguments)\s*:"
+    r"|(?:\A|\n)[ \t]{0,8}(?:Action|Tool)[ \t]{0,8}:[ \t]{0,8}(?P<line>[\w.-]{1,64})[ \t]{0,8}\n\s{0,8}(?:Action Input|Arguments)\s{0,8}:"
 )
 """Calls by tags or lines, whatever they name."""
 
@@ -160,7 +163,7 @@ _ESCAPED = re.compile(r'<\|"\|>(.*?)<\|"\|>|<escape>(.*?)<escape>', re.DOTALL)
 """A string between the marks that Gemma's calls have in place of quotation marks."""
 
 _NEXT_TURN = re.compile(
-    r"\n\s*(?:User|Human|Assistant|Observation|Tool|Tool result|Result)\s*:|<tool_response>|(?<=[)}\]>])(?:assistant|user)\s*\n"
+    r"\n[ \t]{0,8}(?:User|Human|Assistant|Observation|Tool|Tool result|Result)\s*:|<tool_response>|(?<=[)}\]>])(?:assistant|user)\s*\n"
 )
 """The beginning of a turn that the model makes up: the answer of a tool, or somebody else's words."""
 
@@ -437,7 +440,9 @@ def _named_calls(speech: str, values: Values, offers: Offers) -> Iterator[Call]:
     taken = [(value.start, value.end) for value in values.found] + values.broken
     is_call = {value.start: next(_calls_of(value, offers), None) is not None for value in values.found}
     position = 0
-    while (match := offers.pattern.search(speech, position)) is not None:
+    for _ in range(MAX_NAMED):
+        if (match := offers.pattern.search(speech, position)) is None:
+            return
         position = match.end()
         if any(start <= match.start() < end for start, end in taken):
             continue
@@ -449,6 +454,8 @@ def _named_calls(speech: str, values: Values, offers: Offers) -> Iterator[Call]:
         if call:
             position = max(position, call.end)
             yield call
+    if offers.pattern.search(speech, position) is not None:
+        raise ParseError(f"the reply names tools more than {MAX_NAMED} times.")
 
 
 def _named_call(

@@ -340,13 +340,12 @@ def letters(text: str) -> str:
 
     Signs and points of numbers stay: `-1` is not `1`, `<18` not `18`, and `A+` not `A`.
     """
-    text = _ENDS.sub("", text.casefold() if text.isascii() else unicodedata.normalize("NFC", text).casefold())
+    text = text.casefold() if text.isascii() else unicodedata.normalize("NFC", text).casefold()
+    text = text.lstrip(f"{_QUOTES_AND_BRACKETS}@").rstrip(f"{_QUOTES_AND_BRACKETS}\u2026\u3002")
     return _JOINTS.sub("", text)
 
 
-_ENDS = re.compile(
-    r"\A[\s\"'`*_()\[\]{}@:;,.!\u2018-\u201f\u00ab\u00bb]+|[\s\"'`*_()\[\]{}:;,.!\u2026\u3002\u2018-\u201f\u00ab\u00bb]+\Z"
-)
+_QUOTES_AND_BRACKETS = " \t\r\n\f\v\xa0\"'`*_()[]{}:;,.!\u2018\u2019\u201a\u201b\u201c\u201d\u201e\u201f\u00ab\u00bb"
 _JOINTS = re.compile(r"(?<=[^\W\d_])[\s_-]+(?=[^\W_])|(?<=\d)[\s_-]+(?=[^\W\d_])")
 
 
