@@ -13,8 +13,9 @@ from mesa_llm.engine.loop import close_all
 from mesa_llm.errors import ConfigError
 from mesa_llm.llm import open_simple
 from mesa_llm.llm.address import Address, split_name
+from mesa_llm.llm.budget import Budget, Purse
 from mesa_llm.llm.endpoints import Endpoint, checked_endpoints, read_endpoints
-from mesa_llm.llm.limits import Budget, Limits, Purse, Refusals, Retry
+from mesa_llm.llm.limits import Limits, Refusals, Retry
 from mesa_llm.llm.protocol import LLM, Capabilities, Closable
 
 OLLAMA = "http://localhost:11434/v1"
@@ -76,9 +77,9 @@ class Access:
             attempts: Maximum number of attempts at one reply.
             requests_per_min: Maximum number of requests in any minute, to each model; None: no limit.
             tokens_per_min: Maximum number of tokens in any minute, of each model; None: no limit.
-            max_calls: Budget of live replies; None: no budget.
-            max_tokens: Budget of tokens of live replies, read and written.
-            max_dollars: Budget of US dollars for live replies.
+            max_calls: Budget of requests sent, those that fail and are sent again included; None: no budget.
+            max_tokens: Budget of tokens, read and written.
+            max_dollars: Budget of US dollars.
             purse: Budget that several accesses share, within one process or across several (see `mesa_llm.sweep`), in
                 place of the three above.
 
@@ -104,9 +105,7 @@ class Access:
             "max_tokens": max_tokens,
             "max_dollars": max_dollars,
         }
-        budget = (max_calls, max_tokens, max_dollars)
-        is_free = purse is None and budget == (None, None, None)
-        self._budget = None if is_free else Budget(_Nobody(), *budget, purse=purse)
+        self._budget = Budget(_Nobody(), max_calls, max_tokens, max_dollars, purse=purse)
         self._lock = threading.Lock()
         self._routes: dict[Any, Route] = {}
         self._transports: list[LLM] = []
@@ -290,10 +289,10 @@ class Access:
         if capabilities.is_person:
             return Route(capabilities, transport, 1_000_000)
         in_flight = min(concurrency, capabilities.max_in_flight or concurrency)
-        sent = transport if self._budget is None else self._budget.at_turn(transport)
-        limited = Limits(sent, in_flight, requests_per_min, tokens_per_min)
-        patient = Retry(Refusals(limited), attempts=self._attempts)
-        return Route(capabilities, patient if self._budget is None else self._budget.also(patient), concurrency)
+        limited = Limits(transport, in_flight, requests_per_min, tokens_per_min)
+        return Route(
+            capabilities, Retry(Refusals(self._budget.also(limited, transport)), attempts=self._attempts), concurrency
+        )
 
 
 def _at_ollama(model: str) -> dict[str, Any]:

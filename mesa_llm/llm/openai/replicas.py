@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mesa_llm.errors import AccessRefused, RateLimited, Refused, ServerTrouble
+from mesa_llm.llm.budget import send_again
 from mesa_llm.llm.openai.client import OpenAIHTTP
 from mesa_llm.records import Reply, Request
 
@@ -59,17 +60,22 @@ class Replicas:
             TransportError: As the first server raises it that refuses the request, or whose reply cannot be read.
         """
         remaining = list(self._servers)
+        failure: ServerTrouble | RateLimited | None = None
         while True:
+            if failure is not None:
+                await send_again(failure.usage)
             server = self._choose(remaining)
             remaining.remove(server)
             server.in_flight += 1
             try:
                 reply = await server.client.reply(request)
-            except ServerTrouble:
+            except ServerTrouble as trouble:
+                failure = trouble
                 self._leave_out(server, min(max(2 * server.rest_s, FIRST_REST_S), MAX_REST_S))
                 if not remaining:
                     raise
             except RateLimited as limited:  # it is busy, not dead
+                failure = limited
                 self._leave_out(server, limited.retry_after_s or 0.0)
                 if not remaining:
                     raise
