@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -52,6 +54,9 @@ def options(
     ] = False,
 ) -> None:
     """Agent-based models whose agents think with a language model."""
+    from mesa_llm.cli.agreement import ask_once
+
+    ask_once(sys.argv[1:], partial(say, err=True))
 
 
 @app.command("list")
@@ -214,6 +219,19 @@ def check(
         n_broken += bool(result.fault)
     if n_broken:
         warn(f"{model} breaks {n_broken} of its promises")
+        raise typer.Exit(DIFFERENT)
+
+
+@app.command(rich_help_panel="Files")
+@exits
+def trust(
+    file: Annotated[Path, typer.Argument(help="File of endpoints.")] = Path("mesa-llm.toml"),
+    yes: Annotated[bool, typer.Option("--yes", help="Agree without being asked.")] = False,
+) -> None:
+    """Agree that the endpoints of a file are sent keys out of the environment, until the file changes."""
+    from mesa_llm.cli.agreement import agree_to
+
+    if not agree_to(file, is_agreed=yes, say=say):
         raise typer.Exit(DIFFERENT)
 
 

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import threading
 import time as clock
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from types import coroutine
@@ -20,6 +20,7 @@ from mesa_llm.llm import open_simple
 from mesa_llm.llm.address import split_name, written_name
 from mesa_llm.llm.budget import Bill, usage_of
 from mesa_llm.llm.endpoints import Endpoint
+from mesa_llm.llm.keys import Origin
 from mesa_llm.llm.protocol import LLM, Capabilities, demand_llm
 from mesa_llm.records import Reply, Request, Usage
 from mesa_llm.runlog.log import CAPABILITIES, PreparedCall, RunLog
@@ -73,11 +74,15 @@ class EngineOptions(TypedDict, total=False):
     parser: str | LLM | None
     """Second model that rewrites faulty replies in the required form."""
 
+    named: Collection[str] | None
+    """Model strings that the user names, of a model rebuilt from a run log; None: the user has named all of them. The
+    addresses in others come from the log, and get no key."""
+
     moved: bool
     """Whether a recording may be continued although one of its models has moved to another address."""
 
 
-ACCESS_OPTIONS = frozenset(EngineOptions.__annotations__) - {"access", "parser", "moved"}
+ACCESS_OPTIONS = frozenset(EngineOptions.__annotations__) - {"access", "parser", "named", "moved"}
 """Names of the options that an `Access` takes."""
 
 
@@ -365,13 +370,20 @@ class Transports:
             self._own_transports.append(llm)  # kept alive, as it is known by its id, which could otherwise be reused
         if self.runlog.mode == "replay":
             return self._open_silent(llm, is_second)
-        route = self.access.open(llm, is_second=is_second)
+        route = self.access.open(llm, is_second=is_second, origin=self._origin_of(llm))
         if route.capabilities.is_immediate:
             return OpenedModel(route.capabilities, route.llm, True, 1)
         capabilities = replace(route.capabilities, name=self._name_recorded(route.capabilities.name))
         if not isinstance(llm, str):
             self.runlog.note_capabilities(capabilities.name, capabilities.noted)
         return OpenedModel(capabilities, Recorded(self, route.llm), False, route.concurrency)
+
+    def _origin_of(self, llm: str | LLM) -> Origin:
+        """Return where a model string comes from: the user, or the run log that the model was rebuilt from."""
+        named = self.options.get("named")
+        if named is None or llm == self.options.get("parser"):
+            return Origin.USER
+        return Origin.USER if isinstance(llm, str) and llm.strip() in named else Origin.LOG
 
     def _open_silent(self, llm: str | LLM, is_second: bool) -> OpenedModel:
         """Open a model of a replay, in which nothing is sent."""

@@ -36,7 +36,7 @@ _PRICES = "model_prices_and_context_window_backup.json"
 
 _USAGE = re.compile(r'"(?:usage|x_groq)"\s*:\s*(?=\{)')
 
-_PROVIDERS = {
+PROVIDER_HOSTS = {
     "api.openai.com": "",
     "api.deepseek.com": "deepseek/",
     "api.mistral.ai": "mistral/",
@@ -231,7 +231,7 @@ def prices_of(model: str) -> Mapping[str, Any]:
 
 def name_at(host: str, model: str) -> str | None:
     """Return the litellm id under which the price map may know a model of a provider's host; None for other hosts."""
-    prefix = _PROVIDERS.get(host)
+    prefix = PROVIDER_HOSTS.get(host)
     return None if prefix is None else f"{prefix}{model}"
 
 

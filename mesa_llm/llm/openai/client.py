@@ -119,6 +119,11 @@ class OpenAIHTTP:
             await send_again(usage_of_failure(response.status, response.body))
             attempts += 1
 
+    @property
+    def secrets(self) -> list[str]:
+        """What no reply may quote."""
+        return self._secrets
+
     def price_of(self, usage: Usage) -> float | None:
         """Return what tokens cost, in US dollars; None if the endpoint is no provider whose prices litellm knows."""
         name = self._priced_as

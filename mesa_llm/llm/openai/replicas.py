@@ -51,6 +51,11 @@ class Replicas:
         """Name the model, the first server, and the number of servers."""
         return f"Replicas({self.name!r}, {len(self._servers)} servers)"
 
+    @property
+    def secrets(self) -> list[str]:
+        """What no reply may quote."""
+        return [secret for server in self._servers for secret in server.client.secrets]
+
     async def reply(self, request: Request) -> Reply:
         """Ask the least busy server; if that fails, the next.
 
