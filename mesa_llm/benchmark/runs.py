@@ -10,7 +10,7 @@ import time as clock
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -115,7 +115,8 @@ class Run:
     """Number of decisions."""
 
     usage: Usage = field(default_factory=Usage)
-    """Usage of the run."""
+    """Usage of the run: all that was ever paid for it, in earlier sessions too; `replayed` counts what of that this
+    session took from the run log."""
 
     seconds: float = 0.0
     """Duration in seconds, scoring included."""
@@ -265,12 +266,22 @@ class Runs:
             is_comparable,
             int(model.time),
             model.engine.decisions,
-            model.usage,
+            _all_paid(model),
             clock.perf_counter() - start,
             model.runlog.digest,
             model.runlog.path,
             error,
         )
+
+
+def _all_paid(model: LLMModel) -> Usage:
+    """Return the usage of a run, with what earlier sessions paid that its log holds."""
+    session = model.usage
+    try:
+        paid = model.runlog.paid()
+    except ConfigError:  # the log cannot be read any more
+        return session
+    return replace(paid, replayed=session.replayed, failures=session.failures)
 
 
 def _lack_of_results(model: LLMModel, scores: Mapping[str, float]) -> NothingDecided | None:

@@ -326,8 +326,9 @@ def _write(benchmark: Benchmark, report: Report | Cross, folder: Path, *, as_jso
     usage = report.usage
     say(report.text())
     say(
-        f"\n{counted(len(report.runs), 'run')}, {counted(usage.calls, 'live reply', 'live replies')}, "
-        f"{usage.replayed} from run logs, {usage.tokens} tokens, ${usage.dollars:.4f}, {figure_text(report.seconds)} s"
+        f"\n{counted(len(report.runs), 'run')}, {counted(usage.calls, 'reply', 'replies')} paid for, "
+        f"{usage.replayed} of them in earlier sessions, {usage.tokens} tokens, ${usage.dollars:.4f}, "
+        f"{figure_text(report.seconds)} s"
     )
     say(f"page: {page} (also {benchmark.file}.json, and a run log of each run; the same command goes on)")
 

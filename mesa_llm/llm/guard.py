@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 
 from mesa_llm.errors import AccessRefused, ConfigError, MesaLLMError
 from mesa_llm.llm.address import Address
+from mesa_llm.llm.keys import OPENAI, environment
 from mesa_llm.llm.tokens import PROVIDER_HOSTS
 
 _NAMES_ADDRESS = re.compile(r"_(API_BASE|BASE_URL|API_URL|ENDPOINT)$")
@@ -53,9 +54,16 @@ class Asked:
         self.fault: MesaLLMError | None = None
         self.is_over = False
 
-    def check(self, url: str) -> None:
+    def check(self, url: str, headers: Mapping[str, str]) -> None:
         """Set `fault` if a request may not be sent."""
         origin, host = Address.of(_without_query(url)).origin, urlsplit(url).hostname or ""
+        openai_key = environment("OPENAI_API_KEY")
+        if openai_key and origin != OPENAI and _is_of_another(self.model) and _holds(headers, openai_key):
+            self.fault = ConfigError(
+                f"litellm found no key for {self.model} and would send OPENAI_API_KEY to {origin}: nothing was sent. "
+                f"Set the provider's own key, as {_variable_of(self.model).replace('_BASE', '_KEY')}"
+            )
+            return
         if host in _FOR_TOKENS:
             return
         if self.base is not None:
@@ -129,7 +137,7 @@ def _before(request: Any) -> Asked | None:
     if asked is None or asked.is_over:
         return None
     if request.method != "GET" or "authorization" in request.headers:
-        asked.check(str(request.url))
+        asked.check(str(request.url), request.headers)
         if asked.fault is not None:
             raise httpx.RequestError("not sent", request=request)
     return asked
@@ -140,6 +148,16 @@ def _after(asked: Asked | None, request: Any, response: Any) -> Any:
         asked.note(str(request.url), response.status_code, response.headers["location"])
         del response.headers["location"]  # without it, no client follows
     return response
+
+
+def _is_of_another(model: str) -> bool:
+    """Check whether a litellm id names a provider other than OpenAI."""
+    provider, slash, _ = model.partition("/")
+    return bool(slash) and provider not in ("openai", "text-completion-openai", "azure")
+
+
+def _holds(headers: Mapping[str, str], key: str) -> bool:
+    return any(key in value for value in headers.values())
 
 
 def _without_query(url: str) -> str:

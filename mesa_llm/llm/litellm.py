@@ -14,6 +14,7 @@ from mesa_llm.errors import AccessRefused, BadReply, ConfigError, MesaLLMError, 
 from mesa_llm.llm.address import Address, environment_secrets, without_secrets
 from mesa_llm.llm.endpoints import provider_base
 from mesa_llm.llm.guard import watching
+from mesa_llm.llm.keys import environment
 from mesa_llm.llm.openai.errors import ErrorDetail, detail_of, trouble
 from mesa_llm.llm.openai.reply import read_reply
 from mesa_llm.llm.openai.request import response_format, tool_choice, wire_tools
@@ -171,8 +172,9 @@ class LiteLLM:
             arguments["response_format"] = response_format(request.schema)
         if self._base is not None:
             arguments["api_base"] = self._base
-        if self._key is not None:
-            arguments["api_key"] = self._key
+        key = self._key if self._key is not None or self._base is None else _provider_key(self.model)
+        if key is not None:
+            arguments["api_key"] = key
         return arguments
 
     def _model_name(self, adapter: str | None) -> str:
@@ -199,6 +201,12 @@ class LiteLLM:
         if getattr(error, "status_code", None) and not isinstance(error, self._litellm.exceptions.APIConnectionError):
             failure.usage = Usage(requests=1)
         return failure
+
+
+def _provider_key(model: str) -> str | None:
+    """Return the key that the environment holds for a provider, which litellm does not always look for at a base."""
+    provider, slash, _ = model.partition("/")
+    return (environment(f"{provider.upper().replace('-', '_')}_API_KEY") or None) if slash else None
 
 
 def load() -> tuple[Any, type[Exception]]:

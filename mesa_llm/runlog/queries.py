@@ -14,13 +14,16 @@ from mesa_llm.runlog.tables import Texts, columns, keys_of, loaded
 if TYPE_CHECKING:
     import pandas as pd
 
-_USAGE = """
+_CACHED = """total(CASE WHEN reply LIKE '%"cached_tokens":%' AND json_valid(reply)
+    THEN json_extract(reply, '$.cached_tokens') ELSE 0 END)"""
+
+_USAGE = f"""
 SELECT model, count(*), count(error_kind), sum(prompt_tokens), sum(reply_tokens), total(dollars), avg(latency_s),
-    sum(attempts), total(CASE WHEN reply LIKE '%"cached_tokens":%' AND json_valid(reply)
-    THEN json_extract(reply, '$.cached_tokens') ELSE 0 END)
+    sum(attempts), {_CACHED}
 FROM calls WHERE :agent IS NULL OR agent = :agent GROUP BY model ORDER BY model"""
 
-_PAID = "SELECT sum(attempts), sum(prompt_tokens), sum(reply_tokens), total(dollars), count(reply) FROM calls"
+_PAID = f"""
+SELECT count(reply), sum(prompt_tokens), sum(reply_tokens), total(dollars), sum(attempts), {_CACHED} FROM calls"""
 
 UNANSWERED = "unanswered"
 """Key in the manifest: usage of requests that were sent for replies that never came, by model."""
@@ -220,8 +223,8 @@ class Queries(Database):
         Raises:
             ConfigError: If the file is damaged.
         """
-        ((requests, prompt, reply, dollars, calls),) = self._query(self._recorded, _PAID)
-        paid = Usage(calls, 0, prompt or 0, reply or 0, dollars, 0, requests or 0)
+        ((calls, prompt, reply, dollars, requests, cached),) = self._query(self._recorded, _PAID)
+        paid = Usage(calls, 0, prompt or 0, reply or 0, dollars, 0, requests or 0, int(cached))
         return sum(unanswered_in(self.manifest).values(), paid)
 
 

@@ -130,7 +130,7 @@ def test_a_file_of_a_folder_gets_no_key_until_it_is_agreed_to(monkeypatch) -> No
     file = Path("mesa-llm.toml")
     with FaultyServer() as server:
         file.write_text(JUDGE.format(url=server.url))
-        with pytest.raises(ConfigError, match="JUDGE_KEY .* not agreed"):
+        with pytest.raises(ConfigError, match=r"JUDGE_KEY .* not agreed"):
             key_sent(server, "judge")
         assert server.count == 0
         agree(file.read_bytes(), file)
