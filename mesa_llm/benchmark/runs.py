@@ -10,7 +10,7 @@ import time as clock
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -115,8 +115,10 @@ class Run:
     """Number of decisions."""
 
     usage: Usage = field(default_factory=Usage)
-    """Usage of the run: all that was ever paid for it, in earlier sessions too; `replayed` counts what of that this
-    session took from the run log."""
+    """Usage of the run in this session."""
+
+    paid: Usage = field(default_factory=Usage)
+    """Usage of everything that was ever sent for the run, in earlier sessions too, as its log holds it."""
 
     seconds: float = 0.0
     """Duration in seconds, scoring included."""
@@ -266,6 +268,7 @@ class Runs:
             is_comparable,
             int(model.time),
             model.engine.decisions,
+            model.usage,
             _all_paid(model),
             clock.perf_counter() - start,
             model.runlog.digest,
@@ -275,13 +278,11 @@ class Runs:
 
 
 def _all_paid(model: LLMModel) -> Usage:
-    """Return the usage of a run, with what earlier sessions paid that its log holds."""
-    session = model.usage
+    """Return the usage of a run in all sessions; that of this one if its log cannot be read any more."""
     try:
-        paid = model.runlog.paid()
-    except ConfigError:  # the log cannot be read any more
-        return session
-    return replace(paid, replayed=session.replayed, failures=session.failures)
+        return model.runlog.paid()
+    except ConfigError:
+        return model.usage
 
 
 def _lack_of_results(model: LLMModel, scores: Mapping[str, float]) -> NothingDecided | None:

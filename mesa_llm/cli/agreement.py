@@ -61,7 +61,10 @@ def ask_once(arguments: Sequence[str], say: Say) -> None:
     path = Path(CONFIG_FILE)
     if not (path.is_file() and sys.stdin.isatty() and sys.stderr.isatty()):
         return
-    file = read_endpoints()
+    try:
+        file = read_endpoints()
+    except ConfigError:  # the command itself says so, if it needs the file
+        return
     names = file.with_keys if file.origin is Origin.FOLDER else {}
     if any(argument.rpartition("=")[2] in names for argument in arguments):
         agree_to(path, is_agreed=False, say=say)

@@ -51,6 +51,11 @@ class Hold(NamedTuple):
     """Number of tokens of the prompt among them, which are charged where nothing becomes known of a request."""
 
 
+_NOTHING = Hold()
+
+_NO_USAGE = Usage()
+
+
 @runtime_checkable
 class Priced(Protocol):
     """A transport that knows what its model costs."""
@@ -74,7 +79,7 @@ class Bill:
 
     def __init__(self) -> None:
         """Start with nothing."""
-        self.usage = Usage()
+        self.usage = _NO_USAGE
         self._budget: Budget | None = None
         self._hold: Hold | None = None
         self._request: Any = None
@@ -106,7 +111,7 @@ class Bill:
             budget.purse.settle(None, hold)
             return
         used = budget.estimate(self._request, hold) if used is None else used
-        self.usage += used
+        self.usage = self.usage + used if self.usage.requests else used
         budget.purse.settle(used, hold)
 
     async def reserve_again(self, used: Usage | None) -> None:
@@ -235,7 +240,7 @@ class Budget:
             BudgetSpent: If it does not fit.
         """
         if not (self._bounds_tokens or self._bounds_dollars):
-            return self.purse.reserve() or await self.purse.hold(lambda: (Hold(), Hold()))
+            return self.purse.reserve() or await self.purse.hold(lambda: (_NOTHING, _NOTHING))
         return await self.purse.hold(
             lambda: (self._need(request, None), self._need(request, max(self._seen.reply_tokens, 1)))
         )
@@ -426,7 +431,7 @@ class Purse:
         with suppress(IndexError):
             self._waiting[0].wake()
 
-    def reserve(self, most: Hold = Hold(), least: Hold = Hold()) -> Hold | None:  # noqa: B008 - immutable
+    def reserve(self, most: Hold = _NOTHING, least: Hold = _NOTHING) -> Hold | None:
         """Reserve one request, which `settle` ends.
 
         Args:
@@ -442,6 +447,9 @@ class Purse:
         with self._lock:
             if self._calls is not None and self._spent.requests + self._in_flight >= self._calls:
                 raise BudgetSpent(self._text(counted(self._calls, "call")))
+            if self._tokens is None and self._dollars is None:
+                self._in_flight += 1
+                return _NOTHING
             tokens = self._part("tokens", self._tokens, self._held_tokens, most.tokens, least.tokens)
             dollars = self._part("dollars", self._dollars, self._held_dollars, most.dollars, least.dollars)
             if tokens is None or dollars is None:
@@ -475,7 +483,7 @@ class Purse:
             return most if most <= limit - spent - held else None
         return None if self._in_flight else limit - spent
 
-    def settle(self, used: Usage | None, hold: Hold = Hold()) -> None:  # noqa: B008 - immutable
+    def settle(self, used: Usage | None, hold: Hold = _NOTHING) -> None:
         """End a reserved request.
 
         Args:

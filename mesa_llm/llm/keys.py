@@ -30,7 +30,7 @@ class Origin(StrEnum):
     FILE = "a file of endpoints that the user named or agreed to"
     PROVIDER = "litellm's table of providers"
     FOLDER = "a file of endpoints that nobody has agreed to"
-    LOG = "a run log"
+    LOG = "a run log or a design in a file"
 
     @property
     def may_have_key(self) -> bool:
