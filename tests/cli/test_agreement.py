@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pty
 import subprocess
 import sys
 from pathlib import Path
@@ -63,9 +62,10 @@ def test_a_file_without_keys_or_no_file_needs_no_agreement() -> None:
 @pytest.mark.parametrize(("answer", "code"), [(b"y\n", 0), (b"\n", 1)])
 def test_in_a_terminal_it_is_asked(answer: bytes, code: int) -> None:
     Path("mesa-llm.toml").write_text(TABLE.format(url="http://stranger.example/v1"))
-    ours, its = pty.openpty()
+    ours, its = pytest.importorskip("pty").openpty()
     os.write(ours, answer)
-    with subprocess.Popen([sys.executable, "-m", "mesa_llm.cli.app", "trust"], stdin=its, stdout=its, stderr=its) as asked:
+    command = [sys.executable, "-m", "mesa_llm.cli.app", "trust"]
+    with subprocess.Popen(command, stdin=its, stdout=its, stderr=its) as asked:
         assert asked.wait(60) == code
     assert b"Agree, until the file changes?" in os.read(ours, 10_000)
     os.close(ours)
