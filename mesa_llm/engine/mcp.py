@@ -24,7 +24,7 @@ from mesa_llm.canonical import canonical_json
 from mesa_llm.engine.loop import close_all
 from mesa_llm.engine.tool_server import ToolServer
 from mesa_llm.errors import ConfigError, ReplayError, ServerTrouble, TransportError
-from mesa_llm.llm.redaction import redaction_of
+from mesa_llm.llm.redaction import environment_keys, redaction_of
 from mesa_llm.records import ChatMessage, Reply, Request, Salt, ToolSpec
 from mesa_llm.runlog.log import RunLog
 from mesa_llm.text import clip, one_line, quoted
@@ -352,8 +352,9 @@ class _Session:
 
 
 def _without_keys(server: ToolServer, text: str) -> str:
-    """Return a result without the values of the variables that the server is given."""
-    return redaction_of(tuple(os.environ.get(name, "") for name in (*server.env, server.key_env or ""))).text(text)
+    """Return a result without the keys that the server is given."""
+    keys = {os.environ.get(name, "") for name in server.env} & set(environment_keys())
+    return redaction_of((*sorted(keys), os.environ.get(server.key_env or "", ""))).text(text)
 
 
 @asynccontextmanager
