@@ -24,7 +24,7 @@ from mesa_llm.canonical import canonical_json
 from mesa_llm.engine.loop import close_all
 from mesa_llm.engine.tool_server import ToolServer
 from mesa_llm.errors import ConfigError, ReplayError, ServerTrouble, TransportError
-from mesa_llm.llm.redaction import environment_keys, redaction_of
+from mesa_llm.llm.redaction import redaction_of
 from mesa_llm.records import ChatMessage, Reply, Request, Salt, ToolSpec
 from mesa_llm.runlog.log import RunLog
 from mesa_llm.text import clip, one_line, quoted
@@ -197,7 +197,7 @@ class ToolSessions:
             start = clock.perf_counter()
             session = self._session(server)
             try:
-                entry = Reply(_without_keys(server, await session.call(name, arguments)))
+                entry = Reply(_without_key(server, await session.call(name, arguments)))
             except ServerTrouble as error:
                 entry = error
             if session.is_over:
@@ -351,10 +351,9 @@ class _Session:
             await self._task
 
 
-def _without_keys(server: ToolServer, text: str) -> str:
-    """Return a result without the keys that the server is given."""
-    keys = {os.environ.get(name, "") for name in server.env} & set(environment_keys())
-    return redaction_of((*sorted(keys), os.environ.get(server.key_env or "", ""))).text(text)
+def _without_key(server: ToolServer, text: str) -> str:
+    """Return a result without the key that is sent to the server."""
+    return redaction_of((os.environ.get(server.key_env or "", ""),)).text(text)
 
 
 @asynccontextmanager
