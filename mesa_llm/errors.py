@@ -82,6 +82,18 @@ class ToolBroken(MesaLLMError):
 class ParseError(MesaLLMError):
     """A reply could not be turned into a decision or an answer; the message tells the model why."""
 
+    def __init__(self, text: str, *, kind: str = "Unparsed", partial: object = None) -> None:
+        """Store why.
+
+        Args:
+            text: The reason.
+            kind: Kind of the failure, if it stays one: `Unparsed`, or `OffList` for an answer that was not possible.
+            partial: Decision on the usable part of a sheet, which stands if the rest stays unusable; None: there is
+                none.
+        """
+        super().__init__(text)
+        self.kind, self.partial = kind, partial
+
 
 class TransportError(MesaLLMError):
     """A language model gave no reply."""

@@ -20,8 +20,8 @@ from mesa_llm.agents.upkeep import tend_memories
 from mesa_llm.canonical import canonical_json, member_value
 from mesa_llm.config import ConfigMixin
 from mesa_llm.engine.activation import demand_methods, minded
+from mesa_llm.engine.answers import plain_answer, written_answer
 from mesa_llm.engine.plain import StepLog, engine_of
-from mesa_llm.engine.reading import plain_answer, written_answer
 from mesa_llm.errors import ConfigError, ToolError
 from mesa_llm.memory import ChatMemory, MemoryEntry, MemoryMixin, NoMemory
 from mesa_llm.records import Decision, Failure, Observation, Outcome, ToolCall

@@ -12,9 +12,10 @@ from typing import Any, cast
 from mesa_llm.agents.conversion import COMPONENTS
 from mesa_llm.agents.strategies import Decide, open_decide
 from mesa_llm.config import AgentConfig, Reasoning, Settings
+from mesa_llm.engine.answers import answer_schema
 from mesa_llm.engine.decision import Query, decide
 from mesa_llm.engine.plain import engine_of
-from mesa_llm.engine.reading import answer_schema, check_decision
+from mesa_llm.engine.reading import check_decision
 from mesa_llm.engine.survey import JUDGING, advise
 from mesa_llm.engine.transports import OpenedModel
 from mesa_llm.errors import ConfigError, ParseError, TransportError

@@ -14,9 +14,10 @@ from typing import Any
 
 from mesa_llm.canonical import in_natural_order
 from mesa_llm.errors import ConfigError, MesaLLMError
+from mesa_llm.runlog.layout import columns
 from mesa_llm.runlog.log import RunLog
 from mesa_llm.runlog.salvage import salvage
-from mesa_llm.runlog.tables import columns, loaded
+from mesa_llm.runlog.tables import loaded
 from mesa_llm.runlog.versions import PACKAGES, versions
 from mesa_llm.text import clip, counted, printable, spreadsheet_cell
 
@@ -151,6 +152,8 @@ def _decision_block(log: RunLog, row: Row, full: bool) -> Iterator[str]:
         yield from _decided(row["decision"], full)
         if row["text"]:
             yield f"reasoning: {_excerpt(row['text'], full)}"
+    if row["reading"]:
+        yield f"read as: {_excerpt(row['reading'], full)}"
     for outcome in log.rows_of("actions", row["time"], row["agent"]):
         action = dict(zip(columns()["actions"], outcome, strict=True))
         if action["label"] == row["label"]:

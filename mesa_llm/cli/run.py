@@ -247,8 +247,9 @@ def summary(name: str, model: Any, seconds: float) -> dict[str, Any]:
         seconds: Duration of the run.
 
     Returns:
-        model, seed, steps, whether the model has `ended` by itself, digest, decisions, failures, calls, replayed,
-        tokens, dollars, seconds, log; the model's results by name; usage and failures by purpose.
+        model, seed, steps, whether the model has `ended` by itself, digest, decisions, failures, decisions that were
+        asked for again or read with repairs, calls, replayed, tokens, dollars, seconds, log; the model's results by
+        name; usage and failures by purpose.
     """
     usage: Usage = model.usage
     by_purpose: dict[str, Usage] = model.usage_by_purpose
@@ -260,6 +261,8 @@ def summary(name: str, model: Any, seconds: float) -> dict[str, Any]:
         "digest": model.runlog.digest,
         "decisions": model.engine.decisions,
         "failures": usage.failures,
+        "asked_again": model.engine.asked_again,
+        "repaired": model.engine.repaired,
         "calls": usage.calls,
         "replayed": usage.replayed,
         "tokens": usage.tokens,
@@ -297,7 +300,7 @@ def _describe(model: Any, figures: dict[str, Any], steps: int | None, say: Say) 
         end_text = f"{'' if steps is None else f' of {steps}'}: the model ended by itself"
     say(
         f"\n{counted(figures['steps'], 'step')}{end_text}, "
-        f"{counted(figures['decisions'], 'decision')} ({figures['failures']} failed), "
+        f"{counted(figures['decisions'], 'decision')} ({figures['failures']} failed{_reading_text(figures)}), "
         f"{counted(figures['calls'], 'live reply', 'live replies')}, {figures['replayed']} from the log, "
         f"{figures['tokens']} tokens, ${figures['dollars']}, {figures['seconds']} s"
     )
@@ -316,6 +319,12 @@ def _describe(model: Any, figures: dict[str, Any], steps: int | None, say: Say) 
     say(f"digest: {figures['digest']}")
     if is_listed:
         say("page: mesa-llm app")
+
+
+def _reading_text(figures: Mapping[str, Any]) -> str:
+    """Return how many replies had to be asked for again, or were read with repairs; empty if none was."""
+    again, repaired = figures["asked_again"], figures["repaired"]
+    return (f", {again} asked again" if again else "") + (f", {repaired} read with repairs" if repaired else "")
 
 
 def replay_run(file: Path, *, as_json: bool, say: Say, trust: bool = False) -> dict[str, Any]:

@@ -6,11 +6,13 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 from mesa_llm.canonical import canonical_json
 from mesa_llm.config import Reasoning
-from mesa_llm.engine.reading import MAX_TEXT, REASONING, answer_schema, read, thought_in
+from mesa_llm.engine.answers import answer_schema
+from mesa_llm.engine.reading import MAX_TEXT, REASONING, read, thought_in
+from mesa_llm.engine.thought import spoken
 from mesa_llm.errors import ParseError, ToolBroken, ToolError, TransportError
 from mesa_llm.llm.openai.request import wire_tools
 from mesa_llm.llm.protocol import LLM
@@ -37,6 +39,9 @@ CALLS_OF_REPLY = 32
 
 MAX_TOOL_RESULT = 4_000
 """Maximum number of characters of a tool's result that a model reads."""
+
+ASKED_AGAIN = "asked again"
+"""Beginning of the description of how a reply was read, if the one before it could not be used."""
 
 THINK = "Before you decide, reason in a few sentences: what matters here, and what do you want to do?"
 """Prompt for a model that reasons in free text first."""
@@ -78,16 +83,25 @@ class Query:
     keys: list[str] = field(default_factory=list)
     """Keys of the requests made so far."""
 
+    is_asked_again: bool = False
+    """Whether a reply could not be used, and another was asked for."""
+
     async def ask(self, request: Request, llm: LLM | None = None) -> Reply:
-        """Send a request, then store its key: computing it first would delay the request."""
+        """Send a request, and return what was said; its key is stored after that, as computing it takes a while."""
         try:
-            return await (llm or self.llm).reply(request)
+            return spoken(await (llm or self.llm).reply(request))
         finally:
             self.keys.append(request.key)
 
     def failure(self, reason: str, kind: str) -> Failure:
         """Return the failure of this decision."""
-        return Failure(self.request.salt.agent, reason, kind, self.request.model, tuple(self.keys))
+        return Failure(
+            self.request.salt.agent, reason, kind, self.request.model, tuple(self.keys), reading=self.described("")
+        )
+
+    def described(self, reading: str) -> str:
+        """Return how a reply was read, after `ASKED_AGAIN` if it was the second one."""
+        return "; ".join(filter(None, (ASKED_AGAIN if self.is_asked_again else "", reading)))
 
 
 async def decide(query: Query) -> Decision | Failure:
@@ -99,7 +113,8 @@ async def decide(query: Query) -> Decision | Failure:
     request = query.request
     if query.reasoning == "inline":
         request = _with_reasoning(request)
-    thought, rounds, is_repaired = "", 0, False
+    thought, rounds = "", 0
+    partial: Decision | None = None
     try:
         if query.reasoning == "first":
             request, reply = await _think(query)
@@ -111,9 +126,12 @@ async def decide(query: Query) -> Decision | Failure:
             try:
                 decision = read(reply, query.seen, query.box, query.reasoning)
             except ParseError as error:
-                if is_repaired:
-                    return query.failure(_reason(error, reply), "Unparsed")
-                is_repaired = True
+                partial = cast("Decision | None", error.partial) or partial
+                if query.is_asked_again and partial is not None:
+                    return _with_origin(query, partial, thought)
+                if query.is_asked_again:
+                    return query.failure(_reason(error, reply), error.kind)
+                query.is_asked_again = True
                 if query.parser is None:
                     request = _repair(request, reply, _reason(error, reply), query)
                     continue
@@ -132,8 +150,10 @@ async def decide(query: Query) -> Decision | Failure:
                 query = replace(query, seen=replace(query.seen, options={}))
                 request = replace(request, options={})
     except ParseError as error:
-        return query.failure(str(error), "Unparsed")
+        return query.failure(str(error), error.kind) if partial is None else _with_origin(query, partial, thought)
     except (TransportError, ToolBroken) as error:
+        if partial is not None:
+            return _with_origin(query, partial, thought)
         return query.failure(str(error), type(error).__name__)
 
 
@@ -147,7 +167,8 @@ def _with_origin(query: Query, decided: Decision | tuple[ToolCall, ...], thought
         raise ParseError("the second model called tools instead of putting the reply into form.")
     request, text = query.request, "\n".join(filter(None, (thought, decided.text)))[:MAX_TEXT]
     agent, keys, is_null = request.salt.agent, tuple(query.keys), decided.is_null
-    return Decision(agent, decided.actions, decided.answer, text, request.model, keys, query.seen.label, is_null)
+    origin = (request.model, keys, query.seen.label, is_null, query.described(decided.reading))
+    return Decision(agent, decided.actions, decided.answer, text, *origin)
 
 
 def _reason(error: ParseError, reply: Reply) -> str:
@@ -228,12 +249,10 @@ def _with_ids(calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
 async def _answer_tools(request: Request, reply: Reply, calls: Sequence[ToolCall], query: Query) -> Request:
     """Run the tools a model called, with their checked arguments, and append their results after its message."""
     answers: list[ChatMessage] = []
-    remaining = list(calls)
     for number, call in enumerate(_with_ids(reply.tool_calls or tuple(calls))):
         text = "Not run: decide after you have read the answers."
-        if checked := next((one for one in remaining if one.name == call.name), None):
-            remaining.remove(checked)
-            text = await _result(checked, query, request.salt, number)
+        if number < len(calls):  # in the order of the reply's calls
+            text = await _result(calls[number], query, request.salt, number)
         answers.append(ChatMessage("tool", _shortened(text), call_id=call.call_id))
     if not reply.tool_calls:
         results = "\n".join(f"{call.name}: {answer.content}" for call, answer in zip(calls, answers, strict=True))

@@ -21,7 +21,7 @@ from typing import Any, ClassVar, NoReturn, Protocol, TypeVar, cast
 
 from mesa_llm.config import Reasoning
 from mesa_llm.engine.collector import collector_paused, collector_running
-from mesa_llm.engine.decision import Query
+from mesa_llm.engine.decision import ASKED_AGAIN, Query
 from mesa_llm.engine.loop import EventLoop, run_now, submit
 from mesa_llm.engine.mcp import ToolSessions
 from mesa_llm.engine.transports import EngineOptions, OpenedModel, Transports
@@ -121,6 +121,8 @@ class Engine:
         run_seed: Seed of the run, the first part of every request's salt.
         usage_by_purpose: Calls, tokens, dollars and failures so far by purpose: `decide`, `survey`, `memory`, …
         decisions: Number of decisions made so far.
+        asked_again: Number of decisions whose first reply could not be used, so that a second one was asked for.
+        repaired: Number of decisions whose reply was read with repairs; `Decision.reading` says with which.
         absences: Number of decisions that people did not make, as they gave no answer or were absent; these also count
             as failures.
         tool_sessions: Sessions with the servers whose tools agents may call.
@@ -145,7 +147,7 @@ class Engine:
         self.runlog = runlog or RunLog()
         self.run_seed = run_seed
         self.options: EngineOptions = options or {}
-        self.decisions = self.absences = 0
+        self.decisions = self.absences = self.asked_again = self.repaired = 0
         self.on_decision: Callable[[Usage], None] | None = None
         self.warn: Callable[[str], object] = logger.warning
         self.while_waiting: Callable[[], AbstractContextManager[None]] = nullcontext
@@ -512,6 +514,10 @@ class Engine:
             return decision
         self.decisions += 1
         self.absences += isinstance(decision, Failure) and decision.kind == Absent.__name__
+        if ";" in decision.reading or decision.reading == ASKED_AGAIN:
+            reading = decision.reading.removeprefix(ASKED_AGAIN)
+            self.asked_again += reading != decision.reading
+            self.repaired += ";" in reading.removeprefix("; ")
         if self.on_decision is not None:
             self.on_decision(self.usage)
         return decision

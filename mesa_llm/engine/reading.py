@@ -8,35 +8,29 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
-from itertools import islice
-from typing import Any, NoReturn, cast
+from typing import Any, cast
 
-from pydantic import ConfigDict, PydanticUserError, TypeAdapter, ValidationError
-from pydantic_core import PydanticSerializationError, to_json, to_jsonable_python
-
-from mesa_llm.canonical import member_value, plain
+from mesa_llm.canonical import member_value
 from mesa_llm.config import Reasoning
+from mesa_llm.engine.answers import Answer, bare_schema, checked_answer, read_typed
+from mesa_llm.engine.calls import MAX_CALLS, Call, Offers, calls_in, native, offers_of
+from mesa_llm.engine.fitting import Fit, Misfit
+from mesa_llm.engine.thought import spoken
 from mesa_llm.errors import ParseError, ToolError
-from mesa_llm.records import Decision, Observation, Reply, ToolCall
-from mesa_llm.tools.tool import describe, plain_schema
+from mesa_llm.notation import read_value, values_in
+from mesa_llm.records import Decision, Observation, Reply, ToolCall, options_for
 from mesa_llm.tools.toolbox import ToolBox
 
 MAX_TEXT = 100_000
 """Maximum number of characters of a reply that are searched for JSON."""
 
+MAX_READING = 500
+"""Maximum number of characters of the description of how a reply was read."""
+
 REASONING = "reasoning"
 """Name of the field in which a model reasons before it decides."""
-
-_JSON = json.JSONEncoder(ensure_ascii=False)
-
-_ANYTHING = TypeAdapter[Any](Any)
-
-_SCALARS = frozenset({int, float, str, bool, type(None)})
-
-_TEXT = frozenset({str})
 
 
 def read(
@@ -44,40 +38,199 @@ def read(
 ) -> Decision | tuple[ToolCall, ...]:
     """Read a reply as a decision, or as tool calls to be answered first.
 
+    Only what was said counts, never a thought. Calls and answers are found in every common notation, and repaired only
+    where nothing is lost and there is one way to do it; `Decision.reading` says how a reply was read.
+
     Raises:
         ParseError: If it is neither; the text explains why.
     """
-    if seen.answer is not None and not reply.tool_calls:
-        answer, thought = _read_answer(reply.text, seen.answer, reasoning)
-        text = "\n".join(filter(None, (reply.reasoning, thought)))
-        return Decision(0, answer=answer, text=text, is_null=answer is None)
-    calls = reply.tool_calls or _calls_in(_without_thoughts(reply.text))
+    reply = spoken(reply)
+    if reply.is_open and not (reply.tool_calls and reply.finish != "length"):
+        raise ParseError("the reply ends within its reasoning, before anything was said.")
+    if seen.answer is not None:
+        return _read_reply_to_question(reply, seen, box, reasoning)
+    offers = offers_of(box.specs)
+    if reply.tool_calls:
+        calls = [native(call.name, call.arguments, offers) for call in reply.tool_calls[:MAX_CALLS]]
+    else:
+        calls = calls_in(_speech(reply), offers)
     if not calls:
         raise ParseError("the reply is empty." if not reply.text.strip() else "the reply names no action.")
-    calls, thought = _without_reasoning(calls[:20], box) if reasoning == "inline" else (calls[:20], "")
+    _demand_end(reply, calls[-1].end)
+    calls, thought = _without_reasoning(calls, box) if reasoning == "inline" else (calls, "")
     if reasoning == "inline" and not thought and not reply.tool_calls:
-        parsed = find_json(_without_thoughts(reply.text))
-        value = cast("dict[str, Any]", parsed).get(REASONING, "") if isinstance(parsed, dict) else ""
-        thought = str(value)[:MAX_TEXT]  # beside the action, instead of among its arguments
-    if any(box.is_action(call.name) for call in calls):
-        text = "\n".join(filter(None, (reply.reasoning, thought, reply.text if reply.tool_calls else "")))
-        actions = [call for call in calls if call.name not in box or box.is_action(call.name)]
-        return Decision(0, _checked_actions(actions, seen, box), text=text[:MAX_TEXT])
+        thought = _reasoning_beside(_speech(reply))
+    return _decision_of(calls, reply, seen, box, thought)
+
+
+def _speech(reply: Reply) -> str:
+    """Return what was said.
+
+    Raises:
+        ParseError: If it is longer than what is searched.
+    """
+    if len(reply.text) > MAX_TEXT:
+        raise ParseError(f"the reply is longer than {MAX_TEXT} characters.")
+    return reply.text
+
+
+def _demand_end(reply: Reply, end: int) -> None:
+    """Check that a reply that was cut was over before.
+
+    Raises:
+        ParseError: If it went on after what was decided, so that nobody knows what would have come.
+    """
+    if reply.finish == "length" and not reply.tool_calls and re.search(r"\w", _MARKUP.sub("", reply.text[end:])):
+        raise ParseError("the reply goes on after its decision, and was cut before its end.")
+
+
+_MARKUP = re.compile(r"<[^<>]{0,80}>|```\w*")
+
+
+def _decision_of(
+    calls: Sequence[Call], reply: Reply, seen: Observation, box: ToolBox, thought: str
+) -> Decision | tuple[ToolCall, ...]:
+    """Check calls, and return the decision of the actions among them; without any, the calls of tools.
+
+    Raises:
+        ParseError: If one of them does not fit.
+    """
+    are_tools = not any(box.is_action(call.name) or not call.name for call in calls)
+    ids = [call.call_id for call in reply.tool_calls] if reply.tool_calls else [""] * len(calls)
+    if are_tools:
+        return tuple(_checked_call(call, seen, box, call_id)[0] for call, call_id in zip(calls, ids, strict=False))
+    checked: list[ToolCall] = []
+    repairs: list[str] = []
+    thoughts = [reply.reasoning, thought]
+    for call in calls:
+        if call.name and not box.is_action(call.name):
+            continue
+        one, own_repairs, own_thoughts = _checked_call(call, seen, box)
+        if len(calls) > seen.max_actions and any(one == other for other in checked):
+            repairs.append("the same call twice")
+            continue
+        checked.append(one)
+        repairs += own_repairs
+        thoughts += own_thoughts
+    if len(checked) > seen.max_actions:
+        raise ParseError(f"{len(checked)} actions were named; at most {seen.max_actions} can be done.")
+    if reply.tool_calls:
+        thoughts.append(reply.text)
+    text = "\n".join(filter(None, thoughts))[:MAX_TEXT]
+    return Decision(0, tuple(checked), text=text, reading=_reading(calls[-1].notation, repairs))
+
+
+def _checked_call(
+    call: Call, seen: Observation, box: ToolBox, call_id: str = ""
+) -> tuple[ToolCall, list[str], list[str]]:
+    """Check a call, and fit its arguments to what is on offer where they do not fit as they are.
+
+    Returns:
+        The call, what was mended, and texts in which the model explained itself among the arguments.
+
+    Raises:
+        ParseError: If it does not fit.
+    """
+    if not call.name:
+        known = ", ".join(box) or "none can be used now"
+        raise ParseError(f"there is no tool {call.written[:80]!r}; choose one of: {known}.")
+    if call.fault:
+        raise ParseError(f"{call.name}: {call.fault}.")
+    repairs = list(call.repairs)
+    raw = ToolCall(call.name, call.arguments, call_id)
+    options = seen.options if box.is_action(call.name) else {}
     try:
-        return tuple(box.check(call) for call in calls)
-    except ToolError as error:
-        raise ParseError(str(error)) from None
+        checked = box.check(raw)
+        if options:
+            _check_options(checked, options)
+    except (ToolError, ParseError) as error:
+        return _fitted_call(raw, options, box, repairs, error)
+    for name, value in call.arguments.items():
+        if type(value) is str and type(checked.arguments.get(name)) in _NUMBERS:
+            repairs.append(f"{name}: {value!r:.60} read as {checked.arguments[name]!r}")
+    return checked, repairs, []
+
+
+def _fitted_call(
+    raw: ToolCall, options: Mapping[str, tuple[Any, ...]], box: ToolBox, repairs: list[str], error: Exception
+) -> tuple[ToolCall, list[str], list[str]]:
+    """Fit the arguments of a call to what is on offer.
+
+    Raises:
+        ParseError: If they cannot be fitted.
+    """
+    parameters = box[raw.name].tool.spec.parameters
+    fit = Fit(parameters.get("$defs"))
+    try:
+        fields = fit.value(dict(raw.arguments), {"type": "object", "properties": {}, **parameters})
+        for name, allowed in options_for(raw.name, options).items():
+            if name in fields and fields[name] is not None and allowed:
+                fields[name] = _fitted_option(fit, fields[name], allowed, name)
+        if not fit.repairs and not fit.thoughts:
+            raise ParseError(str(error))
+        checked = box.check(ToolCall(raw.name, fields, raw.call_id))
+        if options:
+            _check_options(checked, options)
+    except Misfit as misfit:
+        raise ParseError(f"{raw.name}: {misfit}.", kind="OffList") from None
+    except ToolError as fault:
+        raise ParseError(str(fault)) from None
+    return checked, repairs + fit.repairs, fit.thoughts
+
+
+def _fitted_option(fit: Fit, value: Any, allowed: Sequence[Any], name: str) -> Any:
+    if isinstance(value, list) and not any(isinstance(member_value(one), list) for one in allowed):
+        members = cast("list[Any]", value)
+        return [fit.option(member, [*map(member_value, allowed)], name) for member in members]
+    return fit.option(value, [*map(member_value, allowed)], name)
+
+
+_JSON = json.JSONEncoder(ensure_ascii=False)
+
+_NUMBERS = frozenset({int, float, bool})
+
+
+def _reading(notation: str, repairs: Iterable[str]) -> str:
+    """Describe how a reply was read: its notation, and each repair."""
+    return "; ".join(dict.fromkeys((notation, *repairs)))[:MAX_READING]
+
+
+def _reasoning_beside(speech: str) -> str:
+    """Return the reasoning that a model wrote beside its action, instead of among its arguments."""
+    try:
+        values = values_in(speech).found
+    except ValueError:
+        return ""
+    for value in reversed(values):
+        if isinstance(value.value, dict) and (thought := cast("dict[str, Any]", value.value).get(REASONING)):
+            return str(thought)[:MAX_TEXT]
+    return ""
+
+
+def _holds_values(speech: str) -> bool:
+    try:
+        return bool(values_in(speech).found)
+    except ValueError:
+        return False
 
 
 def thought_in(reply: Reply, box: ToolBox, reasoning: Reasoning) -> str:
     """Return the reasoning in a reply that a second model has parsed; all of its prose counts as reasoning."""
+    reply = spoken(reply)
     thought = ""
     if reasoning == "inline":
-        text = _without_thoughts(reply.text)
-        parsed = find_json(text)
-        fields = cast("dict[str, Any]", parsed) if isinstance(parsed, dict) else {}
-        calls = [*(reply.tool_calls or _calls_in(text))[:20], ToolCall("", fields)]
-        thought = _without_reasoning(calls, box)[1] or ("" if parsed else reply.text[:MAX_TEXT].strip())
+        offers = offers_of(box.specs)
+        try:
+            if reply.tool_calls:
+                calls = [native(call.name, call.arguments, offers) for call in reply.tool_calls[:MAX_CALLS]]
+            else:
+                calls = calls_in(_speech(reply), offers)
+            thought = _without_reasoning(calls, box)[1]
+        except ParseError:
+            calls = []
+        thought = thought or _reasoning_beside(reply.text)
+        if not thought and not calls and not _holds_values(reply.text):
+            thought = reply.text[:MAX_TEXT].strip()
     return "\n".join(filter(None, (reply.reasoning, thought)))
 
 
@@ -105,7 +258,7 @@ def check_decision(decision: Decision, seen: Observation, box: ToolBox) -> Decis
     if decision.actions:
         calls, answer = _checked_actions(decision.actions, seen, box), None
     elif decision.has_answer:
-        calls, answer = (), _checked_answer(decision.answer, seen.answer)
+        calls, answer = (), checked_answer(decision.answer, seen.answer)
     else:
         return decision
     origin = (decision.text, decision.by, decision.keys, decision.label, decision.is_null, decision.reading)
@@ -168,150 +321,127 @@ def _check_options(call: ToolCall, options: Mapping[str, tuple[Any, ...]]) -> No
             raise ParseError(f"{call.name}: {name}: {str(chosen)[:80]!r} is not possible now; possible: {possible}.")
 
 
-def _checked_answer(answer: Any, kind: Any) -> Any:
-    """Return an answer as a value of the requested type; types that JSON tells apart are not converted.
-
-    Raises:
-        ParseError: If it is of another type, or cannot be written as JSON.
-    """
-    try:
-        encoded = to_json(answer, by_alias=True, fallback=_as_number)
-        return _adapter(kind).validate_json(encoded, strict=True, by_alias=True, by_name=True)
-    except ValidationError as error:
-        raise ParseError(f"the answer does not fit: {describe(error)}") from None
-    except PydanticSerializationError as error:
-        raise ParseError(f"the answer cannot be written as JSON: {error}") from None
-
-
-def _as_number(value: Any) -> Any:
-    """Return NumPy numbers and arrays as JSON values; refuse anything else that JSON cannot hold."""
-    convert = getattr(value, "tolist", None)
-    if not callable(convert):
-        raise PydanticSerializationError(f"it holds a {type(value).__name__}")
-    return convert()
-
-
-def written_answer(answer: Any, kind: Any = None) -> str:
-    """Write an answer as a model has to write it: text unchanged, anything else as JSON that follows the schema.
-
-    Args:
-        answer: The answer.
-        kind: Requested type; None: unknown, and nothing is wrapped.
-    """
-    if isinstance(answer, str) and kind in (str, None):
-        return answer
-    value = plain_answer(answer)
-    is_wrapped = kind is not None and _bare_schema(kind).get("type") != "object"
-    return _JSON.encode({"answer": value} if is_wrapped else value)
-
-
-def plain_answer(answer: Any) -> Any:
-    """Return an answer as JSON values; sets are sorted, as their order differs between runs."""
-    if type(answer) in _SCALARS:
-        return answer
-    if type(answer) is dict:
-        fields = cast("dict[Any, Any]", answer)
-        if _TEXT.issuperset(map(type, fields)) and _SCALARS.issuperset(map(type, fields.values())):
-            return fields
-    return to_jsonable_python(_without_sets(_ANYTHING.dump_python(answer, by_alias=True)), fallback=plain)
-
-
-def _without_sets(value: Any) -> Any:
-    if type(value) in _SCALARS:
-        return value
-    if isinstance(value, set | frozenset):
-        return sorted((_without_sets(item) for item in cast("set[Any]", value)), key=repr)
-    if isinstance(value, Mapping):
-        items = cast("Mapping[Any, Any]", value).items()
-        return {key: item if type(item) in _SCALARS else _without_sets(item) for key, item in items}
-    if isinstance(value, list | tuple):
-        return [_without_sets(item) for item in cast("list[Any]", value)]
-    return value
-
-
-def _without_reasoning(calls: Sequence[ToolCall], box: ToolBox) -> tuple[tuple[ToolCall, ...], str]:
+def _without_reasoning(calls: Sequence[Call], box: ToolBox) -> tuple[list[Call], str]:
     """Remove the reasoning from the arguments of calls to tools that have no such argument."""
-    remaining: list[ToolCall] = []
+    remaining: list[Call] = []
     thoughts: list[str] = []
     for call in calls:
         own = box[call.name].tool.spec.parameters.get("properties", {}) if call.name in box else {}
         if REASONING in call.arguments and REASONING not in own:
             thoughts.append(str(call.arguments[REASONING])[:MAX_TEXT])
             arguments = {name: value for name, value in call.arguments.items() if name != REASONING}
-            call = replace(call, arguments=arguments)
+            call = call._replace(arguments=arguments)
         remaining.append(call)
-    return tuple(remaining), "\n".join(thoughts)
+    return remaining, "\n".join(thoughts)
 
 
-def _without_thoughts(text: str) -> str:
-    """Strip a model's thinking aloud, which some models put in the same text as their reply."""
-    _, thought, remainder = text.rpartition("</think>")
-    return remainder if thought and remainder.strip() else text
+# -- answers
 
 
-def _calls_in(text: str) -> tuple[ToolCall, ...]:
-    """Find calls that a text holds as JSON: one object, a list of them, or `{"actions": […]}`."""
-    parsed = find_json(text)
-    if isinstance(parsed, dict) and isinstance(parsed.get("actions"), list):
-        parsed = parsed["actions"]
-    items = cast("list[Any]", parsed if isinstance(parsed, list) else [parsed])
-    calls: list[ToolCall] = []
-    for item in items:
-        if not isinstance(item, dict):
-            continue
-        fields = cast("dict[str, Any]", item)
-        name = fields.get("action", fields.get("name"))
-        arguments = fields.get("arguments", fields.get("parameters", {}))
-        if isinstance(name, str) and isinstance(arguments, dict):
-            calls.append(ToolCall(name, cast("dict[str, Any]", arguments)))
-    return tuple(calls)
+def _read_reply_to_question(
+    reply: Reply, seen: Observation, box: ToolBox, reasoning: Reasoning
+) -> Decision | tuple[ToolCall, ...]:
+    """Read the reply to a question as an answer, or as calls of tools that read."""
+    readers = offers_of(box.readers)
+    if reply.tool_calls:
+        calls = [native(call.name, call.arguments, readers) for call in reply.tool_calls[:MAX_CALLS]]
+        if all(call.name for call in calls):
+            return _decision_of(calls, reply, seen, box, "")
+        if not reply.text.strip():
+            reply = _as_answer(reply, calls, seen.answer)
+    speech = _speech(reply)
+    if readers.parameters and (calls := _lookups(speech, readers)):
+        return _decision_of(calls, reply, seen, box, "")
+    kind = seen.answer
+    if kind is str:
+        answer = _read_text(speech, reasoning)
+    else:
+        answer = _read_typed(reply, speech, kind, reasoning)
+    thoughts = (reply.reasoning, *answer.thoughts)
+    text = "\n".join(filter(None, thoughts))[:MAX_TEXT]
+    is_null = answer.value is None
+    return Decision(
+        0, answer=answer.value, text=text, is_null=is_null, reading=_reading(answer.notation, answer.repairs)
+    )
 
 
-def find_json(text: str) -> Any:
-    """Return the first JSON object or list in a text; None if none can be read."""
-    text = text[:MAX_TEXT]
-    for start in islice(re.finditer(r"[{[]", text), 20):
-        try:
-            return _DECODER.raw_decode(text, start.start())[0]
-        except (ValueError, RecursionError):
-            continue
-    return None
+def _as_answer(reply: Reply, calls: Sequence[Call], kind: Any) -> Reply:
+    """Return a reply whose answer came as the arguments of a call, with these as its text.
 
-
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON")
-
-
-_DECODER = json.JSONDecoder(parse_constant=_no_constant)
-
-
-@lru_cache(maxsize=512)
-def _adapter(answer: Any) -> TypeAdapter[Any]:
-    try:
-        return TypeAdapter(answer, config=ConfigDict(allow_inf_nan=False))
-    except PydanticUserError:  # pydantic models and dataclasses bring their own config
-        return TypeAdapter(answer)
-
-
-@lru_cache(maxsize=512)
-def _bare_schema(kind: Any) -> dict[str, Any]:
-    return plain_schema(_adapter(kind).json_schema())
-
-
-@lru_cache(maxsize=512)
-def answer_schema(answer: Any) -> dict[str, Any]:
-    """Return the JSON schema that a reply must follow; a type other than an object is wrapped as `{"answer": …}`.
-
-    Args:
-        answer: Any type that pydantic can check.
+    Raises:
+        ParseError: If it calls anything else.
     """
-    schema = _bare_schema(answer)
-    if schema.get("type") == "object":
-        return schema
-    inner = {name: value for name, value in schema.items() if name != "$defs"}
-    wrapped: dict[str, Any] = {"type": "object", "properties": {"answer": inner}, "required": ["answer"]}
-    wrapped["additionalProperties"] = False
-    return {**wrapped, "$defs": schema["$defs"]} if "$defs" in schema else wrapped
+    (call, *others) = calls
+    is_text = kind is str and not (set(call.arguments) == {"answer"} and isinstance(call.arguments["answer"], str))
+    if others or call.fault or is_text:
+        raise ParseError(f"an answer is wanted, not a call of {call.written[:80]!r}.")
+    return replace(reply, text=_JSON.encode(call.arguments), tool_calls=())
+
+
+def _read_typed(reply: Reply, speech: str, kind: Any, reasoning: Reasoning) -> Answer:
+    """Read a typed answer; the usable part of a sheet becomes the `partial` decision of the error."""
+    try:
+        answer = read_typed(speech, kind, reasoning=REASONING if reasoning == "inline" else "")
+    except ParseError as error:
+        if error.partial is not None:
+            fields, n_unusable = cast("tuple[dict[str, Any], int]", error.partial)
+            repair = f"{n_unusable} of {len(bare_schema(kind)['properties'])} items without a usable answer"
+            error.partial = Decision(
+                0, answer=fields, text=reply.reasoning, reading=_reading("part of a sheet", [repair])
+            )
+        raise
+    _demand_end(reply, answer.end)
+    return answer
+
+
+def _lookups(speech: str, readers: Offers) -> list[Call]:
+    """Return the calls of tools that a text consists of, besides a few words before them."""
+    try:
+        calls = calls_in(speech, readers)
+    except ParseError:
+        return []
+    if not calls or re.search(r"\w", _MARKUP.sub("", speech[calls[-1].end :])):
+        return []
+    return calls
+
+
+def _read_text(speech: str, reasoning: Reasoning) -> Answer:
+    """Read a free text, also in the object in which it was asked for.
+
+    Raises:
+        ParseError: If it is empty.
+    """
+    thoughts: list[str] = []
+    text, notation = speech.strip(), "text"
+    if "{" in speech and (fields := _text_fields(speech, reasoning)) is not None:
+        text, notation = fields["answer"].strip(), "JSON"
+        thoughts = [str(value) for key, value in fields.items() if key != "answer"]
+    if not text:
+        raise ParseError("the reply is empty.")
+    if _CALL_MARKUP.match(text) is not None:
+        raise ParseError(f"a text is wanted, not the call of a tool: {text[:80]!r}.")
+    return Answer(text[:MAX_TEXT], notation, len(speech), [], thoughts)
+
+
+_CALL_MARKUP = re.compile(
+    r"<(?:tool_call|tool_calls|function_call|function_calls|function|invoke|tool_use)[>=( ]|"
+    r"<[|\uff5c](?:tool|python_tag|python_start|plugin|action_start|START_ACTION|DSML)|\[TOOL_CALLS?\]|\u273fFUNCTION"
+)
+"""The beginning of a call in the marks that models are trained to write calls in."""
+
+
+def _text_fields(speech: str, reasoning: Reasoning) -> dict[str, Any] | None:
+    """Return the object `{"answer": text}` that a speech is; under inline reasoning, or ends with."""
+    try:
+        values = [read_value(speech)] if reasoning != "inline" else values_in(speech).found[-1:]
+    except ValueError:
+        return None
+    for value in values:
+        fields = cast("dict[str, Any]", value.value) if isinstance(value.value, dict) else {}
+        allowed = {"answer", REASONING} if reasoning == "inline" else {"answer"}
+        if isinstance(fields.get("answer"), str) and set(fields) <= allowed and not value.fault:
+            return fields
+    return None
 
 
 def read_answer(text: str, answer: Any) -> Any:
@@ -324,28 +454,7 @@ def read_answer(text: str, answer: Any) -> Any:
     Raises:
         ParseError: If the text holds no answer of this type; the message describes what was found.
     """
-    return _read_answer(text, answer, "none")[0]
-
-
-def _read_answer(text: str, answer: Any, reasoning: Reasoning) -> tuple[Any, str]:
-    """Read a typed answer, and the reasoning that precedes it in the same object."""
-    text = _without_thoughts(text)
-    if not text.strip():
-        raise ParseError("the reply is empty.")
-    parsed, thought = find_json(text), ""
-    fields = cast("dict[str, Any]", parsed) if isinstance(parsed, dict) else {}
-    if reasoning == "inline" and REASONING not in _bare_schema(answer).get("properties", {}):
-        thought = str(fields.pop(REASONING, ""))[:MAX_TEXT]
-    is_wrapped = set(fields) == {"answer"}
-    if answer is str and not (is_wrapped and isinstance(fields["answer"], str)):
-        return text.strip()[:MAX_TEXT], thought
-    candidates = [parsed, text.strip()] if parsed is not None else [text.strip()]
-    if is_wrapped:
-        candidates.insert(0, fields["answer"])
-    faults: list[str] = []
-    for candidate in candidates:
-        try:
-            return _adapter(answer).validate_python(candidate), thought
-        except ValidationError as error:
-            faults.append(describe(error))
-    raise ParseError(f"the answer does not fit: {faults[0]}")
+    decided = read(Reply(text), Observation(answer=answer), ToolBox.of(object(), 0))
+    if not isinstance(decided, Decision):
+        raise ParseError("the reply calls a tool.")
+    return decided.answer

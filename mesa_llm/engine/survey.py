@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 from mesa_llm.canonical import canonical_json
 from mesa_llm.config import Reasoning, Settings, demand_reasoning
 from mesa_llm.engine.activation import demand_minds, minded
+from mesa_llm.engine.answers import answer_schema
 from mesa_llm.engine.decision import decide
 from mesa_llm.engine.plain import engine_of
-from mesa_llm.engine.reading import answer_schema, check_decision
+from mesa_llm.engine.reading import check_decision
 from mesa_llm.engine.transports import OpenedModel
 from mesa_llm.errors import ConfigError, ParseError
 from mesa_llm.llm.human.desk import HumanLLM

@@ -18,7 +18,7 @@ from mesa_llm.canonical import canonical_json
 from mesa_llm.errors import ConfigError, ReplayError
 from mesa_llm.llm.protocol import LLM
 from mesa_llm.model.identity import class_named, parameter_as_json
-from mesa_llm.model.interventions import Change, Intervention, Minds, intervention_from
+from mesa_llm.model.interventions import INTERVENTIONS, Change, Intervention, Minds, intervention_from
 from mesa_llm.model.model import LLMModel
 from mesa_llm.model.recording import Recording, advance_to, texts_in
 from mesa_llm.model.scenario import parameters_of
@@ -87,7 +87,8 @@ def branch(
     digest = recording.digests.get(at, "")
     origin: dict[str, Any] = {"at": at, "digest": digest, "keeps_later": keeps_later, "changes": documents}
     is_new = log is None or not Path(log).exists()
-    own = _own_log(log, recording, at, origin)
+    rows = _planned(recording, at, interventions, keeps_later)
+    own = _own_log(log, recording, at, origin, {BRANCH: {"of": parent.name, **origin}, INTERVENTIONS: rows})
     model: LLMModel | None = None
     try:
         settings = {**parent.options, "named": parent.named, **options}
@@ -95,12 +96,9 @@ def branch(
             minds = [one.llm for one in interventions if isinstance(one, Minds)]
             settings["named"] = {*settings["named"], *texts_in(values, minds)}
         model = recording.rebuilt({**parent.own, **parameters}, parent.kind, log=own, **settings)
-        own.note(BRANCH, {"of": parent.name, **origin})
         _replay(model, recording, at)
         for intervention in interventions:
             model.inject(intervention)
-        if keeps_later:
-            model.interventions.plan([row for row in recording.interventions if row["step"] > at])
     except BaseException:
         own.close() if model is None else model.close()
         if is_new and own.path is not None:  # nothing was asked yet
@@ -155,8 +153,8 @@ def branch_seeds(
         if seed != recording.rng:
             beside = None if own_log is None else own_log.with_stem(f"{own_log.stem}-{seed}")
             parent_log = None if beside is None else beside.with_stem(f"{beside.stem}-parent")
-            parent, own_log = recording.rebuilt(log=parent_log, rng=seed, **how), beside
-            parent.interventions.plan(recording.interventions)
+            new_log = RunLog(parent_log, facts={INTERVENTIONS: [dict(row) for row in recording.interventions]})
+            parent, own_log = recording.rebuilt(log=new_log, rng=seed, **how), beside
             advance_to(parent, last)
         try:
             fork = branch(parent, at, log=own_log, **change, **({} if isinstance(parent, LLMModel) else how))
@@ -314,7 +312,19 @@ def _parameters(recording: Recording, values: Mapping[str, Any], kind: type[LLMM
     return {name: by_name[name].check(value) for name, value in values.items() if name in by_name}
 
 
-def _own_log(log: str | Path | None, recording: Recording, at: int, origin: Mapping[str, Any]) -> RunLog:
+def _planned(
+    recording: Recording, at: int, interventions: Iterable[Intervention], keeps_later: bool
+) -> list[dict[str, Any]]:
+    """Return all interventions of a branch as its log keeps them: the parent's, and its own before the next step."""
+    earlier = [dict(row) for row in recording.interventions if row["step"] <= at]
+    own = [{"step": at + 1, "intervention": intervention.document} for intervention in interventions]
+    later = [dict(row) for row in recording.interventions if row["step"] > at and keeps_later]
+    return earlier + own + later
+
+
+def _own_log(
+    log: str | Path | None, recording: Recording, at: int, origin: Mapping[str, Any], facts: Mapping[str, Any]
+) -> RunLog:
     """Open the log of a branch, which looks replies up in its parent's.
 
     Raises:
@@ -322,7 +332,7 @@ def _own_log(log: str | Path | None, recording: Recording, at: int, origin: Mapp
     """
     if log is not None and Path(log).resolve() == recording.file.resolve():
         raise ConfigError(f"{str(log)!r} is the parent's log, which a branch leaves as it is; give another log")
-    own = RunLog(log, parent=RunLog(recording.file, "replay"), parent_steps=at)
+    own = RunLog(log, parent=RunLog(recording.file, "replay"), parent_steps=at, facts=facts)
     recorded = own.manifest
     found = recorded.get(BRANCH)
     known = {name: value for name, value in found.items() if name != "of"} if isinstance(found, dict) else None
@@ -338,7 +348,6 @@ def _replay(model: LLMModel, recording: Recording, at: int) -> None:
     Raises:
         ReplayError: If one of them differs.
     """
-    model.interventions.plan([row for row in recording.interventions if row["step"] <= at])
     recording.guarded(lambda: advance_to(model, at))
     if at and model.runlog.digest != recording.digests[at]:
         raise ReplayError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -248,18 +248,9 @@ class Interventions:
                 f"step {step} is over without this intervention ({description(intervention)}). Branch the run at that "
                 "step (mesa-llm branch, mesa_llm.branch), or intervene after its last step"
             )
-        self.plan([{"step": step, "intervention": intervention.document}])
-
-    def plan(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Take over interventions from another run, such as the parent of this branch, each for its step.
-
-        Args:
-            rows: As `rows` returns them.
-        """
-        known = {canonical_json(row) for row in self._recorded}
-        self._recorded += [dict(row) for row in rows if canonical_json(row) not in known]
+        self._recorded.append({"step": step, "intervention": intervention.document})
         self._recorded.sort(key=lambda row: row["step"])
-        self._model.runlog.note(INTERVENTIONS, self._recorded)
+        model.runlog.note(INTERVENTIONS, self._recorded)
 
     @property
     def rows(self) -> list[dict[str, Any]]:

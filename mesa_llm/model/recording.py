@@ -14,8 +14,8 @@ from mesa_llm.errors import ConfigError, MesaLLMError
 from mesa_llm.model.identity import class_named, located, missing_file, parameter_from_json
 from mesa_llm.model.model import LLMModel
 from mesa_llm.model.options import constructor
+from mesa_llm.runlog.layout import columns
 from mesa_llm.runlog.log import RunLog
-from mesa_llm.runlog.tables import columns
 from mesa_llm.tools.tool import describe
 
 

@@ -16,7 +16,7 @@ from mesa_llm.agents.design import AgentDesign
 from mesa_llm.agents.strategies import Decide, open_decide
 from mesa_llm.canonical import canonical_json
 from mesa_llm.engine.access import Access, Route
-from mesa_llm.engine.reading import plain_answer
+from mesa_llm.engine.answers import plain_answer
 from mesa_llm.engine.transports import ACCESS_OPTIONS
 from mesa_llm.errors import ConfigError, Refused
 from mesa_llm.llm import open_simple

@@ -123,7 +123,7 @@ class Decision:
     """Whether the answer is `null`, which its type allows; otherwise an `answer` of None means that there is none."""
 
     reading: str = ""
-    """How the reply was read: its notation, and each repair that was made; empty if no language model replied."""
+    """How the reply was read: its notation, and each repair that was made; empty if it was made without a reply."""
 
     @property
     def has_answer(self) -> bool:

@@ -328,6 +328,9 @@ class Reply:
     reasoning: str = ""
     """Reasoning that a model wrote before its text, if the endpoint returns it."""
 
+    is_open: bool | None = None
+    """Whether its text ended within a thought; None: it was not read yet. It is never recorded."""
+
     cached_tokens: int = 0
     """Number of those `prompt_tokens` that came from the provider's cache."""
 

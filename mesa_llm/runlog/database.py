@@ -9,16 +9,31 @@ import gc
 import os
 import sqlite3
 import threading
+import time as clock
 import weakref
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from mesa_llm.errors import ConfigError
-from mesa_llm.runlog.file import WriteLock, begin_to_write, is_about_place, is_deleted, open_to_read, open_to_write
-from mesa_llm.runlog.tables import SCHEMA, SQL_ERRORS, close_with, connect, line_of
+from mesa_llm.runlog.file import (
+    OpenFile,
+    WriteLock,
+    begin_to_write,
+    is_about_place,
+    is_damage,
+    open_to_read,
+    open_to_write,
+    recovery_file,
+    remedy,
+)
+from mesa_llm.runlog.layout import FORMAT, SCHEMA, connect, selection
+from mesa_llm.runlog.tables import SQL_ERRORS, close_with, line_of
 
 Mode = Literal["record", "replay", "read"]
+
+CHECK_EVERY_S = 0.05
+"""Minimum number of seconds between two looks at the file while nothing new is recorded, or within a step."""
 
 _WRITERS: weakref.WeakValueDictionary[Path, Database] = weakref.WeakValueDictionary()
 """File → the log of this process that is recorded in it."""
@@ -50,11 +65,14 @@ class Database:
         self._process = os.getpid()
         self._fault: str | None = None  # why nothing can be written any more
         self._is_used = self._is_written = False
+        self._check_due_s = 0.0
         self._write_lock: WriteLock | None = None
         self._file: Path | None = None  # the resolved path, where it is recorded
+        self._opened: OpenFile | None = None  # as this writer left it
         self._replies = self._open()
         self._trace = connect(":memory:") if mode == "replay" else self._replies
         close_with(self, self._replies, self._trace)
+        self._format = FORMAT if self.path is None else self._read_one(self._replies, "PRAGMA user_version")
         if mode == "replay" or self.path is None:
             self._trace.executescript(SCHEMA)
 
@@ -84,6 +102,7 @@ class Database:
             hint = f". If it is a damaged one: mesa-llm inspect {self.path} --salvage NEW.sqlite" if is_damaged else ""
             raise ConfigError(f"{str(self.path)!r} cannot be used as a run log: {line_of(error)}{hint}") from error
         _WRITERS[self._file] = self
+        self._opened = OpenFile(self.path, database)
         return database
 
     @staticmethod
@@ -107,8 +126,13 @@ class Database:
             raise self._damage_error(error) from error
 
     def _damage_error(self, error: Exception) -> ConfigError:
-        """Return the error for a damaged file."""
-        return ConfigError(
+        """Return the error for a damaged file, or for one that somebody else has changed."""
+        if change := self._change():
+            return self._save_elsewhere(change)
+        return ConfigError(self._damage(error))
+
+    def _damage(self, error: Exception) -> str:
+        return (
             f"{str(self.path)!r} is damaged: {line_of(error)}. What can still be read of it is read by "
             f"mesa-llm inspect {self.path} --salvage NEW.sqlite"
         )
@@ -117,28 +141,56 @@ class Database:
         """Mark the log as one that can no longer be written, and return the error that says so."""
         with suppress(sqlite3.Error):
             self._trace.rollback()
-        self._fault = (
-            f"{str(self.path)!r} cannot be written: {line_of(error)}. Nothing more is asked; what was recorded before "
-            "is kept, and the same run with the same log goes on as soon as there is room"
-        )
+        if change := self._change():
+            return self._save_elsewhere(change)
+        if is_damage(error):
+            self._fault = f"{self._damage(error)}. Nothing more is asked; a run with that new log goes on"
+        else:
+            self._fault = (
+                f"{str(self.path)!r} cannot be written: {line_of(error)}. Nothing more is asked; what was recorded "
+                f"before is kept, and the same run with the same log goes on {remedy(error)}"
+            )
         return ConfigError(self._fault)
 
+    def _change(self) -> str:
+        """Describe what somebody else has done to the file since it was opened to be written; empty if nothing."""
+        return "" if self._opened is None or self._fault is not None else self._opened.change()
+
     def _demand_file(self) -> None:
-        """Check that the file has not been deleted; if it has, write it again from the open connection.
+        """Check that the file is the one that was opened and nobody else has written to it.
 
         Raises:
-            ConfigError: If it was deleted.
-            sqlite3.Error: If it cannot be written again, as when its folder is gone, too.
+            ConfigError: If it is not; what is recorded has then been saved in another file.
         """
-        if self._file is None or not is_deleted(self._file):
-            return
-        with closing(connect(str(self._file))) as target:
-            self._trace.backup(target)
-        self._fault = (
-            f"{str(self.path)!r} was deleted while it was being recorded. It has been written anew, and nothing more "
-            "is asked; the same run with the same log goes on"
-        )
-        raise ConfigError(self._fault)
+        if change := self._change():
+            raise self._save_elsewhere(change)
+
+    def _save_elsewhere(self, change: str) -> ConfigError:
+        """Save what is recorded, from the open connection, as the file is no longer what this run left.
+
+        A file that is gone is written anew; any other one is left to whoever changed it.
+
+        Returns:
+            The error that says what happened to the file, and where the recording is now.
+        """
+        opened, self._opened = cast("OpenFile", self._opened), None
+        self._fault = f"{str(self.path)!r} was {change} while it was being recorded"
+        file = opened.path if opened.is_free() else recovery_file(opened.path)
+        try:
+            self._trace.commit()
+            opened.abandon()
+            with closing(connect(str(file))) as target:
+                self._trace.backup(target)
+                target.execute("PRAGMA journal_mode=DELETE")
+                is_whole = target.execute("PRAGMA integrity_check(1)").fetchone()[0] == "ok"
+        except (*SQL_ERRORS, OSError) as error:
+            self._fault += f", and what this run recorded cannot be saved in {str(file)!r}: {line_of(error)}"
+        else:
+            saved = "What this run recorded is" if is_whole else "Only part of what this run recorded could be saved"
+            way = "the same run goes on with that log" if is_whole else f"mesa-llm inspect {file} --salvage NEW.sqlite"
+            self._fault += f". {saved} in {str(file)!r}: {way}"
+        self._fault += ". Nothing more is asked"
+        return ConfigError(self._fault)
 
     def _query(self, source: sqlite3.Connection, query: str, values: Any = ()) -> list[Any]:
         """Return all rows of a query.
@@ -151,6 +203,10 @@ class Database:
                 return source.execute(query, values).fetchall()
         except SQL_ERRORS as error:
             raise self._damage_error(error) from error
+
+    def _columns_of(self, table: str, source: sqlite3.Connection) -> str:
+        """Return the columns of a table as a query of the recording or the trace names them."""
+        return selection(table, self._format if source is self._replies else FORMAT)
 
     @property
     def _recorded(self) -> sqlite3.Connection:
@@ -183,9 +239,11 @@ class Database:
             )
         if not self._is_written and self._write_lock is not None:
             self._is_written = True
+            self._demand_file()
             try:
-                begin_to_write(self._trace)
-            except sqlite3.Error as error:
+                begin_to_write(self._trace, cast("Path", self._file))
+                self._format = FORMAT
+            except (sqlite3.Error, OSError) as error:
                 raise self._give_up(error) from error
 
     def _write_pending(self) -> None:
@@ -199,7 +257,7 @@ class Database:
         """Commit the recorded replies, so that they survive the process.
 
         Raises:
-            ConfigError: If it cannot be written, as on a full disk.
+            ConfigError: If it cannot be written, as on a full disk, or somebody else has changed the file.
         """
         with self._lock:
             if self._is_closed:
@@ -209,24 +267,54 @@ class Database:
                 self._trace.commit()
             except sqlite3.Error as error:
                 raise self._give_up(error) from error
+            if self._opened is not None and clock.monotonic() >= self._check_due_s:
+                self._demand_file()
+                self._check_due_s = clock.monotonic() + CHECK_EVERY_S
+                if self._opened.has_large_wal():
+                    self._checkpoint()
+
+    def _checkpoint(self) -> None:
+        """Move commits from the write-ahead log into the file, without waiting for readers.
+
+        Raises:
+            ConfigError: If it cannot be written, or somebody else has changed the file.
+        """
+        if self._opened is None:
+            return
+        self._demand_file()
+        try:
+            self._opened.checkpoint()
+        except sqlite3.Error as error:
+            raise self._give_up(error) from error
+        self._check_due_s = clock.monotonic() + CHECK_EVERY_S
 
     def close(self) -> None:
-        """Close the file, which is then complete by itself; errors of writing are not raised a second time."""
+        """Close the file, which is then complete by itself; errors of writing are not raised a second time.
+
+        Raises:
+            ConfigError: If somebody else has changed the file since the last commit.
+        """
         with self._lock:
             if self._is_closed:
                 return
-            self._is_closed = True
             if self._process != os.getpid():
+                self._is_closed = True
                 return  # the parent of this fork closes it
-            with suppress(sqlite3.Error, ConfigError):
-                self._write_pending()
-                self._trace.commit()
+            try:
+                with suppress(sqlite3.Error, ConfigError):
+                    self._write_pending()
+                    self._trace.commit()
+                if self._is_written:
+                    self._demand_file()
+            finally:
+                self._is_closed = True
+                with suppress(sqlite3.Error):
+                    if self._opened is not None:
+                        self._trace.execute("PRAGMA journal_mode=DELETE")  # fails while somebody reads the file
+                self._replies.close()
+                self._trace.close()
                 if self._write_lock is not None:
-                    self._trace.execute("PRAGMA journal_mode=DELETE")  # fails while somebody reads the file
-            self._replies.close()
-            self._trace.close()
-            if self._write_lock is not None:
-                self._write_lock.free()
+                    self._write_lock.free()
 
 
 def _decode(encoded: bytes) -> str:

@@ -14,10 +14,18 @@ import sqlite3
 import tempfile
 from contextlib import suppress
 from datetime import UTC, datetime
+from itertools import count
 from pathlib import Path
 
 from mesa_llm.errors import ConfigError
-from mesa_llm.runlog.tables import FORMAT, SCHEMA, SQL_ERRORS, close_with, columns, connect
+from mesa_llm.runlog.layout import SCHEMA, check, connect, upgrade
+from mesa_llm.runlog.tables import SQL_ERRORS, close_with
+
+MAX_WAL = 4_000_000
+"""Number of bytes of the write-ahead log beyond which it is moved into the file within a step."""
+
+MAX_CACHE = 32_000_000
+"""Number of bytes of a log that its writer keeps in memory, where they survive if somebody overwrites the file."""
 
 
 class WriteLock:
@@ -109,27 +117,139 @@ def is_about_place(error: Exception) -> bool:
     return code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
 
 
-def is_deleted(path: Path) -> bool:
-    """Check whether a file is gone; False where the file system cannot tell."""
-    try:
-        path.stat()
-    except FileNotFoundError:
+def is_damage(error: Exception) -> bool:
+    """Check whether an error says that a file does not hold what was written to it, as when it was cut short."""
+    code = getattr(error, "sqlite_errorcode", 0)
+    if code & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR):
         return True
-    except OSError:
-        return False
-    return False
+    return code in (sqlite3.SQLITE_IOERR_READ, sqlite3.SQLITE_IOERR_SHORT_READ) or isinstance(error, UnicodeDecodeError)
 
 
-def begin_to_write(database: sqlite3.Connection) -> None:
+def remedy(error: Exception) -> str:
+    """Return when a log can be written again after an error that is no damage."""
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
+        return "as soon as there is room"
+    if isinstance(error, sqlite3.OperationalError):
+        return "as soon as the file and its folder can be written to"
+    return "when the language model returns what a log can hold"
+
+
+class OpenFile:
+    """The file of a log that is being written, as its writer left it, so that a change by anybody else is noticed.
+
+    Sync clients and people replace, move, overwrite and delete files while SQLite has them open; it would go on
+    writing to a file that nobody finds any more. Only `checkpoint` writes to the file itself; commits go to the
+    write-ahead log.
+    """
+
+    def __init__(self, path: Path, database: sqlite3.Connection) -> None:
+        """Record which file is open.
+
+        Args:
+            path: The file, under the name that the user gave it; a symbolic link may have another target later.
+            database: Its connection.
+        """
+        self.path = path.absolute()
+        self._database = database
+        self._wal = f"{path.resolve()}-wal"
+        self._identity = _state(self.path)[:2]
+        self._left: tuple[_State, _State] | None = None  # the file and its write-ahead log; None: not written yet
+
+    def is_free(self) -> bool:
+        """Check whether no file has the name any more, and one can be written there."""
+        return not os.path.lexists(self.path) and self.path.parent.is_dir()
+
+    def change(self) -> str:
+        """Describe what somebody else has done to the file; empty if nothing, or if the file system cannot tell."""
+        try:
+            found = _state(self.path)
+        except FileNotFoundError:
+            return "deleted or moved away"
+        except OSError:
+            return ""
+        if found[:2] != self._identity:
+            return "replaced by another file"
+        if self._left is None:
+            return ""
+        file, wal = self._left
+        if found != file:
+            return "overwritten by another program"
+        try:
+            is_there = _state(self._wal)[:2] == wal[:2]
+        except OSError:
+            is_there = False
+        return "" if is_there else "left without its write-ahead log (-wal)"
+
+    def has_large_wal(self) -> bool:
+        """Check whether the write-ahead log has grown so large that it should not wait for the end of the step."""
+        try:
+            return os.stat(self._wal).st_size > MAX_WAL
+        except OSError:
+            return False
+
+    def checkpoint(self) -> None:
+        """Move commits from the write-ahead log into the file, without waiting for readers.
+
+        Raises:
+            sqlite3.Error: If it cannot be written.
+        """
+        self._database.execute("PRAGMA wal_checkpoint(PASSIVE)")
+        with suppress(OSError):
+            self._left = (_state(self.path), _state(self._wal))
+
+    def abandon(self) -> None:
+        """Leave the file as it is found, also when the database is closed, and remove what this writer left beside it.
+
+        Its write-ahead log would otherwise be taken for that of the file that is there now.
+        """
+        self._database.setconfig(sqlite3.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, True)
+        wal = Path(self._wal)
+        with suppress(OSError):  # Windows deletes no open file
+            if self._left is None or not wal.exists() or _state(wal)[:2] == self._left[1][:2]:
+                wal.unlink(missing_ok=True)
+                wal.with_name(f"{wal.name.removesuffix('wal')}shm").unlink(missing_ok=True)
+
+
+_State = tuple[int, int, int, int]
+"""Device, inode, bytes and time of the last change of a file; the last two 0 on Windows, which reports them late."""
+
+
+def _state(path: str | Path) -> _State:
+    status = os.stat(path)
+    written = (status.st_size, status.st_mtime_ns) if os.name != "nt" else (0, 0)
+    return (status.st_dev, status.st_ino, *written)
+
+
+def recovery_file(path: Path) -> Path:
+    """Return a new file for what a run has recorded, beside its log, or among temporary files if its folder is gone."""
+    folder = path.parent if path.parent.is_dir() else Path(tempfile.gettempdir())
+    for number in count(1):
+        file = folder / f"{path.stem}.recovered{'' if number == 1 else number}{path.suffix}"
+        if not file.exists():
+            return file
+    raise AssertionError
+
+
+def begin_to_write(database: sqlite3.Connection, path: Path) -> None:
     """Record which process writes a log, and switch on write-ahead logging, in which commits are fast.
 
+    A log of an earlier format is brought to this one first, in the same transaction.
+
     Raises:
+        OSError: If it is gone.
         sqlite3.Error: If it cannot be written.
     """
     database.execute("PRAGMA journal_mode=WAL")
     database.execute("PRAGMA synchronous=NORMAL")
+    database.execute(f"PRAGMA cache_size=-{MAX_CACHE // 1024}")
+    if path.stat().st_size < MAX_CACHE:
+        database.execute("PRAGMA quick_check(1)")  # reads every page
+    database.execute("PRAGMA wal_autocheckpoint=0")  # `OpenFile` has to know when the file itself is written
     now = datetime.now(UTC).isoformat(" ", "seconds")
     with database:
+        database.execute("BEGIN IMMEDIATE")
+        upgrade(database)
         database.execute("DELETE FROM writer")
         database.execute("INSERT INTO writer VALUES (?, ?, ?)", (os.getpid(), socket.gethostname(), now))
 
@@ -206,31 +326,3 @@ def _checked(uri: str, path: Path) -> sqlite3.Connection:
         database.close()
         raise
     return database
-
-
-def check(database: sqlite3.Connection, path: Path) -> None:
-    """Check that a database is a run log of this format.
-
-    Raises:
-        ConfigError: If it is something else, or has another format.
-        sqlite3.Error: If it cannot be read.
-    """
-    version: int = database.execute("PRAGMA user_version").fetchone()[0]
-    tables = [name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")]
-    fields = [field[1] for field in database.execute("PRAGMA table_info(manifest)")]
-    if fields != ["name", "value"]:
-        reason = f"it is a database of something else (tables: {', '.join(tables)})" if tables else "it is empty"
-        raise ConfigError(f"{str(path)!r} cannot be used as a run log: {reason}")
-    if version != FORMAT:
-        raise ConfigError(
-            f"{str(path)!r} is a run log of format {version or 1}, and this version of mesa_llm reads format {FORMAT}: "
-            "open it with the version that recorded it"
-        )
-    if missing := sorted(set(columns()) - set(tables)):
-        raise ConfigError(f"{str(path)!r} cannot be used as a run log: it has no table {', '.join(missing)}")
-    for table, names in columns().items():
-        fields = [field[1] for field in database.execute(f"PRAGMA table_info({table})")]
-        if fields != names:
-            reason = f"its table {table} has the columns {', '.join(fields)}, not {', '.join(names)}"
-            raise ConfigError(f"{str(path)!r} cannot be used as a run log: {reason}")
-        database.execute(f"SELECT * FROM {table} LIMIT 0")

@@ -20,13 +20,16 @@ from mesa_llm.canonical import canonical_json
 from mesa_llm.errors import ConfigError, ReplayError, TransportError
 from mesa_llm.records import Decision, Event, Failure, Message, Outcome, Reply, Request, Usage
 from mesa_llm.runlog.database import Mode
+from mesa_llm.runlog.layout import FORMAT, FORMATS, columns, connect
 from mesa_llm.runlog.queries import UNANSWERED, Queries, unanswered_in
 from mesa_llm.runlog.tables import (
-    FORMAT,
-    IN_COLUMNS,
-    connect,
+    CHECKED,
+    CHECKSUM_ERRORS,
+    OUTCOME,
+    call_checksum,
     difference,
     failure_of,
+    is_whole_call,
     line_of,
     readable,
     reply_of,
@@ -35,11 +38,14 @@ from mesa_llm.runlog.tables import (
     stored_reply,
 )
 
-_INSERT = f"INSERT OR REPLACE INTO calls VALUES ({','.join('?' * 17)})"
+_INSERT = f"INSERT OR REPLACE INTO calls VALUES ({','.join('?' * len(columns()['calls']))})"
 
-_SELECT = f"SELECT rowid, error_kind, error, reply, {', '.join(IN_COLUMNS)} FROM calls"
-
-_SELECT_REPLY = f"{_SELECT} WHERE time = ? AND agent = ? AND key = ?"
+_SELECT_REPLY = {
+    version: f"SELECT rowid, {'checksum' if version > 3 else 'NULL'}, {', '.join(OUTCOME)} FROM calls "
+    "WHERE time = ? AND agent = ? AND key = ?"
+    for version in FORMATS
+}
+"""Format of a log → how a reply is looked up in it."""
 
 _IN_PLACE = "FROM calls WHERE agent = ? AND time = ? AND purpose = ? AND call = ?"
 
@@ -63,9 +69,6 @@ _DELETE_ANSWER = (
 PreparedCall = tuple[Any, ...]
 """First columns of a call's row, which its request fills."""
 
-CHECKPOINT_EVERY_S = 0.05
-"""Minimum number of seconds between two checkpoints at the end of steps without a new reply."""
-
 
 class RunLog(Queries):
     """The record of one run, from which it is resumed, replayed and read.
@@ -86,6 +89,7 @@ class RunLog(Queries):
         *,
         parent: RunLog | None = None,
         parent_steps: int = 0,
+        facts: Mapping[str, Any] | None = None,
     ) -> None:
         """Open a log, creating the file if there is none.
 
@@ -98,6 +102,8 @@ class RunLog(Queries):
                 to a prompt; what is recorded is kept.
             parent: Log of the run that this one branches from: replies to equal requests are copied from it.
             parent_steps: Number of steps in which the requests must be the parent's.
+            facts: Further facts of a new run, such as what it branches from: they are written together with its
+                identity, so that no log holds one without the other.
 
         Raises:
             ConfigError: If the file is missing (replay, read), is not a run log, is damaged, or is being recorded by
@@ -108,6 +114,7 @@ class RunLog(Queries):
         self._retry_failures = retry_failures
         self._may_differ = ask_again
         self._parent, self._parent_steps = parent, parent_steps
+        self._new_facts = dict(facts or {})
         self._calls_before: int = self._read_one(self._replies, "SELECT ifnull(max(rowid), 0) FROM calls")
         self.n_copied = 0
         self.may_repeat = self._calls_before > 0 or parent is not None
@@ -115,8 +122,8 @@ class RunLog(Queries):
         self._replaced = 0  # see `_REPLACED_AFTER`
         self._is_past_replaced = False  # whether this run has used a call recorded after that one
         self._changes = ""  # the versions that differ from the recording's
+        self._is_whole = self._calls_before == 0  # whether the recording is known to be what was written
         self._has_new_replies = False
-        self._checkpoint_due_s = 0.0
         self._first_open = 0  # all steps before it have ended
         self._digest = hashlib.sha256()
         self._rows: dict[str, list[tuple[Any, ...]]] = {}
@@ -144,7 +151,7 @@ class RunLog(Queries):
         Raises:
             ConfigError: If the file holds a run with another identity, or cannot be written.
         """
-        own = json.loads(canonical_json({"format": FORMAT, **identity}))
+        own = json.loads(canonical_json(identity))
         recorded = self.manifest
         if self.mode != "record":
             return
@@ -159,14 +166,16 @@ class RunLog(Queries):
         if "versions" in recorded and "versions" in about:
             current = json.loads(canonical_json(about["versions"]))
             self._changes = "; ".join(_differing({"versions": recorded["versions"]}, {"versions": current}))
-        rows = [(name, canonical_json(value)) for name, value in {**own, **about}.items()]
+        facts = {name: value for name, value in self._new_facts.items() if name not in recorded}
+        written = {"format": FORMAT, **own, **about, **facts}
+        rows = [(name, storable(canonical_json(value))) for name, value in written.items()]
         try:
             with self._lock, self._db:
                 self._db.executemany("INSERT OR REPLACE INTO manifest VALUES (?, ?)", rows)
-            self._checkpoint()
         except sqlite3.Error as error:
             self.close()
             raise self._give_up(error) from error
+        self._checkpoint()
 
     def note_capabilities(self, model: str, flags: Mapping[str, bool]) -> None:
         """Record the capabilities of a custom transport, for a replay that knows only its name.
@@ -260,21 +269,25 @@ class RunLog(Queries):
         self._is_used = True
         if not self.may_repeat:
             return None
-        rows = self._query(
-            self._recorded, _SELECT_REPLY, (request.salt.time, request.salt.agent, bytes.fromhex(request.key))
-        )
+        key, salt = bytes.fromhex(request.key), request.salt
+        rows = self._query(self._recorded, _SELECT_REPLY[self._format], (salt.time, salt.agent, key))
         if not rows:
+            if self.mode == "record":
+                self._demand_whole_calls()
             if (reply := self._copied(request)) is not None:
                 return reply
             self._check_same_request(request)
             return None
-        row_id, kind, text, *values = rows[0]
+        row_id, check, *outcome = rows[0]
+        if not is_whole_call(check, key, salt.agent, salt.time, *outcome):
+            raise self._call_error(*salt[1:])
+        reply_text, kind, text, *values = outcome
         if kind and self._retry_failures:
             self._allow_differences()
             return None
         self._is_past_replaced |= row_id > self._replaced
         try:
-            return failure_of(kind, text) if kind else reply_of(*values)
+            return failure_of(kind, text) if kind else reply_of(reply_text, *values)
         except ValueError as error:
             raise self._damage_error(error) from error
 
@@ -371,17 +384,20 @@ class RunLog(Queries):
             ConfigError: If it cannot be written, as on a full disk.
         """
         if isinstance(reply, Reply):
-            outcome = (stored_reply(reply), None, None)
             cost = (reply.prompt_tokens, reply.reply_tokens, reply.dollars, latency_s, reply.attempts)
+            outcome = (stored_reply(reply), None, None, *cost)
         else:
-            outcome = (None, type(reply).__name__, storable(str(reply)))
             used = paid or Usage(requests=1)
             cost = (used.prompt_tokens, used.reply_tokens, used.dollars or None, latency_s, used.requests)
+            outcome = (None, type(reply).__name__, storable(str(reply)), *cost)
         self._check_writable()
         try:
             with self._lock:
-                self._pending.append((*(prepared or self._prepared(request)), *outcome, *cost))
-        except sqlite3.Error as error:
+                request_columns = prepared or self._prepared(request)
+                key, agent, time, *_ = request_columns
+                check = call_checksum(key, agent, time, *outcome)
+                self._pending.append((*request_columns, *outcome, check))
+        except (sqlite3.Error, *CHECKSUM_ERRORS) as error:  # a transport can return what is no number
             raise self._give_up(error) from error
         self._has_new_replies = True
         if commit:
@@ -399,21 +415,13 @@ class RunLog(Queries):
         except (sqlite3.Error, OverflowError, UnicodeError) as error:  # a transport can return what SQLite cannot hold
             raise self._give_up(error) from error
 
-    def _checkpoint(self) -> None:
-        """Move commits from the write-ahead log into the file, without waiting for readers.
+    def explain(self, request: Request) -> str:
+        """Describe how a request without a recorded reply differs from the one recorded in its place.
 
         Raises:
-            ConfigError: If the file was deleted.
-            sqlite3.Error: If it cannot be written.
+            ConfigError: If the file is damaged, which may be why it was not found.
         """
-        if self._write_lock is not None:
-            self._demand_file()
-            self._trace.execute("PRAGMA wal_checkpoint(PASSIVE)")
-            self._has_new_replies = False
-            self._checkpoint_due_s = clock.monotonic() + CHECKPOINT_EVERY_S
-
-    def explain(self, request: Request) -> str:
-        """Describe how a request without a recorded reply differs from the one recorded in its place."""
+        self._demand_whole_calls()
         salt = request.salt
         query = f"SELECT model, prompt, parameters, options {_IN_PLACE} ORDER BY rowid DESC LIMIT 1"
         recorded = None
@@ -426,6 +434,32 @@ class RunLog(Queries):
         return f"no reply is recorded for this request of {position}. It differs from the recorded one:\n" + difference(
             recorded, readable(request)
         )
+
+    def _demand_whole_calls(self) -> None:
+        """Check once that every call of the recording is what was written, and stands in its place in the index.
+
+        Raises:
+            ConfigError: If one is not; it names the first.
+        """
+        if self._is_whole:
+            return
+        source, last = self._recorded, -1
+        selected = f"SELECT rowid, purpose, call, {', '.join(CHECKED)} FROM calls NOT INDEXED"
+        batch = f"{selected} WHERE rowid > ? ORDER BY rowid LIMIT 1000"
+        while self._format > 3 and (rows := self._query(source, batch, (last,))):
+            for row_id, purpose, call, *values in rows:
+                if row_id <= last or not is_whole_call(*values):
+                    raise self._call_error(values[2], values[3], purpose, call)
+                last = int(row_id)
+        ((fault,),) = self._query(source, "PRAGMA integrity_check(1)")
+        if fault != "ok":
+            raise self._damage_error(ValueError(str(fault)))
+        self._is_whole = True
+
+    def _call_error(self, agent: object, time: object, purpose: object, call: object) -> ConfigError:
+        """Return the error for a call that is not what was written."""
+        place = f"agent {agent}, step {time}, {purpose} call {call}"
+        return self._damage_error(ValueError(f"the reply recorded for {place} is not what was written"))
 
     # -- trace
 
@@ -447,7 +481,7 @@ class RunLog(Queries):
                 acts = [f"[{canonical_json(call.name)},{self._json_of(call.arguments)}]" for call in record.actions]
                 decision = f"[[{','.join(acts)}],{self._json_of(record.answer)}]"
                 facts = ["decision", time, record.agent, decision, label]
-                values = (decision, record.text, None, None, stored_keys(record.keys), label)
+                values = (decision, record.text, None, None, stored_keys(record.keys), label, record.reading)
                 table, row = "decisions", (time, record.agent, record.by, *values)
             case Outcome():
                 if record.action == "answer" and tuple(record.arguments) == ("answer",):
@@ -459,7 +493,7 @@ class RunLog(Queries):
                 table, row = "actions", (time, record.agent, record.action, arguments, record.ok, result, label)
             case Failure():
                 facts = ["failure", time, record.agent, record.kind, label]
-                values = (None, None, record.kind, record.reason, stored_keys(record.keys), label)
+                values = (None, None, record.kind, record.reason, stored_keys(record.keys), label, record.reading)
                 table, row = "decisions", (time, record.agent, record.by, *values)
             case Event():
                 event_facts = canonical_json(record.facts)
@@ -506,10 +540,11 @@ class RunLog(Queries):
                 for table in ("decisions", "actions", "events", "messages", "steps"):
                     self._replace_rows(table, span)
                 self._trace.execute("INSERT INTO steps VALUES (?, ?, ?)", (time, storable(collected), digest))
-            if self._has_new_replies or clock.monotonic() >= self._checkpoint_due_s:
-                self._checkpoint()
         except sqlite3.Error as error:
             raise self._give_up(error) from error
+        if self._has_new_replies or clock.monotonic() >= self._check_due_s:
+            self._checkpoint()
+            self._has_new_replies = False
         self._first_open = time + 1
         self._facts.clear()
         self._rows.clear()

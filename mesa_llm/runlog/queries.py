@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, cast
 from mesa_llm.errors import ConfigError
 from mesa_llm.records import Usage
 from mesa_llm.runlog.database import Database, Mode
-from mesa_llm.runlog.tables import Texts, columns, keys_of, loaded
+from mesa_llm.runlog.layout import columns
+from mesa_llm.runlog.tables import Texts, keys_of, loaded
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -82,7 +83,8 @@ class Queries(Database):
             raise ConfigError(f"a run log has no table {name!r}; it has {', '.join(columns())}")
         source = self._recorded if name in ("calls", "texts") else self._db
         condition = " AND agent = :agent" if agent is not None and "agent" in columns()[name] else ""
-        query = f"SELECT rowid, * FROM {name} WHERE rowid > :after{condition} ORDER BY rowid LIMIT 500"
+        selection = f"SELECT rowid, {self._columns_of(name, source)} FROM {name}"
+        query = f"{selection} WHERE rowid > :after{condition} ORDER BY rowid LIMIT 500"
         after = -1
         while True:
             batch = self._query(source, query, {"after": after, "agent": agent})
@@ -97,8 +99,8 @@ class Queries(Database):
     def _readable(self, table: str, row: Sequence[Any]) -> tuple[Any, ...]:
         """Replace the numbers of texts by the texts, and keys in bytes by hexadecimal digits."""
         if table == "decisions":
-            *values, keys, label = row
-            return *values, keys_of(keys), label
+            *values, keys, label, reading = row
+            return *values, keys_of(keys), label, reading
         if table != "calls":
             return tuple(row)
         key, agent, time, purpose, call, model, prompt, parameters, options, *rest = row
@@ -118,7 +120,7 @@ class Queries(Database):
             ConfigError: If the file is damaged.
         """
         source = self._recorded if name == "calls" else self._db
-        query = f"SELECT * FROM {name} WHERE time = ? AND agent = ? ORDER BY rowid"
+        query = f"SELECT {self._columns_of(name, source)} FROM {name} WHERE time = ? AND agent = ? ORDER BY rowid"
         return [self._readable(name, row) for row in self._query(source, query, (time, agent))]
 
     def latest(self, name: str, size: int, skip: int = 0) -> tuple[list[dict[str, Any]], int]:
@@ -138,7 +140,8 @@ class Queries(Database):
         if name not in columns():
             raise ConfigError(f"a run log has no table {name!r}; it has {', '.join(columns())}")
         source = self._recorded if name in ("calls", "texts") else self._db
-        rows = self._query(source, f"SELECT * FROM {name} ORDER BY rowid DESC LIMIT ? OFFSET ?", (size, skip))
+        query = f"SELECT {self._columns_of(name, source)} FROM {name} ORDER BY rowid DESC LIMIT ? OFFSET ?"
+        rows = self._query(source, query, (size, skip))
         ((count,),) = self._query(source, f"SELECT count(*) FROM {name}")
         return [dict(zip(columns()[name], self._readable(name, row), strict=True)) for row in rows], count
 
@@ -153,7 +156,7 @@ class Queries(Database):
         return self.table("calls")
 
     def decisions(self) -> pd.DataFrame:
-        """Read every decision; `kind` and `reason` are set where it failed."""
+        """Read every decision; `kind` and `reason` are set where it failed, `reading` where a reply was read."""
         return self.table("decisions")
 
     def actions(self) -> pd.DataFrame:
@@ -185,10 +188,12 @@ class Queries(Database):
             limit: Maximum number of requests.
             last_step: Last step whose requests are read; None: no bound, so that a replay's include steps to come.
         """
+        source = self._recorded
         query = (
-            "SELECT * FROM calls WHERE agent = ? AND (? IS NULL OR time <= ?) ORDER BY time DESC, rowid DESC LIMIT ?"
+            f"SELECT {self._columns_of('calls', source)} FROM calls WHERE agent = ? AND (? IS NULL OR time <= ?) "
+            "ORDER BY time DESC, rowid DESC LIMIT ?"
         )
-        rows = self._query(self._recorded, query, (agent, last_step, last_step, limit))
+        rows = self._query(source, query, (agent, last_step, last_step, limit))
         return [dict(zip(columns()["calls"], self._readable("calls", row), strict=True)) for row in rows]
 
     def usage(self, agent: int | None = None) -> pd.DataFrame:

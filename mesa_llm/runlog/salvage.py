@@ -12,15 +12,14 @@ from pathlib import Path
 from typing import Any, cast
 
 from mesa_llm.errors import ConfigError
-from mesa_llm.runlog.file import check, copied
+from mesa_llm.runlog.file import copied
+from mesa_llm.runlog.layout import FORMATS, SCHEMA, check, columns, connect, format_of, selection
 from mesa_llm.runlog.tables import (
-    FORMAT,
+    CHECKED,
     IN_COLUMNS,
-    SCHEMA,
     SQL_ERRORS,
-    columns,
-    connect,
     is_intact,
+    is_whole_call,
     line_of,
     loaded,
     reply_of,
@@ -106,7 +105,7 @@ def _is_of_another_format(file: Path) -> bool:
             row = database.execute("SELECT value FROM manifest WHERE name = 'format'").fetchone()
     except SQL_ERRORS:
         return False
-    return row is not None and row[0] != str(FORMAT)
+    return row is not None and row[0] not in map(str, FORMATS)
 
 
 def _checked(file: Path, damaged: Path) -> sqlite3.Connection:
@@ -175,7 +174,7 @@ _NUMBERED = frozenset({"texts", "calls"})
 
 def _rows(source: sqlite3.Connection, table: str) -> Iterator[Sequence[Any] | None]:
     """Yield all rows that can be read, in order, and None in place of each stretch that cannot."""
-    query = f"SELECT rowid, {', '.join(columns()[table])} FROM {table} WHERE rowid > ? ORDER BY rowid"
+    query = f"SELECT rowid, {selection(table, format_of(source))} FROM {table} WHERE rowid > ? ORDER BY rowid"
     pages, size = (source.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "page_size"))
     after, max_gap = cast("int | None", -1), pages * size // 4  # no row is smaller
     while after is not None:
@@ -235,6 +234,8 @@ def _is_sound(table: str, values: Sequence[Any]) -> bool:
                 return isinstance(row["text"], str) and is_intact(row["text"], row["hash"])
             case "calls":
                 if not isinstance(row["key"], bytes) or len(row["key"]) != 32:
+                    return False
+                if not is_whole_call(*(row[name] for name in CHECKED)):
                     return False
                 if not row["error_kind"]:
                     reply_of(*(row[name] for name in ("reply", *IN_COLUMNS)))

@@ -7,12 +7,12 @@ import hashlib
 import json
 import os
 import sqlite3
+import struct
 import weakref
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import closing
 from dataclasses import fields
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any
 
 from mesa_llm import errors
@@ -20,42 +20,14 @@ from mesa_llm.canonical import canonical_json, compact_json, schema_json
 from mesa_llm.errors import TransportError
 from mesa_llm.records import Reply, Request, ToolCall, ToolSpec
 
-FORMAT = 3
-"""Version of the layout, written to `PRAGMA user_version` and to the manifest."""
-
-SCHEMA = f"""
-PRAGMA user_version={FORMAT};
-CREATE TABLE IF NOT EXISTS manifest (name TEXT PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS writer (pid INTEGER, host TEXT, since TEXT);
-CREATE TABLE IF NOT EXISTS texts (id INTEGER PRIMARY KEY, hash NOT NULL, text TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS calls (
-    key BLOB NOT NULL, agent INTEGER, time INTEGER, purpose TEXT, call INTEGER, model TEXT,
-    prompt TEXT, parameters INTEGER, options INTEGER, reply TEXT, error_kind TEXT, error TEXT,
-    prompt_tokens INTEGER, reply_tokens INTEGER, dollars REAL, latency_s REAL, attempts INTEGER);
-CREATE UNIQUE INDEX IF NOT EXISTS calls_at ON calls (time, agent, key);
-CREATE TABLE IF NOT EXISTS decisions (
-    time INTEGER, agent INTEGER, by TEXT, decision TEXT, text TEXT, kind TEXT, reason TEXT, keys BLOB,
-    label TEXT);
-CREATE TABLE IF NOT EXISTS actions (
-    time INTEGER, agent INTEGER, action TEXT, arguments TEXT, ok INTEGER, result TEXT, label TEXT);
-CREATE TABLE IF NOT EXISTS events (time INTEGER, source TEXT, kind TEXT, facts TEXT, text TEXT);
-CREATE TABLE IF NOT EXISTS messages (time INTEGER, sender INTEGER, recipients TEXT, text TEXT);
-CREATE TABLE IF NOT EXISTS steps (time INTEGER PRIMARY KEY, measures TEXT, digest TEXT);
-CREATE TABLE IF NOT EXISTS answers (time INTEGER, agent INTEGER, question TEXT, answer TEXT, failure TEXT,
-    purpose TEXT);
-CREATE INDEX IF NOT EXISTS decisions_at ON decisions (time);
-CREATE INDEX IF NOT EXISTS actions_at ON actions (time);
-CREATE INDEX IF NOT EXISTS events_at ON events (time);
-CREATE INDEX IF NOT EXISTS messages_at ON messages (time);
-CREATE INDEX IF NOT EXISTS answers_at ON answers (time, agent);
-"""
-"""Layout of a run log. A call's prompt, parameters and options are numbers of texts: see `Texts`.
-
-No index is ordered by a digest, so that rows written together lie on few pages.
-"""
-
 IN_COLUMNS = ("prompt_tokens", "reply_tokens", "dollars", "latency_s", "attempts")
 """Fields of a reply with columns of their own; the others, where not empty, are stored as one JSON object."""
+
+OUTCOME = ("reply", "error_kind", "error", *IN_COLUMNS)
+"""Columns that hold what came of a call."""
+
+CHECKED = ("checksum", "key", "agent", "time", *OUTCOME)
+"""Columns of a call that `is_whole_call` takes."""
 
 SQL_ERRORS = (sqlite3.Error, UnicodeDecodeError)
 """Errors of reading a damaged file; a `UnicodeDecodeError` where SQLite's message quotes damaged bytes."""
@@ -76,14 +48,6 @@ MAX_SPAN = 100_000
 """Maximum number of lines in a span; a damaged span could otherwise fill the memory."""
 
 
-def connect(path: str, *, uri: bool = False) -> sqlite3.Connection:
-    """Open a database for use by all threads; functions and views that a damaged file declares are not trusted."""
-    database = sqlite3.connect(path, check_same_thread=False, uri=uri, timeout=30)
-    database.execute("PRAGMA trusted_schema=OFF")
-    database.execute("PRAGMA cell_size_check=ON")
-    return database
-
-
 def close_with(owner: object, *databases: sqlite3.Connection) -> None:
     """Close databases when their owner is collected, or Python ends; a forked process leaves them to its parent."""
     weakref.finalize(owner, _close_own, os.getpid(), databases)
@@ -93,15 +57,6 @@ def _close_own(process: int, databases: tuple[sqlite3.Connection, ...]) -> None:
     if process == os.getpid():
         for database in databases:
             database.close()
-
-
-@cache
-def columns() -> dict[str, list[str]]:
-    """Return the names of the columns of each table of a run log."""
-    with closing(connect(":memory:")) as empty:
-        empty.executescript(SCHEMA)
-        tables = [name for (name,) in empty.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-        return {table: [field[1] for field in empty.execute(f"PRAGMA table_info({table})")] for table in tables}
 
 
 class Texts:
@@ -266,6 +221,51 @@ def is_intact(text: str, check: object) -> bool:
     return checksum(text) == check
 
 
+def call_checksum(
+    key: bytes,
+    agent: int,
+    time: int,
+    reply: str | None,
+    error_kind: str | None,
+    error: str | None,
+    prompt_tokens: int,
+    reply_tokens: int,
+    dollars: float | None,
+    latency_s: float,
+    attempts: int,
+) -> int:
+    """Compute the CRC-32 of the columns of a call that decide a replay, by which a damaged one is recognised.
+
+    Raises:
+        struct.error: If a value is not of the type of its column, as in a damaged log; or another of `CHECKSUM_ERRORS`.
+    """
+    price = -1.0 if dollars is None else dollars
+    numbers = _NUMBERS(agent, time, prompt_tokens, reply_tokens, price, latency_s, attempts)
+    text = reply if reply is not None and error_kind is error is None else f"{error_kind}: {error} {reply}"
+    return zlib.crc32(text.encode(), zlib.crc32(key + numbers))
+
+
+_NUMBERS = struct.Struct("<qq5d").pack
+
+CHECKSUM_ERRORS = (struct.error, AttributeError, TypeError, OverflowError, UnicodeError)
+"""Errors of `call_checksum` where a value is not of the type of its column."""
+
+
+def is_whole_call(check: object, *values: Any) -> bool:
+    """Check whether a call is what was written; calls from before format 4 have no checksum.
+
+    Args:
+        check: Its `checksum`.
+        *values: The arguments of `call_checksum`.
+    """
+    if check is None:
+        return True
+    try:
+        return call_checksum(*values) == check
+    except CHECKSUM_ERRORS:
+        return False
+
+
 def storable(text: str) -> str:
     """Return a text as SQLite can store it: lone surrogates, which UTF-8 cannot hold, become escapes."""
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
@@ -346,23 +346,26 @@ def reply_of(document: str, *columns: Any) -> Reply:
         ValueError: If it is not a reply, as in a damaged log.
     """
     try:
-        fields: dict[str, Any] = loaded(document) | dict(zip(IN_COLUMNS, columns, strict=True))
-        fields["tool_calls"] = tuple(ToolCall(*call) for call in fields["tool_calls"])
+        fields = loaded(document)
+        fields["tool_calls"] = calls = tuple([ToolCall(*call) for call in fields["tool_calls"]])
+        fields.update(zip(IN_COLUMNS, columns, strict=True))
         reply = Reply(**fields)
     except (TypeError, KeyError, AttributeError) as error:
         raise ValueError(f"a reply cannot be read: {error}") from error
     texts = [reply.text, reply.model, reply.finish, reply.reasoning]
-    counts = [reply.prompt_tokens, reply.reply_tokens, reply.attempts]
-    numbers = [reply.latency_s, 0.0 if reply.dollars is None else reply.dollars]
-    for call in reply.tool_calls:
+    for call in calls:
         texts += [call.name, call.call_id]
-        if not isinstance(call.arguments, dict):
+        if type(call.arguments) is not dict:
             raise ValueError("a reply cannot be read: the arguments of a call are no object")
-    checks: tuple[tuple[list[Any], Any], ...] = ((texts, str), (counts, int), (numbers, (int, float)))
-    for values, kind in checks:
-        if not all(isinstance(value, kind) for value in values):
-            raise ValueError(f"a reply cannot be read: found {values}")
+    counts = (reply.prompt_tokens, reply.reply_tokens, reply.attempts)
+    numbers = (reply.latency_s, 0.0 if reply.dollars is None else reply.dollars)
+    for values, kinds in ((texts, _TEXT), (counts, _COUNT), (numbers, _NUMBER)):
+        if not kinds.issuperset(map(type, values)):
+            raise ValueError(f"a reply cannot be read: found {str(values)[:300]}")
     return reply
+
+
+_TEXT, _COUNT, _NUMBER = frozenset({str}), frozenset({int}), frozenset({int, float})
 
 
 _PLAIN = json.JSONEncoder(ensure_ascii=False)

@@ -39,18 +39,20 @@ def CostMeter(model: Any) -> None:
     tiles = (
         tiles_of(Usage(), 0)  # nobody has thought yet
         if engine is None
-        else tiles_of(engine.usage, engine.decisions, engine.absences)
+        else tiles_of(engine.usage, engine.decisions, engine.absences, engine.asked_again, engine.repaired)
     )
     Markup("cost.html", tiles=tiles)
 
 
-def tiles_of(usage: Usage, decisions: int, n_absent: int = 0) -> list[Tile]:
+def tiles_of(usage: Usage, decisions: int, n_absent: int = 0, asked_again: int = 0, repaired: int = 0) -> list[Tile]:
     """Return the figures of a run.
 
     Args:
         usage: Usage of the run.
         decisions: Number of decisions that were requested.
         n_absent: Number of decisions that people left to the rule twin.
+        asked_again: Number of decisions whose first reply could not be used.
+        repaired: Number of decisions whose reply was read with repairs.
     """
     n_failed = usage.failures - n_absent
     tiles = [
@@ -60,5 +62,10 @@ def tiles_of(usage: Usage, decisions: int, n_absent: int = 0) -> list[Tile]:
         Tile(f"{usage.tokens:,}", "tokens"),
         Tile(f"${usage.dollars:,.4f}" if usage.dollars else "$0", "spent"),
     ]
-    more = {"left to rule twins": n_absent, "from the log": usage.replayed}
+    more = {
+        "asked again": asked_again,
+        "read with repairs": repaired,
+        "left to rule twins": n_absent,
+        "from the log": usage.replayed,
+    }
     return [*tiles, *(Tile(f"{count:,}", what) for what, count in more.items() if count)]

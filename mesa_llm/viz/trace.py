@@ -12,8 +12,8 @@ from typing import Any
 from mesa_llm.canonical import legible_json
 from mesa_llm.engine.activation import minded
 from mesa_llm.records import ToolSpec
+from mesa_llm.runlog.layout import columns
 from mesa_llm.runlog.log import RunLog
-from mesa_llm.runlog.tables import columns
 from mesa_llm.tools.toolbox import ToolBox
 from mesa_llm.viz.plain import runlog_of
 

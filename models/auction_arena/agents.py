@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field
 
 from mesa_llm import ChatMemory, Decision, Failure, LLMAgent, MemoryEntry, Observation, Outcome, ToolCall, ToolError
 from mesa_llm.canonical import canonical_json
-from mesa_llm.engine.reading import written_answer
+from mesa_llm.engine.answers import written_answer
 from mesa_llm.records import ChatMessage
 from mesa_llm.text import counted, one_line, quoted
 from mesa_llm.worlds.auction import DESIRES, Account, AuctionFacts, dollars
@@ -40,7 +40,7 @@ MAX_REASONS = 1_500
 NO_ANSWER = "(no answer that could be read)"
 """Text in a dialogue in place of an answer that was neither a bid nor a withdrawal."""
 
-UNUSABLE = frozenset({"Unparsed", "Undecided", "Invalid"})
+UNUSABLE = frozenset({"Unparsed", "OffList", "Undecided", "Invalid"})
 """Kinds of failure with a reply; without one, nobody is asked again."""
 
 DIALOGUE = "dialogue"

@@ -221,3 +221,29 @@ def test_reasoning_beside_the_action_is_kept_too() -> None:
     text = '{"reasoning": "Four is enough.", "action": "pay", "arguments": {"coins": 4}}'
     model = ask(lambda request: text, reasoning="inline")
     assert (model.coins, model.last_decisions[1].text) == (4, THOUGHT)
+
+
+# -- how a reply was read
+
+
+@pytest.mark.parametrize(
+    ("replies", "reading", "counts"),
+    [
+        (["pay(coins=3)"], "Python call", (0, 0)),
+        (["{'action': 'Pay', 'arguments': {'coins': '3'}}"], "JSON; quotation marks replaced; 'Pay' read as", (0, 1)),
+        (["Hm.", "pay(coins=3)"], "asked again; Python call", (1, 0)),
+    ],
+)
+def test_a_decision_says_how_its_reply_was_read(replies, reading, counts) -> None:
+    script = iter(replies)
+    model = ask(lambda request: next(script))
+    assert model.coins == 3
+    assert model.last_decisions[1].reading.startswith(reading)
+    assert (model.engine.asked_again, model.engine.repaired) == counts
+
+
+def test_a_reply_that_is_cut_inside_its_thought_fails_and_names_the_limit() -> None:
+    thought = '<think>One thing is {"action": "pay", "arguments": {"coins": 9}} but that would be foolish, so'
+    model = ask(lambda request: Reply(thought, finish="length", reply_tokens=40))
+    assert model.coins == 0
+    assert "raise reply_tokens=" in model.last_decisions[1].reason

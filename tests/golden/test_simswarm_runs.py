@@ -10,6 +10,7 @@ import pytest
 from mesa_llm import ConfigError, LLMModel, LLMScenario
 from mesa_llm.errors import BadReply
 from mesa_llm.llm.openai.reply import read_reply
+from mesa_llm.notation import UNREAD
 from mesa_llm.records import Request, Salt
 from mesa_llm.reports.findings import weeks_text
 from mesa_llm.sweep import sweep
@@ -63,7 +64,8 @@ def calls_in(raw: Any) -> list[dict[str, Any]]:
         reply = read_reply(raw, Request("m", (), Salt(1, 1, 1, "decide", 0)))
     except BadReply:
         return []
-    return [{"name": call.name, "args": call.arguments} for call in reply.tool_calls]
+    arguments = [{} if UNREAD in call.arguments else call.arguments for call in reply.tool_calls]
+    return [{"name": call.name, "args": own} for call, own in zip(reply.tool_calls, arguments, strict=True)]
 
 
 def usable(calls: list[Any]) -> list[dict[str, Any]]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from mesa_llm import AgentDesign, ConfigError, LLMModel, ScriptedLLM, branch
+from mesa_llm import AgentDesign, ConfigError, LLMModel, RunLog, ScriptedLLM, branch
 from mesa_llm.llm.replies import call
 from mesa_llm.model.interventions import Minds
 from mesa_llm.model.recording import Recording
@@ -19,6 +19,7 @@ from models.market.model import MarketModel
 from models.three_worlds.model import ThreeWorldsModel
 from tests.faulty_server import FaultyServer
 from tests.pot import PotModel
+from tests.processes import run
 
 
 class Payers:
@@ -199,3 +200,41 @@ def test_what_cannot_be_branched_is_one_clear_error(parent: Path, tmp_path: Path
         branch(parent, 2, inject=["Be mean."], log=tmp_path / "new.sqlite")
     with pytest.raises(ConfigError, match="say how many steps"):
         branch(parent, 4).run()
+
+
+KILLED = """
+import os, signal, sys
+from mesa_llm import branch
+from tests.model.test_branch import Payers
+parent, log, after = sys.argv[1:]
+returns = 0
+def count(frame, event, _):
+    global returns
+    if event == "return" and frame.f_code.co_filename.endswith(("runlog/log.py", "runlog/database.py")):
+        returns += frame.f_code.co_name in ("__init__", "begin", "note", "commit", "end_step", "_check_writable")
+        if returns == int(after):
+            os.kill(os.getpid(), signal.SIGKILL)
+sys.setprofile(count)
+branch(parent, 2, inject=["Be generous."], log=log, llm=Payers().llm).run()
+print("ran to its end")
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="a process takes too long to start here")
+def test_a_branch_killed_after_any_write_goes_on_and_is_the_same(parent: Path, tmp_path: Path) -> None:
+    def digest_of(log: Path) -> str:
+        with closing(branch(parent, 2, inject=["Be generous."], log=log, llm=Payers().llm)) as fork:
+            fork.run()
+            return fork.model.runlog.digest
+
+    whole = digest_of(tmp_path / "whole.sqlite")
+    for after in [*range(1, 12), *range(12, 200, 16)]:
+        log = tmp_path / f"{after}.sqlite"
+        child = run("-c", KILLED, str(parent), str(log), str(after))
+        if log.exists() and (manifest := RunLog(log, "read").manifest):
+            assert [row["step"] for row in manifest["interventions"]] == [3, 3, 4]
+            assert "branch" in manifest
+        assert digest_of(log) == whole
+        if "ran to its end" in child.out:
+            return
+    raise AssertionError("it never ran to its end")

@@ -52,7 +52,7 @@ def test_a_random_respondent_is_as_far_from_the_published_model_as_a_mean_over_s
 
 def test_a_sheet_that_lacks_an_answer_has_no_score_and_the_item_is_counted() -> None:
     def reply(request):
-        line = request.messages[-1].content.splitlines()
+        line = [text for message in request.messages for text in message.content.splitlines()]
         number = next(text.split(".")[0] for text in line if text.endswith(". angry"))
         return {str(index): 3 for index in range(1, 21)} | {number: 9}
 

@@ -3,6 +3,7 @@
 import inspect
 import json
 import os
+import re
 import shutil
 import sqlite3
 import sys
@@ -10,6 +11,7 @@ import threading
 import time
 from contextlib import closing, contextmanager
 from functools import partial
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -17,8 +19,9 @@ from hypothesis import strategies as st
 
 from mesa_llm import BudgetSpent, ConfigError, ReplayError, RunLog, ScriptedLLM
 from mesa_llm.errors import ServerTrouble
-from mesa_llm.records import ChatMessage, Reply, Request, Salt, ToolCall
+from mesa_llm.records import ChatMessage, Decision, Failure, Reply, Request, Salt, ToolCall
 from mesa_llm.runlog.file import WriteLock
+from mesa_llm.runlog.salvage import salvage
 from mesa_llm.testing import honest, honest_reply
 from models.social.model import SocialModel
 from tests.faulty_server import HANG, SERVER_ERROR, FaultyServer
@@ -41,17 +44,66 @@ def test_a_replay_asks_nobody_and_ends_in_the_same_digest(tmp_path) -> None:
     assert (again.usage.calls, again.usage.replayed) == (0, first.usage.calls)
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows deletes no open file")
-def test_a_log_that_is_deleted_while_it_is_recorded_is_written_anew(tmp_path) -> None:
+def replace(log, copy) -> None:
+    shutil.copy(copy, log.with_name("other"))
+    os.replace(log.with_name("other"), log)
+
+
+def retarget(log, copy) -> None:
+    shutil.copy(log, log.with_name("aside"))
+    log.unlink()
+    log.symlink_to(copy)
+
+
+def remove_wal(log, copy) -> None:
+    log.with_name(f"{log.name}-wal").unlink()
+    log.with_name(f"{log.name}-shm").unlink()
+
+
+CHANGES = {
+    "replaced by itself": lambda log, copy: replace(log, log),
+    "replaced by an older copy": replace,
+    "overwritten by an older copy": lambda log, copy: log.write_bytes(copy.read_bytes()),
+    "overwritten by itself": lambda log, copy: log.write_bytes(log.read_bytes()),
+    "overwritten by something else": lambda log, copy: log.write_bytes(b"dear diary" * 9999),
+    "emptied": lambda log, copy: os.truncate(log, 0),
+    "cut short": lambda log, copy: os.truncate(log, 20_000),
+    "deleted": lambda log, copy: log.unlink(),
+    "moved away": lambda log, copy: log.rename(log.with_name("away.sqlite")),
+    "made a link to a copy": retarget,
+    "left without a write-ahead log": remove_wal,
+}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows changes no open file")
+@pytest.mark.parametrize("when", ["between steps", "in a step", "before the end"])
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_a_log_that_is_changed_while_it_is_recorded_stops_the_run_and_loses_nothing(change, when, tmp_path) -> None:
+    log, copy = tmp_path / "run.sqlite", tmp_path / "copy.sqlite"
     whole = recorded(tmp_path / "whole.sqlite")
-    model = PotModel(4, honest(), rng=2, log=tmp_path / "run.sqlite", attempts=1)
+    n_asked = []
+
+    def reply_in_step_two(request):
+        n_asked.append(1)
+        if when == "in a step" and len(n_asked) == 6:
+            change(log, copy)
+        return honest_reply(request)
+
+    model = PotModel(4, ScriptedLLM(reply_in_step_two), rng=2, log=log, attempts=1)
     model.run_for(1)
-    (tmp_path / "run.sqlite").unlink()
-    with pytest.raises(ConfigError, match="was deleted while it was being recorded"):
+    shutil.copy(log, copy)
+    if when == "before the end":
         model.run_for(2)
+    if when != "in a step":
+        change(log, copy)
+    with pytest.raises(ConfigError, match=r"while it was being recorded\. What this run recorded is in") as error:
+        model.run_for(2) if when != "before the end" else model.close()
     model.close()
-    again = recorded(tmp_path / "run.sqlite")
-    assert (again.runlog.digest, again.usage.replayed) == (whole.runlog.digest, 8)
+    kept = re.search(r"is in '(.*?)'", str(error.value))[1]
+    again = recorded(Path(kept))
+    assert (again.runlog.digest, again.usage.replayed) == (whole.runlog.digest, len(n_asked))
+    left = {file.name for file in tmp_path.iterdir()}
+    assert not {name for name in left if name.endswith(("-wal", "-shm", ".lock"))}
 
 
 def test_a_log_that_cannot_be_made_is_not_taken_for_a_damaged_one(tmp_path) -> None:
@@ -271,7 +323,7 @@ def test_a_log_of_another_format_is_refused_and_left_as_it_is(mode, tmp_path) ->
     with closing(sqlite3.connect(tmp_path / "run.sqlite")) as file:
         file.execute("PRAGMA user_version=7")
     before = (tmp_path / "run.sqlite").read_bytes()
-    with pytest.raises(ConfigError, match=r"run log of format 7, and this version of mesa_llm reads format 3"):
+    with pytest.raises(ConfigError, match=r"run log of format 7, and this version of mesa_llm reads formats 3 to 4"):
         RunLog(tmp_path / "run.sqlite", mode)
     assert (tmp_path / "run.sqlite").read_bytes() == before
 
@@ -583,3 +635,55 @@ def test_a_log_in_a_read_only_place_is_read_and_replayed(beside, tmp_path) -> No
         again = PotModel(4, "ScriptedLLM", rng=2, log=tmp_path / "there" / "run.sqlite", replay=True)
         again.run_for(3)
     assert again.runlog.digest == model.runlog.digest
+
+
+def edited(path, statement, *values) -> None:
+    with closing(sqlite3.connect(path)) as file, file:
+        file.execute(statement, values)
+
+
+ALTERED = [
+    "reply = replace(reply, 'pay', 'paz')",
+    "key = zeroblob(32)",
+    "error_kind = 'BadReply'",
+    "error = 'no'",
+    "prompt_tokens = prompt_tokens + 1",
+    "reply_tokens = NULL",
+    "dollars = 3.5",
+    "latency_s = latency_s + 1",
+    "attempts = 2",
+    "agent = 9",
+    "time = 7",
+]
+
+
+@pytest.mark.parametrize("altered", ALTERED)
+@pytest.mark.parametrize("replay", [True, False])
+def test_an_altered_reply_is_told_as_damage_of_its_row_when_it_is_used(altered, replay, tmp_path) -> None:
+    recorded(tmp_path / "run.sqlite")
+    edited(tmp_path / "run.sqlite", f"UPDATE calls SET {altered} WHERE rowid = 6")
+    again = PotModel(4, honest(), rng=2, log=tmp_path / "run.sqlite", replay=replay)
+    with pytest.raises(ConfigError, match=r"is damaged: the reply recorded for agent \d, step \d, .* --salvage"):
+        again.run_for(3)
+    again.close()
+
+
+def test_an_altered_reply_is_salvaged_as_lost_and_asked_again(tmp_path) -> None:
+    whole = recorded(tmp_path / "run.sqlite")
+    edited(tmp_path / "run.sqlite", "UPDATE calls SET reply = replace(reply, 'pay', 'paz') WHERE rowid = 6")
+    kept = {each.table: (each.kept, each.lost) for each in salvage(tmp_path / "run.sqlite", tmp_path / "new.sqlite")}
+    assert kept["calls"] == (11, 1)
+    again = recorded(tmp_path / "new.sqlite")
+    assert (again.runlog.digest, again.usage.calls) == (whole.runlog.digest, 1)
+
+
+def test_how_a_reply_was_read_is_in_the_log_and_not_in_its_digest(tmp_path) -> None:
+    digests = []
+    for reading in ("", "fenced JSON; name repaired"):
+        log = RunLog(tmp_path / f"{len(reading)}.sqlite")
+        log.add(Decision(1, answer=4, reading=reading), 1)
+        log.add(Failure(2, "no", "Unparsed", reading=reading), 1)
+        digests.append(log.end_step(1, {}))
+        assert list(log.decisions()["reading"]) == [reading] * 2
+        log.close()
+    assert digests[0] == digests[1]

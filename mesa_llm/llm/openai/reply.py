@@ -7,10 +7,14 @@ from typing import Any, cast
 
 from mesa_llm.errors import BadReply
 from mesa_llm.llm.tokens import dollars_of, usage_in
+from mesa_llm.notation import UNREAD
 from mesa_llm.records import Reply, Request, ToolCall, Usage
 
 MAX_CALLS = 50
 """Maximum number of tool calls of one reply that are read."""
+
+MAX_ARGUMENTS = 100_000
+"""Maximum number of characters of a call's arguments that are kept where they are no JSON object."""
 
 MAX_REASONING = 100_000
 """Maximum number of characters of a model's reasoning that are kept."""
@@ -105,34 +109,34 @@ def _calls_of(entries: object, request: Request, faults: list[str]) -> tuple[Too
             faults.append("a tool call names no tool")
             continue
         arguments = _arguments_of(function.get("arguments"))
-        if arguments is None and _can_do_without(name, request):
-            faults.append(f"the arguments of {name[:80]} are no JSON object: {function['arguments']!r:.80}")
-            continue
-        calls.append(ToolCall(_clean(name), arguments or {}, _short(_mapping(item).get("id"))))
+        calls.append(ToolCall(_clean(name), arguments, _short(_mapping(item).get("id"))))
     return tuple(calls)
 
 
-def _arguments_of(encoded: object) -> dict[str, Any] | None:
-    """Return the arguments of a call; None if they are not a JSON object."""
+def _arguments_of(encoded: object) -> dict[str, Any]:
+    """Return the arguments of a call; under `UNREAD` what is no JSON object, for the reader of replies to mend."""
     if encoded is None or (isinstance(encoded, str) and not encoded.strip()):
         return {}
     text = encoded if isinstance(encoded, str) else json.dumps(encoded)
     try:
-        arguments = json.loads(text)
+        arguments = _STRICT.decode(text)
         if "\\u" in text or not text.isascii():
             arguments = json.loads(_clean(json.dumps(arguments, ensure_ascii=False)))
     except (ValueError, RecursionError):
-        return None
-    return cast("dict[str, Any]", arguments) if isinstance(arguments, dict) else None
+        return {UNREAD: _clean(text[:MAX_ARGUMENTS])}
+    if arguments is None:
+        return {}
+    return cast("dict[str, Any]", arguments) if isinstance(arguments, dict) else {UNREAD: _clean(text[:MAX_ARGUMENTS])}
 
 
-def _can_do_without(name: str, request: Request) -> bool:
-    """Check whether a tool would run without arguments, although the model meant to pass some.
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        raise ValueError("a key occurs twice")
+    return fields
 
-    Where it would not, a call with unreadable arguments is kept without them: the check of arguments then tells the
-    model what is missing.
-    """
-    return any(tool.name == name and not tool.parameters.get("required") for tool in request.tools)
+
+_STRICT = json.JSONDecoder(object_pairs_hook=_once)
 
 
 def _clean(text: str) -> str:

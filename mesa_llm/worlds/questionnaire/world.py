@@ -113,18 +113,24 @@ class Questionnaire:
             raise ToolError("; ".join(faults) + ".")
         return "; ".join(faults)
 
-    def fail(self, agent_id: int, label: str, *, is_unparsable: bool) -> None:
+    def fail(self, agent_id: int, label: str, *, is_unparsable: bool, is_off_list: bool = False) -> None:
         """Record that the decision on a sheet failed.
 
         Args:
             agent_id: Mesa `unique_id` of the respondent.
             label: Label of the sheet.
             is_unparsable: Whether a reply came in which no answer could be read; else no reply came.
+            is_off_list: Whether there was an answer in it, though none of the choices.
         """
         sheet = self._open.pop((agent_id, label), None)
-        if sheet is not None and is_unparsable:
-            for item in sheet.items:
-                self.counts[item.label].unparsable += 1
+        if sheet is None or not is_unparsable:
+            return
+        for item in sheet.items:
+            count = self.counts[item.label]
+            if is_off_list:
+                count.out_of_range += 1
+            else:
+                count.unparsable += 1
 
     def end_step(self) -> list[Event]:
         """End the administration; items without an answer by now are missing."""

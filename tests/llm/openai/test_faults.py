@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from mesa_llm.engine.reading import find_json
 from mesa_llm.errors import AccessRefused, BadReply, MesaLLMError, RateLimited, Refused, ServerTrouble
 from mesa_llm.llm.limits import Retry
 from mesa_llm.llm.openai.client import OpenAIHTTP
+from mesa_llm.notation import read_value
 from mesa_llm.records import Reply, Request
 from tests.faulty_server import (
     CUT_AT_ONCE,
@@ -223,7 +223,7 @@ def test_a_model_without_tool_calls_can_still_choose() -> None:
         return refused(400, "tiny does not support tools") if "tools" in body else '{"action": "rest", "arguments": {}}'
 
     (reply,), server = asked(behave, ask(tools=ACTIONS))
-    assert find_json(reply.text) == {"action": "rest", "arguments": {}}
+    assert read_value(reply.text).value == {"action": "rest", "arguments": {}}
     assert "talk_to" in server.last["messages"][-1]["content"]
 
 

@@ -1,0 +1,93 @@
+"""The layout of a run log: earlier formats are read and continued, foreign schemas refused."""
+
+import shutil
+import sqlite3
+from contextlib import closing
+
+import pytest
+
+from mesa_llm import ConfigError, RunLog
+from mesa_llm.model.recording import Recording, advance_to
+from models.classics.recordings import CLASSICS
+from tests.pot import PotModel
+
+OLD = CLASSICS["boltzmann_wealth"].file
+"""A log that version 0.4.0 recorded, of format 3."""
+
+
+def format_of(path) -> int:
+    with closing(sqlite3.connect(path)) as file:
+        return file.execute("PRAGMA user_version").fetchone()[0]
+
+
+def test_a_log_of_format_3_is_read_and_replayed_as_it_is(tmp_path) -> None:
+    shutil.copy(OLD, tmp_path / "run.sqlite")
+    recording = Recording.read(tmp_path / "run.sqlite")
+    with closing(recording.replayed()) as again:
+        assert again.runlog.digest == recording.digests[recording.last_step]
+    log = RunLog(tmp_path / "run.sqlite", "read")
+    assert set(log.calls()["checksum"]) == set(log.decisions()["reading"]) == {None}
+    assert (tmp_path / "run.sqlite").read_bytes() == OLD.read_bytes()
+
+
+def test_a_log_of_format_3_is_continued_in_this_one(tmp_path) -> None:
+    shutil.copy(OLD, tmp_path / "run.sqlite")
+    recording = Recording.read(tmp_path / "run.sqlite")
+    with closing(recording.rebuilt(log=tmp_path / "run.sqlite")) as again:
+        advance_to(again, recording.last_step)
+        assert (again.runlog.digest, again.usage.calls) == (recording.digests[recording.last_step], 0)
+    assert format_of(tmp_path / "run.sqlite") == 4
+    assert Recording.read(tmp_path / "run.sqlite").digests == recording.digests
+    assert RunLog(tmp_path / "run.sqlite", "read").manifest["format"] == 4
+
+
+SILENCE = "BEGIN SELECT RAISE(IGNORE); END"
+
+FOREIGN = {
+    "trigger before": f"CREATE TRIGGER quiet BEFORE INSERT ON calls {SILENCE}",
+    "trigger on update": f"CREATE TRIGGER quiet BEFORE UPDATE ON manifest {SILENCE}",
+    "trigger of delete": "CREATE TRIGGER more AFTER DELETE ON steps BEGIN INSERT INTO steps VALUES (1, '', ''); END",
+    "view": "CREATE VIEW calls_seen AS SELECT * FROM calls",
+    "view in place of a table": "ALTER TABLE events RENAME TO kept; CREATE VIEW events AS SELECT * FROM kept",
+    "extra table": "CREATE TABLE notes (text TEXT)",
+    "extra index": "CREATE INDEX more ON calls (reply)",
+    "partial unique index": "CREATE UNIQUE INDEX one ON decisions (time) WHERE time > 5",
+    "virtual table": "CREATE VIRTUAL TABLE search USING fts5(text)",
+    "extra column": "ALTER TABLE steps ADD COLUMN more TEXT DEFAULT 'x'",
+    "generated column": "ALTER TABLE steps ADD COLUMN more TEXT AS (upper(digest))",
+    "lost index": "DROP INDEX calls_at",
+    "lost table": "DROP TABLE answers",
+    "other type": "DROP TABLE steps; CREATE TABLE steps (time INTEGER PRIMARY KEY, measures BLOB, digest TEXT)",
+    "check": "DROP TABLE messages; CREATE TABLE messages (time INTEGER CHECK (time < 3), sender INTEGER, "
+    "recipients TEXT, text TEXT)",
+    "default": "DROP TABLE writer; CREATE TABLE writer (pid INTEGER DEFAULT 1, host TEXT, since TEXT)",
+    "collation": "DROP TABLE writer; CREATE TABLE writer (pid INTEGER, host TEXT COLLATE NOCASE, since TEXT)",
+    "conflict clause": "DROP TABLE manifest; CREATE TABLE manifest (name TEXT PRIMARY KEY ON CONFLICT IGNORE, "
+    "value TEXT NOT NULL)",
+    "without rowid": "DROP TABLE steps; CREATE TABLE steps (time INTEGER PRIMARY KEY, measures TEXT, digest TEXT) "
+    "WITHOUT ROWID",
+    "strict": "DROP TABLE steps; CREATE TABLE steps (time INTEGER PRIMARY KEY, measures TEXT, digest TEXT) STRICT",
+}
+
+
+@pytest.mark.parametrize("change", FOREIGN.values(), ids=FOREIGN)
+@pytest.mark.parametrize("mode", ["record", "replay", "read"])
+def test_a_log_whose_schema_is_not_a_run_logs_is_refused_and_left_as_it_is(change, mode, tmp_path) -> None:
+    RunLog(tmp_path / "run.sqlite").close()
+    with closing(sqlite3.connect(tmp_path / "run.sqlite")) as file:
+        file.executescript(change)
+    before = (tmp_path / "run.sqlite").read_bytes()
+    with pytest.raises(ConfigError, match=r"run\.sqlite' cannot be used as a run log: it has (no )?(\w+) \w+"):
+        RunLog(tmp_path / "run.sqlite", mode)
+    assert (tmp_path / "run.sqlite").read_bytes() == before
+
+
+@pytest.mark.parametrize("upkeep", ["VACUUM", "ANALYZE", "REINDEX", "PRAGMA journal_mode=WAL"])
+def test_upkeep_of_a_log_makes_it_no_other(upkeep, tmp_path) -> None:
+    with closing(PotModel(2, rng=1, log=tmp_path / "run.sqlite")) as model:
+        model.step()
+    with closing(sqlite3.connect(tmp_path / "run.sqlite")) as file:
+        file.execute(upkeep)
+    with closing(PotModel(2, rng=1, log=tmp_path / "run.sqlite")) as model:
+        model.run_for(2)
+    assert list(RunLog(tmp_path / "run.sqlite", "read").steps()["time"]) == [1, 2]
