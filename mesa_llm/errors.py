@@ -23,9 +23,14 @@ Each is a kind of the one that it stands under:
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class MesaLLMError(Exception):
     """Base of all exceptions that this package raises on purpose."""
+
+    usage: Any = None
+    """The `Usage` of the request that failed, as far as the endpoint reports it; None: nothing is known of it."""
 
 
 class ConfigError(MesaLLMError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
@@ -86,7 +86,10 @@ class Results:
     """Options of the command, without secrets."""
 
     usage: Usage
-    """Usage of all runs together."""
+    """Usage of all runs together in this session."""
+
+    paid: Usage = field(default_factory=Usage)
+    """Usage of all runs together in all sessions, as the run logs hold it."""
 
     failed_runs: int
     """Number of runs that produced nothing."""
@@ -398,6 +401,7 @@ def totals(runs: Sequence[Run], options: Mapping[str, Any], seconds: float) -> d
     return {
         "options": dict(options),
         "usage": usage_of(runs),
+        "paid": sum((run.paid for run in runs), Usage()),
         "failed_runs": sum(run.error is not None for run in runs),
         "seconds": round(seconds, 3),
         "versions": versions(),

@@ -115,7 +115,10 @@ class Run:
     """Number of decisions."""
 
     usage: Usage = field(default_factory=Usage)
-    """Usage of the run."""
+    """Usage of the run in this session."""
+
+    paid: Usage = field(default_factory=Usage)
+    """Usage of everything that was ever sent for the run, in earlier sessions too, as its log holds it."""
 
     seconds: float = 0.0
     """Duration in seconds, scoring included."""
@@ -266,11 +269,20 @@ class Runs:
             int(model.time),
             model.engine.decisions,
             model.usage,
+            _all_paid(model),
             clock.perf_counter() - start,
             model.runlog.digest,
             model.runlog.path,
             error,
         )
+
+
+def _all_paid(model: LLMModel) -> Usage:
+    """Return the usage of a run in all sessions; that of this one if its log cannot be read any more."""
+    try:
+        return model.runlog.paid()
+    except ConfigError:
+        return model.usage
 
 
 def _lack_of_results(model: LLMModel, scores: Mapping[str, float]) -> NothingDecided | None:

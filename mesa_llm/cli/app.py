@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -52,6 +54,10 @@ def options(
     ] = False,
 ) -> None:
     """Agent-based models whose agents think with a language model."""
+    if Path("mesa-llm.toml").is_file():
+        from mesa_llm.cli.agreement import ask_once
+
+        ask_once(sys.argv[1:], partial(say, err=True))
 
 
 @app.command("list")
@@ -125,6 +131,7 @@ def run(
     """Run a model; the same command with the same --log goes on with a run that was stopped."""
     from mesa_llm.cli.arguments import budget, demand_no_secrets, design_in, parameters, scheduled, set_options
     from mesa_llm.cli.run import run_model
+    from mesa_llm.model.recording import texts_in
 
     if rng is not None and rng < 0:
         raise ConfigError(f"--rng {rng}: a seed is a whole number, 0 or more; leave --rng out to have one drawn")
@@ -138,6 +145,8 @@ def run(
     arguments |= {"llm": llm, "api_base": api_base, "rng": rng, "log": log, "on_error": on_error}
     arguments |= {"concurrency": concurrency, "retry_failures": retry_failures, "ask_again": ask_again, "moved": moved}
     arguments |= set_options(reasoning=reasoning, reply_tokens=reply_tokens, parser=parser, design=design_in(design))
+    if design is not None:  # an address in its file has no right to a key
+        arguments["named"] = texts_in(llm, parser, [text.partition("=")[2] for text in set_ or ()])
     how: dict[str, Any] = {"interventions": scheduled(inject or ()), "as_json": as_json, "say": say}
     if dry_run:
         from mesa_llm.cli.cost import print_rehearsal
@@ -214,6 +223,19 @@ def check(
         n_broken += bool(result.fault)
     if n_broken:
         warn(f"{model} breaks {n_broken} of its promises")
+        raise typer.Exit(DIFFERENT)
+
+
+@app.command(rich_help_panel="Files")
+@exits
+def trust(
+    file: Annotated[Path, typer.Argument(help="File of endpoints.")] = Path("mesa-llm.toml"),
+    yes: Annotated[bool, typer.Option("--yes", help="Agree without being asked.")] = False,
+) -> None:
+    """Agree that the endpoints of a file are sent keys out of the environment, until the file changes."""
+    from mesa_llm.cli.agreement import agree_to
+
+    if not agree_to(file, is_agreed=yes, say=say):
         raise typer.Exit(DIFFERENT)
 
 

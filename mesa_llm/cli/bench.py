@@ -323,12 +323,17 @@ def _write(benchmark: Benchmark, report: Report | Cross, folder: Path, *, as_jso
     if as_json:
         say(figures)
         return
-    usage = report.usage
+    usage, paid = report.usage, report.paid
     say(report.text())
     say(
         f"\n{counted(len(report.runs), 'run')}, {counted(usage.calls, 'live reply', 'live replies')}, "
         f"{usage.replayed} from run logs, {usage.tokens} tokens, ${usage.dollars:.4f}, {figure_text(report.seconds)} s"
     )
+    if usage.replayed:
+        say(
+            f"paid in all sessions: {counted(paid.calls, 'reply', 'replies')} by {counted(paid.requests, 'request')}, "
+            f"{paid.tokens} tokens, ${paid.dollars:.4f}"
+        )
     say(f"page: {page} (also {benchmark.file}.json, and a run log of each run; the same command goes on)")
 
 

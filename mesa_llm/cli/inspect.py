@@ -47,7 +47,16 @@ EXCERPT = 400
 HIDDEN_COLUMNS = frozenset({"key", "keys", "parameters", "options"})
 """Columns for machines, which only `--csv` shows."""
 
-_USAGE_COLUMNS = ("calls", "failed", "prompt_tokens", "reply_tokens", "dollars", "mean_latency_s")
+_USAGE_COLUMNS = (
+    "calls",
+    "failed",
+    "prompt_tokens",
+    "reply_tokens",
+    "dollars",
+    "mean_latency_s",
+    "requests",
+    "cached_tokens",
+)
 
 
 def tables(file: Path, sections: Sequence[str], agent: int | None, *, csv: bool, full: bool = False) -> Iterator[str]:

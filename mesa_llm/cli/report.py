@@ -81,7 +81,7 @@ def report_run(
             report = report_of(model, days=days)
     else:
         own = log or file.with_name(f"report-{file.name}")
-        with closing(branch(file, recording.last_step, log=own, **options)) as whole:
+        with closing(branch(file, recording.last_step, log=own, named=(llm,), **options)) as whole:
             report = written_by(whole.model, llm, report_of(whole.model, days=days))
     if out is not None:
         _write(out, report.html() if out.suffix == ".html" else report.markdown())

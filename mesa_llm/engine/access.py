@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import weakref
 from collections.abc import Mapping
@@ -13,15 +12,15 @@ from mesa_llm.engine.loop import close_all
 from mesa_llm.errors import ConfigError
 from mesa_llm.llm import open_simple
 from mesa_llm.llm.address import Address, split_name
-from mesa_llm.llm.endpoints import Endpoint, checked_endpoints, read_endpoints
-from mesa_llm.llm.limits import Budget, Limits, Purse, Refusals, Retry
+from mesa_llm.llm.budget import Budget, Purse
+from mesa_llm.llm.endpoints import Endpoint, EndpointFile, checked_endpoints, read_endpoints
+from mesa_llm.llm.keys import Keyring, Origin, Place, environment
+from mesa_llm.llm.limits import Limits, Refusals, Retry
 from mesa_llm.llm.protocol import LLM, Capabilities, Closable
+from mesa_llm.llm.redaction import Redacted, environment_keys
 
 OLLAMA = "http://localhost:11434/v1"
 """Base URL of Ollama, unless `OLLAMA_API_BASE` is set."""
-
-OPENAI = "https://api.openai.com"
-"""The only host that `OPENAI_API_KEY` is sent to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +75,9 @@ class Access:
             attempts: Maximum number of attempts at one reply.
             requests_per_min: Maximum number of requests in any minute, to each model; None: no limit.
             tokens_per_min: Maximum number of tokens in any minute, of each model; None: no limit.
-            max_calls: Budget of live replies; None: no budget.
-            max_tokens: Budget of tokens of live replies, read and written.
-            max_dollars: Budget of US dollars for live replies.
+            max_calls: Budget of requests sent, those that fail and are sent again included; None: no budget.
+            max_tokens: Budget of tokens, read and written.
+            max_dollars: Budget of US dollars.
             purse: Budget that several accesses share, within one process or across several (see `mesa_llm.sweep`), in
                 place of the three above.
 
@@ -90,10 +89,10 @@ class Access:
         self._defaults = (concurrency, requests_per_min, tokens_per_min, timeout_s)
         self._attempts = attempts
         self._endpoints = checked_endpoints(endpoints or {}, "endpoints=")
-        self._file: dict[str, Endpoint] | None = None
+        self._file: EndpointFile | None = None
         self._api_base = api_base.strip() if api_base and api_base.strip() else None
         self._address = None if self._api_base is None else Address.of(self._api_base)
-        self._api_key = None if api_key is None else api_key.strip()
+        self._keys = Keyring(api_key, self._api_base)
         self._limits = {
             "concurrency": concurrency,
             "attempts": attempts,
@@ -104,9 +103,7 @@ class Access:
             "max_tokens": max_tokens,
             "max_dollars": max_dollars,
         }
-        budget = (max_calls, max_tokens, max_dollars)
-        is_free = purse is None and budget == (None, None, None)
-        self._budget = None if is_free else Budget(_Nobody(), *budget, purse=purse)
+        self._budget = Budget(_Nobody(), max_calls, max_tokens, max_dollars, purse=purse)
         self._lock = threading.Lock()
         self._routes: dict[Any, Route] = {}
         self._transports: list[LLM] = []
@@ -114,13 +111,14 @@ class Access:
         Limits(_Nobody(), concurrency, requests_per_min, tokens_per_min)  # raises the error of an invalid limit
         Retry(_Nobody(), attempts)
 
-    def open(self, llm: str | LLM, *, is_second: bool = False) -> Route:
+    def open(self, llm: str | LLM, *, is_second: bool = False, origin: Origin = Origin.USER) -> Route:
         """Open a language model; the same string opens it only once.
 
         Args:
             llm: Model string, or a transport of the user's own.
             is_second: Whether it is asked in addition to the models that agents think with, as a parser or a judge is;
                 a plain name is then looked up at its provider, whatever `api_base` is.
+            origin: Where the string comes from, on which it depends whether a key may be sent to an address in it.
 
         Raises:
             ConfigError: If a string names nothing, a package that it needs is not installed, or the provider of a
@@ -133,7 +131,7 @@ class Access:
                 route_key, llm = llm.strip(), simple
             else:
                 endpoint = self._find(llm.strip(), is_second)
-                key = self._key(llm.strip(), endpoint, is_second)
+                key = self._keys.key_for(self._place(llm.strip(), endpoint, is_second, origin))
                 route_key = (endpoint, key)
                 if route_key not in self._routes:
                     self._routes[route_key] = self._open_remote(endpoint, key, is_second)
@@ -201,13 +199,15 @@ class Access:
         written: dict[str, Any] = {name: value for name, value in self._limits.items() if value is not None}
         if self._address is not None:
             written["api_base"] = self._address.base
-        named = {**self._from_file(), **self._endpoints}
+        named = {**self._from_file().endpoints, **self._endpoints}
         return {**written, "endpoints": {name: named[name].written for name in sorted(named)}} if named else written
 
     @property
     def timeout_s(self) -> float:
         """Longest timeout of any of its endpoints, in seconds."""
-        timeouts = [endpoint.timeout_s or 0 for endpoint in (*self._from_file().values(), *self._endpoints.values())]
+        timeouts = [
+            endpoint.timeout_s or 0 for endpoint in (*self._from_file().endpoints.values(), *self._endpoints.values())
+        ]
         return max([self._defaults[3], *timeouts])
 
     # -- finding endpoints
@@ -234,37 +234,34 @@ class Access:
         return Endpoint(model=text)
 
     def _endpoint_named(self, text: str) -> Endpoint | None:
-        return self._endpoints.get(text) or self._from_file().get(text)
+        return self._endpoints.get(text) or self._from_file().endpoints.get(text)
 
-    def _from_file(self) -> dict[str, Endpoint]:
+    def _from_file(self) -> EndpointFile:
         if self._file is None:
             self._file = read_endpoints()
         return self._file
 
-    # -- choosing keys
+    def _place(self, text: str, endpoint: Endpoint, is_second: bool, origin: Origin) -> Place:
+        """Describe where the address of an endpoint comes from.
 
-    def _key(self, text: str, endpoint: Endpoint, is_second: bool) -> str | None:
-        """Choose the key for an endpoint, as described in `Endpoint`; empty: no key, None: the one litellm finds."""
-        base = endpoint.api_base
-        if self._api_key == "":
-            return ""
-        if self._endpoint_named(text) is not None and endpoint.key_env is not None:
-            key = _environment(endpoint.key_env)
-            if not key:
-                raise ConfigError(f"the key of {endpoint.name} is to stand in {endpoint.key_env}, which is not set")
-            return key
+        Args:
+            text: Model string.
+            endpoint: The endpoint that it refers to.
+            is_second: As for `open`.
+            origin: Where the model string comes from.
+        """
+        base, key_env = endpoint.api_base, endpoint.key_env
+        if text in self._endpoints:
+            return Place(base, Origin.USER, key_env, is_named=True)
+        if text in self._from_file().endpoints:
+            return Place(base, self._from_file().origin, key_env, is_named=True)
         if base is None:
-            return None if is_second or self._endpoint_named(text) is not None else self._api_key
-        if self._endpoint_named(text) is None and self._is_own(base, is_second):
-            is_ollama = base == _ollama() and text.startswith("ollama/")
-            own = self._api_key or ("" if is_ollama else _environment("MESA_LLM_API_KEY"))
-            if own:
-                return own
-        return _environment("OPENAI_API_KEY") if Address.of(base).origin == OPENAI else ""
-
-    def _is_own(self, base: str, is_second: bool) -> bool:
-        """Check whether `api_key` is meant for an address: `api_base`'s or, without one, that of any first model."""
-        return not is_second if self._address is None else Address.of(base).origin == self._address.origin
+            is_recorded = origin is Origin.LOG
+            return Place(None, Origin.LOG if is_recorded else Origin.PROVIDER, is_first=not is_second)
+        if split_name(text)[1] is not None:
+            return Place(base, self._keys.origin_of(base, origin), is_first=not is_second)
+        is_ollama = text.startswith("ollama/") and base == _ollama()
+        return Place(base, Origin.ENVIRONMENT if is_ollama else Origin.USER, None, False, not is_second, is_ollama)
 
     # -- opening
 
@@ -290,10 +287,10 @@ class Access:
         if capabilities.is_person:
             return Route(capabilities, transport, 1_000_000)
         in_flight = min(concurrency, capabilities.max_in_flight or concurrency)
-        sent = transport if self._budget is None else self._budget.at_turn(transport)
-        limited = Limits(sent, in_flight, requests_per_min, tokens_per_min)
-        patient = Retry(Refusals(limited), attempts=self._attempts)
-        return Route(capabilities, patient if self._budget is None else self._budget.also(patient), concurrency)
+        limited = Limits(Redacted(transport, environment_keys()), in_flight, requests_per_min, tokens_per_min)
+        return Route(
+            capabilities, Retry(Refusals(self._budget.also(limited, transport)), attempts=self._attempts), concurrency
+        )
 
 
 def _at_ollama(model: str) -> dict[str, Any]:
@@ -302,14 +299,9 @@ def _at_ollama(model: str) -> dict[str, Any]:
 
 def _ollama() -> str:
     """Return the base URL of Ollama; its own programs write it without `/v1`."""
-    base = _environment("OLLAMA_API_BASE") or OLLAMA
+    base = environment("OLLAMA_API_BASE") or OLLAMA
     address = Address.of(base)
     return f"{base.rstrip('/')}/v1" if address.base == address.origin else base
-
-
-def _environment(name: str) -> str:
-    """Read an environment variable; a blank one counts as not set."""
-    return os.environ.get(name, "").strip()
 
 
 def _remote(endpoint: Endpoint, key: str | None, timeout_s: float, is_second: bool) -> LLM:

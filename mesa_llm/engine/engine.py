@@ -156,7 +156,7 @@ class Engine:
         self.usage_by_purpose: dict[str, Usage] = {}
         self._lock = threading.Lock()
         self._transports = Transports(self.runlog, self.options, self.count)
-        self.tool_sessions = ToolSessions(self.runlog, run_seed)
+        self.tool_sessions = ToolSessions(self.runlog, run_seed, self.options.get("named"))
         self._turns: dict[SeriesKey, tuple[int, int]] = {}
         self._counted_step = 0
         self._has_warned = False

@@ -13,7 +13,7 @@ import os
 import tempfile
 import time as clock
 import weakref
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from typing import IO, Any
@@ -24,6 +24,7 @@ from mesa_llm.canonical import canonical_json
 from mesa_llm.engine.loop import close_all
 from mesa_llm.engine.tool_server import ToolServer
 from mesa_llm.errors import ConfigError, ReplayError, ServerTrouble, TransportError
+from mesa_llm.llm.redaction import redaction_of
 from mesa_llm.records import ChatMessage, Reply, Request, Salt, ToolSpec
 from mesa_llm.runlog.log import RunLog
 from mesa_llm.text import clip, one_line, quoted
@@ -81,13 +82,15 @@ _OFFERS = TypeAdapter(list[Offer])
 class ToolSessions:
     """The sessions of a run with its tool servers, one per server for all agents that use it."""
 
-    def __init__(self, runlog: RunLog, run_seed: int) -> None:
+    def __init__(self, runlog: RunLog, run_seed: int, named: Collection[str] | None = None) -> None:
         """Store the run log; nothing is started yet.
 
         Args:
             runlog: Run log in which results are looked up and recorded.
             run_seed: Seed of the run.
+            named: As in `EngineOptions`: commands and addresses of the servers that the user names.
         """
+        self._named = named
         self.runlog = runlog
         self.run_seed = run_seed
         self._offers: dict[ToolServer, list[Offer]] = {}
@@ -194,7 +197,7 @@ class ToolSessions:
             start = clock.perf_counter()
             session = self._session(server)
             try:
-                entry = Reply(await session.call(name, arguments))
+                entry = Reply(_without_key(server, await session.call(name, arguments)))
             except ServerTrouble as error:
                 entry = error
             if session.is_over:
@@ -209,6 +212,12 @@ class ToolSessions:
         return entry
 
     def _session(self, server: ToolServer) -> _Session:
+        variables = (*server.env, *filter(None, [server.key_env]))
+        if variables and self._named is not None and server.place not in self._named:
+            raise ConfigError(
+                f"the tool server {server.place!r} stands in the run log, which wants {', '.join(variables)} of your "
+                "environment for it; nothing was sent. If you trust it, name it: branch(…, named=[its command or url])"
+            )
         if server not in self._sessions:
             self._sessions[server] = _Session(server)
         return self._sessions[server]
@@ -340,6 +349,11 @@ class _Session:
         self.end()
         if self._task is not None:
             await self._task
+
+
+def _without_key(server: ToolServer, text: str) -> str:
+    """Return a result without the key that is sent to the server."""
+    return redaction_of((os.environ.get(server.key_env or "", ""),)).text(text)
 
 
 @asynccontextmanager

@@ -6,7 +6,8 @@ import asyncio
 import logging
 import threading
 import time as clock
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from types import coroutine
 from typing import Any, cast
@@ -17,7 +18,9 @@ from mesa_llm.engine.access import Access
 from mesa_llm.errors import ConfigError, MesaLLMError, ReplayError, TransportError
 from mesa_llm.llm import open_simple
 from mesa_llm.llm.address import split_name, written_name
+from mesa_llm.llm.budget import Bill, usage_of
 from mesa_llm.llm.endpoints import Endpoint
+from mesa_llm.llm.keys import Origin
 from mesa_llm.llm.protocol import LLM, Capabilities, demand_llm
 from mesa_llm.records import Reply, Request, Usage
 from mesa_llm.runlog.log import CAPABILITIES, PreparedCall, RunLog
@@ -60,22 +63,26 @@ class EngineOptions(TypedDict, total=False):
     """Maximum number of tokens in any minute, of each model; None: no limit."""
 
     max_calls: int | None
-    """Budget of live replies for one model object; replies from the log are free."""
+    """Budget of requests sent, those that are sent again included; replies from the log are free."""
 
     max_tokens: int | None
-    """Budget of tokens of live replies, read and written."""
+    """Budget of tokens, read and written."""
 
     max_dollars: float | None
-    """Budget of US dollars for live replies."""
+    """Budget of US dollars."""
 
     parser: str | LLM | None
     """Second model that rewrites faulty replies in the required form."""
+
+    named: Collection[str] | None
+    """Model strings that the user names, of a model rebuilt from a run log; None: the user has named all of them. The
+    addresses in others come from the log, and get no key."""
 
     moved: bool
     """Whether a recording may be continued although one of its models has moved to another address."""
 
 
-ACCESS_OPTIONS = frozenset(EngineOptions.__annotations__) - {"access", "parser", "moved"}
+ACCESS_OPTIONS = frozenset(EngineOptions.__annotations__) - {"access", "parser", "named", "moved"}
 """Names of the options that an `Access` takes."""
 
 
@@ -173,34 +180,57 @@ class Recorded:
         start = clock.perf_counter()
         awaited = _Awaited(request)
         self.run.awaited[id(awaited)] = awaited
+        bill = Bill()
+        token = Bill.of_reply.set(bill)
         try:
             reply = await self.inner.reply(request)
         except TransportError as error:
-            await self._keep_failure(awaited, error, start)
+            await self._keep_failure(awaited, error, bill.usage, start)
             raise
-        except MesaLLMError:
+        except (MesaLLMError, asyncio.CancelledError):
+            self._note_unanswered(request, bill.usage)
             raise
         except Exception as error:  # a custom transport may raise anything; the other agents carry on
             if (fault := (request.model, type(error))) not in self.run.tracebacks:
                 self.run.tracebacks.add(fault)
                 logger.exception("%s raised (said once; all failures are in the run log)", request.model)
             failure = TransportError(f"it raised {type(error).__name__}: {str(error)[:300]}")
-            await self._keep_failure(awaited, failure, start)
+            await self._keep_failure(awaited, failure, bill.usage, start)
             raise failure from error
         finally:
+            Bill.of_reply.reset(token)
             del self.run.awaited[id(awaited)]
+        if bill.usage.requests > 1:
+            reply = _with_all_paid(reply, bill.usage)
         if not reply.latency_s:
             reply = reply.timed(clock.perf_counter() - start)
         log.keep(request, reply, reply.latency_s, prepared=awaited.prepared, commit=False)
         await self.run.commit()
-        usage = Usage(1, 0, reply.prompt_tokens, reply.reply_tokens, reply.dollars or 0.0)
-        self.run.count(usage, request.salt.purpose)
+        self.run.count(usage_of(reply, reply.attempts), request.salt.purpose)
         return reply
 
-    async def _keep_failure(self, awaited: _Awaited, failure: TransportError, start: float) -> None:
-        seconds = clock.perf_counter() - start
-        self.run.runlog.keep(awaited.request, failure, seconds, prepared=awaited.prepared, commit=False)
+    async def _keep_failure(self, awaited: _Awaited, failure: TransportError, paid: Usage, start: float) -> None:
+        """Record a failure, with the usage of its requests."""
+        request, seconds = awaited.request, clock.perf_counter() - start
+        self.run.runlog.keep(request, failure, seconds, prepared=awaited.prepared, commit=False, paid=paid)
         await self.run.commit()
+        self.run.count(paid, request.salt.purpose)
+
+    def _note_unanswered(self, request: Request, paid: Usage) -> None:
+        """Record the usage of requests that were sent for a reply that never came, as the run ended before it."""
+        if not paid.requests:
+            return
+        self.run.count(paid, request.salt.purpose)
+        with suppress(ConfigError):  # the log is closed already, or cannot be written
+            self.run.runlog.note_unanswered(request.model, paid)
+
+
+def _with_all_paid(reply: Reply, paid: Usage) -> Reply:
+    """Return a reply with the usage of all requests that it took."""
+    dollars = paid.dollars if paid.dollars else reply.dollars
+    tokens = {"prompt_tokens": paid.prompt_tokens, "reply_tokens": paid.reply_tokens}
+    cached = {"cached_tokens": paid.cached_tokens, "stored_tokens": paid.stored_tokens}
+    return replace(reply, dollars=dollars, attempts=paid.requests, **tokens, **cached)
 
 
 @dataclass(slots=True, eq=False)
@@ -340,13 +370,20 @@ class Transports:
             self._own_transports.append(llm)  # kept alive, as it is known by its id, which could otherwise be reused
         if self.runlog.mode == "replay":
             return self._open_silent(llm, is_second)
-        route = self.access.open(llm, is_second=is_second)
+        route = self.access.open(llm, is_second=is_second, origin=self._origin_of(llm))
         if route.capabilities.is_immediate:
             return OpenedModel(route.capabilities, route.llm, True, 1)
         capabilities = replace(route.capabilities, name=self._name_recorded(route.capabilities.name))
         if not isinstance(llm, str):
             self.runlog.note_capabilities(capabilities.name, capabilities.noted)
         return OpenedModel(capabilities, Recorded(self, route.llm), False, route.concurrency)
+
+    def _origin_of(self, llm: str | LLM) -> Origin:
+        """Return where a model string comes from: the user, or the run log that the model was rebuilt from."""
+        named = self.options.get("named")
+        if named is None or llm == self.options.get("parser"):
+            return Origin.USER
+        return Origin.USER if isinstance(llm, str) and llm.strip() in named else Origin.LOG
 
     def _open_silent(self, llm: str | LLM, is_second: bool) -> OpenedModel:
         """Open a model of a replay, in which nothing is sent."""

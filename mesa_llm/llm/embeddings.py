@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -18,7 +17,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from mesa_llm.errors import BadReply, ConfigError, ServerTrouble
+from mesa_llm.errors import BadReply, ConfigError, MesaLLMError, ServerTrouble
+from mesa_llm.llm.address import environment_secrets, without_secrets
+from mesa_llm.llm.endpoints import provider_base
 from mesa_llm.llm.minilm import minilm_encode, minilm_file
 
 FloatArray = NDArray[np.float32]
@@ -206,20 +207,32 @@ def _wordllama() -> Encode:
 
 def _litellm(model: str) -> Encode:
     """Load litellm, and return what asks a remote embedding model by it."""
-    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
-    import litellm
+    if "://" in model:
+        raise ConfigError(f"the embedding model {model!r} names an address; set PROVIDER_API_BASE in its place")
+    from mesa_llm.llm.guard import watching
+    from mesa_llm.llm.litellm import load
+
+    litellm, _ = load()
     import openai
 
-    litellm.suppress_debug_info = True
+    base = provider_base(model)
     request: Callable[..., Any] = litellm.embedding
 
     def encode(texts: list[str]) -> list[list[float]]:
-        try:
-            response = request(model=model, input=texts, timeout=TIMEOUT_S, num_retries=2)
-        except (openai.AuthenticationError, openai.BadRequestError, openai.NotFoundError) as error:
-            raise ConfigError(f"the embedding model {model!r} refuses: {error}") from error
-        except openai.OpenAIError as error:
-            raise ServerTrouble(f"the embedding model {model!r} failed: {error}") from error
+        failure: MesaLLMError | None = None
+        response: Any = None
+        with watching(model, base) as asked:
+            try:
+                response = request(model=model, input=texts, timeout=TIMEOUT_S, num_retries=2, api_base=base)
+            except openai.OpenAIError as error:
+                message = without_secrets(str(error), environment_secrets())
+                if isinstance(error, (openai.AuthenticationError, openai.BadRequestError, openai.NotFoundError)):
+                    failure = ConfigError(f"the embedding model {model!r} refuses: {message}")
+                else:
+                    failure = ServerTrouble(f"the embedding model {model!r} failed: {message}")
+        failure = asked.fault or failure
+        if failure is not None:  # raised outside `except`, to carry no exception of litellm's, which may quote keys
+            raise failure
         return [row["embedding"] for row in sorted(response.data, key=lambda row: row["index"])]
 
     return encode

@@ -7,14 +7,17 @@ import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, cast
+from types import MappingProxyType
+from typing import Annotated, Any, NamedTuple, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from mesa_llm.errors import ConfigError
 from mesa_llm.llm.address import Address, split_name
+from mesa_llm.llm.keys import AGREED_NAME, Origin, environment, has_agreed
+from mesa_llm.llm.tokens import prices_of
 
-CONFIG_FILE = "mesa-llm.toml"
+CONFIG_FILE = AGREED_NAME
 """File in the working directory from which endpoints are read, unless `MESA_LLM_CONFIG` names another."""
 
 OWN_NAMES = frozenset({"rule", "random", "human", "local"})
@@ -28,7 +31,10 @@ class Endpoint(BaseModel):
     with the same fields, and used by that name: `llm="judge"`. A recording names it by model and address, so that it
     can be renamed.
 
-    A key is sent only to the host that it was given for:
+    A key is sent only to the host that it was given for, and only if the name of that host came from you: from this
+    command or code, from a variable of the environment, or from a file that you named by `MESA_LLM_CONFIG` or agreed
+    to once (`mesa-llm trust`; a `mesa-llm.toml` that just lies in the folder asks for that if it has a `key_env`).
+    An address out of a run log that is branched or looked at, from a page or from a redirect gets none:
 
     | a model named as | is asked at | with the key |
     |---|---|---|
@@ -109,37 +115,80 @@ class Endpoint(BaseModel):
         return fields if self.api_base is None else {**fields, "api_base": Address.of(self.api_base).base}
 
 
+_ALIASES = {
+    "huggingface": "HF",
+    "fireworks_ai": "FIREWORKS",
+    "cohere_chat": "COHERE",
+    "ollama_chat": "OLLAMA",
+    "text-completion-openai": "OPENAI",
+    "azure_text": "AZURE",
+}
+"""Providers whose variable litellm also, or only, knows by another name."""
+
+
 def provider_base(model: str) -> str | None:
     """Return the address that the environment sets for a litellm provider (`AZURE_API_BASE`, …), if any."""
+    if not any(name.endswith(("_API_BASE", "_BASE_URL")) for name in os.environ):
+        return None
     provider, slash, _ = model.partition("/")
-    base = os.environ.get(f"{provider.upper().replace('-', '_')}_API_BASE", "").strip() if slash else ""
+    if not slash:
+        provider = str(prices_of(model).get("litellm_provider") or "")
+    names = filter(None, (provider.upper().replace("-", "_"), _ALIASES.get(provider)))
+    base = next(filter(None, (environment(f"{name}_API_BASE") for name in names)), "")
     if not base and provider == "openai":
-        base = os.environ.get("OPENAI_BASE_URL", "").strip()
+        base = environment("OPENAI_BASE_URL")
     return base or None
 
 
-def read_endpoints() -> dict[str, Endpoint]:
+class EndpointFile(NamedTuple):
+    """The endpoints of a file."""
+
+    endpoints: Mapping[str, Endpoint] = MappingProxyType({})
+    """Endpoints by name."""
+
+    origin: Origin = Origin.FILE
+    """Where their addresses come from: a file that the user named or agreed to, or one that just lies there."""
+
+    path: Path = Path(CONFIG_FILE)
+    """The file."""
+
+    content: bytes = b""
+    """Its content."""
+
+    @property
+    def with_keys(self) -> dict[str, Endpoint]:
+        """Its endpoints that are sent a key out of the environment."""
+        return {name: endpoint for name, endpoint in self.endpoints.items() if endpoint.key_env is not None}
+
+
+def read_endpoints(path: Path | None = None) -> EndpointFile:
     """Read the endpoints of `mesa-llm.toml`, or of the file that `MESA_LLM_CONFIG` names.
 
+    Args:
+        path: Another file, which nobody has named; None: one of these two.
+
     Returns:
-        Endpoints by name; none if there is no file.
+        The endpoints; none if there is no file.
 
     Raises:
         ConfigError: If `MESA_LLM_CONFIG` names no file, or the file holds anything but endpoints.
     """
-    path_text = os.environ.get("MESA_LLM_CONFIG", "").strip()
-    path = Path(path_text or CONFIG_FILE)
+    path_text = environment("MESA_LLM_CONFIG") if path is None else ""
+    path = path or Path(path_text or CONFIG_FILE)
     if not path.is_file():
         if path_text:
             raise ConfigError(f"MESA_LLM_CONFIG names {path_text!r}, which is no file; correct it, or unset it")
-        return {}
+        return EndpointFile()
     try:
-        tables = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        content = path.read_bytes()
+        tables = tomllib.loads(content.decode("utf-8-sig"))
     except (OSError, ValueError) as error:
         raise ConfigError(f"{path} cannot be read: {error}") from None
     if unknown := sorted(set(tables) - {"endpoints"}):
         raise ConfigError(f"{path} holds {', '.join(unknown)}; only tables [endpoints.NAME] are read")
-    return checked_endpoints(tables.get("endpoints", {}), str(path))
+    endpoints = checked_endpoints(tables.get("endpoints", {}), str(path))
+    origin = Origin.FILE if path_text or has_agreed(content) else Origin.FOLDER
+    return EndpointFile(endpoints, origin, path, content)
 
 
 def checked_endpoints(endpoints: object, source: str) -> dict[str, Endpoint]:

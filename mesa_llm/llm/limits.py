@@ -1,13 +1,12 @@
 """The layers around a transport: they ask again, ask no faster than allowed, and stop when the budget is spent.
 
-They are nested as `Budget(Retry(Limits(transport)))`, and each has the one method `reply`. They can be created on any
-thread, and are used on one event loop.
+They are nested as `Retry(Refusals(Budget(Limits(transport))))`, and each has the one method `reply`. They can be
+created on any thread, and are used on one event loop.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
 import math
 import random
 import threading
@@ -15,7 +14,7 @@ import time
 from contextlib import nullcontext
 from contextvars import ContextVar
 from dataclasses import replace
-from typing import Any, ClassVar, cast
+from typing import ClassVar
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type
 
@@ -31,12 +30,12 @@ from mesa_llm.errors import (
     Stopped,
     TransportError,
 )
+from mesa_llm.llm.budget import Bill, Budget, Purse
 from mesa_llm.llm.pace import Pace
 from mesa_llm.llm.protocol import LLM, Closable
-from mesa_llm.records import Reply, Request, Usage
-from mesa_llm.text import counted
+from mesa_llm.records import Reply, Request
 
-logger = logging.getLogger(__name__)
+__all__ = ["Budget", "InFlight", "Limits", "Purse", "Refusals", "Retry"]
 
 BAD_REPLY_ATTEMPTS = 3
 """Maximum number of attempts while replies cannot be read: a model that writes such replies tends to go on."""
@@ -302,12 +301,17 @@ class Limits:
             RateLimited: If the endpoint has done nothing but reject for a long time.
             TransportError: As the transport raises it.
         """
+        bill = Bill.of_reply.get()
+        if bill is not None:
+            bill.wait()
         characters = 1 + sum(len(message.content) for message in request.messages) if self._counts_tokens else 0
         epoch = await self.pace.enter(tokens=characters * self._tokens_seen / self._characters_seen)
         in_flight = InFlight.of_run.get() or _OUTSIDE_OF_RUNS
         start = time.perf_counter()
         try:
             with in_flight:
+                if bill is not None:
+                    bill.send()
                 reply = await self.inner.reply(request)
             self.pace.accept()
         except RateLimited as limited:
@@ -323,181 +327,6 @@ class Limits:
     async def close(self) -> None:
         """Close the transport."""
         await _close(self.inner)
-
-
-class Budget:
-    """Stops asking when a budget of calls, tokens or dollars is spent.
-
-    Replies to requests in flight at that time are still recorded, so that a budget of tokens or dollars can be
-    exceeded by as many calls as are in flight; a budget of calls cannot.
-    """
-
-    def __init__(
-        self,
-        inner: LLM,
-        calls: int | None = None,
-        tokens: int | None = None,
-        dollars: float | None = None,
-        *,
-        purse: Purse | None = None,
-    ) -> None:
-        """Set what may be spent; None: no limit.
-
-        Args:
-            inner: The transport.
-            calls: Maximum number of replies.
-            tokens: Maximum number of tokens, read and written.
-            dollars: Maximum cost in US dollars. Replies whose price is not known count as free.
-            purse: Purse that is spent from in place of these three; another process may keep it.
-
-        Raises:
-            ConfigError: If a budget is not above zero.
-        """
-        self.inner = inner
-        self._purse = Purse(calls, tokens, dollars) if purse is None else purse
-        self._has_dollars, self._has_tokens = dollars is not None, tokens is not None
-        self._checks_at_turn = purse is not None or self._has_dollars or self._has_tokens
-        self._has_warned = False
-
-    def also(self, inner: LLM) -> Budget:
-        """Return the same budget around another transport; both spend from one purse."""
-        shared = Budget(inner, purse=self._purse)
-        shared._has_dollars, shared._has_tokens = self._has_dollars, self._has_tokens
-        return shared
-
-    @property
-    def spent(self) -> Usage:
-        """Usage so far."""
-        return self._purse.spent()
-
-    def at_turn(self, inner: LLM) -> LLM:
-        """Return a transport, for use inside `Limits`, that checks the budget again just before each request is sent.
-
-        In `Limits`, requests wait for their turn long after the budget has allowed them. A budget of calls alone
-        reserves them, and needs no second check: then `inner` is returned.
-        """
-        return _AtTurn(inner, self._purse) if self._checks_at_turn else inner
-
-    async def reply(self, request: Request) -> Reply:
-        """Ask if the budget allows it.
-
-        Raises:
-            BudgetSpent: If it does not; nothing is sent then.
-            TransportError: As the transport raises it; a failed call costs nothing of the budget.
-        """
-        self._purse.reserve()
-        used = None
-        try:
-            reply = await self.inner.reply(request)
-            used = Usage(1, 0, reply.prompt_tokens, reply.reply_tokens, reply.dollars or 0.0)
-        finally:
-            self._purse.settle(used)
-        self._warn_if_blind(reply)
-        return reply
-
-    def _warn_if_blind(self, reply: Reply) -> None:
-        """Warn once about replies that the budget cannot count."""
-        tokens = reply.prompt_tokens + reply.reply_tokens
-        is_blind = (self._has_dollars and reply.dollars is None) or (self._has_tokens and not tokens)
-        if is_blind and not self._has_warned:
-            self._has_warned = True
-            name = reply.model or "the model"
-            logger.warning("%s reports no price or no tokens: its replies count as free in the budget", name)
-
-    async def close(self) -> None:
-        """Close the transport."""
-        await _close(self.inner)
-
-
-class _AtTurn:
-    """Sends a request unless the budget was spent while the request waited for its turn."""
-
-    def __init__(self, inner: LLM, purse: Purse) -> None:
-        self.inner = inner
-        self._purse = purse
-
-    async def reply(self, request: Request) -> Reply:
-        self._purse.check()
-        return await self.inner.reply(request)
-
-    async def close(self) -> None:
-        await _close(self.inner)
-
-
-class Purse:
-    """A budget and the usage so far, for use by several threads."""
-
-    def __init__(self, calls: int | None = None, tokens: int | None = None, dollars: float | None = None) -> None:
-        """Set what may be spent; None: no limit.
-
-        Args:
-            calls: Maximum number of replies.
-            tokens: Maximum number of tokens, read and written.
-            dollars: Maximum cost in US dollars.
-
-        Raises:
-            ConfigError: If a budget is not above zero.
-        """
-        for name, limit in (("calls", calls), ("tokens", tokens), ("dollars", dollars)):
-            if isinstance(cast("Any", limit), str):
-                raise ConfigError(f"a budget of {name} is a number, got {limit!r}")
-            if limit is not None and not limit > 0:
-                raise ConfigError(f"a budget of {limit!r} {name} allows nothing; give more, or None for no budget")
-        self._calls, self._tokens, self._dollars = calls, tokens, dollars
-        self._spent = Usage()
-        self._in_flight = 0
-        self._lock = threading.Lock()
-
-    def spent(self) -> Usage:
-        """Return the usage so far."""
-        return self._spent
-
-    def reserve(self) -> None:
-        """Reserve one request, which `settle` ends.
-
-        Raises:
-            BudgetSpent: If the budget does not allow it.
-        """
-        with self._lock:
-            if self._calls is not None and self._spent.calls + self._in_flight >= self._calls:
-                raise BudgetSpent(self._spent_text(counted(self._calls, "call")))
-            self._check()
-            self._in_flight += 1
-
-    def check(self) -> None:
-        """Check that a reserved request may still be sent.
-
-        Raises:
-            BudgetSpent: If tokens or dollars have been spent meanwhile.
-        """
-        with self._lock:
-            self._check()
-
-    def _check(self) -> None:
-        if self._tokens is not None and self._spent.tokens >= self._tokens:
-            raise BudgetSpent(self._spent_text(f"{self._tokens} tokens"))
-        if self._dollars is not None and self._spent.dollars >= self._dollars:
-            raise BudgetSpent(self._spent_text(f"${self._dollars:g}"))
-
-    def settle(self, used: Usage | None) -> None:
-        """End a reserved request.
-
-        Args:
-            used: Its usage; None: it failed, and costs nothing.
-        """
-        with self._lock:
-            self._in_flight -= 1
-            if used is not None:
-                self._spent += used
-
-    def _spent_text(self, budget: str) -> str:
-        usage = self._spent
-        more = f" and {self._in_flight} on their way" if self._in_flight else ""
-        return (
-            f"the budget of {budget} is spent: {counted(usage.calls, 'call')}{more}, {usage.tokens} tokens, "
-            f"${usage.dollars:.4f}. What was answered is kept: run the same again, with this budget or a larger one, "
-            "to go on"
-        )
 
 
 async def _close(inner: LLM) -> None:

@@ -10,14 +10,17 @@ import time
 from dataclasses import replace
 from typing import Any
 
-from mesa_llm.canonical import compact_json
 from mesa_llm.errors import AccessRefused, BadReply, ConfigError, MesaLLMError, ServerTrouble
 from mesa_llm.llm.address import Address, environment_secrets, without_secrets
 from mesa_llm.llm.endpoints import provider_base
+from mesa_llm.llm.guard import watching
+from mesa_llm.llm.keys import environment
 from mesa_llm.llm.openai.errors import ErrorDetail, detail_of, trouble
 from mesa_llm.llm.openai.reply import read_reply
 from mesa_llm.llm.openai.request import response_format, tool_choice, wire_tools
-from mesa_llm.records import Reply, Request
+from mesa_llm.llm.redaction import environment_keys
+from mesa_llm.llm.tokens import price, usage_in
+from mesa_llm.records import Reply, Request, Usage
 
 MAX_TEXT = 2_000_000
 """Maximum number of characters of a reply."""
@@ -70,7 +73,9 @@ class LiteLLM:
         self.api_base = api_base
         self.timeout_s = timeout_s
         self._key = api_key
-        base = api_base or provider_base(model)
+        if "://" in model:
+            raise ConfigError("the model's name holds an address; write NAME@URL, or give api_base=")
+        self._base = base = api_base or provider_base(model)
         address = None if base is None else Address.of(base)
         self.name = model if address is None else f"{model.removeprefix('openai/')}@{address.base}"
         self._secrets = [api_key or "", *(() if address is None else address.secrets)]
@@ -92,23 +97,45 @@ class LiteLLM:
             Refused: If it refuses this request.
         """
         if self._litellm is None:
-            self._litellm, self._failure = await asyncio.to_thread(_load)
+            self._litellm, self._failure = await asyncio.to_thread(load)
         start = time.perf_counter()
         failure: MesaLLMError | None = None
         response: Any = None
-        try:
-            async with asyncio.timeout(self.timeout_s):
-                response = await self._litellm.acompletion(**self._arguments(request))
-        except TimeoutError:
-            failure = ServerTrouble(f"{self.model} gave no reply within {self.timeout_s:g} s")
-        except self._failure as error:
-            failure = self._as_our_error(error)
+        with watching(self.model, self._base) as asked:
+            try:
+                async with asyncio.timeout(self.timeout_s):
+                    response = await self._litellm.acompletion(**self._arguments(request))
+            except TimeoutError:
+                failure = ServerTrouble(f"{self.model} gave no reply within {self.timeout_s:g} s")
+            except self._failure as error:
+                failure = self._as_our_error(error)
+        failure = asked.fault or failure
         if failure is not None:  # raised outside `except`, to carry no exception of litellm's, which may quote keys
             raise failure
-        reply = read_reply(response.model_dump(), request, time.perf_counter() - start)
-        if len(reply.text) > MAX_TEXT:
-            raise BadReply(f"the reply is longer than {MAX_TEXT} characters; lower max_tokens")
-        return replace(reply, dollars=_price(response))
+        return self._read(response, request, time.perf_counter() - start)
+
+    def _read(self, response: Any, request: Request, latency_s: float) -> Reply:
+        """Read litellm's response, with the price that it computed."""
+        body, dollars = response.model_dump(), _price(response)
+        try:
+            reply = read_reply(body, request, latency_s)
+            if len(reply.text) > MAX_TEXT:
+                raise BadReply(f"the reply is longer than {MAX_TEXT} characters; lower max_tokens")
+        except BadReply as error:
+            used = usage_in(body)
+            error.usage = None if used is None else replace(used, dollars=dollars or used.dollars)
+            raise
+        return reply if dollars is None else replace(reply, dollars=dollars)
+
+    def price_of(self, usage: Usage) -> float | None:
+        """Return what tokens cost, in US dollars; None if litellm knows no price."""
+        tokens = usage.prompt_tokens, usage.reply_tokens, usage.cached_tokens, usage.stored_tokens
+        return price(self.model, *tokens)
+
+    @property
+    def secrets(self) -> list[str]:
+        """What no reply may quote."""
+        return [*self._secrets, *environment_keys()]
 
     def demand_provider(self) -> None:
         """Check that litellm knows a provider for the model, which loads litellm and sends nothing.
@@ -117,10 +144,10 @@ class LiteLLM:
             ConfigError: If it knows none.
         """
         if self._litellm is None:
-            self._litellm, self._failure = _load()
+            self._litellm, self._failure = load()
         failure: MesaLLMError | None = None
         try:
-            self._litellm.get_llm_provider(self.model, api_base=self.api_base)
+            self._litellm.get_llm_provider(self.model, api_base=self._base)
         except self._failure as error:
             failure = self._as_our_error(error)
         if failure is not None:
@@ -143,10 +170,11 @@ class LiteLLM:
             arguments["tool_choice"] = tool_choice(request)
         if request.schema is not None:
             arguments["response_format"] = response_format(request.schema)
-        if self.api_base is not None:
-            arguments["api_base"] = self.api_base
-        if self._key is not None:
-            arguments["api_key"] = self._key
+        if self._base is not None:
+            arguments["api_base"] = self._base
+        key = self._key if self._key is not None or self._base is None else _provider_key(self.model)
+        if key is not None:
+            arguments["api_key"] = key
         return arguments
 
     def _model_name(self, adapter: str | None) -> str:
@@ -169,10 +197,19 @@ class LiteLLM:
         if status in (400, 500) and _NEEDS_A_PERSON.search(detail.text):
             return AccessRefused(f"{self.model}: {detail.text}; check the model's name and its API key")
         headers = getattr(error, "litellm_response_headers", None) or {}
-        return trouble(status, detail, self.model, headers.get("retry-after"))
+        failure = trouble(status, detail, self.model, headers.get("retry-after"))
+        if getattr(error, "status_code", None) and not isinstance(error, self._litellm.exceptions.APIConnectionError):
+            failure.usage = Usage(requests=1)
+        return failure
 
 
-def _load() -> tuple[Any, type[Exception]]:
+def _provider_key(model: str) -> str | None:
+    """Return the key that the environment holds for a provider, which litellm does not always look for at a base."""
+    provider, slash, _ = model.partition("/")
+    return (environment(f"{provider.upper().replace('-', '_')}_API_KEY") or None) if slash else None
+
+
+def load() -> tuple[Any, type[Exception]]:
     """Load litellm, which takes seconds, with the price map of its own files and without its messages.
 
     Returns:
@@ -190,41 +227,3 @@ def _price(response: Any) -> float | None:
     """Return the price that litellm computed, in US dollars; None where it knows none."""
     price = response._hidden_params.get("response_cost")
     return float(price) if isinstance(price, int | float) and math.isfinite(price) and price >= 0 else None
-
-
-# -- costs in advance
-
-
-def count_tokens(sent: Request | str) -> int:
-    """Estimate the number of tokens of a text or a request, schemas and tools included, as OpenAI's models count them.
-
-    Args:
-        sent: A text, or a request, for which four tokens are added for each message.
-    """
-    litellm, _ = _load()
-    if isinstance(sent, str):
-        return len(litellm.encode(model="", text=sent))
-    tools = wire_tools(sent.tools, sent.options) if sent.tools else []
-    calls = [dict(call.arguments) for message in sent.messages for call in message.tool_calls]
-    parts = [message.content for message in sent.messages]
-    parts += [compact_json(part).decode() for part in (tools, calls, sent.schema) if part]
-    return len(litellm.encode(model="", text="\n".join(parts))) + 4 * len(sent.messages)
-
-
-def price(model: str, prompt_tokens: int, reply_tokens: int) -> float | None:
-    """Look up the price of tokens in litellm's price map.
-
-    Args:
-        model: The litellm id.
-        prompt_tokens: Number of tokens that the model reads.
-        reply_tokens: Number of tokens that it writes.
-
-    Returns:
-        US dollars; None where the map has no price.
-    """
-    litellm, _ = _load()
-    prices = litellm.model_cost.get(model) or litellm.model_cost.get(model.partition("/")[2]) or {}
-    prompt_price, reply_price = prices.get("input_cost_per_token"), prices.get("output_cost_per_token")
-    if prompt_price is None or reply_price is None:
-        return None
-    return prompt_tokens * prompt_price + reply_tokens * reply_price

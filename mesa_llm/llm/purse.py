@@ -12,7 +12,7 @@ from multiprocessing.connection import Client, Listener, answer_challenge, deliv
 from typing import Any
 
 from mesa_llm.errors import BudgetSpent, ConfigError, Stopped
-from mesa_llm.llm.limits import Purse
+from mesa_llm.llm.budget import Hold, Purse
 from mesa_llm.records import Usage
 
 BUDGET = ("max_calls", "max_tokens", "max_dollars")
@@ -127,34 +127,31 @@ class RemotePurse(Purse):
         """
         return self._call("spent")
 
-    def reserve(self) -> None:
-        """Reserve one request, which `settle` ends.
+    def bounds(self) -> tuple[bool, bool]:
+        """Return whether tokens and whether dollars are limited.
+
+        Raises:
+            Stopped: If the process that keeps the purse has ended.
+        """
+        return self._call("bounds")
+
+    def reserve(self, most: Hold = Hold(), least: Hold = Hold()) -> Hold | None:  # noqa: B008 - immutable
+        """Reserve one request, as `Purse.reserve` does.
 
         Raises:
             BudgetSpent: If the budget does not allow it.
             Stopped: If the process that keeps the purse has ended.
         """
-        self._call("reserve")
+        return self._call("reserve", most, least)
 
-    def check(self) -> None:
-        """Check that a reserved request may still be sent.
-
-        Raises:
-            BudgetSpent: If tokens or dollars have been spent meanwhile.
-            Stopped: If the process that keeps the purse has ended.
-        """
-        self._call("check")
-
-    def settle(self, used: Usage | None) -> None:
-        """End a reserved request.
-
-        Args:
-            used: Its usage; None: it failed, and costs nothing.
+    def settle(self, used: Usage | None, hold: Hold = Hold()) -> None:  # noqa: B008 - immutable
+        """End a reserved request, as `Purse.settle` does.
 
         Raises:
             Stopped: If the process that keeps the purse has ended.
         """
-        self._call("settle", used)
+        self._call("settle", used, hold)
+        self.wake()
 
     def _call(self, method: str, *arguments: Any) -> Any:
         with self._turn:
@@ -181,7 +178,7 @@ def _serve(purse: Purse, key: bytes, listener: Listener, is_over: threading.Even
 
 def _answer(purse: Purse, key: bytes, connection: Any) -> None:
     """Answer one worker until it ends; a connection with another key is closed."""
-    n_reserved = 0
+    reserved: list[Hold] = []
     with suppress(AuthenticationError, EOFError, OSError), connection:
         deliver_challenge(connection, key)
         answer_challenge(connection, key)
@@ -192,7 +189,10 @@ def _answer(purse: Purse, key: bytes, connection: Any) -> None:
             except BudgetSpent as error:
                 answer = error
             else:
-                n_reserved += {"reserve": 1, "settle": -1}.get(method, 0)
+                if method == "reserve" and answer is not None:
+                    reserved.append(answer)
+                elif method == "settle":
+                    reserved.remove(arguments[1])
             connection.send(answer)
-    for _ in range(n_reserved):  # of a worker that was killed while requests were in flight
-        purse.settle(None)
+    for hold in reserved:  # of a worker that was killed while requests were in flight
+        purse.settle(Usage(0, 0, hold.prompt_tokens, requests=1), hold)

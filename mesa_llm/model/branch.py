@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +20,7 @@ from mesa_llm.llm.protocol import LLM
 from mesa_llm.model.identity import class_named, parameter_as_json
 from mesa_llm.model.interventions import INTERVENTIONS, Change, Intervention, Minds, intervention_from
 from mesa_llm.model.model import LLMModel
-from mesa_llm.model.recording import Recording, advance_to
+from mesa_llm.model.recording import Recording, advance_to, texts_in
 from mesa_llm.model.scenario import parameters_of
 from mesa_llm.runlog.log import RunLog
 from mesa_llm.runlog.tables import loaded
@@ -60,7 +60,8 @@ def branch(
         design: Design that agents are given from there on, besides what they have; None: none.
         keeps_later: Whether interventions in the parent after that step are made in the branch, too.
         log: File of the branch, which is continued if it holds this branch already; None: in memory.
-        **options: Options of the model, such as budgets.
+        **options: Options of the model, such as budgets. A key is sent to the addresses alone that are named here: by
+            `llm`, `inject`, `changes`, `api_base`, or, in place of the first three, `named`.
 
     Returns:
         The branch at step `at`, with its changes made.
@@ -90,7 +91,11 @@ def branch(
     own = _own_log(log, recording, at, origin, {BRANCH: {"of": parent.name, **origin}, INTERVENTIONS: rows})
     model: LLMModel | None = None
     try:
-        model = recording.rebuilt({**parent.own, **parameters}, parent.kind, log=own, **{**parent.options, **options})
+        settings = {**parent.options, "named": parent.named, **options}
+        if settings["named"] is not None and "named" not in options:
+            minds = [one.llm for one in interventions if isinstance(one, Minds)]
+            settings["named"] = {*settings["named"], *texts_in(values, minds)}
+        model = recording.rebuilt({**parent.own, **parameters}, parent.kind, log=own, **settings)
         _replay(model, recording, at)
         for intervention in interventions:
             model.inject(intervention)
@@ -182,6 +187,9 @@ class _Parent:
     folder: tempfile.TemporaryDirectory[str] | None = None
     """Folder of the copy of its log."""
 
+    named: Collection[str] | None = ()
+    """Model strings that the user has named; None: all of them, as the model was not rebuilt from a log."""
+
     @classmethod
     def of(cls, source: str | Path | LLMModel) -> _Parent:
         """Read a run from its log; that of a model is copied first."""
@@ -205,7 +213,8 @@ class _Parent:
         recording = Recording.read(file)
         name = parameter_as_json(source.llm)
         own = {"llm": source.llm} if recording.parameters.get("llm") == name else {}
-        return cls(recording, file.name, series(file), type(source), own, source.engine.options, folder)
+        options = source.engine.options
+        return cls(recording, file.name, series(file), type(source), own, options, folder, options.get("named"))
 
 
 class Branch:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -122,7 +122,8 @@ class Recording:
         """Rebuild the model of the run, in step 0, with its parameters, design, memories and seed.
 
         Args:
-            changes: Parameters that differ, by name.
+            changes: Parameters that differ, by name; of the model strings of the run, keys are sent to the addresses in
+                these alone.
             kind: Class of the model; None: the recorded class is imported.
             **options: Options of the model, such as `log` and `replay`.
 
@@ -131,6 +132,7 @@ class Recording:
         """
         kind = kind or class_named(self.model, LLMModel)
         changes = changes or {}
+        options.setdefault("named", texts_in(changes))
         kept = {name: value for name, value in self.parameters.items() if name not in changes}
         recorded = located(kept, self.files, self.file)
         try:
@@ -176,6 +178,22 @@ class Recording:
             raise
         except Exception as error:
             raise ConfigError(f"the replay of {str(self.file)!r} broke: {type(error).__name__}: {error}") from error
+
+
+def texts_in(*values: Any) -> frozenset[str]:
+    """Return all texts in values that the user has given, the models that they name among them."""
+    found: set[str] = set()
+    for value in values:
+        match value:
+            case str():
+                found.add(value.strip())
+            case Mapping():
+                found |= texts_in(*cast("Mapping[Any, Any]", value).values())
+            case list() | tuple() | set() | frozenset():
+                found |= texts_in(*cast("Iterable[Any]", value))
+            case _:
+                pass
+    return frozenset(found)
 
 
 def advance_to(model: LLMModel, step: int) -> None:

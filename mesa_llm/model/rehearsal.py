@@ -21,9 +21,10 @@ from mesa_llm.engine.transports import ACCESS_OPTIONS
 from mesa_llm.errors import ConfigError, Refused
 from mesa_llm.llm import open_simple
 from mesa_llm.llm.address import split_name
-from mesa_llm.llm.litellm import count_tokens, price
+from mesa_llm.llm.keys import Origin
 from mesa_llm.llm.protocol import LLM, Capabilities
 from mesa_llm.llm.scripted import RandomLLM
+from mesa_llm.llm.tokens import count_tokens, price
 from mesa_llm.model.model import LLMModel
 from mesa_llm.records import Decision, Failure, Observation, Reply, Request
 
@@ -170,7 +171,7 @@ class _CountingAccess(Access):
         self.costs: dict[str, Cost] = {}
         self.unpriced: dict[str, None] = {}
 
-    def open(self, llm: str | LLM, *, is_second: bool = False) -> Route:
+    def open(self, llm: str | LLM, *, is_second: bool = False, origin: Origin = Origin.USER) -> Route:
         """Open a counter in place of a language model or a person; random choice stays as it is."""
         known = open_simple(llm) if isinstance(llm, str) else llm
         if known is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from html import escape
 from typing import Any, Literal, NamedTuple
@@ -251,6 +251,15 @@ class Usage:
     failures: int = 0
     """Number of decisions that failed."""
 
+    requests: int = 0
+    """Number of requests sent, those that failed and were sent again among them."""
+
+    cached_tokens: int = 0
+    """Number of those `prompt_tokens` that came from the provider's cache."""
+
+    stored_tokens: int = 0
+    """Number of those `prompt_tokens` that the provider stored in its cache."""
+
     @property
     def tokens(self) -> int:
         """Number of tokens read and written."""
@@ -265,6 +274,9 @@ class Usage:
             self.reply_tokens + other.reply_tokens,
             self.dollars + other.dollars,
             self.failures + other.failures,
+            self.requests + other.requests,
+            self.cached_tokens + other.cached_tokens,
+            self.stored_tokens + other.stored_tokens,
         )
 
     def __sub__(self, other: Usage) -> Usage:
@@ -276,6 +288,9 @@ class Usage:
             -other.reply_tokens,
             -other.dollars,
             -other.failures,
+            -other.requests,
+            -other.cached_tokens,
+            -other.stored_tokens,
         )
 
 
@@ -316,10 +331,15 @@ class Reply:
     state: str = ""
     """Whether its text is `whole`, `interrupted` by a thought, or ends within one (`open`); empty: not read yet."""
 
+    cached_tokens: int = 0
+    """Number of those `prompt_tokens` that came from the provider's cache."""
+
+    stored_tokens: int = 0
+    """Number of those `prompt_tokens` that the provider stored in its cache."""
+
     def timed(self, latency_s: float) -> Reply:
         """Return the reply with a latency, in seconds."""
-        tokens, rest = (self.prompt_tokens, self.reply_tokens), (self.attempts, self.reasoning)
-        return Reply(self.text, self.tool_calls, *tokens, self.dollars, self.model, self.finish, latency_s, *rest)
+        return replace(self, latency_s=latency_s)
 
 
 def _message_html(message: ChatMessage) -> str:

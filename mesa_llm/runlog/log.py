@@ -18,10 +18,10 @@ from typing import Any, cast
 
 from mesa_llm.canonical import canonical_json
 from mesa_llm.errors import ConfigError, ReplayError, TransportError
-from mesa_llm.records import Decision, Event, Failure, Message, Outcome, Reply, Request
+from mesa_llm.records import Decision, Event, Failure, Message, Outcome, Reply, Request, Usage
 from mesa_llm.runlog.database import Mode
 from mesa_llm.runlog.layout import FORMAT, FORMATS, columns, connect
-from mesa_llm.runlog.queries import Queries
+from mesa_llm.runlog.queries import UNANSWERED, Queries, unanswered_in
 from mesa_llm.runlog.tables import (
     CHECKED,
     CHECKSUM_ERRORS,
@@ -216,6 +216,23 @@ class RunLog(Queries):
         if commit:
             self.commit()
 
+    def note_unanswered(self, model: str, paid: Usage) -> None:
+        """Add to the usage of requests that were sent for replies that never came, as the run was ended before.
+
+        Args:
+            model: Name of the model.
+            paid: Their usage.
+
+        Raises:
+            ConfigError: If it cannot be written, as on a full disk.
+        """
+        recorded = unanswered_in(self.manifest)
+        recorded[model] = recorded.get(model, Usage()) + paid
+        fields = ("requests", "prompt_tokens", "reply_tokens", "cached_tokens", "dollars")
+        self.note(
+            UNANSWERED, {name: {field: getattr(one, field) for field in fields} for name, one in recorded.items()}
+        )
+
     def holds_step(self, step: int) -> bool:
         """Check whether the recording that was opened holds this step or a later one, at least in part."""
         if self._query(self._recorded, "SELECT 1 FROM steps WHERE time >= ? LIMIT 1", (step,)):
@@ -351,6 +368,7 @@ class RunLog(Queries):
         *,
         prepared: PreparedCall | None = None,
         commit: bool = True,
+        paid: Usage | None = None,
     ) -> None:
         """Record a reply.
 
@@ -360,6 +378,7 @@ class RunLog(Queries):
             latency_s: Seconds until it came.
             prepared: What `prepare` returned for the request; None: it was not called.
             commit: False if the caller calls `commit` itself, once for all replies that arrived together.
+            paid: Usage of the requests that failed, if `reply` is an error; None: none was sent.
 
         Raises:
             ConfigError: If it cannot be written, as on a full disk.
@@ -368,7 +387,9 @@ class RunLog(Queries):
             cost = (reply.prompt_tokens, reply.reply_tokens, reply.dollars, latency_s, reply.attempts)
             outcome = (stored_reply(reply), None, None, *cost)
         else:
-            outcome = (None, type(reply).__name__, storable(str(reply)), 0, 0, None, latency_s, 1)
+            used = paid or Usage(requests=1)
+            cost = (used.prompt_tokens, used.reply_tokens, used.dollars or None, latency_s, used.requests)
+            outcome = (None, type(reply).__name__, storable(str(reply)), *cost)
         self._check_writable()
         try:
             with self._lock:

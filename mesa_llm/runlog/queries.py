@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from mesa_llm.errors import ConfigError
+from mesa_llm.records import Usage
 from mesa_llm.runlog.database import Database, Mode
 from mesa_llm.runlog.layout import columns
 from mesa_llm.runlog.tables import Texts, keys_of, loaded
@@ -14,9 +15,19 @@ from mesa_llm.runlog.tables import Texts, keys_of, loaded
 if TYPE_CHECKING:
     import pandas as pd
 
-_USAGE = """
-SELECT model, count(*), count(error_kind), sum(prompt_tokens), sum(reply_tokens), total(dollars), avg(latency_s)
+_CACHED = """total(CASE WHEN reply LIKE '%"cached_tokens":%' AND json_valid(reply)
+    THEN json_extract(reply, '$.cached_tokens') ELSE 0 END)"""
+
+_USAGE = f"""
+SELECT model, count(*), count(error_kind), sum(prompt_tokens), sum(reply_tokens), total(dollars), avg(latency_s),
+    sum(attempts), {_CACHED}
 FROM calls WHERE :agent IS NULL OR agent = :agent GROUP BY model ORDER BY model"""
+
+_PAID = f"""
+SELECT count(reply), sum(prompt_tokens), sum(reply_tokens), total(dollars), sum(attempts), {_CACHED} FROM calls"""
+
+UNANSWERED = "unanswered"
+"""Key in the manifest: usage of requests that were sent for replies that never came, by model."""
 
 
 class Queries(Database):
@@ -192,10 +203,46 @@ class Queries(Database):
             agent: Mesa `unique_id` of the agent whose usage is summed; None: all agents.
 
         Returns:
-            model, calls, failed, prompt_tokens, reply_tokens, dollars, mean_latency_s.
+            model, calls, failed, prompt_tokens, reply_tokens, dollars, mean_latency_s, requests (those sent again, and
+            those whose reply never came, included), cached_tokens.
         """
         import pandas as pd
 
-        rows = self._query(self._recorded, _USAGE, {"agent": agent})
-        names = ["model", "calls", "failed", "prompt_tokens", "reply_tokens", "dollars", "mean_latency_s"]
-        return pd.DataFrame(rows, columns=names)
+        unanswered = unanswered_in(self.manifest) if agent is None else {}
+        rows: list[tuple[Any, ...]] = []
+        for model, *counts, latency_s, requests, cached in self._query(self._recorded, _USAGE, {"agent": agent}):
+            calls, failed, prompt, reply, dollars = counts
+            paid = Usage(0, 0, prompt, reply, dollars, 0, requests, int(cached)) + unanswered.pop(model, Usage())
+            rows.append((model, calls, failed, latency_s, paid))
+        rows += [(model, 0, 0, None, paid) for model, paid in unanswered.items()]
+        before, after = ("prompt_tokens", "reply_tokens", "dollars"), ("requests", "cached_tokens")
+        table = [
+            [*first, *(getattr(paid, name) for name in before), latency_s, *(getattr(paid, name) for name in after)]
+            for *first, latency_s, paid in rows
+        ]
+        return pd.DataFrame(table, columns=["model", "calls", "failed", *before, "mean_latency_s", *after])
+
+    def paid(self) -> Usage:
+        """Sum the usage of everything that was ever sent for this run, in this session and in earlier ones.
+
+        Raises:
+            ConfigError: If the file is damaged.
+        """
+        ((calls, prompt, reply, dollars, requests, cached),) = self._query(self._recorded, _PAID)
+        paid = Usage(calls, 0, prompt or 0, reply or 0, dollars, 0, requests or 0, int(cached))
+        return sum(unanswered_in(self.manifest).values(), paid)
+
+
+def unanswered_in(manifest: Mapping[str, Any]) -> dict[str, Usage]:
+    """Read the usage, by model, of requests whose reply never came; anything but numbers is left out."""
+    recorded = manifest.get(UNANSWERED)
+    found: dict[str, Usage] = {}
+    for model, fields in cast("Mapping[str, Any]", recorded).items() if isinstance(recorded, dict) else ():
+        numbers = cast("Mapping[str, Any]", fields) if isinstance(fields, dict) else {}
+        kept = {name: value for name, value in numbers.items() if name in _FIELDS and isinstance(value, int | float)}
+        found[model] = Usage(**cast("dict[str, Any]", kept))
+    return found
+
+
+_FIELDS = frozenset({"requests", "prompt_tokens", "reply_tokens", "cached_tokens", "dollars"})
+"""Fields of the usage of an unanswered request that are recorded."""

@@ -30,6 +30,7 @@ from mesa_llm.model.interventions import (
     variables,
 )
 from mesa_llm.model.model import LLMModel
+from mesa_llm.model.recording import texts_in
 from mesa_llm.reports import Report, report_of, written_by
 from mesa_llm.text import counted
 from mesa_llm.viz.gate import OnePerModel, gate_of, steady
@@ -153,7 +154,9 @@ class NewsDesk:
             step = int(model.time) if at is None else at
             gate = gate_of(model)
             with gate.writing(), gate.waiting():  # nobody steps meanwhile, but the page can be drawn
-                fork = branch(model, step, inject=changes, **_budget(model, max_calls))
+                named = model.engine.options.get("named")  # what a visitor types has no right to a key
+                typed = {"named": texts_in(model.llm) if named is None else named}
+                fork = branch(model, step, inject=changes, **typed, **_budget(model, max_calls))
             title = "without a change" if intervention is None else fork.model.interventions.log[-1].text
             try:
                 fork.run(steps)

@@ -43,6 +43,7 @@ def test_what_is_in_the_logs_is_not_asked_again(tmp_path) -> None:
     again = made(plans(FIVE), tmp_path)
     used = sum(run.usage.calls for run in first), sum(run.usage.calls for run in again)
     assert used == (15, 3 * 12 - 15)
+    assert sum(run.paid.calls for run in again) == 3 * 12
     assert len(list(tmp_path.glob("pot-somebody-*.sqlite"))) == 3
     assert made(plans(FIVE, seeds=(1,)))[0].digest == again[0].digest
 

@@ -131,6 +131,7 @@ def test_a_spent_budget_exits_with_3_and_the_same_command_asks_for_the_rest_alon
         rich = told(*words)
         assert server.count == 15 + rich["usage"]["calls"]
     assert rich["usage"]["replayed"] == poor["usage"]["calls"] == 15
+    assert (poor["paid"]["calls"], rich["paid"]["calls"], rich["paid"]["requests"]) == (15, server.count, server.count)
     assert poor["failed_runs"] >= 1
     assert rich["failed_runs"] == 0
 

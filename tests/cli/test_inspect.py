@@ -123,7 +123,7 @@ def test_rows_of_one_agent_and_the_usage_of_all(tmp_path) -> None:
     path = record(tmp_path / "run.sqlite", 30, agents=3)
     assert len("\n".join(tables(path, ["calls"], 2, csv=True)).splitlines()) == 11
     (header, row) = "\n".join(tables(path, ["usage"], 2, csv=True)).splitlines()
-    assert header == "model,calls,failed,prompt_tokens,reply_tokens,dollars,mean_latency_s"
+    assert header == "model,calls,failed,prompt_tokens,reply_tokens,dollars,mean_latency_s,requests,cached_tokens"
     assert row.startswith("stub,10,0,30,0,0.0,0.")
 
 

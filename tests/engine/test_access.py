@@ -13,6 +13,7 @@ import pytest
 from mesa_llm import Access, BudgetSpent, ConfigError, Endpoint, ReplayError, RunLog
 from mesa_llm.engine.loop import submit
 from mesa_llm.engine.transports import EngineOptions, Transports, written_options
+from mesa_llm.llm.keys import Keyring, Origin, Place, agree
 from mesa_llm.llm.litellm import LiteLLM
 from mesa_llm.llm.openai.client import OpenAIHTTP
 from mesa_llm.llm.scripted import ScriptedLLM
@@ -31,6 +32,7 @@ def _no_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     names = ("MESA_LLM_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_API_BASE", "OLLAMA_API_BASE")
     for name in (*names, "MESA_LLM_CONFIG"):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.chdir(tmp_path)
 
 
@@ -100,9 +102,50 @@ def test_a_key_goes_only_where_it_was_given_for(monkeypatch: pytest.MonkeyPatch)
 def test_a_blank_key_of_the_environment_hides_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MESA_LLM_API_KEY", " ")
     monkeypatch.setenv("OPENAI_API_KEY", "openais")
-    opened: Any = Access(api_base="https://api.openai.com/v1")
-    assert opened._key("gpt", opened._find("gpt", False), False) == "openais"
-    assert opened._key("gpt@http://api.openai.com", Endpoint(model="m", api_base="http://api.openai.com"), False) == ""
+    keys = Keyring(None, None)
+    assert keys.key_for(Place("https://api.openai.com/v1", Origin.USER)) == "openais"
+    assert keys.key_for(Place("http://api.openai.com/v1", Origin.USER)) == ""
+    assert keys.key_for(Place("https://api.openai.com/v1", Origin.LOG)) == ""
+
+
+@pytest.mark.parametrize("origin", list(Origin))
+def test_a_key_goes_out_by_where_the_name_of_the_host_came_from(origin: Origin, monkeypatch) -> None:
+    monkeypatch.setenv("MESA_LLM_API_KEY", "mine")
+    monkeypatch.setenv("JUDGE_KEY", "judges")
+    trusted = origin not in (Origin.LOG, Origin.FOLDER)
+    keys = Keyring(None, None)
+    assert keys.key_for(Place(BASE, origin)) == ("mine" if trusted else "")
+    if trusted:
+        assert keys.key_for(Place(BASE, origin, "JUDGE_KEY", is_named=True)) == "judges"
+    else:
+        with pytest.raises(ConfigError, match=r"JUDGE_KEY .* sent to http://localhost:8000/v1.*mesa-llm trust"):
+            keys.key_for(Place(BASE, origin, "JUDGE_KEY", is_named=True))
+
+
+JUDGE = '[endpoints.judge]\nmodel = "m"\napi_base = "{url}"\nkey_env = "JUDGE_KEY"\n'
+
+
+def test_a_file_of_a_folder_gets_no_key_until_it_is_agreed_to(monkeypatch) -> None:
+    monkeypatch.setenv("JUDGE_KEY", "judges")
+    file = Path("mesa-llm.toml")
+    with FaultyServer() as server:
+        file.write_text(JUDGE.format(url=server.url))
+        with pytest.raises(ConfigError, match=r"JUDGE_KEY .* not agreed"):
+            key_sent(server, "judge")
+        assert server.count == 0
+        agree(file.read_bytes(), file)
+        assert key_sent(server, "judge") == "Bearer judges"
+        file.write_text(JUDGE.format(url=server.url) + "# changed")
+        with pytest.raises(ConfigError, match="mesa-llm trust"):
+            key_sent(server, "judge")
+        monkeypatch.setenv("MESA_LLM_CONFIG", "mesa-llm.toml")
+        assert key_sent(server, "judge") == "Bearer judges"
+
+
+def test_a_file_without_keys_needs_no_agreement() -> None:
+    with FaultyServer() as server:
+        Path("mesa-llm.toml").write_text(f'[endpoints.judge]\nmodel = "m"\napi_base = "{server.url}"\n')
+        assert key_sent(server, "judge") is None
 
 
 def test_a_second_model_goes_to_its_provider_and_not_to_api_base() -> None:

@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError
 from typer.testing import CliRunner
 
-from mesa_llm import AgentConfig, AgentDesign, ConfigError, Reply, ScriptedLLM, ToolCall, ToolServer
+from mesa_llm import AgentConfig, AgentDesign, ConfigError, Reply, ScriptedLLM, ToolCall, ToolServer, branch
 from mesa_llm.cli.app import app
 from mesa_llm.llm.replies import call
 from tests.http_tool_server import HttpToolServer
@@ -262,6 +262,24 @@ def test_a_key_comes_from_the_environment_and_stands_in_no_log(tmp_path, monkeyp
             model.step()
             assert answers(model)[0].startswith("weather answers: “Rain")
     assert b"k-of-gold" not in log.read_bytes()
+
+
+def test_a_server_out_of_a_log_gets_no_variable_unless_it_is_named(tmp_path, monkeypatch) -> None:
+    log = tmp_path / "run.sqlite"
+    monkeypatch.setenv("LAW_KEY", "k-of-gold")
+    with closing(HttpToolServer(key="k-of-gold")) as locked:
+        server = at(locked, key_env="LAW_KEY")
+        with closing(made(server, asking(1), log=log)) as model:
+            model.step()
+        llm = asking(2)
+        with (
+            closing(branch(log, 0, llm=llm, inject=["News."])) as fork,
+            pytest.raises(ConfigError, match="wants LAW_KEY of your"),
+        ):
+            fork.run(1)
+        with closing(branch(log, 0, llm=llm, inject=["News."], named=[server.place])) as fork:
+            fork.run(1)
+            assert answers(fork.model)[0].startswith("weather answers: “Rain")
 
 
 @pytest.mark.parametrize(

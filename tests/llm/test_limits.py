@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import math
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -27,8 +29,9 @@ from mesa_llm.llm.limits import MAX_REFUSALS, Budget, Limits, Refusals, Retry
 from mesa_llm.llm.openai.client import OpenAIHTTP
 from mesa_llm.llm.protocol import LLM
 from mesa_llm.llm.scripted import ScriptedLLM
-from mesa_llm.records import ChatMessage, Reply, Request
-from tests.faulty_server import FaultyServer, rate_limited, refused
+from mesa_llm.llm.tokens import count_tokens
+from mesa_llm.records import ChatMessage, Reply, Request, Usage
+from tests.faulty_server import CUT_MIDWAY, HANG, NOT_JSON, Fault, FaultyServer, rate_limited, refused
 from tests.honest_reply import completion
 from tests.llm.human.questions import ask
 
@@ -51,13 +54,15 @@ def gathered(llm: LLM, number: int, text: str = "It rains.") -> list[Any]:
     return asyncio.run(ask_all())
 
 
-def served(server: FaultyServer, around: Callable[[LLM], LLM], number: int, timeout_s: float = 10.0) -> list[Any]:
+def served(
+    server: FaultyServer, around: Callable[[LLM], LLM], number: int, timeout_s: float = 10.0, **settings: Any
+) -> list[Any]:
     """Ask a server through layers; give replies and errors."""
     transport = OpenAIHTTP("tiny", server.url, timeout_s=timeout_s)
 
     async def ask_all() -> list[Any]:
         llm = around(transport)
-        requests = [ask(agent=agent) for agent in range(1, number + 1)]
+        requests = [replace(ask(agent=agent), settings=settings) for agent in range(1, number + 1)]
         try:
             return await asyncio.gather(*map(llm.reply, requests), return_exceptions=True)
         finally:
@@ -228,13 +233,13 @@ def test_a_budget_of_calls_holds_with_many_in_flight() -> None:
     assert sum(isinstance(reply, BudgetSpent) for reply in replies) == 150
 
 
-def test_a_failed_call_gives_its_reservation_back() -> None:
-    budget = Budget(failing(Refused("no"), Refused("no")), calls=2)
+def test_a_budget_of_calls_counts_what_failed() -> None:
+    budget = Budget(failing(Refused("no"), Refused("no")), calls=3)
     kinds = [type(gathered(budget, 1)[0]) for _ in range(5)]
-    assert kinds == [Refused, Refused, Reply, Reply, BudgetSpent]
+    assert kinds == [Refused, Refused, Reply, BudgetSpent, BudgetSpent]
 
 
-@pytest.mark.parametrize(("limit", "answered"), [({"tokens": 31}, 3), ({"dollars": 0.03}, 3), ({"calls": 2}, 2)])
+@pytest.mark.parametrize(("limit", "answered"), [({"tokens": 31}, 2), ({"dollars": 0.03}, 3), ({"calls": 2}, 2)])
 def test_a_spent_budget_stops_what_was_not_sent(limit: dict[str, Any], answered: int) -> None:
     budget = Budget(ScriptedLLM(lambda request: PRICED), **limit)
     kinds = [type(gathered(budget, 1)[0]) for _ in range(5)]
@@ -242,10 +247,63 @@ def test_a_spent_budget_stops_what_was_not_sent(limit: dict[str, Any], answered:
     assert (budget.spent.calls, budget.spent.tokens) == (answered, 15 * answered)
 
 
-def test_what_is_in_flight_when_the_budget_is_spent_is_kept() -> None:
-    budget = Budget(ScriptedLLM(lambda request: PRICED, delay_s=0.01), tokens=20)
-    assert all(isinstance(reply, Reply) for reply in gathered(budget, 6))
-    assert budget.spent.tokens == 90
+UNREADABLE = {"answer": 42, "usage": {"prompt_tokens": 90, "completion_tokens": 10, "cost": 0.1}}
+DEAR = completion("hm", prompt_tokens=90, completion_tokens=10, cost=0.1)
+BLIND = {name: value for name, value in completion("hm").items() if name != "usage"}
+
+
+@pytest.mark.parametrize("answer", [DEAR, UNREADABLE, Fault(body=b'data: {"x": ' + json.dumps(UNREADABLE).encode())])
+@pytest.mark.parametrize(
+    ("limit", "most"), [({"calls": 7}, 7), ({"tokens": 1000}, 10), ({"dollars": 0.95}, 9), ({"dollars": 0.2}, 2)]
+)
+def test_no_budget_is_exceeded_however_replies_read_and_however_many_are_in_flight(answer, limit, most) -> None:
+    with FaultyServer(lambda body, number: answer, latency_s=0.002) as server:
+        replies = served(server, lambda one: Retry(Budget(Limits(one, 64), **limit), base_s=0.001), 40)
+    assert {type(reply) for reply in replies} <= {Reply, BadReply, BudgetSpent}
+    assert 0 < server.count <= most
+    assert type(replies[-1]) is BudgetSpent
+
+
+def test_requests_in_flight_together_fit_the_budget_with_the_longest_replies_that_they_allow() -> None:
+    def long_from_the_third_on(body: dict[str, Any], number: int) -> dict[str, Any]:
+        return completion("hm", prompt_tokens=20, completion_tokens=5 if number < 3 else 100)
+
+    with FaultyServer(long_from_the_third_on, latency_s=0.005) as server:
+        replies = served(server, lambda one: Budget(Limits(one, 64), tokens=1000), 40, max_tokens=100)
+    spent = sum(reply.prompt_tokens + reply.reply_tokens for reply in replies if isinstance(reply, Reply))
+    assert 700 <= spent <= 1000
+    assert server.peak_in_flight > 1
+
+
+@pytest.mark.parametrize("answer", ["hm", CUT_MIDWAY, NOT_JSON, HANG])
+def test_where_an_endpoint_reports_no_usage_tokens_are_counted_here(answer: Any) -> None:
+    with FaultyServer(lambda body, number: BLIND if answer == "hm" else answer) as server:
+        budgets: list[Budget] = []
+
+        served(server, lambda one: budgets.append(Budget(one, tokens=200)) or budgets[0], 60, timeout_s=0.05)
+    assert 0 < server.count <= 200 / count_tokens(ask())
+    assert 150 < budgets[0].spent.tokens <= 200
+
+
+def test_what_an_endpoint_refuses_costs_a_call_and_no_tokens() -> None:
+    with FaultyServer(lambda body, number: refused(400, "no seed here") if "seed" in body else "hm") as server:
+        budgets: list[Budget] = []
+        (reply,) = served(server, lambda one: budgets.append(Budget(one, calls=2)) or budgets[0], 1)
+    spent = budgets[0].spent
+    assert (spent.requests, spent.calls, server.count) == (2, 1, 2)
+    assert spent.prompt_tokens == reply.prompt_tokens
+
+
+def test_what_is_given_up_is_paid_for() -> None:
+    async def give_up() -> Usage:
+        budget = Budget(Limits(ScriptedLLM(lambda request: PRICED, delay_s=9)), tokens=10_000)
+        asked = asyncio.create_task(budget.reply(ask()))
+        await asyncio.sleep(0.01)
+        asked.cancel()
+        await asyncio.wait([asked])
+        return budget.spent
+
+    assert asyncio.run(give_up()) == Usage(prompt_tokens=count_tokens(ask()), requests=1)
 
 
 def test_a_spent_budget_says_what_was_spent_and_how_to_go_on() -> None:

@@ -25,6 +25,8 @@ from tests.faulty_server import (
     rate_limited,
     refused,
 )
+from tests.honest_reply import completion
+from tests.listener import Listener
 from tests.llm.human.questions import ACTIONS, VOTE, ask
 from tests.processes import run
 
@@ -176,3 +178,116 @@ assert looked_up == [], looked_up
 def test_it_loads_late_says_nothing_and_calls_nobody() -> None:
     ran = run("-c", QUIET)
     assert (ran.returncode, ran.out, ran.err) == (0, "", "")
+
+
+PROVIDERS = {
+    "openai": "authorization",
+    "azure": "api-key",
+    "anthropic": "x-api-key",
+    "gemini": "x-goog-api-key",
+    "mistral": "authorization",
+    "groq": "authorization",
+    "deepseek": "authorization",
+    "openrouter": "authorization",
+    "together_ai": "authorization",
+    "fireworks_ai": "authorization",
+    "cohere": "authorization",
+    "xai": "authorization",
+    "perplexity": "authorization",
+    "huggingface": "authorization",
+    "nvidia_nim": "authorization",
+    "cerebras": "authorization",
+    "sambanova": "authorization",
+    "deepinfra": "authorization",
+    "databricks": "authorization",
+    "hosted_vllm": "authorization",
+    "azure_ai": "authorization",
+    "moonshot": "authorization",
+    "dashscope": "authorization",
+    "ai21": "authorization",
+}
+
+
+def at_base(provider: str, url: str, monkeypatch: pytest.MonkeyPatch) -> LiteLLM:
+    """Return a model of a provider whose address and key the environment sets."""
+    monkeypatch.setenv(f"{provider.upper()}_API_BASE", url)
+    monkeypatch.setenv("OPENAI_API_KEY", "openais-own-key")
+    monkeypatch.setenv(f"{provider.upper()}_API_KEY", "my-own-provider-key")
+    monkeypatch.setenv("AZURE_API_VERSION", "2024-06-01")
+    return LiteLLM(f"{provider}/tiny", timeout_s=10)
+
+
+@pytest.mark.parametrize(("provider", "header"), PROVIDERS.items())
+def test_the_address_recorded_is_the_address_asked(provider: str, header: str, monkeypatch) -> None:
+    with Listener() as server:
+        llm = at_base(provider, server.url, monkeypatch)
+        asked(llm)
+    assert llm.name.endswith(f"tiny@{server.url}")
+    assert "my-own-provider-key" in server.heard[0].headers[header]
+
+
+def test_the_key_of_openai_goes_to_no_other_provider(monkeypatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "openais-own-key")
+    with Listener() as server:
+        monkeypatch.setenv("AI21_API_BASE", server.url)
+        error = asked(LiteLLM("ai21/tiny", timeout_s=10))
+    assert "would send OPENAI_API_KEY to" in str(error)
+    assert server.heard == []
+
+
+@pytest.mark.parametrize("variable", ["REPLICATE_API_BASE", "BYTEZ_API_BASE", "ANTHROPIC_BASE_URL"])
+def test_an_address_that_litellm_would_not_ask_or_not_tell_of_is_refused_before_anything_is_sent(
+    variable: str, monkeypatch
+) -> None:
+    provider = variable.split("_")[0].lower()
+    monkeypatch.setenv(f"{provider.upper()}_API_KEY", "my-own-provider-key")
+    with Listener() as server:
+        monkeypatch.setenv(variable, server.url)
+        error = asked(LiteLLM(f"{provider}/owner/tiny", timeout_s=10))
+    assert isinstance(error, ConfigError)
+    assert "nothing was sent" in str(error)
+    assert server.heard == []
+
+
+@pytest.mark.parametrize("provider", ["openai", "azure", "anthropic", "gemini", "mistral", "groq", "cohere"])
+@pytest.mark.parametrize("status", [302, 307, 308])
+def test_no_redirect_is_followed(provider: str, status: int, monkeypatch) -> None:
+    with Listener() as second, Listener(status, second.url) as first:
+        error = asked(at_base(provider, first.url, monkeypatch))
+    assert isinstance(error, AccessRefused)
+    assert f"answered {status}, a redirect to {second.url.removesuffix('/v1')}, which is not followed" in str(error)
+    assert (len(first.heard), second.heard) == (1, [])
+
+
+def test_a_name_without_a_provider_is_recorded_with_the_address_that_its_provider_has(monkeypatch) -> None:
+    monkeypatch.setenv("OPENAI_API_BASE", "http://gpu:8000/v1")
+    assert LiteLLM("gpt-4o-mini").name == "gpt-4o-mini@http://gpu:8000/v1"
+
+
+def test_a_model_that_hides_an_address_is_refused() -> None:
+    with pytest.raises(ConfigError, match="holds an address"):
+        LiteLLM("huggingface/https://stranger.example/v1")
+
+
+@pytest.mark.parametrize(
+    ("usage", "cached"),
+    [
+        ({"prompt_tokens_details": {"cached_tokens": 900}}, 900),
+        ({"prompt_cache_hit_tokens": 900, "prompt_cache_miss_tokens": 100}, 900),
+        ({}, 0),
+    ],
+)
+def test_cached_tokens_are_read_and_priced(usage: dict[str, Any], cached: int) -> None:
+    answer = completion("hm", prompt_tokens=1000, completion_tokens=10, **usage)
+    with FaultyServer(lambda body, number: answer) as server:
+        reply = asked(LiteLLM("openai/gpt-4o-mini", server.url, KEY))
+    assert isinstance(reply, Reply)
+    assert (reply.prompt_tokens, reply.cached_tokens) == (1000, cached)
+    # gpt-4o-mini: $0.15 a million tokens read, $0.075 of them cached, and $0.60 written.
+    assert reply.dollars == pytest.approx((1000 - cached) * 0.15e-6 + cached * 0.075e-6 + 10 * 0.60e-6)
+
+
+def test_a_reply_that_cannot_be_read_says_what_it_cost() -> None:
+    answer = {**completion(None, prompt_tokens=1000, completion_tokens=10), "choices": []}
+    error, _ = served(answer)
+    assert error.usage is None or error.usage.prompt_tokens == 1000

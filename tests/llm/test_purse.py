@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import threading
-import time
-from contextlib import suppress
 from multiprocessing import AuthenticationError
 
 import pytest
 
 from mesa_llm.errors import BudgetSpent
-from mesa_llm.llm.limits import Purse
+from mesa_llm.llm.budget import Hold, Purse
 from mesa_llm.llm.purse import RemotePurse, served
 from mesa_llm.records import Usage
 
@@ -34,18 +33,14 @@ def test_who_connects_and_says_nothing_or_has_no_key_keeps_no_worker_from_the_pu
         RemotePurse(address, key).reserve()
 
 
-def test_what_a_killed_worker_had_reserved_is_free_again() -> None:
-    with served(Purse(calls=1)) as (address, key):
+def test_what_a_killed_worker_had_on_its_way_is_paid_for() -> None:
+    with served(Purse(calls=2, tokens=1000)) as (address, key):
         killed, other = RemotePurse(address, key), RemotePurse(address, key)
-        killed.reserve()
-        with pytest.raises(BudgetSpent, match="1 on their way"):
-            other.reserve()
+        killed.reserve(Hold(600, prompt_tokens=100), Hold(100))
+        assert other.reserve(Hold(600), Hold(100)) is None
         del killed  # as when its process ends: the connection is closed
-        for _ in range(200):
-            with suppress(BudgetSpent):
-                return other.reserve()
-            time.sleep(0.05)
-        return other.reserve()
+        assert asyncio.run(other.hold(lambda: (Hold(600), Hold(100)))) == Hold(600)
+        assert (other.spent().requests, other.spent().tokens) == (1, 100)
 
 
 def test_nothing_listens_any_more_once_a_sweep_is_over() -> None:

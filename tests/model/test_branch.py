@@ -13,6 +13,7 @@ import pytest
 
 from mesa_llm import AgentDesign, ConfigError, LLMModel, RunLog, ScriptedLLM, branch
 from mesa_llm.llm.replies import call
+from mesa_llm.model.interventions import Minds
 from mesa_llm.model.recording import Recording
 from models.market.model import MarketModel
 from models.three_worlds.model import ThreeWorldsModel
@@ -120,6 +121,51 @@ def test_a_run_whose_endpoint_has_moved_is_branched_where_that_is_said(tmp_path:
         fork.run()
         assert old.count == n_asked
         assert new.count > 0 < fork.model.runlog.n_copied
+
+
+def test_an_address_out_of_a_log_gets_no_key_unless_it_is_named_again(tmp_path: Path, monkeypatch) -> None:
+    log = tmp_path / "stranger.sqlite"
+    with FaultyServer() as stranger:
+        llm = f"stub@{stranger.url}"
+        with closing(PotModel(2, llm, rng=1, log=log)) as model:
+            model.run_for(2)
+        monkeypatch.setenv("MESA_LLM_API_KEY", "mine-mine-mine")
+
+        def keys(source: Any, **options: Any) -> set[str | None]:
+            before = stranger.count
+            with closing(branch(source, 1, inject=[f"News {before}."], **options)) as fork:
+                fork.run(1)
+            return {received.headers.get("authorization") for received in stranger.requests[before:]}
+
+        assert keys(log) == {None}
+        with closing(Recording.read(log).replayed()) as viewed:
+            assert keys(viewed) == {None}
+            assert keys(viewed, log=tmp_path / "branch.sqlite") == {None}
+        assert keys(tmp_path / "branch.sqlite") == {None}
+        assert keys(log, llm=llm) == keys(log, api_base=stranger.url) == {"Bearer mine-mine-mine"}
+
+
+def test_a_model_that_the_log_adds_later_gets_no_key_either(tmp_path: Path, monkeypatch) -> None:
+    log = tmp_path / "stranger.sqlite"
+    with FaultyServer() as stranger:
+        with closing(PotModel(2, "rule", rng=1, log=log)) as model:
+            model.step()
+            model.inject(Minds(llm=f"stub@{stranger.url}"))
+            model.step()
+        monkeypatch.setenv("MESA_LLM_API_KEY", "mine-mine-mine")
+        before = stranger.count
+        with closing(branch(log, 1, inject=["News."])) as fork:
+            fork.run()
+    assert {received.headers.get("authorization") for received in stranger.requests[before:]} == {None}
+
+
+def test_the_model_of_a_run_under_way_keeps_its_key(monkeypatch) -> None:
+    monkeypatch.setenv("MESA_LLM_API_KEY", "mine-mine-mine")
+    with FaultyServer() as server, closing(PotModel(2, f"stub@{server.url}", rng=1)) as model:
+        model.run_for(2)
+        with closing(branch(model, 1, inject=["News."])) as fork:
+            fork.run(1)
+    assert {received.headers.get("authorization") for received in server.requests} == {"Bearer mine-mine-mine"}
 
 
 def test_a_parameter_can_differ_from_the_start_on(tmp_path: Path) -> None:

@@ -9,17 +9,20 @@ import math
 import time
 from dataclasses import replace
 from typing import Any
+from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary, finalize
 
 from pydantic_core import from_json
 
-from mesa_llm.errors import BadReply, ConfigError, ServerTrouble
+from mesa_llm.errors import BadReply, ConfigError, MesaLLMError, ServerTrouble
 from mesa_llm.llm.address import Address, without_secrets
+from mesa_llm.llm.budget import send_again
 from mesa_llm.llm.openai.connection import Connections, Response
 from mesa_llm.llm.openai.errors import ErrorDetail, detail_in, trouble
 from mesa_llm.llm.openai.reply import read_reply
 from mesa_llm.llm.openai.request import Dialect, Writer
-from mesa_llm.records import Reply, Request
+from mesa_llm.llm.tokens import name_at, price, usage_of_failure
+from mesa_llm.records import Reply, Request, Usage
 
 logger = logging.getLogger(__name__)
 
@@ -76,6 +79,7 @@ class OpenAIHTTP:
         self.name = f"{model}@{address.base}"
         self._key = _checked_key(api_key)
         self._secrets = [self._key, *address.secrets]
+        self._priced_as = name_at(urlsplit(address.base).hostname or "", model)
         self._where = f"{address.base}/chat/completions"
         self._url, self._headers = address.completions, _headers(self._key, address)
         self._writer = Writer(model)
@@ -102,13 +106,30 @@ class OpenAIHTTP:
         while True:
             dialect = self._dialect
             response = await self._post(self._writer.write(request, dialect))
-            if 200 <= response.status < 300:
-                reply = self._read(response, request, time.perf_counter() - start)
-                return reply if attempts == 1 else replace(reply, attempts=attempts)
-            detail = detail_in(self._without_secrets(response.body))
-            if not (_is_about_form(response.status, detail) and self._simplify(dialect, detail)):
-                raise trouble(response.status, detail, self._where, response.retry_after)
+            try:
+                if 200 <= response.status < 300:
+                    reply = self._read(response, request, time.perf_counter() - start)
+                    return reply if attempts == 1 else replace(reply, attempts=attempts)
+                detail = detail_in(self._without_secrets(response.body))
+                if not (_is_about_form(response.status, detail) and self._simplify(dialect, detail)):
+                    raise trouble(response.status, detail, self._where, response.retry_after)
+            except MesaLLMError as error:
+                error.usage = usage_of_failure(response.status, response.body)
+                raise
+            await send_again(usage_of_failure(response.status, response.body))
             attempts += 1
+
+    @property
+    def secrets(self) -> list[str]:
+        """What no reply may quote."""
+        return self._secrets
+
+    def price_of(self, usage: Usage) -> float | None:
+        """Return what tokens cost, in US dollars; None if the endpoint is no provider whose prices litellm knows."""
+        name = self._priced_as
+        if name is None:
+            return None
+        return price(name, usage.prompt_tokens, usage.reply_tokens, usage.cached_tokens, usage.stored_tokens)
 
     async def close(self) -> None:
         """Close the connections of the running event loop."""
@@ -133,6 +154,10 @@ class OpenAIHTTP:
                 f"gave no reply within {self.timeout_s:g} s ({self._without_secrets(str(error).encode()).decode()})"
             )
             raise ServerTrouble(f"{self._where} {reason}") from None
+        except ConnectionRefusedError as error:  # nothing was sent
+            failure = ServerTrouble(f"the connection to {self._where} failed: {str(error)[:200]}")
+            failure.usage = Usage(requests=1)
+            raise failure from None
         except OSError as error:
             reason = self._without_secrets(str(error).encode()).decode()[:200] or type(error).__name__
             raise ServerTrouble(f"the connection to {self._where} failed: {reason}") from None

@@ -27,6 +27,9 @@ MAX_IDLE_S = 30
 CONNECT_TIMEOUT_S = 10.0
 """Seconds until a connection is given up, name look-up and TLS included."""
 
+_NOT_SENT = (pycurl.E_COULDNT_CONNECT, pycurl.E_COULDNT_RESOLVE_HOST, pycurl.E_COULDNT_RESOLVE_PROXY)
+"""Errors of libcurl before anything was sent."""
+
 PROXY_WANTS_PASSWORD = 407
 """HTTP status of a proxy that requires authentication."""
 
@@ -128,6 +131,8 @@ class _Exchange:
             raise TimeoutError(message)
         if self.curl.getinfo(pycurl.HTTP_CONNECTCODE) == PROXY_WANTS_PASSWORD:
             return Response(PROXY_WANTS_PASSWORD, None, message.encode())
+        if code in _NOT_SENT:
+            raise ConnectionRefusedError(message)
         raise ConnectionError(message or f"libcurl gave up on what came (error {code})")
 
     @property

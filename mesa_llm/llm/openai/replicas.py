@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mesa_llm.errors import AccessRefused, RateLimited, Refused, ServerTrouble
+from mesa_llm.llm.budget import send_again
 from mesa_llm.llm.openai.client import OpenAIHTTP
 from mesa_llm.records import Reply, Request
 
@@ -50,6 +51,11 @@ class Replicas:
         """Name the model, the first server, and the number of servers."""
         return f"Replicas({self.name!r}, {len(self._servers)} servers)"
 
+    @property
+    def secrets(self) -> list[str]:
+        """What no reply may quote."""
+        return [secret for server in self._servers for secret in server.client.secrets]
+
     async def reply(self, request: Request) -> Reply:
         """Ask the least busy server; if that fails, the next.
 
@@ -59,17 +65,22 @@ class Replicas:
             TransportError: As the first server raises it that refuses the request, or whose reply cannot be read.
         """
         remaining = list(self._servers)
+        failure: ServerTrouble | RateLimited | None = None
         while True:
+            if failure is not None:
+                await send_again(failure.usage)
             server = self._choose(remaining)
             remaining.remove(server)
             server.in_flight += 1
             try:
                 reply = await server.client.reply(request)
-            except ServerTrouble:
+            except ServerTrouble as trouble:
+                failure = trouble
                 self._leave_out(server, min(max(2 * server.rest_s, FIRST_REST_S), MAX_REST_S))
                 if not remaining:
                     raise
             except RateLimited as limited:  # it is busy, not dead
+                failure = limited
                 self._leave_out(server, limited.retry_after_s or 0.0)
                 if not remaining:
                     raise

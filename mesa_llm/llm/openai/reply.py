@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import math
 from typing import Any, cast
 
 from mesa_llm.errors import BadReply
+from mesa_llm.llm.tokens import dollars_of, usage_in
 from mesa_llm.notation import UNREAD
-from mesa_llm.records import Reply, Request, ToolCall
+from mesa_llm.records import Reply, Request, ToolCall, Usage
 
 MAX_CALLS = 50
 """Maximum number of tool calls of one reply that are read."""
@@ -21,12 +21,6 @@ MAX_REASONING = 100_000
 
 _CUT = frozenset({"length", "max_tokens", "max_length", "max_output_tokens", "model_length"})
 """Endpoints' words for a reply that was cut at its maximum number of tokens."""
-
-MAX_TOKENS = 100_000_000
-"""Maximum count of tokens that is believed."""
-
-MAX_DOLLARS = 1_000.0
-"""Maximum price of one reply that is believed, in US dollars."""
 
 
 def read_reply(body: object, request: Request, latency_s: float = 0.0) -> Reply:
@@ -62,17 +56,19 @@ def read_reply(body: object, request: Request, latency_s: float = 0.0) -> Reply:
     reasoning = message_fields.get("reasoning_content") or message_fields.get("reasoning")
     if not text and not calls and isinstance(message_fields.get("refusal"), str):
         text, finish = _clean(message_fields["refusal"]), "refusal"
-    usage = _mapping(fields.get("usage"))
+    usage = usage_in(body) or Usage()
     return Reply(
         text,
         calls,
-        _tokens(usage.get("prompt_tokens")),
-        _tokens(usage.get("completion_tokens")),
-        _dollars(usage.get("cost")),
+        usage.prompt_tokens,
+        usage.reply_tokens,
+        dollars_of(_mapping(fields.get("usage")).get("cost")),
         _short(fields.get("model")),
         finish,
         latency_s,
         reasoning=_clean(reasoning[:MAX_REASONING]) if isinstance(reasoning, str) else "",
+        cached_tokens=usage.cached_tokens,
+        stored_tokens=usage.stored_tokens,
     )
 
 
@@ -153,17 +149,3 @@ def _clean(text: str) -> str:
 def _short(value: object) -> str:
     """Return the first 200 characters of a text; empty for anything else."""
     return _clean(value[:200]) if isinstance(value, str) else ""
-
-
-def _tokens(value: object) -> int:
-    """Return a count of tokens; 0 for anything else."""
-    if not isinstance(value, int) or isinstance(value, bool):
-        return 0
-    return value if 0 <= value <= MAX_TOKENS else 0
-
-
-def _dollars(value: object) -> float | None:
-    """Return a price in US dollars; None for anything else."""
-    if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
-        return None
-    return float(value) if 0 <= value <= MAX_DOLLARS else None

@@ -1,0 +1,84 @@
+"""Agreements to files of endpoints that want keys out of the environment, on the command line."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from mesa_llm.cli.command import Say
+from mesa_llm.errors import ConfigError
+from mesa_llm.llm.address import Address
+from mesa_llm.llm.endpoints import CONFIG_FILE, EndpointFile, read_endpoints
+from mesa_llm.llm.keys import Origin, agree
+from mesa_llm.text import printable
+
+QUESTION = "Agree, until the file changes? [y/N] "
+
+
+def agree_to(path: Path, *, is_agreed: bool, say: Say) -> bool:
+    """Show what a file of endpoints wants, ask whether that is agreed to, and remember it.
+
+    Args:
+        path: The file.
+        is_agreed: Whether the user has agreed already, so that nothing is asked.
+        say: Prints a line.
+
+    Returns:
+        Whether the user agrees, or the file wants nothing.
+
+    Raises:
+        ConfigError: If there is no such file, it holds anything but endpoints, or there is no terminal to ask in.
+    """
+    if not path.is_file():
+        raise ConfigError(f"{path}: wanted a file of endpoints such as {CONFIG_FILE}")
+    file = read_endpoints(path)
+    if not file.with_keys:
+        say(f"{path} wants no key, and needs no agreement")
+        return True
+    for line in _wants(file):
+        say(line)
+    if file.origin is Origin.FILE:
+        say("agreed already")
+        return True
+    if not is_agreed and not sys.stdin.isatty():
+        raise ConfigError(f"{path}: there is no terminal to ask in; look into the file, and add --yes if you agree")
+    if not is_agreed and not _says_yes():
+        say("not agreed: no key is sent")
+        return False
+    agree(file.content, file.path)
+    say("agreed, until the file changes")
+    return True
+
+
+def ask_once(arguments: Sequence[str], say: Say) -> None:
+    """Ask for an agreement before a command, in a terminal, if it names an endpoint that wants a key.
+
+    Args:
+        arguments: Arguments of the command.
+        say: Prints a line.
+    """
+    path = Path(CONFIG_FILE)
+    if not (path.is_file() and sys.stdin.isatty() and sys.stderr.isatty()):
+        return
+    try:
+        file = read_endpoints()
+    except ConfigError:  # the command itself says so, if it needs the file
+        return
+    names = file.with_keys if file.origin is Origin.FOLDER else {}
+    if any(argument.rpartition("=")[2] in names for argument in arguments):
+        agree_to(path, is_agreed=False, say=say)
+
+
+def _wants(file: EndpointFile) -> Iterator[str]:
+    """Describe which variable goes to which address."""
+    for name, endpoint in file.with_keys.items():
+        bases = [Address.of(base).base for base in (endpoint.api_base, *endpoint.replicas) if base is not None]
+        where = ", ".join(bases) or f"the provider of {endpoint.model}"
+        yield printable(f"{file.path}, {name}: sends the variable {endpoint.key_env} of your environment to {where}")
+
+
+def _says_yes() -> bool:
+    sys.stderr.write(QUESTION)
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
