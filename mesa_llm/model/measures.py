@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
-
-import numpy as np
 
 
 def gini(values: Iterable[float]) -> float:
@@ -19,9 +18,9 @@ def gini(values: Iterable[float]) -> float:
     Source:
         Sen (1973), On Economic Inequality: the mean absolute difference over twice the mean.
     """
-    ordered = np.sort(np.fromiter(values, float))
-    total = float(ordered.sum())
+    ordered = sorted(map(float, values))
+    total = math.fsum(ordered)  # the same on every processor, unlike a product of numpy arrays
     if total <= 0:
         return 0.0
     n = len(ordered)
-    return float((2 * np.arange(1, n + 1) - n - 1) @ ordered / (n * total))
+    return math.fsum((2 * rank - n - 1) * value for rank, value in enumerate(ordered, start=1)) / (n * total)

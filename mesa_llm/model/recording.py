@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -14,7 +16,7 @@ from mesa_llm.errors import ConfigError, MesaLLMError
 from mesa_llm.model.identity import class_named, located, missing_file, parameter_from_json
 from mesa_llm.model.model import LLMModel
 from mesa_llm.model.options import constructor
-from mesa_llm.runlog.layout import columns
+from mesa_llm.runlog.layout import FORMAT, columns
 from mesa_llm.runlog.log import RunLog
 from mesa_llm.tools.tool import describe
 
@@ -166,6 +168,23 @@ class Recording:
         self.guarded(lambda: advance_to(model, self.last_step))
         return model
 
+    def is_repeated(self, runlog: RunLog, first: int, last: int) -> bool:
+        """Check whether a run that has just ended step `last` did in some steps what this one did.
+
+        In a log of an earlier format, numbers may differ in their last digits, which depended on the processor.
+
+        Args:
+            runlog: Its log.
+            first: The first step.
+            last: The last step.
+        """
+        if runlog.digest == self.digests.get(last):
+            return True
+        with closing(RunLog(self.file, "read")) as recorded:
+            return recorded.format < FORMAT and all(
+                _are_alike(recorded.step_facts(step), runlog.step_facts(step)) for step in range(first, last + 1)
+            )
+
     def guarded(self, work: Callable[[], None]) -> None:
         """Call `work` on a model rebuilt from this log; if the log is damaged, the model may raise anything.
 
@@ -194,6 +213,18 @@ def texts_in(*values: Any) -> frozenset[str]:
             case _:
                 pass
     return frozenset(found)
+
+
+def _are_alike(recorded: Any, now: Any) -> bool:
+    """Check whether two JSON values are equal but for the last digits of numbers."""
+    if isinstance(recorded, float) and isinstance(now, float):
+        return math.isclose(recorded, now, rel_tol=1e-9, abs_tol=1e-12) or (recorded != recorded and now != now)
+    if isinstance(recorded, list) and isinstance(now, list):
+        return len(recorded) == len(now) and all(map(_are_alike, recorded, now))
+    if isinstance(recorded, dict) and isinstance(now, dict):
+        ours, theirs = cast("dict[str, Any]", recorded), cast("dict[str, Any]", now)
+        return ours.keys() == theirs.keys() and all(_are_alike(value, theirs[name]) for name, value in ours.items())
+    return recorded == now
 
 
 def advance_to(model: LLMModel, step: int) -> None:

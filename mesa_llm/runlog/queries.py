@@ -30,6 +30,16 @@ UNANSWERED = "unanswered"
 """Key in the manifest: usage of requests that were sent for replies that never came, by model."""
 
 
+_FACTS = {
+    "decisions": "agent, decision, kind, label",
+    "actions": "agent, action, arguments, ok, result, label",
+    "events": "source, kind, facts",
+    "messages": "sender, recipients, text",
+    "steps": "measures",
+}
+"""Table → its columns that a digest covers."""
+
+
 class Queries(Database):
     """A run log that can be read."""
 
@@ -37,6 +47,11 @@ class Queries(Database):
         """Open the file, as `Database` does."""
         super().__init__(path, mode)
         self._texts = Texts(self._replies)
+
+    @property
+    def format(self) -> int:
+        """Version of the layout of the recording."""
+        return self._format
 
     @property
     def manifest(self) -> dict[str, Any]:
@@ -145,6 +160,18 @@ class Queries(Database):
         ((count,),) = self._query(source, f"SELECT count(*) FROM {name}")
         return [dict(zip(columns()[name], self._readable(name, row), strict=True)) for row in rows], count
 
+    def step_facts(self, step: int) -> list[list[Any]]:
+        """Read what the digest of a step is made of: its decisions, outcomes, events, messages and collected data.
+
+        Raises:
+            ConfigError: If the file is damaged.
+        """
+        facts: list[list[Any]] = []
+        for table, names in _FACTS.items():
+            query = f"SELECT {names} FROM {table} WHERE time = ? ORDER BY rowid"
+            facts.append([[_value_of(value) for value in row] for row in self._query(self._db, query, (step,))])
+        return facts
+
     def agents(self) -> list[int]:
         """List the Mesa `unique_id` of every agent that was asked something or decided, in order."""
         tables = {"calls": self._recorded, "decisions": self._db, "answers": self._db}
@@ -246,3 +273,11 @@ def unanswered_in(manifest: Mapping[str, Any]) -> dict[str, Usage]:
 
 _FIELDS = frozenset({"requests", "prompt_tokens", "reply_tokens", "cached_tokens", "dollars"})
 """Fields of the usage of an unanswered request that are recorded."""
+
+
+def _value_of(stored: Any) -> Any:
+    """Read a column that may hold JSON; any other text is returned unchanged."""
+    try:
+        return loaded(stored) if isinstance(stored, str) else stored
+    except ValueError:
+        return stored

@@ -188,9 +188,9 @@ def mean_cosine(vectors: FloatArray, axis: FloatArray) -> float:
         vectors: Shape `(texts, dimensions)`.
         axis: Shape `(dimensions,)`.
     """
-    lengths = np.linalg.norm(vectors, axis=1) * np.linalg.norm(axis)
+    lengths = np.linalg.norm(vectors, axis=1) * np.linalg.norm(axis[None], axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return float(np.mean(vectors @ axis / lengths))
+        return float(np.mean((vectors * axis).sum(axis=1) / lengths))
 
 
 def exaggeration(axis: FloatArray, cell: FloatArray, default_persona: FloatArray, default_topic: FloatArray) -> float:

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from statistics import NormalDist, fmean
+from statistics import NormalDist, fmean, linear_regression
 from typing import Annotated, Any, Literal, Unpack
 
 import numpy as np
@@ -239,7 +239,7 @@ def fit_times(topics: Sequence[Topic]) -> tuple[float, float]:
     scores = np.array([[_normal_score(rank, topic.users - 1) for rank in (FIRST / 2 + 0.5, FIRST)] for topic in timed])
     logs = np.log([(topic.median_minutes, topic.last_minutes) for topic in timed])
     apart, log_ratio = scores[:, 1] - scores[:, 0], logs[:, 1] - logs[:, 0]
-    sigma = float(apart @ log_ratio / (apart @ apart))
+    sigma = float((apart * log_ratio).sum() / (apart * apart).sum())
     return math.exp(float((logs - sigma * scores).mean())), sigma
 
 
@@ -312,7 +312,7 @@ def log_slope(topics: Sequence[Topic]) -> float:
     points = [(topic.median_minutes, FIRST / 2 / topic.users) for topic in timed]
     points += [(topic.last_minutes, FIRST / topic.users) for topic in timed]
     logs, shares = np.log1p([minutes for minutes, _ in points]), np.array([share for _, share in points])
-    return float(logs @ shares / (logs @ logs))
+    return float((logs * shares).sum() / (logs * logs).sum())
 
 
 def baseline_curves(real: SpreadCurves, n: int | None = None) -> dict[str, SpreadCurves]:
@@ -355,12 +355,12 @@ def held_out_predictions(topic: Topic, topics: Sequence[Topic]) -> dict[str, dic
     timed = [one for one in topics if math.isfinite(one.median_minutes)]
     earlier = [one for one in timed if one.start <= topic.start]
     last = max(earlier, key=lambda one: one.start) if earlier else min(timed, key=lambda one: one.start)
-    logs = np.log([one.users for one in timed])
-    fits = {name: np.polyfit(logs, [getattr(one, name) for one in timed], 1) for name in QUANTITIES}
+    logs = [math.log(one.users) for one in timed]
+    fits = {name: linear_regression(logs, [getattr(one, name) for one in timed]) for name in QUANTITIES}
     return {
         "constant at the mean": {name: fmean(getattr(one, name) for one in timed) for name in QUANTITIES},
         "persistence": {name: float(getattr(last, name)) for name in QUANTITIES},
-        "logarithmic fit": {name: float(np.polyval(fits[name], math.log(topic.users))) for name in QUANTITIES},
+        "logarithmic fit": {name: fit.intercept + fit.slope * math.log(topic.users) for name, fit in fits.items()},
         "everyone at once": {"median_minutes": 0.5, "last_minutes": 0.5, "depth": 1.0},
         "constant one": {"median_minutes": float(MINUTES), "last_minutes": float(MINUTES), "depth": 0.0},
     }

@@ -269,7 +269,8 @@ def _centred(points: Sequence[Sequence[float]]) -> FloatArray:
 def _residual(centred: FloatArray) -> float:
     """Compute the residual sum of squares of a line through the origin."""
     x, y = centred.T
-    return float(y @ y - (x @ y) ** 2 / (x @ x))
+    slope = (x * y).sum() / (x * x).sum()
+    return float(np.square(y - slope * x).sum())
 
 
 def level_table(rows: pd.DataFrame) -> Table:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from datetime import date
 from itertools import product
 from pathlib import Path
+from statistics import correlation
 from typing import Annotated, Any, Literal, Unpack
 
 import numpy as np
@@ -393,7 +394,7 @@ def likeness(paths: FloatArray, real: FloatArray) -> dict[str, Value]:
         "change at the end %": float(mean[-1]),
         "real %": float(real[-1]),
         "distance": float(np.sqrt(np.mean((mean - real) ** 2))),
-        "correlation": None if is_flat else float(np.corrcoef(mean, real)[0, 1]),
+        "correlation": None if is_flat else correlation(mean.tolist(), real.tolist()),
         "same sign": float(np.mean(np.sign(paths[:, -1]) == np.sign(real[-1]))),
     }
 

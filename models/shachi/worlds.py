@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import product
+from statistics import correlation
 from typing import Any
 
 import numpy as np
@@ -223,7 +224,7 @@ def path_p(first: FloatArray, second: FloatArray) -> float | None:
     else:
         drawn = np.random.default_rng(SEED).choice((1.0, -1.0), (N_PERMUTATIONS, n))
         signs = np.vstack([np.ones(n), drawn])
-    statistics = np.square(signs @ apart).sum(axis=1)
+    statistics = np.square(np.einsum("ij,jk", signs, apart)).sum(axis=1)
     tolerance = 1e-9 * max(float(statistics[0]), 1.0)
     return float(np.mean(statistics >= statistics[0] - tolerance))
 
@@ -269,7 +270,7 @@ def lagged_correlation(course: Mapping[str, Sequence[float]], lag: int) -> float
     before, after = (posts[: len(posts) - lag], orders[lag:]) if lag >= 0 else (posts[-lag:], orders[:lag])
     if len(before) < 4 or np.ptp(before) == 0 or np.ptp(after) == 0:
         return None
-    return float(np.corrcoef(before, after)[0, 1])
+    return correlation(before.tolist(), after.tolist())
 
 
 # -- figure

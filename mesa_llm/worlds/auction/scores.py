@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from statistics import correlation
 from typing import NamedTuple
 
 import numpy as np
@@ -267,13 +268,11 @@ def _priority(account: Account, lot: str, before: int) -> float:
 
 
 def _rho(first: NDArray[np.float64], second: NDArray[np.float64]) -> float:
-    from scipy.stats import spearmanr  # takes longer to load than all worlds together
-
     is_known = ~np.isnan(first)
     x, y = first[is_known], second[is_known]
     if len(x) < 2 or np.ptp(x) == 0 or np.ptp(y) == 0:
         return math.nan
-    return float(spearmanr(x, y).statistic)
+    return correlation(x.tolist(), y.tolist(), method="ranked")
 
 
 def _ratio(part: float, whole: int) -> float:

@@ -148,7 +148,8 @@ class PersonalFeed:
         if self.form == "ours":
             recency = np.fmax(recency, MIN_RECENCY)
         fans = board.followers[board.author[rows]].astype(np.float64) + 1
-        return recency * np.maximum(1.0, np.log(fans) / math.log(FANS_BASE))
+        weights = recency * np.maximum(1.0, np.log(fans) / math.log(FANS_BASE))
+        return np.round(weights, 12)  # the last digits of a logarithm differ from processor to processor
 
     def _others(
         self, board: Board, memory: Vectors, viewers: Viewers, rows: IntArray, weights: FloatArray, followed: Ragged
