@@ -6,7 +6,6 @@ again makes only the missing runs; runs that were under way continue from their 
 
 from __future__ import annotations
 
-import concurrent.futures
 import inspect
 import itertools
 import json
@@ -15,14 +14,16 @@ import os
 import sys
 import threading
 import time as clock
+from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor, ProcessPoolExecutor
+from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.util import find_spec
 from multiprocessing.connection import wait
 from pathlib import Path
+from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Literal
 
 from mesa_llm.agents.design import OWN_DESIGN, AgentDesign
@@ -34,6 +35,7 @@ from mesa_llm.model.identity import class_named, name_of, setting_digest
 from mesa_llm.model.model import LLMModel
 from mesa_llm.model.options import OPTIONS
 from mesa_llm.model.scenario import parameters_of
+from mesa_llm.runlog.log import RunLog
 from mesa_llm.text import suggestion
 
 if TYPE_CHECKING:
@@ -49,6 +51,10 @@ LAST = ("ended", "decisions", "failures", *_COUNTS, "seconds", "digest", "log", 
 
 NOT_LISTED = ("max_steps", "tokens_now", "dollars_now", "error_kind")
 """Fields of a row that are not columns of the table."""
+
+
+MAX_STARTS = 3
+"""Maximum number of times that a run is started whose worker breaks."""
 
 
 @dataclass(frozen=True)
@@ -332,7 +338,7 @@ def run_job(job: Job, limits: Mapping[str, Any]) -> dict[str, Any]:
     start_s = clock.perf_counter()
     access = _access(limits)
     row, figures = _empty_row(job), dict[str, Any]()
-    error: Exception | None = None
+    error: Exception | SystemExit | None = None
     is_new = not job.log.exists()
     try:
         design = {"design": AgentDesign.from_json(job.design_json)} if job.design_json else {}
@@ -343,10 +349,10 @@ def run_job(job: Job, limits: Mapping[str, Any]) -> dict[str, Any]:
         with closing(model):
             try:
                 model.run(job.steps)
-            except Exception as fault:  # noqa: BLE001 - a model is anybody's code; it ends one run, not the sweep
+            except (Exception, SystemExit) as fault:  # noqa: BLE001 - anybody's code ends one run, not the sweep
                 error = fault
             figures = _figures(model, row)
-    except Exception as fault:  # noqa: BLE001 - as above
+    except (Exception, SystemExit) as fault:  # noqa: BLE001 - as above
         error = error or fault
     if is_new:  # a model that could not be made has recorded nothing
         with suppress(OSError):
@@ -375,21 +381,26 @@ def _figures(model: LLMModel, row: Mapping[str, Any]) -> dict[str, Any]:
     figures: dict[str, Any] = {}
     for name, value in model.results().items():
         figures[f"{name} (result)" if name in row else name] = value
-    usage = model.runlog.usage()
-    calls = dict(zip(_COUNTS, usage[list(_COUNTS)].sum().tolist(), strict=True))
     return figures | {
         "steps": int(model.time),
         "ended": not model.running,
         "decisions": model.engine.decisions,
         "failures": model.usage.failures,
-        **{name: value if name == "dollars" else int(value) for name, value in calls.items()},
+        **_costs(model.runlog),
         "digest": model.runlog.digest,
         "tokens_now": model.usage.tokens,
         "dollars_now": model.usage.dollars,
     }
 
 
-def _text_of(error: Exception | None) -> str:
+def _costs(log: RunLog) -> dict[str, Any]:
+    """Return the number of all calls that a log holds, with their tokens and US dollars."""
+    usage = log.usage()
+    sums = dict(zip(_COUNTS, usage[list(_COUNTS)].sum().tolist(), strict=True))
+    return {name: value if name == "dollars" else int(value) for name, value in sums.items()}
+
+
+def _text_of(error: Exception | SystemExit | None) -> str:
     if error is None:
         return ""
     return str(error) if isinstance(error, MesaLLMError) else f"the model broke: {type(error).__name__}: {error}"
@@ -467,9 +478,73 @@ def _run_jobs(on: str | Executor, jobs: Sequence[Job], limits: Mapping[str, Any]
         finally:
             _forget(limits)
     else:
-        spawn = multiprocessing.get_context("spawn")
-        with ProcessPoolExecutor(n_workers, mp_context=spawn, initializer=_end_with_parent) as pool:
-            yield from _on_executor(pool, jobs, limits)
+        yield from _on_processes(jobs, limits, n_workers)
+
+
+def _on_processes(jobs: Sequence[Job], limits: Mapping[str, Any], n_workers: int) -> Iterator[JobRow]:
+    """Make each run in one of several processes; each has a pool of its own, as the death of a worker ends its pool."""
+    spawn = multiprocessing.get_context("spawn")
+    pools = [ProcessPoolExecutor(1, mp_context=spawn, initializer=_end_with_parent) for _ in range(n_workers)]
+    of_future, ended = dict[Any, int](), SimpleQueue[Any]()
+
+    def start(job: Job) -> Future[dict[str, Any]]:
+        index = next(index for index in range(n_workers) if index not in of_future.values())
+        try:
+            future = pools[index].submit(run_job, job, limits)
+        except BrokenExecutor:  # its worker died
+            pools[index].shutdown()
+            pools[index] = ProcessPoolExecutor(1, mp_context=spawn, initializer=_end_with_parent)
+            future = pools[index].submit(run_job, job, limits)
+        of_future[future] = index
+        future.add_done_callback(ended.put)
+        return future
+
+    def first() -> Future[dict[str, Any]]:
+        future = ended.get()
+        del of_future[future]
+        return future
+
+    try:
+        yield from _by_turns(jobs, n_workers, start, first, lambda future: future.result())
+    finally:
+        for pool in pools:
+            pool.shutdown(wait=False, cancel_futures=True)
+        for pool in pools:
+            pool.shutdown()
+
+
+def _by_turns[F](
+    jobs: Sequence[Job],
+    n_at_once: int,
+    start: Callable[[Job], F],
+    first: Callable[[], F],
+    row_of: Callable[[F], dict[str, Any]],
+) -> Iterator[JobRow]:
+    """Make runs in workers, and start a run again whose worker broke, as when it was killed for want of memory.
+
+    Args:
+        jobs: The runs.
+        n_at_once: Maximum number of runs under way.
+        start: Starts a run.
+        first: Waits until one of those under way is over, and returns it.
+        row_of: Returns the row of a run that is over; raises the error of a worker that broke.
+    """
+    waiting, under_way, n_starts = deque(jobs), dict[F, Job](), Counter[Path]()
+    while waiting or under_way:
+        while waiting and len(under_way) < n_at_once:
+            job = waiting.popleft()
+            n_starts[job.log] += 1
+            under_way[start(job)] = job
+        future = first()
+        job = under_way.pop(future)
+        try:
+            row = row_of(future)
+        except Exception as error:  # noqa: BLE001 - the worker itself broke, not the model in it
+            if n_starts[job.log] < MAX_STARTS:
+                waiting.append(job)
+                continue
+            row = _broken(job, error)
+        yield job, row
 
 
 def _end_with_parent() -> None:
@@ -480,16 +555,23 @@ def _end_with_parent() -> None:
 
 
 def _on_executor(executor: Executor, jobs: Sequence[Job], limits: Mapping[str, Any]) -> Iterator[JobRow]:
-    futures = {executor.submit(run_job, job, limits): job for job in jobs}
+    """Make the runs on an executor, which knows by itself how many it makes at once."""
+    started, ended = list[Future[dict[str, Any]]](), SimpleQueue[Any]()
+
+    def start(job: Job) -> Future[dict[str, Any]]:
+        try:
+            future = executor.submit(run_job, job, limits)
+        except BrokenExecutor as error:
+            future = Future[dict[str, Any]]()
+            future.set_exception(error)
+        started.append(future)
+        future.add_done_callback(ended.put)
+        return future
+
     try:
-        for future in concurrent.futures.as_completed(futures):
-            try:
-                row = future.result()
-            except Exception as error:  # noqa: BLE001 - the worker itself broke, as when it is out of memory
-                row = _broken(futures[future], error)
-            yield futures[future], row
+        yield from _by_turns(jobs, len(jobs), start, ended.get, lambda future: future.result())
     finally:
-        for future in futures:
+        for future in started:
             future.cancel()
 
 
@@ -516,25 +598,27 @@ def _on_ray(jobs: Sequence[Job], limits: Mapping[str, Any], n_workers: int) -> I
         cluster = {"address": os.environ["RAY_ADDRESS"]} if os.environ.get("RAY_ADDRESS") else own
         ray.init(log_to_driver=False, runtime_env=paths, **cluster)
     run_there = ray.remote(num_cpus=1, max_retries=0)(run_job)
-    waiting, under_way = list(reversed(jobs)), dict[Any, Job]()
+    under_way: list[Any] = []
+
+    def start(job: Job) -> Any:
+        under_way.append(run_there.remote(job, limits))
+        return under_way[-1]
+
+    def first() -> Any:
+        (future, *_), under_way[:] = ray.wait(under_way, num_returns=1)
+        return future
+
     try:
-        while waiting or under_way:
-            while waiting and len(under_way) < n_workers:
-                job = waiting.pop()
-                under_way[run_there.remote(job, limits)] = job
-            (future, *_), _ = ray.wait(list(under_way), num_returns=1)
-            job = under_way.pop(future)
-            try:
-                row = ray.get(future)
-            except Exception as error:  # noqa: BLE001 - as above
-                row = _broken(job, error)
-            yield job, row
+        yield from _by_turns(jobs, n_workers, start, first, ray.get)
     finally:
         if is_ours:
             ray.shutdown()
 
 
 def _broken(job: Job, error: Exception) -> dict[str, Any]:
-    """Return the row of a run whose worker broke."""
-    text = f"the worker broke: {type(error).__name__}: {error}"
-    return {**_empty_row(job), "error": text, "error_kind": type(error).__name__}
+    """Return the row of a run whose worker broke, with the cost of the calls that its log holds."""
+    row = _empty_row(job)
+    with suppress(MesaLLMError), closing(RunLog(job.log, "read")) as log:
+        row |= {"steps": len(log.steps()), **_costs(log)}
+    starts = f"the worker broke {MAX_STARTS} times, as when it is killed for want of memory"
+    return {**row, "error": f"{starts}: {type(error).__name__}: {error}", "error_kind": type(error).__name__}

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -20,6 +23,7 @@ from models.discussion.model import DiscussionModel
 from models.market.model import MarketModel
 from models.social.model import SocialModel
 from tests.faulty_server import FaultyServer
+from tests.pot import PotModel
 from tests.processes import Python, run
 
 TALK = """
@@ -85,6 +89,40 @@ def test_a_sweep_that_is_asked_again_goes_on_with_its_logs(tmp_path: Path, optio
 def test_processes_make_the_same_runs_as_this_one(tmp_path: Path) -> None:
     here, there = small(tmp_path / "here"), small(tmp_path / "there", workers=2)
     pd.testing.assert_frame_equal(here.table.filter(COUNTED), there.table.filter(COUNTED))
+
+
+class Mortal(PotModel):
+    """Ends its own process in step 2: with seed 2 once, as for want of memory; with 3 each time; with 4, it quits."""
+
+    def step(self) -> None:
+        super().step()
+        seed, file = self.scenario.rng, self.runlog.path
+        assert file is not None
+        if self.time != 2 or seed == 1 or file.with_suffix(".died").exists():
+            return
+        if seed == 2:
+            file.with_suffix(".died").touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        if seed == 3:
+            os._exit(1)
+        sys.exit("I quit")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL")
+def test_a_worker_that_dies_is_one_run_which_is_started_again(tmp_path: Path) -> None:
+    made = sweep(Mortal, seeds=4, steps=3, workers=2, llm="random", folder=tmp_path)
+    table = made.table.set_index("seed")
+    assert list(table["steps"]) == [3, 3, 1, 2]
+    assert list(table["error"].fillna("").str[:25]) == [
+        "",
+        "",
+        "the worker broke 3 times,",
+        "the model broke: SystemEx",
+    ]
+    assert (made.n_failed, table["calls"][3]) == (2, 8)
+    whole = PotModel(rng=2, llm="random")
+    whole.run_for(3)
+    assert table["digest"][2] == whole.runlog.digest
 
 
 def test_a_run_that_breaks_is_a_row_and_is_tried_again(tmp_path: Path) -> None:
