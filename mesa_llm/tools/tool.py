@@ -8,6 +8,7 @@ unchecked.
 from __future__ import annotations
 
 import inspect
+import sys
 import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -21,6 +22,12 @@ from pydantic_core import ArgsKwargs, SchemaError
 from mesa_llm.canonical import canonical_json
 from mesa_llm.errors import ConfigError, ToolError
 from mesa_llm.records import ToolSpec
+
+if sys.flags.optimize >= 2:
+    raise ConfigError(
+        "python -OO (PYTHONOPTIMIZE=2) strips docstrings, and those of tools, actions and answer types are part of the "
+        "prompts; run python without -OO, or with -O"
+    )
 
 F = TypeVar("F", bound=Callable[..., Any])
 

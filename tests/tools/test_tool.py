@@ -1,5 +1,7 @@
 """Tools and actions: what a model is told of them, and what it may do with them."""
 
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Annotated, Literal
 
@@ -160,3 +162,11 @@ def test_a_condition_is_the_name_of_a_method(mark: Callable[[], object]) -> None
 def test_a_condition_that_is_no_method_is_named_with_its_action() -> None:
     with pytest.raises(ConfigError, match=r"Miser\.look has when='may_look', which is no method of it"):
         _ = ToolBox.of(type("Miser", (Seller,), {"may_look": property(bool)})(), 1).usable
+
+
+@pytest.mark.parametrize("command", ["from mesa_llm import tool", "from mesa_llm.cli.app import main; main()"])
+def test_python_that_strips_docstrings_is_refused_as_they_are_prompts(command: str) -> None:
+    words = [sys.executable, "-OO", "-c", command, "run", "boltzmann_wealth", "--steps", "1"]
+    done = subprocess.run(words, capture_output=True, text=True)
+    assert done.returncode != 0
+    assert "strips docstrings" in done.stderr.splitlines()[-1]
