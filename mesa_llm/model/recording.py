@@ -16,9 +16,13 @@ from mesa_llm.errors import ConfigError, MesaLLMError
 from mesa_llm.model.identity import class_named, located, missing_file, parameter_from_json
 from mesa_llm.model.model import LLMModel
 from mesa_llm.model.options import constructor
+from mesa_llm.model.scenario import parameters_of
 from mesa_llm.runlog.layout import FORMAT, columns
 from mesa_llm.runlog.log import RunLog
 from mesa_llm.tools.tool import describe
+
+MAX_COUNT = 50_000
+"""Number up to which parameters of a recorded run are always believed."""
 
 
 class _Row(BaseModel, strict=True):
@@ -64,6 +68,9 @@ class Recording:
     digests: Mapping[int, str]
     """Digest of the run after each step."""
 
+    n_rows: int
+    """Number of decisions that it holds."""
+
     @classmethod
     def read(cls, file: str | Path) -> Recording:
         """Read a recorded run.
@@ -77,7 +84,9 @@ class Recording:
             manifest = source.manifest
             digests = [(step, digest) for step, _, digest in source.rows("steps")]
             by = columns()["decisions"].index("by")
-            is_driven = any(row[by] == "outside" for row in source.rows("decisions"))
+            n_rows, is_driven = 0, False
+            for row in source.rows("decisions"):
+                n_rows, is_driven = n_rows + 1, is_driven or row[by] == "outside"
         finally:
             source.close()
         if not manifest or not digests:
@@ -98,7 +107,7 @@ class Recording:
             fault = f"it holds {len(digests)} steps, the last of which is step {steps}"
             raise ConfigError(f"{str(file)!r} is damaged: {fault}")
         rows = tuple(row.model_dump(exclude_defaults=True) for row in run.interventions)
-        return cls(file, run.model, run.parameters, run.rng, run.files, rows, dict(digests))
+        return cls(file, run.model, run.parameters, run.rng, run.files, rows, dict(digests), n_rows)
 
     @property
     def last_step(self) -> int:
@@ -136,6 +145,7 @@ class Recording:
         changes = changes or {}
         options.setdefault("named", texts_in(changes))
         kept = {name: value for name, value in self.parameters.items() if name not in changes}
+        self._demand_plausible(kept, kind)
         recorded = located(kept, self.files, self.file)
         try:
             arguments = {name: parameter_from_json(value) for name, value in recorded.items()} | dict(changes)
@@ -156,6 +166,23 @@ class Recording:
             if isinstance(error, MesaLLMError):
                 raise
             raise ConfigError(f"{self.model} cannot be made from the log alone: {error}") from error
+
+    def _demand_plausible(self, recorded: Mapping[str, Any], kind: type[LLMModel]) -> None:
+        """Check that no number in a stranger's log would fill the memory of whoever rebuilds its model.
+
+        Raises:
+            ConfigError: If a parameter counts more than the log holds rows of, or is far from its default.
+        """
+        defaults = {parameter.name: parameter.default for parameter in parameters_of(kind)}
+        for name, value in recorded.items():
+            default = defaults.get(name)
+            usual = 100 * abs(default) if isinstance(default, int | float) else 0
+            most = max(MAX_COUNT, self.n_rows if name.startswith("n_") else usual)
+            if type(value) is int and value > most:
+                raise ConfigError(
+                    f"{str(self.file)!r} holds {self.n_rows} decisions of a run with {name}={value}, which is not "
+                    f"plausible; at most {most:g} is rebuilt from a log. Make the model in Python, with this log="
+                )
 
     def replayed(self) -> LLMModel:
         """Replay the run to its end, without sending a request, and return the model.

@@ -18,6 +18,9 @@ from mesa_llm.errors import ConfigError
 FORMAT = 4
 """Version of the layout, written to `PRAGMA user_version` and to the manifest."""
 
+MAX_VALUE = 16_000_000
+"""Maximum number of bytes of a value of a run log; SQLite refuses to read or write a larger one."""
+
 FORMATS = range(3, FORMAT + 1)
 """The formats that are read."""
 
@@ -74,6 +77,7 @@ SCHEMA = f"{_TABLES}{';'.join(sum(_UPGRADES.values(), ()))};PRAGMA user_version=
 def connect(path: str, *, uri: bool = False) -> sqlite3.Connection:
     """Open a database for use by all threads; functions and views that a damaged file declares are not trusted."""
     database = sqlite3.connect(path, check_same_thread=False, uri=uri, timeout=30)
+    database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_VALUE)
     database.execute("PRAGMA trusted_schema=OFF")
     database.execute("PRAGMA cell_size_check=ON")
     return database

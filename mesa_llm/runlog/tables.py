@@ -17,7 +17,7 @@ from typing import Any
 
 from mesa_llm import errors
 from mesa_llm.canonical import canonical_json, compact_json, schema_json
-from mesa_llm.errors import TransportError
+from mesa_llm.errors import ConfigError, TransportError
 from mesa_llm.records import Reply, Request, ToolCall, ToolSpec
 
 IN_COLUMNS = ("prompt_tokens", "reply_tokens", "dollars", "latency_s", "attempts")
@@ -43,6 +43,9 @@ Of the lines of prompts, those that came again since the last time are kept.
 
 MAX_RECALLED = 5_000
 """Number of texts, of the first and of the last in a log, that a run that continues it loads to reuse."""
+
+MAX_PROMPT = 16_000_000
+"""Maximum number of characters of a prompt that is read; a log can name a long line any number of times."""
 
 MAX_SPAN = 100_000
 """Maximum number of lines in a span; a damaged span could otherwise fill the memory."""
@@ -182,11 +185,21 @@ class Texts:
 
         Args:
             stored: The call's `prompt` column.
+
+        Raises:
+            ConfigError: If it has more than `MAX_PROMPT` characters, as none that was sent has.
         """
         messages: list[dict[str, Any]] = []
+        size = 0
         try:
             for role, content, *rest in loaded(stored):
-                message = {"role": role, "content": "\n".join(self._lines(str(content)))}
+                lines: list[str] = []
+                for line in self._lines(str(content)):
+                    lines.append(line)
+                    size += len(line) + 1
+                    if size > MAX_PROMPT:
+                        raise ConfigError(f"a prompt of the run log has more than {MAX_PROMPT:,} characters")
+                message = {"role": role, "content": "\n".join(lines)}
                 for text_id in rest:
                     message |= loaded(self.text(text_id))
                 messages.append(message)

@@ -1,5 +1,7 @@
 """The layout of a run log: earlier formats are read and continued, foreign schemas refused."""
 
+import json
+import os
 import shutil
 import sqlite3
 from contextlib import closing
@@ -8,6 +10,7 @@ import pytest
 
 from mesa_llm import ConfigError, RunLog
 from mesa_llm.model.recording import Recording, advance_to
+from mesa_llm.testing import honest
 from models.classics.recordings import CLASSICS
 from tests.pot import PotModel
 
@@ -91,3 +94,50 @@ def test_upkeep_of_a_log_makes_it_no_other(upkeep, tmp_path) -> None:
     with closing(PotModel(2, rng=1, log=tmp_path / "run.sqlite")) as model:
         model.run_for(2)
     assert list(RunLog(tmp_path / "run.sqlite", "read").steps()["time"]) == [1, 2]
+
+
+def run_of_pot(path) -> None:
+    with closing(PotModel(3, honest(), rng=1, log=path)) as model:
+        model.run_for(4)
+
+
+def altered(path, statement, *values) -> None:
+    with closing(sqlite3.connect(path)) as file, file:
+        file.execute(statement, values)
+
+
+@pytest.mark.parametrize("n_agents", [10**9, 10**5])
+def test_a_log_that_names_more_agents_than_it_holds_is_not_rebuilt(n_agents, tmp_path) -> None:
+    run_of_pot(tmp_path / "run.sqlite")
+    parameters = json.dumps({"n_agents": n_agents, "llm": "ScriptedLLM"})
+    altered(tmp_path / "run.sqlite", "UPDATE manifest SET value = ? WHERE name = 'parameters'", parameters)
+    with pytest.raises(ConfigError, match=rf"holds 12 decisions of a run with n_agents={n_agents}, which is not"):
+        Recording.read(tmp_path / "run.sqlite").rebuilt(log=tmp_path / "run.sqlite", replay=True)
+
+
+HUGE = {
+    "a manifest value": ("UPDATE manifest SET value = ? WHERE name = 'versions'", json.dumps("x" * 20_000_000)),
+    "a reply": ("UPDATE calls SET reply = ?", json.dumps({"text": "x" * 20_000_000, "tool_calls": []})),
+    "a line named often": ("UPDATE calls SET prompt = ?", json.dumps([["user", " ".join(["1-1"] * 3_000_000)]])),
+    "a decision": ("UPDATE decisions SET text = ?", "x" * 20_000_000),
+}
+
+
+@pytest.mark.parametrize("change", HUGE.values(), ids=HUGE)
+def test_what_is_too_large_in_a_log_is_an_error(change, tmp_path) -> None:
+    run_of_pot(tmp_path / "run.sqlite")
+    altered(tmp_path / "run.sqlite", *change)
+    with (
+        pytest.raises(ConfigError, match=r"too big|characters"),
+        closing(RunLog(tmp_path / "run.sqlite", "read")) as log,
+    ):
+        _ = (log.manifest, log.calls(), log.decisions())
+
+
+@pytest.mark.parametrize("share", [0.3, 0.6, 0.9])
+def test_a_log_that_was_cut_short_is_said_to_be_damaged_and_how_it_is_salvaged(share, tmp_path) -> None:
+    run_of_pot(tmp_path / "run.sqlite")
+    os.truncate(tmp_path / "run.sqlite", int((tmp_path / "run.sqlite").stat().st_size * share))
+    with pytest.raises(ConfigError, match=r"--salvage NEW\.sqlite") as error:
+        run_of_pot(tmp_path / "run.sqlite")
+    assert "room" not in str(error.value)
