@@ -99,7 +99,7 @@ def test_a_log_that_is_changed_while_it_is_recorded_stops_the_run_and_loses_noth
     with pytest.raises(ConfigError, match=r"while it was being recorded\. What this run recorded is in") as error:
         model.run_for(2) if when != "before the end" else model.close()
     model.close()
-    kept = re.search(r"is in '(.*?)'", str(error.value))[1]
+    (kept,) = re.findall(r"is in '(.*?)'", str(error.value))
     again = recorded(Path(kept))
     assert (again.runlog.digest, again.usage.replayed) == (whole.runlog.digest, len(n_asked))
     left = {file.name for file in tmp_path.iterdir()}
