@@ -255,7 +255,7 @@ def call_checksum(
     price = -1.0 if dollars is None else dollars
     numbers = _NUMBERS(agent, time, prompt_tokens, reply_tokens, price, latency_s, attempts)
     text = reply if reply is not None and error_kind is error is None else f"{error_kind}: {error} {reply}"
-    return zlib.crc32(text.encode(), zlib.crc32(key + numbers))
+    return zlib.crc32(key + numbers + text.encode())
 
 
 _NUMBERS = struct.Struct("<qq5d").pack
@@ -299,6 +299,8 @@ def _parameters(request: Request) -> str:
 def stored_keys(keys: Sequence[str]) -> bytes | str:
     """Return the keys of a decision's calls as they are stored: in bytes, half the room, if all are digests."""
     try:
+        if len(keys) == 1 and len(keys[0]) == _KEY_DIGITS:  # nearly all decisions
+            return bytes.fromhex(keys[0])
         return bytes.fromhex("".join(keys)) if {_KEY_DIGITS}.issuperset(map(len, keys)) else " ".join(keys)
     except ValueError:
         return " ".join(keys)
@@ -335,10 +337,8 @@ def loaded(text: object) -> Any:
 
 def stored_reply(reply: Reply) -> str:
     """Return as JSON the fields of a reply that have no columns of their own."""
-    fields: dict[str, Any] = {
-        "text": reply.text,
-        "tool_calls": [[call.name, call.arguments, call.call_id] for call in reply.tool_calls],
-    }
+    calls = [[call.name, call.arguments, call.call_id] for call in reply.tool_calls] if reply.tool_calls else ()
+    fields: dict[str, Any] = {"text": reply.text, "tool_calls": calls}
     for name in _DOCUMENT_FIELDS:
         if value := getattr(reply, name):
             fields[name] = value
