@@ -89,8 +89,12 @@ class SocialScenario(LLMScenario):
     users: Annotated[str | None, Hidden()] = None
     """File with a population, in one of OASIS's formats or a table; None: see `population`."""
 
+    edges: Annotated[str | None, Hidden()] = None
+    """File with who follows whom, in place of the follows of `users`: two columns (a table or a list of SNAP's), or
+    GraphML; see `mesa_llm.population.read_edges`."""
+
     skip_broken: Annotated[bool, Hidden()] = False
-    """Whether to skip and count unusable rows of `users` instead of raising an error."""
+    """Whether to skip and count unusable items and rows of `users` and `edges` instead of raising an error."""
 
     population: Annotated[PopulationName, Label("Users who are in no file")] = "invented"
     """Source of users who are not in a file: invented residents, or OASIS's distributions of users of X or Reddit. With
