@@ -1,7 +1,7 @@
 """Tables and texts that people bring, in the forms that they have them, no cell altered."""
 
 from mesa_llm.tables.cells import plain_number
-from mesa_llm.tables.encodings import read_bytes, read_text
+from mesa_llm.tables.encodings import decoded, read_bytes, read_text
 from mesa_llm.tables.rows import PlacedRow, Row, folded
 from mesa_llm.tables.separated import lines_of, records_of, separator_of
 from mesa_llm.tables.table import kind_of, read_table, whole_rows
@@ -9,6 +9,7 @@ from mesa_llm.tables.table import kind_of, read_table, whole_rows
 __all__ = [
     "PlacedRow",
     "Row",
+    "decoded",
     "folded",
     "kind_of",
     "lines_of",
