@@ -29,8 +29,11 @@ from mesa_llm import (
     Stopped,
     TalkMixin,
     ToolCall,
+    ToolError,
+    action,
 )
 from mesa_llm.errors import ServerTrouble
+from mesa_llm.llm.openai.request import wire_tools
 from mesa_llm.llm.replies import call
 from mesa_llm.memory import WindowMemory
 from mesa_llm.testing import honest, honest_reply
@@ -289,6 +292,47 @@ def test_whom_one_can_write_to_is_a_choice_where_the_text_names_everybody() -> N
     assert few[0].observe().options == {}
     few[0].llm = "random"
     assert few[0].observe().options["send_message.to"] == tuple(range(2, 22))
+
+
+@pytest.mark.parametrize("n_plain", [1, 40])
+def test_messages_are_offered_only_to_agents_that_read_them(n_plain: int) -> None:
+    class Talker(TalkMixin, LLMAgent):
+        pass
+
+    class Silent(Talker):
+        reads_messages = False
+
+    class Reader(mesa.Agent):
+        reads_messages = True
+
+    model = mesa.Model(rng=1)
+    first, second = Talker.create_agents(model, 2, llm="random").to_list()
+    mesa.Agent.create_agents(model, n_plain)
+    Silent(model, llm="random")
+    assert first.observe().options == {"send_message.to": (second.unique_id,)}
+    own = Reader(model)
+    assert first.observe().options == {"send_message.to": (second.unique_id, own.unique_id)}
+    with pytest.raises(ToolError, match="agent 3 reads no messages"):
+        first.send_message(3, "Hello?")
+
+
+def test_with_nobody_who_reads_messages_none_can_be_sent() -> None:
+    class Talker(TalkMixin, LLMAgent):
+        @action
+        def wave(self) -> str:
+            """Wave."""
+            return "You wave."
+
+    offered = []
+    model = mesa.Model(rng=1)
+    talker = Talker(
+        model,
+        llm=ScriptedLLM(lambda request: offered.extend(wire_tools(request.tools, request.options)) or call("wave")),
+    )
+    mesa.Agent.create_agents(model, 3)
+    assert talker.observe().options == {"send_message.to": ()}
+    talker.step()
+    assert [tool["function"]["name"] for tool in offered] == ["wave"]
 
 
 def test_events_scheduled_or_from_elsewhere_reach_the_next_observation() -> None:
