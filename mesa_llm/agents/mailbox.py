@@ -87,22 +87,24 @@ class TalkMixin:
         """Observe, with the recipients that the agent may write to: those who read messages.
 
         If the text names all others, they are the options of `send_message`. If it cannot, language models that need
-        options choose among some of them, and all others may write to any agent. With nobody who reads, nothing can be
-        sent.
+        options choose among some of them, and all others may write to any agent.
         """
         body: Any = super()
         seen: Observation = body.observe()
         others = [other for other in self.model.agents if other is not self]
         readers = [other.unique_id for other in others if reads_messages(other)]
         names_all = isinstance(seen.facts, Surroundings) and seen.facts.place is None and len(others) <= MAX_SHOWN
-        if not others or not (names_all or not readers or body.opened.capabilities.needs_options):
+        if not readers or not (names_all or body.opened.capabilities.needs_options):
             return seen
         near = seen.facts.neighbours if isinstance(seen.facts, Surroundings) else ()
         among = set(readers)
         recipients = [other.agent for other in near if other.agent in among] or readers
         return replace(seen, options={"send_message.to": tuple(recipients[:MAX_SHOWN]), **seen.options})
 
-    @action
+    def _has_readers(self) -> bool:
+        return any(other is not self and reads_messages(other) for other in self.model.agents)
+
+    @action(when="_has_readers")
     def send_message(self, to: int, text: Annotated[str, Field(min_length=1, max_length=1000)]) -> str:
         """Send a private message to another agent, who reads it in the next step.
 

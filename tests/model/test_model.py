@@ -33,7 +33,6 @@ from mesa_llm import (
     action,
 )
 from mesa_llm.errors import ServerTrouble
-from mesa_llm.llm.openai.request import wire_tools
 from mesa_llm.llm.replies import call
 from mesa_llm.memory import WindowMemory
 from mesa_llm.testing import honest, honest_reply
@@ -318,21 +317,17 @@ def test_messages_are_offered_only_to_agents_that_read_them(n_plain: int) -> Non
 
 def test_with_nobody_who_reads_messages_none_can_be_sent() -> None:
     class Talker(TalkMixin, LLMAgent):
-        @action
-        def wave(self) -> str:
-            """Wave."""
-            return "You wave."
+        pass
 
-    offered = []
+    asked = []
     model = mesa.Model(rng=1)
-    talker = Talker(
-        model,
-        llm=ScriptedLLM(lambda request: offered.extend(wire_tools(request.tools, request.options)) or call("wave")),
-    )
+    talker = Talker(model, llm=ScriptedLLM(lambda request: asked.append(request) or call("send_message", to=2)))
     mesa.Agent.create_agents(model, 3)
-    assert talker.observe().options == {"send_message.to": ()}
     talker.step()
-    assert [tool["function"]["name"] for tool in offered] == ["wave"]
+    assert asked == []
+    Talker(model, llm="random")
+    talker.step()
+    assert [tool.name for tool in asked[0].tools] == ["send_message"]
 
 
 def test_events_scheduled_or_from_elsewhere_reach_the_next_observation() -> None:
@@ -616,7 +611,6 @@ def test_a_plain_mesa_model_activates_thinking_agents_with_shuffle_do() -> None:
         def step(self) -> None:
             self.agents.shuffle_do("step")
 
-    from mesa_llm import action
 
     class Counter(LLMAgent):
         @action
