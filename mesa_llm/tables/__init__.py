@@ -1,7 +1,7 @@
 """Tables and texts that people bring, in the forms that they have them, no cell altered."""
 
 from mesa_llm.tables.cells import plain_number
-from mesa_llm.tables.encodings import decoded, read_bytes, read_text
+from mesa_llm.tables.encodings import decoded, numbered_lines, read_bytes, read_text
 from mesa_llm.tables.rows import PlacedRow, Row, folded
 from mesa_llm.tables.separated import lines_of, records_of, separator_of
 from mesa_llm.tables.table import kind_of, read_table, whole_rows
@@ -13,6 +13,7 @@ __all__ = [
     "folded",
     "kind_of",
     "lines_of",
+    "numbered_lines",
     "plain_number",
     "read_bytes",
     "read_table",

@@ -70,15 +70,17 @@ def read_bytes(path: Path) -> bytes:
 def read_text(path: str | Path) -> str:
     """Read a text in UTF-8, UTF-16, UTF-32 or Windows-1252, which is assumed with a warning where nothing else fits.
 
+    Every line ends with a line feed, whichever way it does in the file.
+
     Raises:
         ConfigError: If the file cannot be read, or its encoding cannot be told.
     """
     path = Path(path)
-    return decoded(read_bytes(path), path)
+    return decoded(read_bytes(path), path).replace("\r\n", "\n").replace("\r", "\n")
 
 
 def decoded(content: bytes, path: Path) -> str:
-    """Decode what a file holds, as `read_text` does.
+    """Decode what a file holds, as `read_text` does; lines end as they do in the file.
 
     Raises:
         ConfigError: If its encoding cannot be told.
@@ -124,3 +126,14 @@ def _western(content: bytes, path: Path) -> str:
         raise ConfigError(f"{path}, line {line}: the text is neither UTF-8 nor Windows-1252; {SAVE_AS}")
     logger.warning("%s is not in UTF-8; it is read as Windows-1252. Should letters be wrong: %s", path, SAVE_AS)
     return text
+
+
+def numbered_lines(path: str | Path) -> list[tuple[int, str]]:
+    """Read the lines of a text that are not blank, each with its number, from 1.
+
+    Only line feeds end a line: other line breaks of Unicode, such as U+2028, may occur within texts.
+
+    Raises:
+        ConfigError: If the file cannot be read, or its encoding cannot be told.
+    """
+    return [(number, line) for number, line in enumerate(read_text(path).split("\n"), start=1) if line.strip()]

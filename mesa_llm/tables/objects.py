@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from mesa_llm.errors import ConfigError
-from mesa_llm.tables.encodings import read_text
+from mesa_llm.tables.encodings import numbered_lines, read_text
 from mesa_llm.tables.rows import MAX_CELL, PlacedRow, Row, demand_size, folded
 
 BLANKS = re.compile(r"\s*")
@@ -81,9 +81,8 @@ def json_line_rows(path: Path, known: Collection[str]) -> list[PlacedRow]:
     """
     placed: list[PlacedRow] = []
     reader = _Reader()
-    for line, text in enumerate(read_text(path).split("\n"), 1):
-        if not (stripped := text.strip()):
-            continue
+    for line, text in numbered_lines(path):
+        stripped = text.strip()
         try:
             item, end = reader.item(stripped, 0)
             if stripped[end:].strip():

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from mesa_llm.errors import ConfigError
 from mesa_llm.tables.cells import with_numbers
-from mesa_llm.tables.encodings import read_text
+from mesa_llm.tables.encodings import decoded, read_bytes
 from mesa_llm.tables.rows import MAX_CELL, PlacedRow, folded, headed_rows
 
 SEPARATORS = (",", ";", "\t", "|")
@@ -51,7 +51,7 @@ def lines_of(path: Path) -> list[str]:
     Raises:
         ConfigError: If the file cannot be read, or is empty.
     """
-    lines = StringIO(read_text(path), newline="").readlines()
+    lines = StringIO(decoded(read_bytes(path), path), newline="").readlines()
     if not any(line.strip() for line in lines):
         raise ConfigError(f"{path}, line 1: the file is empty; wanted names of columns, and rows below them")
     return lines

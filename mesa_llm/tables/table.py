@@ -8,7 +8,7 @@ from pathlib import Path
 from mesa_llm.errors import ConfigError
 from mesa_llm.tables.objects import json_line_rows, json_rows
 from mesa_llm.tables.parquet import parquet_rows
-from mesa_llm.tables.rows import PlacedRow, Row
+from mesa_llm.tables.rows import PlacedRow, Row, folded
 from mesa_llm.tables.separated import separated_rows
 from mesa_llm.tables.workbooks import workbook_rows
 
@@ -42,7 +42,7 @@ def read_table(path: str | Path, known: Collection[str] = ()) -> list[PlacedRow]
     Args:
         path: A table with separators (`.csv`, `.tsv`, `.tab`, `.txt`: commas, semicolons, tabs or bars, in UTF-8,
             UTF-16 or Windows-1252), a workbook (`.xlsx`), a Parquet file, a JSON file, or JSON lines.
-        known: Names of columns by which separators and rows are told, folded.
+        known: Names of columns by which separators and rows are told.
 
     Returns:
         Line of each row, and its cells by column, or a description of what is wrong with the row.
@@ -55,7 +55,7 @@ def read_table(path: str | Path, known: Collection[str] = ()) -> list[PlacedRow]
     if reader is None:
         advice = "; save it as .xlsx or CSV" if kind_of(path) in (".xls", ".ods", ".numbers") else ""
         raise ConfigError(f"{path}: tables are read from {', '.join(READERS)} files, not {path.suffix!r}{advice}")
-    if not (placed := reader(path, known)):
+    if not (placed := reader(path, {folded(name) for name in known})):
         raise ConfigError(f"{path} holds no rows; wanted at least one")
     return placed
 

@@ -611,7 +611,6 @@ def test_a_plain_mesa_model_activates_thinking_agents_with_shuffle_do() -> None:
         def step(self) -> None:
             self.agents.shuffle_do("step")
 
-
     class Counter(LLMAgent):
         @action
         def count(self) -> str:
