@@ -191,7 +191,7 @@ def persona_of(row: Row, source: str, row_number: int, fault: ItemFault | None =
         return Persona(**fields)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        path_text = ".".join(str(part) for part in first["loc"])
+        path_text = clip(".".join(str(part) for part in first["loc"]), 80)
         raise ConfigError(
             f"{source}, row {row_number}, {path_text}: {first['msg']}; found {first['input']!r:.80}"
         ) from None

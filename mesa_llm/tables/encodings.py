@@ -13,8 +13,11 @@ from mesa_llm.errors import ConfigError
 
 logger = logging.getLogger(__name__)
 
-MAX_BYTES = 2**30
-"""Maximum size of a file, unpacked."""
+MAX_BYTES = 2**29
+"""Maximum size of a file."""
+
+MAX_UNPACKED = 2**28
+"""Maximum size of what a packed file holds."""
 
 MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -45,7 +48,7 @@ def read_bytes(path: Path) -> bytes:
     """Read a file, and unpack it if it is packed by gzip.
 
     Raises:
-        ConfigError: If it cannot be opened or unpacked, or is larger than `MAX_BYTES`.
+        ConfigError: If it cannot be opened or unpacked, or is too large.
     """
     try:
         if path.is_dir():
@@ -59,11 +62,11 @@ def read_bytes(path: Path) -> bytes:
         return content
     try:
         with gzip.open(path) as file:
-            content = file.read(MAX_BYTES + 1)
+            content = file.read(MAX_UNPACKED + 1)
     except (OSError, EOFError, zlib.error) as error:
         raise ConfigError(f"{path} cannot be unpacked: {error}") from error
-    if len(content) > MAX_BYTES:
-        raise ConfigError(f"{path} has more than {MAX_BYTES:,} bytes when unpacked; so many are not read")
+    if len(content) > MAX_UNPACKED:
+        raise ConfigError(f"{path} has more than {MAX_UNPACKED:,} bytes when unpacked; so many are not read")
     return content
 
 
@@ -102,7 +105,7 @@ def decoded(content: bytes, path: Path) -> str:
 def _wide(head: bytes) -> str:
     """Tell UTF-16 without a mark by the NULs of its ASCII characters."""
     high, low = head[0::2].count(0), head[1::2].count(0)
-    if max(high, low) < len(head) // 8:
+    if max(high, low) < len(head) / 5 or min(high, low) > len(head) / 20:
         return "utf-8"
     return "utf-16-le" if low > high else "utf-16-be"
 

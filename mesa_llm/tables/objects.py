@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from mesa_llm.errors import ConfigError
 from mesa_llm.tables.encodings import numbered_lines, read_text
-from mesa_llm.tables.rows import MAX_CELL, PlacedRow, Row, demand_size, folded
+from mesa_llm.tables.rows import MAX_CELL, MAX_COLUMNS, PlacedRow, Row, demand_size, folded
 
 BLANKS = re.compile(r"\s*")
 
@@ -152,7 +152,7 @@ def _of_columns(columns: Mapping[str, Sequence[Any]]) -> list[Row | str]:
     return rows + [f"found {n_whole} cells in column {shortest!r:.80}; wanted one for each row"] * (longest - n_whole)
 
 
-def _records(columns: Sequence[Any], rows: Sequence[Any], path: Path) -> list[Row]:
+def _records(columns: Sequence[Any], rows: Sequence[Any], path: Path) -> list[Row | str]:
     """Return lists of cells as rows.
 
     Raises:
@@ -165,7 +165,7 @@ def _records(columns: Sequence[Any], rows: Sequence[Any], path: Path) -> list[Ro
     return [_row(dict(zip(map(str, columns), cells, strict=True))) for cells in rows]
 
 
-def _indexed(document: Mapping[str, Mapping[str, Any]], path: Path) -> list[Row]:
+def _indexed(document: Mapping[str, Mapping[str, Any]], path: Path) -> list[Row | str]:
     """Return the rows of an object of objects: columns by the numbers of rows, or rows by their numbers.
 
     Raises:
@@ -180,17 +180,14 @@ def _indexed(document: Mapping[str, Mapping[str, Any]], path: Path) -> list[Row]
     raise ConfigError(f"{path} holds an object of objects whose names are no numbers of rows; {WANTED}")
 
 
-def _row(fields: Mapping[str, Any]) -> Row:
-    """Return an object as a row.
-
-    Raises:
-        ConfigError: If it has too many cells, or one is too long.
-    """
-    demand_size(0, len(fields), "a row")
+def _row(fields: Mapping[str, Any]) -> Row | str:
+    """Return an object as a row; a text: what is wrong with it."""
+    if len(fields) > MAX_COLUMNS:
+        return f"found {len(fields):,} columns; a table has up to {MAX_COLUMNS:,}"
     row = {name.strip(): cell for name, cell in fields.items() if cell is not None and name.strip()}
     for name, cell in row.items():
         if isinstance(cell, str) and len(cell) > MAX_CELL:
-            raise ConfigError(f"{name!r:.80}: found {len(cell):,} characters; a cell has up to {MAX_CELL:,}")
+            return f"found {len(cell):,} characters in column {name!r:.80}; a cell has up to {MAX_CELL:,}"
     return row
 
 

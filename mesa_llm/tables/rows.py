@@ -16,8 +16,11 @@ PlacedRow = tuple[int, Row | str]
 MAX_COLUMNS = 5_000
 """Maximum number of columns."""
 
-MAX_ROWS = 20_000_000
+MAX_ROWS = 3_000_000
 """Maximum number of rows."""
+
+MAX_LINES = 10_000_000
+"""Maximum number of lines of a text with a table."""
 
 MAX_CELL = 2**23
 """Maximum number of characters of a cell; the list of all whom somebody follows is one."""
@@ -75,6 +78,7 @@ def headed_rows(
         if isinstance(cells, str):
             placed.append((line, cells))
             continue
+        demand_size(len(placed), len(cells), where)
         filled = [(place, cell) for place, cell in enumerate(cells) if is_filled(cell)]
         if not filled:
             continue
@@ -87,7 +91,6 @@ def headed_rows(
             _demand_names([cell for cell in filled if cell[0] in nameless], where, f"{unit} {line}")
     if not placed:
         raise ConfigError(f"{where}: found only the names of columns; wanted rows below them")
-    demand_size(len(placed), len(columns), str(path))
     return columns, placed
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from mesa_llm.errors import ConfigError
 from mesa_llm.tables.cells import with_numbers
 from mesa_llm.tables.encodings import decoded, read_bytes
-from mesa_llm.tables.rows import MAX_CELL, PlacedRow, folded, headed_rows
+from mesa_llm.tables.rows import MAX_CELL, MAX_LINES, PlacedRow, folded, headed_rows
 
 SEPARATORS = (",", ";", "\t", "|")
 """Separators of cells, the likeliest first."""
@@ -49,9 +49,12 @@ def lines_of(path: Path) -> list[str]:
     """Read the lines of a text with their ends, which are CR, LF or both.
 
     Raises:
-        ConfigError: If the file cannot be read, or is empty.
+        ConfigError: If the file cannot be read, is empty, or has too many lines.
     """
-    lines = StringIO(decoded(read_bytes(path), path), newline="").readlines()
+    text = decoded(read_bytes(path), path)
+    if (n_lines := max(text.count("\n"), text.count("\r"))) > MAX_LINES:
+        raise ConfigError(f"{path} has {n_lines:,} lines; a table has up to {MAX_LINES:,}")
+    lines = StringIO(text, newline="").readlines()
     if not any(line.strip() for line in lines):
         raise ConfigError(f"{path}, line 1: the file is empty; wanted names of columns, and rows below them")
     return lines

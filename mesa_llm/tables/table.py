@@ -8,7 +8,7 @@ from pathlib import Path
 from mesa_llm.errors import ConfigError
 from mesa_llm.tables.objects import json_line_rows, json_rows
 from mesa_llm.tables.parquet import parquet_rows
-from mesa_llm.tables.rows import PlacedRow, Row, folded
+from mesa_llm.tables.rows import PlacedRow, Row, demand_size, folded
 from mesa_llm.tables.separated import separated_rows
 from mesa_llm.tables.workbooks import workbook_rows
 
@@ -55,8 +55,17 @@ def read_table(path: str | Path, known: Collection[str] = ()) -> list[PlacedRow]
     if reader is None:
         advice = "; save it as .xlsx or CSV" if kind_of(path) in (".xls", ".ods", ".numbers") else ""
         raise ConfigError(f"{path}: tables are read from {', '.join(READERS)} files, not {path.suffix!r}{advice}")
-    if not (placed := reader(path, {folded(name) for name in known})):
+    try:
+        placed = reader(path, {folded(name) for name in known})
+    except MemoryError:
+        raise ConfigError(f"{path} is too large for the memory of this machine; divide it") from None
+    if not placed:
         raise ConfigError(f"{path} holds no rows; wanted at least one")
+    columns: set[str] = set()
+    for line, row in placed:
+        if not isinstance(row, str) and not row.keys() <= columns:
+            columns |= row.keys()
+            demand_size(0, len(columns), f"{path}, line {line}")
     return placed
 
 

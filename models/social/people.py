@@ -145,8 +145,6 @@ def follow_edges(people: People, scenario: Any, rng: random.Random) -> npt.NDArr
     """Return the follows: those of a file, the population's own, of core users by topic, or of popular users by new
     ones.
 
-    What is drawn among people from a file is said.
-
     Args:
         people: The population.
         scenario: Parameters of the network.
@@ -162,16 +160,34 @@ def follow_edges(people: People, scenario: Any, rng: random.Random) -> npt.NDArr
         return people.follow_edges(scenario.follow_probability, rng=rng).astype(np.int32)
     if n < 2 or scenario.follows < 1 or scenario.edges is not None:
         return np.zeros((0, 2), dtype=np.int32)
-    edges = preferential_edges(n, min(scenario.follows, n - 1), rng)
-    if scenario.users is not None:
-        logger.warning(
-            "%s says nothing of who follows whom: %s drawn (follows=%d for each newcomer). Bring your own with "
-            "edges=FILE, or set follows=0 for none",
-            scenario.users,
-            counted(len(edges), "follow was", "follows were"),
-            scenario.follows,
-        )
-    return edges
+    return preferential_edges(n, min(scenario.follows, n - 1), rng)
+
+
+def say_drawn(people: People, scenario: Any, n_follows: int, n_posts: int) -> None:
+    """Say, in one line, what was drawn among people from a file, and how to bring it.
+
+    Args:
+        people: The population.
+        scenario: Parameters of the network.
+        n_follows: Number of follows at the start.
+        n_posts: Number of first posts that were invented.
+    """
+    if scenario.users is None:
+        return
+    are_drawn = people.edges is None and not isinstance(people, DrawnPeople) and n_follows > 0
+    follows = counted(n_follows, "follow was", "follows were")
+    parts = [
+        f"it says nothing of who follows whom: {follows} drawn (follows={scenario.follows} for each newcomer); bring "
+        "your own with edges=FILE, or set follows=0 for none"
+        if are_drawn
+        else "",
+        f"it has no earlier posts (a column previous_tweets): {counted(n_posts, 'first post was', 'first posts were')} "
+        "invented"
+        if n_posts
+        else "",
+    ]
+    if any(parts):
+        logger.warning("%s: %s", scenario.users, "; ".join(filter(None, parts)))
 
 
 def is_hourly(scenario: Any) -> bool:

@@ -230,12 +230,14 @@ def test_follows_of_ones_own_stand_in_place_of_drawn_ones_and_what_is_drawn_is_s
     users, edges = str(tmp_path / "people.csv"), str(tmp_path / "edges.csv")
     model = SocialModel(users=users, edges=edges, rng=1)
     assert [model.world.ties(user).followed.tolist() for user in (1, 2, 3, 4)] == [[2, 3], [1], [], [1]]
-    assert caplog.text == ""
+    assert "follow" not in caplog.text
     assert SocialModel(users=users, rng=1).n_follows == 12
-    assert "people.csv says nothing of who follows whom: 12 follows were drawn (follows=3" in caplog.text
+    assert "people.csv: it says nothing of who follows whom: 12 follows were drawn (follows=3" in caplog.text
     caplog.clear()
     assert SocialModel(users=users, follows=0, rng=1).n_follows == 0
-    assert caplog.text == ""
+    assert [one.getMessage().partition(".csv: ")[2] for one in caplog.records] == [
+        "it has no earlier posts (a column previous_tweets): 1 first post was invented"
+    ]
 
 
 @pytest.mark.parametrize("population", ["invented", "oasis_x", "oasis_reddit"])
