@@ -37,10 +37,10 @@ def parquet_rows(path: Path, known: Collection[str] = ()) -> list[PlacedRow]:
         with parquet.ParquetFile(path) as file:
             schema, n_rows = file.schema_arrow, file.metadata.num_rows
             demand_size(n_rows, len(schema.names), str(path))
-            texts = [field.name for field in schema if arrow.types.is_string(field.type)]
+            texts = [field.name for field in schema if _is_text(arrow, field.type)]
         with parquet.ParquetFile(path, read_dictionary=texts) as file:
             names = [name for name in schema.names if name != INDEX]
-            columns = [_cells(file.read(columns=[name]), path) for name in names]
+            columns = [_cells(arrow, file.read(columns=[name]), path) for name in names]
     except FileNotFoundError as error:
         raise ConfigError(f"{path} cannot be opened: {error.strerror}") from error
     except (OSError, ValueError, MemoryError, NotImplementedError, arrow.ArrowException) as error:
@@ -51,7 +51,11 @@ def parquet_rows(path: Path, known: Collection[str] = ()) -> list[PlacedRow]:
     return headed_rows([(0, names), *enumerate(rows, 1)], path, "row")[1]
 
 
-def _cells(table: Any, path: Path) -> list[Any]:
+def _is_text(arrow: Any, kind: Any) -> bool:
+    return arrow.types.is_string(kind) or arrow.types.is_large_string(kind)
+
+
+def _cells(arrow: Any, table: Any, path: Path) -> list[Any]:
     """Return the cells of a table's only column.
 
     Raises:
@@ -64,11 +68,12 @@ def _cells(table: Any, path: Path) -> list[Any]:
         if not hasattr(chunk, "dictionary"):
             cells += [_plain(cell) for cell in chunk.to_pylist()]
             continue
-        lengths = compute.binary_length(chunk.dictionary)
-        size += compute.sum(lengths.take(chunk.indices)).as_py() or 0
-        if size > MAX_BYTES or (compute.max(lengths).as_py() or 0) > MAX_CELL:
-            raise ConfigError(f"{path}, column {table.column_names[0]!r}: the texts are too long; save as CSV")
-        values = chunk.dictionary.to_pylist()  # of equal texts, one is kept
+        if _is_text(arrow, chunk.type.value_type):
+            lengths = compute.binary_length(chunk.dictionary)
+            size += compute.sum(lengths.take(chunk.indices)).as_py() or 0
+            if size > MAX_BYTES or (compute.max(lengths).as_py() or 0) > MAX_CELL:
+                raise ConfigError(f"{path}, column {table.column_names[0]!r}: the texts are too long; save as CSV")
+        values = [_plain(value) for value in chunk.dictionary.to_pylist()]  # of equal texts, one is kept
         cells += [None if index is None else values[index] for index in chunk.indices.to_pylist()]
     return cells
 

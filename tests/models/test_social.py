@@ -230,7 +230,7 @@ def test_follows_of_ones_own_stand_in_place_of_drawn_ones_and_what_is_drawn_is_s
     users, edges = str(tmp_path / "people.csv"), str(tmp_path / "edges.csv")
     model = SocialModel(users=users, edges=edges, rng=1)
     assert [model.world.ties(user).followed.tolist() for user in (1, 2, 3, 4)] == [[2, 3], [1], [], [1]]
-    assert "follow" not in caplog.text
+    assert "who follows whom" not in caplog.text
     assert SocialModel(users=users, rng=1).n_follows == 12
     assert "people.csv: it says nothing of who follows whom: 12 follows were drawn (follows=3" in caplog.text
     caplog.clear()

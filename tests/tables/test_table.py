@@ -17,7 +17,7 @@ from pyarrow import parquet
 
 from mesa_llm.errors import ConfigError
 from mesa_llm.population import Persona, from_file
-from mesa_llm.tables import plain_number, read_table
+from mesa_llm.tables import plain_number, read_table, whole_rows
 
 ANN = {"name": "Ann", "age": 41}
 
@@ -139,10 +139,11 @@ def test_a_formula_without_its_value_is_no_empty_cell(tmp_path: Path) -> None:
 
 def test_parquet_gives_its_cells_as_they_are(tmp_path: Path) -> None:
     frame = pd.DataFrame({"name": ["Ann", "Bo"], "zip": ["01850", None], "born": [date(2024, 1, 2)] * 2, "n": [1, 2]})
+    frame["kind"], frame["group"] = pd.Categorical(["x", "y"]), pd.Categorical([7, 7])
     frame.to_parquet(tmp_path / "t.parquet")
     assert [row for _, row in read_table(tmp_path / "t.parquet")] == [
-        {"name": "Ann", "zip": "01850", "born": "2024-01-02", "n": 1},
-        {"name": "Bo", "born": "2024-01-02", "n": 2},
+        {"name": "Ann", "zip": "01850", "born": "2024-01-02", "n": 1, "kind": "x", "group": 7},
+        {"name": "Bo", "born": "2024-01-02", "n": 2, "kind": "y", "group": 7},
     ]
 
 
@@ -206,7 +207,7 @@ def wide(path: Path) -> None:
 def test_what_is_too_large_is_refused_at_once(tmp_path: Path, name: str, write: Any, why: str) -> None:
     write(tmp_path / name)
     with pytest.raises(ConfigError, match=why):
-        read_table(tmp_path / name)
+        whole_rows(tmp_path / name, read_table(tmp_path / name))
 
 
 def test_a_text_that_is_too_long_for_a_prompt_is_refused(tmp_path: Path) -> None:
