@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
-from pathlib import Path
 from typing import Any
 
 MAX_NAME = 80
@@ -114,15 +113,6 @@ def quoted(text: str, max_characters: int = MAX_QUOTE) -> str:
 
 _INNER = str.maketrans("“”„‟", "‘’‚‛")
 """Double quotation marks → single ones, for use inside a quotation."""
-
-
-def numbered_lines(path: str | Path) -> list[tuple[int, str]]:
-    """Read the lines of a UTF-8 file that are not blank, each with its number, from 1.
-
-    Only line feeds end a line: other line breaks of Unicode, such as U+2028, may occur within texts.
-    """
-    lines = Path(path).read_text(encoding="utf-8-sig").split("\n")
-    return [(number, line) for number, line in enumerate(lines, start=1) if line.strip()]
 
 
 def printable(text: str) -> str:

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mesa_llm.text import clip, counted, figure_text, none_succeeded, numbered_lines, one_line, quoted
+from mesa_llm.tables import numbered_lines
+from mesa_llm.text import clip, counted, figure_text, none_succeeded, one_line, quoted
 
 BREAKS = ("\n", "\r\n", "\r", "\x0b", "\x0c", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029")
 INVISIBLE = ("\x00", "\x1b", "\x9b", "\u200b", "\u200c", "\u202e", "\u2066", "\ufeff", "\xad", "\ud800", "\U000e0041")

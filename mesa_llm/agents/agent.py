@@ -6,7 +6,7 @@ import inspect
 import weakref
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import mesa
 
@@ -41,6 +41,8 @@ class LLMMixin(DeliberationMixin):
     """Lets an agent observe, decide and act with a language model, its rule twin, or the random baseline."""
 
     __slots__ = ()
+
+    reads_messages: ClassVar[bool] = True
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Use the mixin's `step`, whether the mixin comes before or after the Mesa class.

@@ -67,6 +67,14 @@ class Mailbox:
         return self.inbox(agent_id)
 
 
+def reads_messages(agent: Any) -> bool:
+    """Check whether an agent reads its messages: agents that think do, others if their class says so.
+
+    A class of plain Mesa agents that looks into `Mailbox.of(model)` itself sets `reads_messages = True`.
+    """
+    return bool(getattr(agent, "reads_messages", False))
+
+
 class TalkMixin:
     """Lets an agent send messages to others of its model."""
 
@@ -76,7 +84,7 @@ class TalkMixin:
     unique_id: int
 
     def observe(self) -> Observation:
-        """Observe, with the recipients that the agent may write to.
+        """Observe, with the recipients that the agent may write to: those who read messages.
 
         If the text names all others, they are the options of `send_message`. If it cannot, language models that need
         options choose among some of them, and all others may write to any agent.
@@ -84,14 +92,19 @@ class TalkMixin:
         body: Any = super()
         seen: Observation = body.observe()
         others = [other for other in self.model.agents if other is not self]
+        readers = [other.unique_id for other in others if reads_messages(other)]
         names_all = isinstance(seen.facts, Surroundings) and seen.facts.place is None and len(others) <= MAX_SHOWN
-        if not others or not (names_all or body.opened.capabilities.needs_options):
+        if not readers or not (names_all or body.opened.capabilities.needs_options):
             return seen
         near = seen.facts.neighbours if isinstance(seen.facts, Surroundings) else ()
-        recipients = [other.agent for other in near] or [other.unique_id for other in others]
+        among = set(readers)
+        recipients = [other.agent for other in near if other.agent in among] or readers
         return replace(seen, options={"send_message.to": tuple(recipients[:MAX_SHOWN]), **seen.options})
 
-    @action
+    def _has_readers(self) -> bool:
+        return any(other is not self and reads_messages(other) for other in self.model.agents)
+
+    @action(when="_has_readers")
     def send_message(self, to: int, text: Annotated[str, Field(min_length=1, max_length=1000)]) -> str:
         """Send a private message to another agent, who reads it in the next step.
 
@@ -101,8 +114,11 @@ class TalkMixin:
         """
         if to == self.unique_id:
             raise ToolError("you cannot send a message to yourself.")
-        if not any(agent.unique_id == to for agent in self.model.agents):
+        recipient = next((agent for agent in self.model.agents if agent.unique_id == to), None)
+        if recipient is None:
             raise ToolError(f"there is no agent {to}.")
+        if not reads_messages(recipient):
+            raise ToolError(f"agent {to} reads no messages.")
         agent: Any = self
         Mailbox.of(self.model).send(self.unique_id, (to,), text, agent.now)
         return f"Sent to agent {to}."

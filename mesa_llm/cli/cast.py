@@ -12,6 +12,7 @@ from mesa_llm.errors import ConfigError
 from mesa_llm.model.cast import bets_from, cast_from, personas_of
 from mesa_llm.model.model import LLMModel
 from mesa_llm.records import Failure
+from mesa_llm.tables import read_text
 from mesa_llm.text import counted
 
 
@@ -51,10 +52,7 @@ def make_cast(
         ConfigError: If the text cannot be read, names nobody, or a file cannot be written; a wrong ending or a missing
             folder is reported before anything is asked.
     """
-    try:
-        text = file.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{str(file)!r} cannot be read as a text: {error}") from error
+    text = read_text(file)
     if not text.strip():
         raise ConfigError(f"{str(file)!r} is empty; write a text that names people or institutions")
     for option, place in (("--out", out), ("--markets", markets)):

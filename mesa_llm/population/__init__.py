@@ -2,6 +2,7 @@
 
 from mesa_llm.population.activity import ActivityForm, activity_table, hourly_activity
 from mesa_llm.population.columns import invented
+from mesa_llm.population.edges import Follows, read_edges
 from mesa_llm.population.files import Refusal, Users, from_file, from_oasis, read_activity, read_users
 from mesa_llm.population.follows import (
     core_ordinary_follows,
@@ -17,6 +18,7 @@ from mesa_llm.population.traits import DrawnPeople, draw, from_distributions
 __all__ = [
     "ActivityForm",
     "DrawnPeople",
+    "Follows",
     "Persona",
     "Refusal",
     "Users",
@@ -33,6 +35,7 @@ __all__ = [
     "preferential_follows",
     "random_follows",
     "read_activity",
+    "read_edges",
     "read_users",
     "watts_strogatz_follows",
 ]

@@ -21,6 +21,7 @@ from mesa_llm.population.persona import Persona
 from mesa_llm.population.residents import handle, residents
 
 FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
 
 ALWAYS = (1.0,) * HOURS
 """Hours of activity of somebody who may be active at any time."""
@@ -78,6 +79,7 @@ class People(Sequence[Persona]):
         """
         self._n = n
         self._configs: dict[int, AgentConfig] = {}
+        self._edges: IntArray | None = None
         self.hours = HourTable(n)
 
     def __len__(self) -> int:
@@ -116,9 +118,13 @@ class People(Sequence[Persona]):
             yield persona.name, persona.username, persona.bio
 
     @property
-    def edges(self) -> list[tuple[int, int]] | None:
-        """Who follows whom at the start; None: the population does not say."""
-        return None
+    def edges(self) -> IntArray | None:
+        """Who follows whom at the start: pairs (follower, followee), sorted; None: the population does not say."""
+        return self._edges
+
+    @edges.setter
+    def edges(self, edges: IntArray) -> None:
+        self._edges = edges
 
     def posts(self) -> Iterator[tuple[int, str]]:
         """Go through the population's earlier posts, each with the index of its author."""
@@ -155,18 +161,14 @@ class ListedPeople(People):
         self._personas = personas
         for index, persona in enumerate(personas):
             self.hours[index] = persona.activity
+        if any(persona.follows for persona in personas):
+            n = len(personas)
+            pairs = {(a, b) for a, persona in enumerate(personas) for b in persona.follows if b < n and a != b}
+            self.edges = np.array(sorted(pairs), dtype=np.int64).reshape(-1, 2)
 
     def persona(self, index: int) -> Persona:
         """Return a person."""
         return self._personas[index]
-
-    @property
-    def edges(self) -> list[tuple[int, int]] | None:
-        """Who follows whom, sorted; None: nobody is known to follow anybody."""
-        n = len(self)
-        if not any(persona.follows for persona in self._personas):
-            return None
-        return sorted({(a, b) for a, persona in enumerate(self._personas) for b in persona.follows if b < n and a != b})
 
     def posts(self) -> Iterator[tuple[int, str]]:
         """Go through the earlier posts, each with the index of its author."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Mapping, Sequence
+import json
+import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -14,10 +16,26 @@ import numpy.typing as npt
 from mesa_llm.errors import ConfigError
 from mesa_llm.population.activity import HOURS, hourly_activity
 from mesa_llm.population.persona import Persona
-from mesa_llm.population.tables import PlacedRow, Row, columns_of, persona_of, placed_rows, typed_rows
+from mesa_llm.population.tables import (
+    KNOWN,
+    ItemFault,
+    columns_of,
+    demand_people,
+    fault_of,
+    person_row,
+    persona_of,
+    place,
+)
+from mesa_llm.tables import PlacedRow, Row, folded, read_table
 
 FREQUENCY = "activity_level_frequency"
 """Column with how often a user was active, by the hour."""
+
+FOLLOWING, POSTS = "following_agentid_list", "previous_tweets"
+"""Columns with whom a user of X follows, and its earlier posts."""
+
+X_FIELDS = {"name": "name", "user_char": "persona", "username": "username", "description": "bio"}
+"""Column of OASIS's table of X users → field of a persona."""
 
 X_COLUMNS = {"name", "username", "user_char", "description"}
 """Columns of OASIS's table of X users; a cell may be empty in some rows."""
@@ -32,6 +50,9 @@ NOT_USERS: dict[frozenset[str], str] = {
     frozenset({"source_tweet", "topic_name"}): "posts that spread on X and how far (OASIS's all_topics)",
     frozenset({"RS", "RC_1"}): "Reddit posts with their comments (OASIS's counterfactual_36)",
     frozenset({"content"}): "texts of posts (such as OASIS's product)",
+    frozenset(
+        {"scale", "depth", "max_breadth"}
+    ): "curves of how a post spread (OASIS's real_propagation); `read_curves` reads them",
     frozenset({FREQUENCY}): "hours of activity (such as OASIS's user_activity_24h; give it as `activity` beside the "
     "users' file)",
 }
@@ -43,16 +64,29 @@ MAX_POST = 5000
 MAX_LINES = 10
 """Maximum number of lines that an error about broken rows lists."""
 
+MAX_LITERAL = 2_000_000
+"""Maximum number of characters of a cell with a list of earlier posts."""
+
+INTEGERS = re.compile(r"\[ *(?:(?:0|-?[1-9][0-9]{0,18})(?: *, *(?:0|-?[1-9][0-9]{0,18}))*)? *\]")
+"""A list of whole numbers, which is JSON as well."""
+
 REDDIT_TRAITS = ("age", "gender", "mbti", "country", "profession")
 
 
 Rule = Literal["paper", "code"]
 """How counts of activity become probabilities, see `hourly_activity`."""
 
+RowReader = Callable[[Row, str, int, ItemFault], Persona]
+"""Makes a persona of a row, from its cells, its file and line, and its index; see `persona_of` for the last one."""
+
+
+ID_COLUMNS = ("user_id", "userid", "agent_id", "node_id", "id")
+"""Columns whose cells name a user in files of follows, the likeliest first."""
+
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A row of a file that cannot be used."""
+    """A row of a file, or an item in a row, that cannot be used."""
 
     line: int
     """Line of the file on which the row begins, from 1."""
@@ -72,7 +106,17 @@ class Users:
     """The rows that cannot be used, in order."""
 
     counts: npt.NDArray[np.int64] | None = None
-    """How often each persona was active in each hour, shape `(personas, 24)`; None: not known."""
+    """How often each persona was active in each hour, shape `(personas, 24)`, −1 where that cannot be read; None: not
+    known."""
+
+    dropped: tuple[Refusal, ...] = ()
+    """The items that cannot be used, in order: cells, or single follows and posts, of rows that can."""
+
+    rows: tuple[int, ...] = ()
+    """Index of each persona's row in the file, from 0."""
+
+    ids: tuple[str, ...] = ()
+    """Each persona's cell in the first of `ID_COLUMNS` that the file has; empty without such a column."""
 
 
 def from_file(path: str | Path, n: int | None = None) -> list[Persona]:
@@ -102,57 +146,103 @@ def from_oasis(path: str | Path, activity: str | Path | None = None, rule: Rule 
     Raises:
         ConfigError: If the format is neither, or rows cannot be used; says which file, line, row and column.
     """
-    return _read_oasis(path, placed_rows(path), activity, rule, skip=False).personas
+    return _read_oasis(path, _placed(path), activity, rule, skip=False).personas
 
 
 def read_users(
     path: str | Path, activity: str | Path | None = None, rule: Rule = "paper", *, skip: bool = False
 ) -> Users:
-    """Read a population as `from_file` does, and count the rows that cannot be used.
+    """Read a population as `from_file` does, and count what cannot be used.
 
-    A row cannot be used if it has too many or too few cells, if a cell is not what its column holds, or if its
-    username is that of an earlier row.
+    An item cannot be used if it is not what its column holds: a follow of nobody in the file, an earlier post that is
+    too long, a name that is a list. A row cannot be used if it has too many or too few cells, or says nothing of who
+    somebody is. Names and usernames may repeat: a row is a user.
 
     Args:
         path: The file.
         activity: Table of the same users' hours of activity, row by row, for users in OASIS's formats.
         rule: How those become probabilities, see `hourly_activity`.
-        skip: Whether to leave out rows that cannot be used, with the follows that name them; else they are an error.
+        skip: Whether to leave out what cannot be used, items alone where their rows can be; else it is an error.
 
     Raises:
-        ConfigError: If the file cannot be read, holds nobody, or, without `skip`, has rows that cannot be used.
+        ConfigError: If the file cannot be read, holds nobody, or, without `skip`, has items that cannot be used.
     """
-    placed = placed_rows(path)
+    placed = _placed(path)
     rows = _whole(placed)
-    if not placed:
-        raise ConfigError(f"{path} holds no personas")
     if _is_x(rows) or _has(rows, REDDIT_COLUMNS):
         return _read_oasis(path, placed, activity, rule, skip=skip)
     _demand_users(rows, path)
-    return _read_table(path, placed, skip=skip)
+    demand_people(rows, str(path))
+    found = _read_rows(path, placed, lambda row, *where: persona_of(row, where[0], where[1] + 1, where[2]), skip=skip)
+    return found.users(list(found.personas.values()))
 
 
-def _read_table(path: str | Path, placed: Sequence[PlacedRow], *, skip: bool) -> Users:
-    """Read the rows of a table of any columns."""
-    refusals = [Refusal(line, f"{path}, line {line}: {fault}") for line, fault in placed if isinstance(fault, str)]
-    lines = [line for line, row in placed if not isinstance(row, str)]
-    if refusals and not (skip and lines):
-        raise ConfigError(_refused(refusals, len(placed)))
-    personas: list[Persona] = []
-    line_of: dict[str, int] = {}
-    for row_number, (line, row) in enumerate(zip(lines, typed_rows(path, placed), strict=True), start=1):
+def _placed(path: str | Path) -> list[PlacedRow]:
+    """Read the rows of a file of users."""
+    placed = read_table(path, KNOWN)
+    return [(line, person_row(row, f"{path}, line {line}") if isinstance(row, dict) else row) for line, row in placed]
+
+
+@dataclass
+class _Rows:
+    """What the rows of a file hold."""
+
+    placed: Sequence[PlacedRow]
+    """The rows, each with its line."""
+
+    personas: dict[int, Persona]
+    """Index of each row that can be used → its persona."""
+
+    refusals: list[Refusal]
+    """The rows that cannot be used."""
+
+    dropped: list[Refusal]
+    """The items that cannot be used, of rows that can."""
+
+    def users(self, personas: list[Persona], counts: npt.NDArray[np.int64] | None = None) -> Users:
+        """Return the users, with their final personas."""
+        rows = [cast("Row", self.placed[index][1]) for index in self.personas]
+        names = {folded(column): column for column in reversed(columns_of(rows))}
+        column = next((names[name] for name in ID_COLUMNS if name in names), None)
+        ids = () if column is None else tuple(str(row.get(column, "")) for row in rows)
+        dropped = tuple(sorted(self.dropped, key=lambda refusal: refusal.line))
+        return Users(personas, tuple(self.refusals), counts, dropped, tuple(self.personas), ids)
+
+
+def _read_rows(path: str | Path, placed: Sequence[PlacedRow], read: RowReader, *, skip: bool) -> _Rows:
+    """Read each row that can be used.
+
+    Args:
+        path: The file.
+        placed: Its rows.
+        read: Makes a persona of a row.
+        skip: Whether to leave out what cannot be used, else it is an error.
+
+    Raises:
+        ConfigError: If no row can be used, or, without `skip`, something cannot.
+    """
+    found = _Rows(placed, {}, [], [])
+    for index, (line, row) in enumerate(placed):
+        source = f"{path}, line {line}"
+        faults: list[str] = []
         try:
-            persona = persona_of(row, f"{path}, line {line}", row_number)
-            _check_username(persona, line_of, f"{path}, line {line}", row_number)
+            if isinstance(row, str):
+                raise ConfigError(f"{source}, row {index + 1}: {row}")
+            persona = read(row, source, index, faults.append if skip else _refuse)
+            if faults and not (persona.name or persona.username or persona.persona or persona.bio):
+                raise ConfigError(faults[0])
         except ConfigError as error:
-            refusals.append(Refusal(line, str(error)))
+            found.refusals.append(Refusal(line, str(error)))
         else:
-            personas.append(persona)
-            line_of.setdefault(persona.username, line)
-    refusals.sort(key=lambda refusal: refusal.line)
-    if refusals and not (skip and personas):
-        raise ConfigError(_refused(refusals, len(placed)))
-    return Users(personas, tuple(refusals))
+            found.personas[index] = persona
+            found.dropped += [Refusal(line, fault) for fault in faults]
+    if found.refusals and not (skip and found.personas):
+        raise ConfigError(_refused(found.refusals, len(placed)))
+    return found
+
+
+def _refuse(reason: str) -> None:
+    raise ConfigError(reason)
 
 
 def _read_oasis(
@@ -166,63 +256,26 @@ def _read_oasis(
         expected = f"{sorted(X_COLUMNS)} (X) or {sorted(REDDIT_COLUMNS)} (Reddit)"
         raise ConfigError(f"{path} has the columns {sorted(columns_of(rows))}; users of OASIS have {expected}")
     has_hours = activity is None and all(FREQUENCY in row for row in rows)
-    personas: dict[int, Persona] = {}
     hours: dict[int, list[int]] = {}
-    refusals: list[Refusal] = []
-    lines: dict[str, int] = {}
-    for index, (line, row) in enumerate(placed):
-        source = f"{path}, line {line}"
-        try:
-            persona = _user(row, source, index, len(placed), lines, is_x=is_x)
-            if has_hours:
-                hours[index] = _counts(cast("Row", row), source, index + 1)
-        except ConfigError as error:
-            refusals.append(Refusal(line, str(error)))
-        else:
-            personas[index] = persona
-            lines.setdefault(persona.username, line)
-    if refusals and not (skip and personas):
-        raise ConfigError(_refused(refusals, len(placed)))
-    counts = np.array(list(hours.values()), dtype=np.int64) if has_hours else None
+
+    def read(row: Row, source: str, index: int, fault: ItemFault) -> Persona:
+        n = len(placed)
+        persona = _x_user(row, source, index + 1, n, fault) if is_x else _reddit_user(row, source, index + 1, fault)
+        if not (persona.name or persona.username or persona.persona):
+            raise ConfigError(f"{source}, row {index + 1}: found no name, username or persona; wanted one at least")
+        if has_hours:
+            try:
+                hours[index] = _counts(row, source, index + 1)
+            except ConfigError as error:
+                fault(str(error))
+                hours[index] = [-1] * HOURS
+        return persona
+
+    found = _read_rows(path, placed, read, skip=skip)
+    counts = np.array([hours[index] for index in found.personas], dtype=np.int64) if has_hours else None
     if activity is not None:
-        counts = _matching(activity, path, len(placed))[list(personas)]
-    return Users(_settled(personas, counts, rule), tuple(refusals), counts)
-
-
-def _user(row: Row | str, source: str, index: int, n: int, lines: Mapping[str, int], *, is_x: bool) -> Persona:
-    """Read one user.
-
-    Args:
-        row: Its cells; a text: what is wrong with them.
-        source: File and line, for errors.
-        index: Index of the row, from 0.
-        n: Number of rows.
-        lines: Username → line of the row that has it.
-        is_x: Whether it is a user of X, else of Reddit.
-
-    Raises:
-        ConfigError: If the row cannot be used.
-    """
-    if isinstance(row, str):
-        raise ConfigError(f"{source}, row {index + 1}: {row}")
-    persona = _x_user(row, source, index + 1, n) if is_x else _reddit_user(row, source, index + 1)
-    if not (persona.name or persona.username or persona.persona):
-        raise ConfigError(f"{source}, row {index + 1}: found no name, username or persona; wanted one at least")
-    _check_username(persona, lines, source, index + 1)
-    return persona
-
-
-def _check_username(persona: Persona, lines: Mapping[str, int], source: str, row_number: int) -> None:
-    """Check that no earlier row has the same username.
-
-    Raises:
-        ConfigError: If one has; says on which line.
-    """
-    if persona.username and persona.username in lines:
-        raise ConfigError(
-            f"{_place(source, row_number, 'username')}: found {persona.username!r:.80} again, which line "
-            f"{lines[persona.username]} has; wanted a name of its own for each user"
-        )
+        counts = _matching(activity, path, len(placed))[list(found.personas)]
+    return found.users(_settled(found, counts, rule), counts)
 
 
 def _refused(refusals: Sequence[Refusal], n_rows: int) -> str:
@@ -243,16 +296,22 @@ def _matching(activity: str | Path, path: str | Path, n: int) -> npt.NDArray[np.
     return counts
 
 
-def _settled(personas: Mapping[int, Persona], counts: npt.NDArray[np.int64] | None, rule: Rule) -> list[Persona]:
+def _settled(found: _Rows, counts: npt.NDArray[np.int64] | None, rule: Rule) -> list[Persona]:
     """Number the users anew, without those that were left out, and turn their hours into probabilities."""
-    new_index = {index: new for new, index in enumerate(personas)}
-    table = [()] * len(personas) if counts is None else [tuple(day) for day in hourly_activity(counts, rule).tolist()]
-    return [
-        persona.model_copy(
-            update={"follows": tuple(new_index[b] for b in persona.follows if b in new_index), "activity": day}
-        )
-        for persona, day in zip(personas.values(), table, strict=True)
-    ]
+    new_index = {index: new for new, index in enumerate(found.personas)}
+    table: list[tuple[float, ...]] = [()] * len(new_index)
+    if counts is not None:
+        known = np.flatnonzero(counts.min(axis=1) >= 0)
+        for index, day in zip(known.tolist(), hourly_activity(counts[known], rule).tolist(), strict=True):
+            table[index] = tuple(day)
+    settled: list[Persona] = []
+    for (index, persona), day in zip(found.personas.items(), table, strict=True):
+        line = found.placed[index][0]
+        lost = [followed for followed in persona.follows if followed not in new_index]
+        found.dropped += [Refusal(line, f"line {line}: follows user {one}, whose row cannot be used") for one in lost]
+        follows = tuple(new_index[followed] for followed in persona.follows if followed in new_index)
+        settled.append(persona.model_copy(update={"follows": follows, "activity": day}))
+    return settled
 
 
 def read_activity(path: str | Path) -> npt.NDArray[np.int64]:
@@ -265,7 +324,7 @@ def read_activity(path: str | Path) -> npt.NDArray[np.int64]:
         ConfigError: If the column is missing, or a cell is no list of 24 counts.
     """
     counts: list[list[int]] = []
-    for row_number, (line, row) in enumerate(placed_rows(path), start=1):
+    for row_number, (line, row) in enumerate(read_table(path, {FREQUENCY}), start=1):
         if isinstance(row, str):
             raise ConfigError(f"{path}, line {line}, row {row_number}: {row}")
         counts.append(_counts(row, f"{path}, line {line}", row_number))
@@ -274,9 +333,9 @@ def read_activity(path: str | Path) -> npt.NDArray[np.int64]:
 
 def _counts(row: Row, source: str | Path, row_number: int) -> list[int]:
     """Read how often one user was active in each hour."""
-    hours = _literals(row, FREQUENCY, source, row_number, int)
+    hours = _literals(row, FREQUENCY, source, row_number, int, _refuse)
     if len(hours) != HOURS or min(hours) < 0 or max(hours) >= 2**63:
-        raise ConfigError(f"{_place(source, row_number, FREQUENCY)}: found {hours!r:.80}; wanted {HOURS} counts from 0")
+        raise ConfigError(f"{place(source, row_number, FREQUENCY)}: found {hours!r:.80}; wanted {HOURS} counts from 0")
     return hours
 
 
@@ -304,47 +363,57 @@ def _demand_users(rows: Sequence[Row], path: str | Path) -> None:
             raise ConfigError(f"{path} holds no users but {contents}; wanted one row for each user, with a name")
 
 
-def _place(path: str | Path, row_number: int, column: str) -> str:
-    return f"{path}, row {row_number}, column {column!r}"
+def _x_user(row: Row, path: str, row_number: int, n: int, fault: ItemFault) -> Persona:
+    fields: dict[str, Any] = {}
+    for column, field in X_FIELDS.items():
+        if (cell := row.get(column)) is not None:
+            if reason := fault_of(cell):
+                fault(f"{place(path, row_number, column)}: {reason}")
+            else:
+                fields[field] = str(cell)
+    fields.setdefault("persona", fields.get("bio", ""))
+    follows: set[int] = set()
+    for followed in _literals(row, FOLLOWING, path, row_number, int, fault):
+        if 0 <= followed < n:
+            follows.add(followed)
+        else:
+            fault(f"{place(path, row_number, FOLLOWING)}: found user {followed}; the file has users 0 to {n - 1}")
+    follows.discard(row_number - 1)
+    posts: list[str] = []
+    for post in _literals(row, POSTS, path, row_number, str, fault):
+        if post.strip() and len(post) <= MAX_POST:
+            posts.append(post)
+        else:
+            length = f"a post of {len(post):,} characters" if post.strip() else "an empty post"
+            fault(f"{place(path, row_number, POSTS)}: found {length}; wanted 1 to {MAX_POST:,} characters")
+    return Persona(**fields, follows=tuple(sorted(follows)), posts=tuple(posts))
 
 
-def _x_user(row: Row, path: str, row_number: int, n: int) -> Persona:
-    follows = _literals(row, "following_agentid_list", path, row_number, int)
-    for followed in follows:
-        if not 0 <= followed < n:
-            position = _place(path, row_number, "following_agentid_list")
-            raise ConfigError(f"{position}: found user {followed}; the file has users 0 to {n - 1}")
-    posts = _literals(row, "previous_tweets", path, row_number, str)
-    for post in posts:
-        if not post.strip() or len(post) > MAX_POST:
-            found = f"a post of {len(post):,} characters" if post.strip() else "an empty post"
-            position = _place(path, row_number, "previous_tweets")
-            raise ConfigError(f"{position}: found {found}; wanted 1 to {MAX_POST:,} characters")
-    bio = str(row.get("description", ""))
-    return Persona(
-        name=str(row.get("name", "")),
-        persona=str(row.get("user_char", bio)),
-        username=str(row.get("username", "")),
-        bio=bio,
-        follows=tuple(sorted({followed for followed in follows if followed != row_number - 1})),
-        posts=tuple(posts),
-    )
-
-
-def _reddit_user(row: Row, path: str, row_number: int) -> Persona:
+def _reddit_user(row: Row, path: str, row_number: int, fault: ItemFault) -> Persona:
     traits = {trait: row[trait] for trait in REDDIT_TRAITS if trait in row}
-    return persona_of(row, path, row_number, traits=traits)
+    return persona_of(row, path, row_number, fault, traits=traits)
 
 
-def _literals(row: Row, column: str, path: str | Path, row_number: int, kind: type[Any]) -> list[Any]:
-    """Read a cell that holds a Python list; an empty or missing cell is an empty list."""
+def _literals(row: Row, column: str, path: str | Path, row_number: int, kind: type[Any], fault: ItemFault) -> list[Any]:
+    """Read a cell that holds a Python list, without items of other kinds; an empty or missing cell is an empty list."""
     cell = row.get(column, [])
+    values = _list_of(cell) if isinstance(cell, str) else cell
+    if not isinstance(values, list):
+        expected = "Python list" if values is None else f"list of {kind.__name__}"
+        fault(f"{place(path, row_number, column)}: found {cell!r:.80}; wanted a {expected}")
+        return []
+    items = cast("list[Any]", values)
+    odd = [item for item in items if type(item) is not kind]
+    for item in odd:
+        fault(f"{place(path, row_number, column)}: found {item!r:.80}; wanted a list of {kind.__name__}")
+    return [item for item in items if type(item) is kind] if odd else items
+
+
+def _list_of(text: str) -> Any:
+    """Return the value of a Python literal; None if it is none, or too long."""
+    if INTEGERS.fullmatch(text):
+        return json.loads(text)  # far quicker than a literal
     try:
-        values = ast.literal_eval(cell) if isinstance(cell, str) else cell
-    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError) as error:
-        raise ConfigError(f"{_place(path, row_number, column)}: found {cell!r:.80}; wanted a Python list") from error
-    items = cast("list[Any]", values) if isinstance(values, list) else None
-    if items is None or not all(type(item) is kind for item in items):
-        expected = f"a list of {kind.__name__}"
-        raise ConfigError(f"{_place(path, row_number, column)}: found {cell!r:.80}; wanted {expected}")
-    return items
+        return ast.literal_eval(text) if len(text) <= MAX_LITERAL else None
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return None

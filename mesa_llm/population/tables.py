@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import csv
-import json
 import math
-import re
-from collections.abc import Callable, Mapping, Sequence
-from io import StringIO
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -15,13 +11,11 @@ from pydantic import ValidationError
 
 from mesa_llm.errors import ConfigError
 from mesa_llm.population.persona import Persona
-from mesa_llm.text import clip, numbered_lines
+from mesa_llm.tables import Row, folded, read_table, whole_rows
+from mesa_llm.text import clip
 
 if TYPE_CHECKING:
     import pandas as pd
-
-BEFORE_ITEM = re.compile(r"[\s,]*")
-"""Text before an item of a JSON list."""
 
 COLUMNS: dict[str, tuple[str, ...]] = {
     "name": ("name", "realname", "real_name", "full_name"),
@@ -39,17 +33,14 @@ GIVEN, FAMILY = "first_name", "last_name"
 IDENTIFYING = ("name", "persona", "username", "bio")
 """Fields of which every table of people has at least one."""
 
-SEPARATORS = (",", ";", "\t", "|")
-"""Separators of CSV files, the likeliest first."""
+KNOWN = frozenset(name for names in COLUMNS.values() for name in names) | {GIVEN, FAMILY}
+"""Names of all these columns."""
 
-Row = Mapping[str, Any]
-"""Cells of a row by column, without empty ones."""
+MAX_TEXT = 100_000
+"""Maximum number of characters of a cell that stands in prompts."""
 
-PlacedRow = tuple[int, Row | str]
-"""Line on which a row begins, from 1, and its cells, or a description of what is wrong with them."""
-
-MAX_CELL = 2**26
-"""Maximum number of characters of a cell whose line is known."""
+ItemFault = Callable[[str], None]
+"""Receives what is wrong with a cell, or an item of it, that is left out; it may raise an error instead."""
 
 
 def from_table(table: str | Path | pd.DataFrame) -> list[Persona]:
@@ -60,8 +51,7 @@ def from_table(table: str | Path | pd.DataFrame) -> list[Persona]:
     Empty cells are left out.
 
     Args:
-        table: A CSV file (with commas, semicolons, tabs or bars), a JSON file with a list of objects, a file of JSON
-            lines, or a DataFrame.
+        table: A file, see `mesa_llm.tables.read_table`, or a DataFrame.
 
     Raises:
         ConfigError: If the file cannot be read, no column holds names or personas, or a cell cannot be used; says
@@ -69,7 +59,7 @@ def from_table(table: str | Path | pd.DataFrame) -> list[Persona]:
     """
     rows = rows_of(table)
     source = str(table) if isinstance(table, (str, Path)) else "the table"
-    _demand_people(rows, source)
+    demand_people(rows, source)
     return [persona_of(row, source, row_number) for row_number, row in enumerate(rows, start=1)]
 
 
@@ -78,7 +68,7 @@ def columns_of(rows: Sequence[Row]) -> list[str]:
     return list(dict.fromkeys(column for row in rows for column in row))
 
 
-def _demand_people(rows: Sequence[Row], source: str) -> None:
+def demand_people(rows: Sequence[Row], source: str) -> None:
     """Check that a table describes people.
 
     Raises:
@@ -86,7 +76,7 @@ def _demand_people(rows: Sequence[Row], source: str) -> None:
     """
     columns = columns_of(rows)
     names = {name for field in IDENTIFYING for name in COLUMNS[field]} | {GIVEN, FAMILY}
-    if rows and not any(_folded(column) in names for column in columns):
+    if rows and not any(folded(column) in names for column in columns):
         columns_text = clip(", ".join(map(repr, columns)), 300)
         raise ConfigError(
             f"{source} has the columns {columns_text}; a population needs a column 'name' or 'persona' "
@@ -98,166 +88,49 @@ def rows_of(table: str | Path | pd.DataFrame) -> list[Row]:
     """Read a table as one mapping a row, without empty cells.
 
     Raises:
-        ConfigError: If the file is missing, of an unknown kind, or not what its name says.
+        ConfigError: If the file cannot be read, or has a row that cannot be used.
     """
     if not isinstance(table, (str, Path)):
         return _rows_of_frame(table)
-    return _read(Path(table), {".csv": _read_csv, ".json": _read_json, ".jsonl": _read_json_lines})
+    return [person_row(row, str(table)) for row in whole_rows(table, read_table(table, KNOWN))]
 
 
-def placed_rows(path: str | Path) -> list[PlacedRow]:
-    """Read a table as `rows_of` does, each row with its line, or with a description of what is wrong with it.
+def person_row(row: Row, source: str) -> Row:
+    """Return a row as it is; a persona of TinyTroupe's (`*.agent.json`) with its facts as cells.
 
-    Cells of CSV files stay text.
-
-    Raises:
-        ConfigError: If the file is missing, of an unknown kind, or not what its name says.
-    """
-    return _read(Path(path), PLACED)
-
-
-def _read[Rows](path: Path, readers: Mapping[str, Callable[[Path], Rows]]) -> Rows:
-    """Read a file by the reader of its kind.
+    Of the persona, single facts are columns, and lists and objects stand in the text.
 
     Raises:
-        ConfigError: If the file is missing, of an unknown kind, or not what its name says.
+        ConfigError: If it is only a part of a persona.
     """
-    reader = readers.get(path.suffix.lower())
-    if reader is None:
-        raise ConfigError(f"{path}: personas are read from {', '.join(readers)} files, not {path.suffix!r}")
-    try:
-        return reader(path)
-    except OSError as error:
-        raise ConfigError(f"{path} cannot be opened: {error.strerror}") from error
-    except (ValueError, RecursionError, csv.Error) as error:  # what pandas and json raise for contents they cannot read
-        raise ConfigError(f"{path} is no readable {path.suffix[1:].upper()} file: {error}") from error
+    inner = row.get("persona", row.get("_persona"))
+    if not isinstance(inner, dict):
+        return row
+    if row.get("type") == "Fragment":
+        raise ConfigError(f"{source} holds a fragment, a part for personas of TinyTroupe's; wanted a whole persona")
+    facts = {
+        str(name): value for name, value in cast("dict[Any, Any]", inner).items() if value not in (None, "", [], {})
+    }
+    nested = {name: value for name, value in facts.items() if isinstance(value, list | dict)}
+    cells = {name: value for name, value in facts.items() if name not in nested and name != "persona"}
+    text = "\n".join([*map(str, [facts["persona"]] if "persona" in facts else []), *_outline(nested)])
+    return cells | ({"persona": text} if text else {})
 
 
-def typed_rows(path: str | Path, placed: Sequence[PlacedRow]) -> list[Row]:
-    """Return the readable rows, in order, as `rows_of` reads them: numbers in CSV files become numbers.
-
-    Args:
-        path: The file.
-        placed: Its rows, as `placed_rows` reads them.
-
-    Raises:
-        ConfigError: If no column identifies people.
-    """
-    rows = [row for _, row in placed if not isinstance(row, str)]
-    if Path(path).suffix.lower() == ".csv":
-        read = rows_of(path) if len(rows) == len(placed) else []
-        rows = read if len(read) == len(rows) else _typed(rows)
-    _demand_people(rows, str(path))
-    return rows
-
-
-def _typed(rows: Sequence[Row]) -> list[Row]:
-    """Convert cells that are text as if they were read from a CSV file."""
-    import pandas as pd
-
-    file = StringIO(pd.DataFrame(rows, columns=columns_of(rows)).to_csv(index=False))
-    return _rows_of_frame(pd.read_csv(file, keep_default_na=False, na_values=[""]))
-
-
-def _placed_csv(path: Path) -> list[PlacedRow]:
-    limit = csv.field_size_limit(MAX_CELL)  # a list of many followers is longer than the default allows
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            lines = file.readlines()
-        separator = _separator(lines[0][:100_000] if lines else "")
-        reader = csv.reader(lines, delimiter=separator)
-        columns = next(reader, [])
-        if not columns:
-            raise ValueError("it has no line with the names of its columns")
-        placed: list[PlacedRow] = []
-        begin = line = reader.line_num + 1
-        for cells in reader:
-            if cells:
-                placed.append((line, _row_of(columns, cells)))
-            begin, line = line, reader.line_num + 1
-        if len(lines) > begin and _is_open(lines[begin - 1 :], separator):
-            raise ValueError(f"line {begin}: a quotation mark opens a cell, and nothing closes it")
-        return placed
-    finally:
-        csv.field_size_limit(limit)
-
-
-def _is_open(lines: Sequence[str], separator: str) -> bool:
-    """Check whether the last cell of a row opens a quotation and does not close it."""
-    try:
-        list(csv.reader(lines, delimiter=separator, strict=True))
-    except csv.Error as error:
-        return "end of data" in str(error)
-    return False
-
-
-def _row_of(columns: Sequence[str], cells: Sequence[str]) -> Row | str:
-    if len(cells) != len(columns):
-        return f"found {len(cells)} cells; wanted {len(columns)}, one for each column"
-    return {column: cell for column, cell in zip(columns, cells, strict=True) if column and cell.strip()}
-
-
-def _placed_json(path: Path) -> list[PlacedRow]:
-    """Read the objects of a list one by one, to know where each begins."""
-    text = path.read_text(encoding="utf-8-sig")
-    document = json.loads(text)
-    if not isinstance(document, list):
-        raise ConfigError(f"{path} {_no_list(document)}")
-    decoder, index, line = json.JSONDecoder(), text.index("[") + 1, 1 + text.count("\n", 0, text.index("["))
-    placed: list[PlacedRow] = []
-    for _ in cast("list[Any]", document):
-        begin = cast("re.Match[str]", BEFORE_ITEM.match(text, index)).end()
-        line += text.count("\n", index, begin)
-        item, index = decoder.raw_decode(text, begin)
-        placed.append((line, _row_of_item(item)))
-        line += text.count("\n", begin, index)
-    return placed
-
-
-def _no_list(document: Any) -> str:
-    """Describe what a JSON file holds instead of a list."""
-    if isinstance(document, dict) and {"scale", "depth", "max_breadth"} <= document.keys():
-        return "holds no users but curves of how a post spread (OASIS's real_propagation); `read_curves` reads them"
-    return f"holds a {type(document).__name__}; personas are a list of objects"
-
-
-def _placed_json_lines(path: Path) -> list[PlacedRow]:
-    placed: list[PlacedRow] = []
-    for line, text in numbered_lines(path):
-        try:
-            placed.append((line, _row_of_item(json.loads(text))))
-        except ValueError as error:
-            placed.append((line, f"found {text!r:.80}; wanted a JSON object ({error})"))
-    return placed
-
-
-def _row_of_item(item: Any) -> Row | str:
-    if not isinstance(item, dict):
-        return f"found a {type(item).__name__}; each persona is an object"
-    return {str(key): cell for key, cell in cast("dict[Any, Any]", item).items() if cell is not None}
-
-
-PLACED = {".csv": _placed_csv, ".json": _placed_json, ".jsonl": _placed_json_lines}
-"""File ending → function that reads the rows with their lines."""
-
-
-def _read_csv(path: Path) -> list[Row]:
-    import pandas as pd
-
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        separator = _separator(file.readline(100_000))
-    return _rows_of_frame(pd.read_csv(path, sep=separator, keep_default_na=False, na_values=[""], encoding="utf-8-sig"))
-
-
-def _separator(head: str) -> str:
-    """Find the separator of a table: the one that splits its first line into most known columns, then into most."""
-    column_names = {name for names in COLUMNS.values() for name in names}
-
-    def fit(separator: str) -> tuple[int, int]:
-        cells = next(csv.reader([head], delimiter=separator), [])
-        return sum(_folded(cell) in column_names for cell in cells), len(cells)
-
-    return max(SEPARATORS, key=fit)
+def _outline(value: Any, depth: int = 0) -> list[str]:
+    """Write nested facts as lines: names, and under them what they hold."""
+    lines: list[str] = []
+    indent = "  " * (depth - 1) + "- " if depth else ""
+    named = value.items() if isinstance(value, dict) else [("", item) for item in value]
+    for name, item in named:
+        label = str(name).replace("_", " ")
+        label = f"{label[:1].upper()}{label[1:]}: " if label else ""
+        if isinstance(item, list | dict):
+            lines += [f"{indent}{label}".rstrip()] if label else []
+            lines += _outline(item, depth + bool(label or not depth))
+        else:
+            lines.append(f"{indent}{label}{item}")
+    return lines
 
 
 def _rows_of_frame(frame: pd.DataFrame) -> list[Row]:
@@ -278,71 +151,77 @@ def _plain(cell: Any) -> Any:
     return value if isinstance(value, (str, int, float, bool, list, tuple, dict)) else str(value)
 
 
-def _read_json(path: Path) -> list[Row]:
-    return _all_rows(_placed_json(path), path)
-
-
-def _read_json_lines(path: Path) -> list[Row]:
-    return _all_rows(_placed_json_lines(path), path)
-
-
-def _all_rows(placed: Sequence[PlacedRow], path: Path) -> list[Row]:
-    rows: list[Row] = []
-    for line, row in placed:
-        if isinstance(row, str):
-            raise ConfigError(f"{path}, line {line}: {row}")
-        rows.append(row)
-    return rows
-
-
-def persona_of(row: Row, source: str, row_number: int, **fields: Any) -> Persona:
+def persona_of(row: Row, source: str, row_number: int, fault: ItemFault | None = None, **fields: Any) -> Persona:
     """Make a persona of one row.
 
     Args:
         row: Cells by column.
         source: Where it comes from, for errors.
         row_number: Number of the row, from 1, for errors.
+        fault: Receives what is wrong with a cell, which is left out then; None: it is an error.
         **fields: Fields that have been read already.
 
     Raises:
         ConfigError: If a cell cannot be used.
     """
-    columns = {_folded(column): column for column in row}
+    columns = {folded(column): column for column in row}
+    fault = fault or _refuse
     used_columns: set[str] = set()
     for field, names in COLUMNS.items():
         column = next((columns[name] for name in names if name in columns), None)
         if field not in fields and column is not None:
             used_columns.add(column)
-            fields[field] = (
-                _topics(row[column]) if field == "topics" else _text(row[column], source, row_number, column)
-            )
+            reason = fault_of(row[column], is_text=field != "topics")
+            if reason:
+                fault(f"{place(source, row_number, column)}: {reason}")
+            else:
+                fields[field] = _topics(row[column]) if field == "topics" else str(row[column])
     if "name" not in fields and (parts := [columns[name] for name in (GIVEN, FAMILY) if name in columns]):
         used_columns.update(parts)
-        fields["name"] = " ".join(_text(row[column], source, row_number, column) for column in parts)
-    fields.setdefault("traits", {column: cell for column, cell in row.items() if column not in used_columns})
-    for column, cell in row.items():
-        if isinstance(cell, float) and not math.isfinite(cell):
-            raise ConfigError(f"{source}, row {row_number}, column {column!r}: found {cell!r}; wanted a finite number")
+        fields["name"] = " ".join(str(row[column]) for column in parts)
+    if "traits" not in fields:
+        fields["traits"] = traits = {}
+        for column, cell in row.items():
+            if column not in used_columns:
+                if reason := fault_of(cell, is_text=False):
+                    fault(f"{place(source, row_number, column)}: {reason}")
+                else:
+                    traits[column] = cell
     try:
         return Persona(**fields)
     except ValidationError as error:
-        fault = error.errors(include_url=False)[0]
-        path_text = ".".join(str(part) for part in fault["loc"])
+        first = error.errors(include_url=False)[0]
+        path_text = clip(".".join(str(part) for part in first["loc"]), 80)
         raise ConfigError(
-            f"{source}, row {row_number}, {path_text}: {fault['msg']}; found {fault['input']!r:.80}"
+            f"{source}, row {row_number}, {path_text}: {first['msg']}; found {first['input']!r:.80}"
         ) from None
 
 
-def _folded(column: str) -> str:
-    return "_".join(column.casefold().split())
+def place(path: str | Path, row_number: int, column: str) -> str:
+    """Describe where a cell is, for errors."""
+    return f"{path}, row {row_number}, column {column!r}"
+
+
+def _refuse(reason: str) -> None:
+    raise ConfigError(reason)
+
+
+def fault_of(cell: Any, *, is_text: bool = True) -> str:
+    """Describe what is wrong with a cell; empty if nothing is.
+
+    Args:
+        cell: The cell.
+        is_text: Whether its column is text, not a list.
+    """
+    if is_text and isinstance(cell, (list, tuple, dict)):
+        return f"found {cell!r:.80}; this column is text"
+    if isinstance(cell, float) and not math.isfinite(cell):
+        return f"found {cell!r}; wanted a finite number"
+    if isinstance(cell, str) and len(cell) > MAX_TEXT:
+        return f"found a text of {len(cell):,} characters; wanted up to {MAX_TEXT:,}, as it stands in each prompt"
+    return ""
 
 
 def _topics(cell: Any) -> tuple[str, ...]:
     parts: Sequence[Any] = cell if isinstance(cell, (list, tuple)) else str(cell).split(";")
     return tuple(str(part).strip() for part in parts if str(part).strip())
-
-
-def _text(cell: Any, source: str, row_number: int, column: str) -> str:
-    if isinstance(cell, (list, tuple, dict)):
-        raise ConfigError(f"{source}, row {row_number}, column {column!r}: found {cell!r:.80}; this column is text")
-    return str(cell).strip()

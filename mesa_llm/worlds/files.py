@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from mesa_llm.errors import ConfigError
+from mesa_llm.tables import read_text
 
 
 def read_json(path: str | Path) -> Any:
@@ -16,8 +17,6 @@ def read_json(path: str | Path) -> Any:
         ConfigError: If it cannot be opened, or is not JSON; names the file.
     """
     try:
-        return json.loads(Path(path).read_text(encoding="utf-8-sig"))
-    except OSError as error:
-        raise ConfigError(f"{path} cannot be opened: {error.strerror}") from error
+        return json.loads(read_text(path))
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"{path} is no readable JSON file: {error}") from error

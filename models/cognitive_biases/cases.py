@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import ast
-import csv
-import json
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import resources
-from io import StringIO
 from pathlib import Path
 from typing import Any, Literal, cast
 
 from mesa_llm import ConfigError
+from mesa_llm.tables import Row, read_table, whole_rows
 from models.cognitive_biases.biases import BIASES, Bias, ConservatismRule, Metric, Parameters, draw_parameters, seed_of
 
 OWN = resources.files("models.cognitive_biases").joinpath("data", "biases.toml")
@@ -24,9 +22,6 @@ OPTION = re.compile(r"^(Option \d+:)(.*)$", re.MULTILINE)
 """An option of a task: its number, and its text."""
 
 Role = Literal["control", "treatment"]
-
-MAX_BYTES = 200_000_000
-"""Maximum size of a data set that is read."""
 
 GAP = re.compile(r"\{\{(\w+)\}\}|\[\[(\w+)\]\]")
 """A gap of a template: `{{drawn}}` or `[[filled]]`."""
@@ -287,23 +282,9 @@ def load_tests(path: str | Path, conservatism: ConservatismRule = "2025") -> lis
     return tests
 
 
-def _rows(path: Path) -> Iterator[Mapping[str, Any]]:
-    try:
-        if path.stat().st_size > MAX_BYTES:
-            raise ConfigError(f"{path} has more than {MAX_BYTES} bytes")
-        text = path.read_text(encoding="utf-8-sig")
-        if path.suffix == ".csv":
-            rows: list[Any] = list(csv.DictReader(StringIO(text, newline="")))
-        elif text.lstrip().startswith("["):
-            rows = json.loads(text)
-        else:
-            rows = [json.loads(line) for line in text.split("\n") if line.strip()]
-    except (OSError, ValueError, RecursionError, csv.Error) as error:
-        raise ConfigError(f"{path} cannot be read as JSON or CSV: {error}") from None
-    for row in rows:
-        if not isinstance(row, Mapping):
-            raise ConfigError(f"{path}: each row is an object with columns, got {row!r:.60}")
-        yield cast("Mapping[str, Any]", row)
+def _rows(path: Path) -> list[Row]:
+    """Read the rows of a table; JSON lines may be called `.json`."""
+    return whole_rows(path, read_table(path, {"bias", "control", "treatment"}))
 
 
 def _metric(bias: Bias, written: Any, conservatism: ConservatismRule, where: str) -> Metric:

@@ -9,7 +9,6 @@ import re
 import statistics
 from collections.abc import Sequence
 from importlib import resources
-from pathlib import Path
 from typing import Annotated, Any, Literal, Unpack
 
 from mesa.datacollection import DataCollector
@@ -17,6 +16,7 @@ from pydantic import Field
 
 from mesa_llm import AgentConfig, ConfigError, Label, LLMModel, LLMOptions, LLMScenario, Settings, Slider, Turn
 from mesa_llm.llm.embeddings import embedder
+from mesa_llm.tables import read_text
 from mesa_llm.text import NOT_KNOWN, counted, one_line
 from mesa_llm.worlds import Rules
 from mesa_llm.worlds.questionnaire import Item, Questionnaire, Sheet
@@ -120,8 +120,8 @@ def topics_of(scenario: CompostScenario) -> Sequence[str] | None:
     if not isinstance(named, str):
         return named
     try:
-        lines = [one_line(line) for line in Path(named).read_text(encoding="utf-8-sig").splitlines()]
-    except (OSError, UnicodeDecodeError) as error:
+        lines = [one_line(line) for line in read_text(named).splitlines()]
+    except ConfigError as error:
         raise ConfigError(
             f"topics is a list of topics, or a text file with one a line; got {named!r}: {error}"
         ) from None

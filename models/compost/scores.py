@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import re
 import statistics
-import warnings
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,7 +17,6 @@ from string import ascii_lowercase
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats
 from sklearn.ensemble import RandomForestClassifier
@@ -26,6 +24,7 @@ from sklearn.metrics import f1_score
 from sklearn.model_selection import train_test_split
 
 from mesa_llm.errors import ConfigError
+from mesa_llm.tables import read_table, whole_rows
 from mesa_llm.worlds import Rules
 
 FloatArray = NDArray[np.floating[Any]]
@@ -84,7 +83,7 @@ def read_corpus(path: str | Path) -> list[Reply]:
     """Read texts from a table with the columns `persona`, `topic` and `response`, as the original files have them.
 
     Args:
-        path: The file: `.tsv` with tabs, any other with commas.
+        path: The file; see `mesa_llm.tables.read_table`.
 
     Returns:
         The texts, in order; rows in which one of the three is empty are left out.
@@ -92,30 +91,18 @@ def read_corpus(path: str | Path) -> list[Reply]:
     Raises:
         ConfigError: If the file cannot be read, lacks a column, or has no complete row.
     """
-    separator = "\t" if Path(path).suffix == ".tsv" else ","
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", pd.errors.ParserWarning)  # of rows with more cells than columns
-            table = pd.read_csv(
-                path,
-                sep=separator,
-                dtype=str,
-                index_col=False,
-                encoding="utf-8",
-                keep_default_na=False,
-                na_values=[""],
-            )
-    except (OSError, ValueError, pd.errors.ParserWarning) as error:  # pandas' own errors are ValueErrors
-        raise ConfigError(f"{path}: {error}; wanted a table with the columns persona, topic, response") from error
-    if lacking := [name for name in ("persona", "topic", "response") if name not in table]:
-        columns = ", ".join(map(str, table.columns))
+    names = ("persona", "topic", "response")
+    rows = whole_rows(path, read_table(path, names))
+    columns = list(dict.fromkeys(column for row in rows for column in row))
+    if lacking := [name for name in names if name not in columns]:
         raise ConfigError(
-            f"{path}: there is no column {lacking[0]!r}; wanted persona, topic, response; found {columns}"
+            f"{path}: there is no column {lacking[0]!r}, or nothing in it; wanted persona, topic, response; found "
+            f"{', '.join(columns)}"
         )
-    rows = table[["persona", "topic", "response"]].dropna()
-    if rows.empty:
-        raise ConfigError(f"{path}: none of the {len(table)} rows has a persona, a topic and a response")
-    return [Reply(*row) for row in rows.itertuples(index=False, name=None)]
+    replies = [Reply(*(str(row[name]) for name in names)) for row in rows if all(name in row for name in names)]
+    if not replies:
+        raise ConfigError(f"{path}: none of the {len(rows)} rows has a persona, a topic and a response")
+    return replies
 
 
 # -- seed words

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ValidationError
 from typing_extensions import TypeIs
 
 from mesa_llm import ConfigError
+from mesa_llm.tables import read_text
 from mesa_llm.text import counted, one_line
 from mesa_llm.worlds import Rules
 from mesa_llm.worlds.room.text import display_name
@@ -45,9 +46,9 @@ def read_plan(config: str, rules: Rules = "corrected") -> DiscussionPlan:
         return plan_of(tomllib.loads(text), config, rules)
     path = Path(config)
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = read_text(path)
         raw = tomllib.loads(text) if path.suffix.lower() == ".toml" else json.loads(text, object_pairs_hook=_object)
-    except (OSError, ValueError, RecursionError) as error:
+    except (ConfigError, ValueError, RecursionError) as error:
         names = ", ".join(STUDIES)
         raise ConfigError(f"config={config}: wanted one of {names}, or a file in JSON or TOML: {error}") from None
     return plan_of(raw, config, rules)

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import re
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 import numpy as np
 
@@ -42,9 +39,6 @@ VERBAL = _original(
 )
 """The UCLA Verbal Analogy Test: 80 analogies."""
 
-MAX_BYTES = 20_000_000
-"""Maximum size of a part of an Excel file."""
-
 
 def read_pickled(path: str | Path, allowed: frozenset[str]) -> Mapping[str, Any]:
     """Read the object in an archive of pickles. As these can run code, only files with a published digest are opened.
@@ -70,56 +64,3 @@ def read_pickled(path: str | Path, allowed: frozenset[str]) -> Mapping[str, Any]
         )
     with np.load(path, allow_pickle=True) as archive:
         return archive[archive.files[0]].item()
-
-
-# -- a sheet of Excel's: XML files in a zip archive
-
-_SPACE = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
-
-
-def read_sheet(path: str | Path) -> list[list[str]]:
-    """Read the first sheet of an Excel file as text, row by row.
-
-    Raises:
-        ConfigError: If the file cannot be read as an Excel file, or a part of it has more than `MAX_BYTES`.
-    """
-    try:
-        with zipfile.ZipFile(path) as archive:
-            names = archive.namelist()
-            has_shared = "xl/sharedStrings.xml" in names
-            shared = [_text(one) for one in _xml(archive, "xl/sharedStrings.xml")] if has_shared else []
-            first = min(name for name in names if re.fullmatch(r"xl/worksheets/sheet\d+\.xml", name))
-            rows = [
-                {_column(cell): _value(cell, shared) for cell in row}
-                for row in _xml(archive, first).iter(f"{_SPACE}row")
-            ]
-    except (OSError, ValueError, KeyError, IndexError, zipfile.BadZipFile, ElementTree.ParseError) as error:
-        raise ConfigError(f"{path} cannot be read as a sheet of Excel's: {error}") from None
-    return [[row.get(column, "") for column in range(max(row, default=-1) + 1)] for row in rows]
-
-
-def _xml(archive: zipfile.ZipFile, name: str) -> ElementTree.Element:
-    if archive.getinfo(name).file_size > MAX_BYTES:
-        raise ValueError(f"{name} has more than {MAX_BYTES} bytes")
-    return ElementTree.fromstring(archive.read(name))
-
-
-def _text(element: ElementTree.Element) -> str:
-    return "".join(part.text or "" for part in element.iter(_SPACE + "t"))
-
-
-def _value(cell: ElementTree.Element, shared: list[str]) -> str:
-    """Return the text of a cell: shared with others, its own, or a number."""
-    if cell.get("t") == "inlineStr":
-        return _text(cell)
-    value = cell.findtext(_SPACE + "v") or ""
-    return shared[int(value)] if cell.get("t") == "s" else value
-
-
-def _column(cell: ElementTree.Element) -> int:
-    """Return the index of a cell's column, from 0: that of `C7` is 2."""
-    letters = re.sub(r"[^A-Z]", "", cell.get("r") or "A")[:3]
-    index = 0
-    for letter in letters:
-        index = 26 * index + ord(letter) - ord("A") + 1
-    return index - 1

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
 from mesa_llm import ConfigError
+from mesa_llm.tables import read_table, whole_rows
 from mesa_llm.text import one_line
 
 OWN = resources.files("models.emergent_analogies").joinpath("data", "stories.csv")
@@ -67,23 +67,22 @@ def load_trials(path: str | Path | None = None) -> list[StoryTrial]:
     """Load stories, each in both conditions and both orders: four trials a story.
 
     Args:
-        path: A CSV file with the columns `COLUMNS`; None or empty: our own.
+        path: A table with the columns `COLUMNS`; None or empty: our own.
 
     Raises:
-        ConfigError: If the file cannot be read, lacks a column or a story, or holds no stories.
+        ConfigError: If the file cannot be read, lacks a column or a story.
     """
-    name = str(path or "stories.csv")
-    try:
-        text = Path(path).read_text(encoding="utf-8-sig") if path else OWN.read_text(encoding="utf-8")
-        reader = csv.DictReader(text.splitlines(keepends=True), strict=True)
-        rows = list(reader)
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise ConfigError(f"{name} cannot be read: {error}") from None
-    if lacking := [column for column in COLUMNS if column not in (reader.fieldnames or ())]:
-        raise ConfigError(f"{name}: there is no column {lacking[0]!r}; it needs {', '.join(COLUMNS)}")
+    if not path:
+        with resources.as_file(OWN) as file:
+            return load_trials(file)
+    name = str(path)
+    placed = read_table(path, COLUMNS)
+    rows = whole_rows(path, placed)
+    if lacking := [column for column in COLUMNS if not any(column in row for row in rows)]:
+        raise ConfigError(f"{name}: there is no column {lacking[0]!r}, or nothing in it; it needs {', '.join(COLUMNS)}")
     trials: list[StoryTrial] = []
     for number, row in enumerate(rows, 1):
-        stories = {column: one_line(row[column] or "", MAX_CHARACTERS) for column in COLUMNS}
+        stories = {column: one_line(str(row.get(column, "")), MAX_CHARACTERS) for column in COLUMNS}
         if empty := [column for column in COLUMNS if not stories[column]]:
             raise ConfigError(f"{name}, story {number}: there is no text in column {empty[0]!r}")
         trials += [
@@ -91,6 +90,4 @@ def load_trials(path: str | Path | None = None) -> list[StoryTrial]:
             for condition, (right, foil) in COMPARED.items()
             for is_first in (True, False)
         ]
-    if not trials:
-        raise ConfigError(f"{name} holds no stories")
     return trials

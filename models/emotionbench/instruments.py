@@ -10,9 +10,10 @@ from typing import Annotated
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from mesa_llm import ConfigError
+from mesa_llm.tables import decoded, kind_of, read_bytes
 from mesa_llm.text import one_line
 from mesa_llm.tools.tool import describe
-from mesa_llm.worlds.questionnaire import Instrument, Original, Scale, Subscale, demand_texts
+from mesa_llm.worlds.questionnaire import Instrument, Original, Scale, Subscale, demand_texts, read_instruments
 
 OWN = resources.files("models.emotionbench").joinpath("data", "affect_list.json")
 """Our own instrument, in the form of the original's file."""
@@ -62,8 +63,8 @@ def load_instruments(path: str | Path | None = None) -> dict[str, Instrument]:
     """Load instruments.
 
     Args:
-        path: The original's `questionnaires.json`, or a file of its form; `original`: that file, downloaded at first
-            use; None or empty: our own list.
+        path: The original's `questionnaires.json`, a file of its form, or a table of items; `original`: that file,
+            downloaded at first use; None or empty: our own list.
 
     Returns:
         Name → instrument; `is_original` only if the file is exactly the original's.
@@ -72,7 +73,10 @@ def load_instruments(path: str | Path | None = None) -> dict[str, Instrument]:
         ConfigError: If the file cannot be downloaded or read, or holds something else.
     """
     if path:
-        name, text = read_text(QUESTIONNAIRES.path(path, "questionnaires"))
+        file = QUESTIONNAIRES.path(path, "questionnaires")
+        if kind_of(file) not in (".json", ""):
+            return {one.name: one for one in read_instruments(file)}
+        name, text = read_text(file)
     else:
         name, text = "affect_list.json", OWN.read_text(encoding="utf-8")
     is_original = QUESTIONNAIRES.is_content(text.encode())
@@ -92,21 +96,21 @@ def load_instruments(path: str | Path | None = None) -> dict[str, Instrument]:
 
 
 def read_text(path: str | Path) -> tuple[str, str]:
-    """Read a text file of at most `MAX_BYTES`.
+    """Read a text file of at most `MAX_BYTES`; lines end as they do in the file.
 
     Returns:
         Its path, and its text.
 
     Raises:
-        ConfigError: If the file cannot be read, is too large, or is not UTF-8.
+        ConfigError: If the file cannot be read, is too large, or its encoding cannot be told.
     """
     file = Path(path)
     try:
         if file.stat().st_size > MAX_BYTES:
             raise ConfigError(f"{file}: {file.stat().st_size} bytes, and at most {MAX_BYTES} are read")
-        return str(file), file.read_bytes().decode("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
         raise ConfigError(f"{file} cannot be read: {error}") from None
+    return str(file), decoded(read_bytes(file), file)
 
 
 def _instrument(written: _Written, *, is_original: bool) -> Instrument:

@@ -52,7 +52,7 @@ class EmotionBenchScenario(LLMScenario):
     """Name of the instrument; None: the first of the file, or our own AffectList-20."""
 
     questionnaires: str | None = None
-    """The original's `questionnaires.json`, or `original` to download it; None: our own instrument."""
+    """The original's `questionnaires.json`, `original` to download it, or a table of items; None: our own."""
 
     situations: str | None = None
     """The original's `situations.json`, or `original` to download it; None: our own situations."""

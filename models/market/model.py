@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import math
 import random
-from codecs import BOM_UTF8
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import resources
-from pathlib import Path
 from typing import Annotated, Any, Unpack
 
 import numpy as np
@@ -22,6 +20,7 @@ from mesa_llm.errors import ConfigError
 from mesa_llm.model.cast import Bet, checked_bets
 from mesa_llm.model.measures import gini
 from mesa_llm.population import invented
+from mesa_llm.tables import read_text
 from mesa_llm.text import counted, quoted
 from mesa_llm.tools.tool import describe
 from mesa_llm.worlds import Rules
@@ -347,9 +346,9 @@ def bets_of(scenario: MarketScenario) -> list[Bet]:
     if not isinstance(chosen, str):
         return [Bet(question=text) for text in chosen or invented_questions(scenario.n_questions)]
     try:
-        bets = TypeAdapter(list[Bet]).validate_json(Path(chosen).read_bytes().removeprefix(BOM_UTF8))
-    except OSError as error:
-        raise ConfigError(f"questions: {chosen!r} cannot be read: {error.strerror}") from error
+        bets = TypeAdapter(list[Bet]).validate_json(read_text(chosen))
+    except ConfigError as error:
+        raise ConfigError(f"questions: {chosen!r} cannot be read: {error}") from error
     except ValidationError as error:
         raise ConfigError(f"questions: {chosen!r} holds no list of questions: {describe(error)}") from None
     if not bets:

@@ -15,6 +15,7 @@ from mesa_llm.population import invented
 from mesa_llm.population.columns import People, people_of
 from mesa_llm.worlds.social import Cascade, PresetName
 from models.social.model import Names, SocialModel, SocialScenario
+from models.social.people import listed, read_follows, with_follows
 
 N_USERS = 31
 """Number of users if neither a number nor a file is given; the benchmark has 111."""
@@ -94,8 +95,11 @@ class OasisModel(SocialModel):
         """Return the influencer and its followers, or the people in the file, with the most followed as influencer."""
         parameters = self.scenario
         if parameters.users is None:
-            return people_of(fan_base(parameters.n_agents or N_USERS, parameters.post, parameters.ties, self.random))
-        personas = list(super()._people())
+            personas = fan_base(parameters.n_agents or N_USERS, parameters.post, parameters.ties, self.random)
+            if parameters.edges is not None:
+                personas = with_follows(personas, read_follows(parameters, len(personas)))
+        else:
+            personas = listed(super()._people())
         followed = Counter(followee for persona in personas for followee in persona.follows if followee < len(personas))
         index = min(range(len(personas)), key=lambda one: (-followed[one], one))
         if not personas[index].posts:

@@ -18,6 +18,7 @@ from mesa_llm.text import one_line
 from mesa_llm.worlds.social import SocialFacts
 from models.social.agents import SocialUser
 from models.social.model import SocialModel, SocialScenario
+from models.social.people import listed
 
 DILEMMA = (
     "My brother Tomas builds houses that people like and that sell before they are finished. Now a town offers him "
@@ -224,7 +225,7 @@ class PolarisationModel(SocialModel):
         leaning = PERSONAS[self.scenario.leaning]
         personas = [
             one.model_copy(update={"persona": f"{one.persona} {leaning}".strip(), "posts": ()})
-            for one in super()._people()
+            for one in listed(super()._people())
         ]
         if len(personas) < 2:
             raise ConfigError(f"a discussion needs 2 users or more, users={self.scenario.users!r} has {len(personas)}")

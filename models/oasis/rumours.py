@@ -13,6 +13,7 @@ from pydantic import Field
 from mesa_llm import Hidden, LLMOptions, Observation, Slider, ToolCall
 from mesa_llm.population import core_ordinary_follows
 from mesa_llm.population.columns import People, people_of
+from mesa_llm.text import counted
 from mesa_llm.worlds.social import SocialFacts
 from models.social.agents import SocialUser
 from models.social.model import SocialModel, SocialScenario
@@ -142,16 +143,26 @@ class RumourModel(SocialModel):
 
     def _people(self) -> People:
         """Return the population, with two topics each; the publisher comes first, then the other core users."""
-        personas = list(super()._people())
+        people = super()._people()
+        personas = list(people)
         n_core = max(2, round(CORE_SHARE * len(personas)))
         topics = [TOPICS, *(tuple(self.random.sample(TOPICS, 2)) for _ in personas[1:])]
-        edges = core_ordinary_follows(
-            topics, min(n_core, len(personas)), self.scenario.follow_probability, rng=self.random
-        )
-        follows: list[list[int]] = [[0] if 0 < index < n_core else [] for index in range(len(personas))]
-        for follower, followee in edges:
-            follows[follower].append(followee)
         self.n_core = n_core
+        follows: list[list[int]] = [[0] if 0 < index < n_core else [] for index in range(len(personas))]
+        edges: Any = people.edges
+        if self.scenario.edges is None or edges is None:
+            edges = core_ordinary_follows(
+                topics, min(n_core, len(personas)), self.scenario.follow_probability, rng=self.random
+            )
+            if self.scenario.users is not None:
+                self.engine.warn(
+                    f"{self.scenario.users}: topics, and {counted(len(edges), 'follow')} by topic, are drawn; bring "
+                    "follows of your own with edges=FILE"
+                )
+        else:
+            follows = [[] for _ in personas]
+        for follower, followee in edges:
+            follows[follower].append(int(followee))
         return people_of(
             [
                 one.model_copy(update={"topics": own_topics, "follows": tuple(sorted(own)), "posts": ()})

@@ -6,7 +6,6 @@ curve is public; `python -m models.oasis.spreading FOLDER` repeats the fit. The 
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 import random
@@ -22,6 +21,7 @@ import numpy.typing as npt
 from pydantic import Field
 
 from mesa_llm import ConfigError, Hidden, Label, LLMOptions, Observation, Slider, ToolCall
+from mesa_llm.tables import read_table, whole_rows
 from mesa_llm.worlds.social import SocialFacts
 from mesa_llm.worlds.social.curves import SpreadCurves
 from models.oasis.model import OasisModel, OasisScenario, fan_edges
@@ -110,20 +110,16 @@ def read_topics(path: str | Path) -> list[Topic]:
         ConfigError: If the file cannot be read, or a row lacks a field; the message names the line.
     """
     topics: list[Topic] = []
-    try:
-        with Path(path).open(encoding="utf-8-sig", newline="") as file:
-            for row in (reader := csv.DictReader(file)):
-                try:
-                    median, last = float(row["median_time"]), float(row["max_time"])
-                    times = (median, last) if 0 < median <= last else (math.nan, math.nan)
-                    counts = int(row["num_users"]), int(row["max_depth"])
-                    topics.append(Topic(row["topic_name"], row["topic_category"], row["start_time"], *counts, *times))
-                except (KeyError, TypeError, ValueError) as error:
-                    raise ConfigError(f"{path}, line {reader.line_num}: no topic ({error})") from None
-    except OSError as error:
-        raise ConfigError(f"{path} cannot be opened: {error.strerror}") from error
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise ConfigError(f"{path} is no readable CSV file: {error}") from error
+    placed = read_table(path, {"topic_name", "topic_category"})
+    for (line, _), row in zip(placed, whole_rows(path, placed), strict=True):
+        try:
+            median, last = float(row["median_time"]), float(row["max_time"])
+            times = (median, last) if 0 < median <= last else (math.nan, math.nan)
+            counts = int(row["num_users"]), int(row["max_depth"])
+            name, category, start = (str(row[column]) for column in ("topic_name", "topic_category", "start_time"))
+            topics.append(Topic(name, category, start, *counts, *times))
+        except (KeyError, TypeError, ValueError) as error:
+            raise ConfigError(f"{path}, line {line}: no topic ({error})") from None
     return topics
 
 

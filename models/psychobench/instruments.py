@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from codecs import BOM_UTF8
+import logging
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from mesa_llm.errors import ConfigError
+from mesa_llm.tables import decoded, kind_of, read_bytes, read_text
 from mesa_llm.worlds.questionnaire import (
     Instrument,
     Mode,
@@ -23,7 +25,14 @@ from mesa_llm.worlds.questionnaire import (
     Subscale,
     demand_texts,
     describe_scale,
+    read_instruments,
 )
+from mesa_llm.worlds.questionnaire.files import COLUMNS
+
+logger = logging.getLogger(__name__)
+
+OWN = "own"
+"""Kind of instruments that people bring."""
 
 QUESTIONNAIRES = Original(
     "psychobench",
@@ -257,16 +266,18 @@ class _Crowd(BaseModel):
 class _Category(BaseModel):
     cat_name: str
     cat_questions: list[int] = Field(min_length=1)
-    crowd: list[_Crowd]
+    crowd: list[_Crowd] = []
 
 
 class _Entry(BaseModel):
-    name: str
+    name: str = Field(min_length=1)
     questions: dict[int, str] = Field(min_length=1)
-    prompt: str
+    prompt: str = "Rate each statement."
     scale: int
-    compute_mode: Literal["SUM", "AVG"]
-    reverse: list[int]
+    min: int | None = None
+    max: int | None = None
+    compute_mode: Literal["SUM", "AVG"] = "AVG"
+    reverse: list[int] = []
     categories: list[_Category]
 
 
@@ -276,8 +287,10 @@ _FILE = TypeAdapter(list[_Entry])
 def read_original(path: str | Path) -> list[Instrument]:
     """Read PsychoBench's `questionnaires.json`.
 
-    The texts are used whole; the original program cuts each at its first full stop. The range of answers, which the
-    file does not hold, comes from `FORMS`. `16P`, which is scored by a website, is left out.
+    The texts are used whole; the original program cuts each at its first full stop. The range of answers, of which the
+    file holds only the sum of both ends (`scale`), comes from `FORMS`; of any other instrument from its `min` and
+    `max`, or from its prompt: 0 to `scale` if that speaks of 0, else 1 to `scale` − 1. `16P`, which is scored by a
+    website, is left out.
 
     Args:
         path: The file. Another file of this form is read, too, but without norms, which hold for the published items.
@@ -289,11 +302,12 @@ def read_original(path: str | Path) -> list[Instrument]:
         ConfigError: If the file cannot be read, or is of another form; the text names the file and the key.
     """
     try:
-        raw = Path(path).read_bytes()
-        entries = _FILE.validate_json(raw.removeprefix(BOM_UTF8))
-    except OSError as error:
-        reason = f"{path}: {error.strerror}; the original file is at {QUESTIONNAIRES.url}"
+        raw = read_bytes(Path(path))
+    except ConfigError as error:
+        reason = f"{error}; the original file is at {QUESTIONNAIRES.url}"
         raise ConfigError(f"{reason}, or leave items='own' for statements of our own") from error
+    try:
+        entries = _FILE.validate_json(decoded(raw, Path(path)))
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"])) or "the file"
@@ -301,9 +315,7 @@ def read_original(path: str | Path) -> list[Instrument]:
     is_original = QUESTIONNAIRES.is_content(raw)
     wanted = [entry for entry in entries if entry.name != "16P"]
     if not wanted:
-        raise ConfigError(f"{path}: there is no instrument in it; wanted one or more of {', '.join(FORMS)}")
-    if unknown := [entry.name for entry in wanted if entry.name not in FORMS]:
-        raise ConfigError(f"{path}: name {unknown[0]!r} is no instrument here; allowed: {', '.join(FORMS)}")
+        raise ConfigError(f"{path}: there is no instrument in it; wanted at least one")
     if repeated := [name for name, times in Counter(entry.name for entry in wanted).items() if times > 1]:
         raise ConfigError(f"{path}: {repeated[0]} is in the file more than once; give each instrument once")
     try:
@@ -313,11 +325,7 @@ def read_original(path: str | Path) -> list[Instrument]:
 
 
 def _instrument(entry: _Entry, is_original: bool) -> Instrument:
-    form = FORMS[entry.name]
-    if entry.scale != form.low + form.high:
-        raise ValueError(
-            f"{entry.name}: scale is {entry.scale}, wanted {form.low + form.high} (lowest + highest answer)"
-        )
+    low, high = _range_of(entry)
     demand_texts(entry.name, entry.questions)
     if not entry.categories:
         raise ValueError(f"{entry.name}: there are no categories; wanted at least one, with its items")
@@ -333,9 +341,34 @@ def _instrument(entry: _Entry, is_original: bool) -> Instrument:
         )
         for category in entry.categories
     )
-    scale = Scale(form.low, form.high, frozenset(entry.reverse))
+    scale = Scale(low, high, frozenset(entry.reverse))
     items = dict(sorted(entry.questions.items()))
-    return Instrument(entry.name, entry.prompt.strip(), items, scale, subscales, form.group, is_original)
+    group = FORMS[entry.name].group if entry.name in FORMS else OWN
+    return Instrument(entry.name, entry.prompt.strip(), items, scale, subscales, group, is_original)
+
+
+def _range_of(entry: _Entry) -> tuple[int, int]:
+    """Return the lowest and highest answer of an instrument.
+
+    Raises:
+        ValueError: If they do not fit the scale, which is their sum.
+    """
+    form = FORMS.get(entry.name)
+    if form is not None and entry.scale == form.low + form.high and entry.min is None and entry.max is None:
+        return form.low, form.high
+    low = entry.min
+    if low is None:
+        speaks_of_0 = "0" in re.findall(r"-?\d+", entry.prompt)
+        low = entry.scale - entry.max if entry.max is not None else 0 if speaks_of_0 or entry.scale == 1 else 1
+    high = entry.scale - low if entry.max is None else entry.max
+    if low >= high or low + high != entry.scale:
+        raise ValueError(
+            f"{entry.name}: answers from {low} to {high} do not fit scale {entry.scale}, which is their sum; give the "
+            "lowest and highest answer as min and max"
+        )
+    if entry.min is None and entry.max is None:
+        logger.warning("%s: answers are %d to %d (keys 'min' and 'max' change that)", entry.name, low, high)
+    return low, high
 
 
 def proper_name(instrument: str, label: str) -> str:
@@ -347,13 +380,14 @@ def load_instruments(items: str, names: Sequence[str] | None = None) -> list[Ins
     """Load the instruments of a run.
 
     Args:
-        items: `own`, `original` (downloaded at first use), or the path of the original file.
+        items: `own`, `original` (downloaded at first use), or the path of a file: of the original's form, or a table of
+            items, see `mesa_llm.worlds.questionnaire.read_instruments`.
         names: Which of them; None: all.
 
     Raises:
         ConfigError: If the file cannot be downloaded or read, a name is unknown, or `names` is empty.
     """
-    instruments = own_instruments() if items == "own" else read_original(QUESTIONNAIRES.path(items, "items"))
+    instruments = own_instruments() if items == "own" else _read(QUESTIONNAIRES.path(items, "items"))
     by_name = {one.name: one for one in instruments}
     if names is None:
         return list(by_name.values())
@@ -362,3 +396,14 @@ def load_instruments(items: str, names: Sequence[str] | None = None) -> list[Ins
     if unknown := [name for name in names if name not in by_name]:
         raise ConfigError(f"instruments: there is no {unknown[0]!r} in items={items!r}; allowed: {', '.join(by_name)}")
     return [by_name[name] for name in dict.fromkeys(names)]
+
+
+def _read(path: Path) -> list[Instrument]:
+    """Read a file of instruments: a table, or JSON of the original's form."""
+    if kind_of(path) not in (".json", ""):
+        return read_instruments(path)
+    if not path.is_file():
+        return read_original(path)  # which says where the original file is
+    text = read_text(path)
+    is_table = '"questions"' not in text and any(f'"{name}"' in text.casefold() for name in COLUMNS["text"])
+    return read_instruments(path) if is_table else read_original(path)

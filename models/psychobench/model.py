@@ -13,7 +13,7 @@ from mesa_llm import AgentConfig, Label, LLMModel, LLMOptions, LLMScenario, Sett
 from mesa_llm.population import invented
 from mesa_llm.worlds.questionnaire import Instrument, ItemCount, Questionnaire, Sheet, sheets_of
 from models.psychobench.agents import Respondent
-from models.psychobench.instruments import load_instruments
+from models.psychobench.instruments import OWN, load_instruments
 from models.psychobench.scores import ScoreRow, score_rows, summary_of
 
 Order = Literal["random", "published", "published first"]
@@ -31,7 +31,8 @@ class PsychoBenchScenario(LLMScenario):
 
     items: Annotated[str, Label("Items (own, original, or a file)")] = "own"
     """What is asked: `own` for statements of our own; `original` for PsychoBench's `questionnaires.json`, downloaded at
-    first use (research alone; needs pooch); or its path."""
+    first use (research alone; needs pooch); or the path of a file of its form, or of a table of items with the columns
+    `item`, `text`, `key` and `scale`."""
 
     instruments: Sequence[str] | None = None
     """Names of the questionnaires; None: all."""
@@ -182,8 +183,16 @@ class PsychoBenchModel(LLMModel):
         return score_rows(self.world, self.instruments, [agent.unique_id for agent in self.agents])
 
     def results(self) -> dict[str, Any]:
-        """Return the mean of each subscale, None without a complete administration, and the counts of all items."""
-        means = {f"{row.instrument}: {row.subscale}": row.mean if row.n else None for row in self.scores()}
+        """Return the mean of each score, None without a complete administration, and the counts of all items.
+
+        Scores of instruments of one's own are given as sums, too.
+        """
+        means: dict[str, float | None] = {}
+        for row in self.scores():
+            name = f"{row.instrument}: {row.subscale}"
+            means[name] = row.mean if row.n else None
+            if row.group == OWN:
+                means[f"{name} (sum)"] = row.total if row.n else None
         totals = self.totals
         return means | {
             "answered": totals.answered,

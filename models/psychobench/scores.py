@@ -57,6 +57,9 @@ class ScoreRow:
     mean: float
     """Mean score; NaN without any."""
 
+    total: float
+    """Mean sum of the keyed answers, the score itself if that is the sum; NaN without any."""
+
     sd: float
     """Sample standard deviation of the scores."""
 
@@ -115,6 +118,7 @@ def _row(instrument: Instrument, subscale: Subscale, found: Summary, lacking: in
         instrument.group,
         len(subscale.items),
         found.mean,
+        found.mean / subscale.factor * (len(subscale.items) if subscale.mode == "mean" else 1),
         found.sd,
         found.n,
         lacking,

@@ -7,7 +7,6 @@ Source:
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,6 +25,7 @@ from mesa_llm import AgentDesign, Bridge, ConfigError, Event, Hidden, Label, LLM
 from mesa_llm.memory import MemoryEntry
 from mesa_llm.memory.entry import EntryMemory
 from mesa_llm.statistics import Estimate, compare, correct, mean_estimate
+from mesa_llm.tables import folded, read_table, whole_rows
 from mesa_llm.text import one_line
 from mesa_llm.viz.style import COLOURS, GREY, Figure, frame, headline, legend_below
 from mesa_llm.worlds.beliefs import tone
@@ -144,6 +144,10 @@ class ShockModel(StockAgentModel):
 # -- the real series
 
 
+PRICES = ("close", "price", "adj_close")
+"""Names of the column with prices, the likeliest first, folded."""
+
+
 @dataclass(frozen=True)
 class RealSeries:
     """Daily closing prices of a real share or index."""
@@ -156,29 +160,27 @@ class RealSeries:
 
     @classmethod
     def read(cls, path: str | Path) -> RealSeries:
-        """Read a CSV file with a column `date` (2025-04-03) and a column `close` or `price`.
+        """Read a table with a column `date` (2025-04-03) and a column `close` or `price`.
 
         Raises:
             ConfigError: If it cannot be read, lacks a column, or has an unusable row.
         """
-        try:
-            text = Path(path).read_text(encoding="utf-8-sig")
-        except (OSError, UnicodeDecodeError) as error:
-            raise ConfigError(f"{str(path)!r} cannot be read: {error}") from None
-        rows = csv.DictReader(text.splitlines())
-        names = {str(name).strip().lower(): name for name in rows.fieldnames or ()}
-        price = next((names[name] for name in ("close", "price", "adj close") if name in names), None)
+        placed = read_table(path, {"date", *PRICES})
+        rows = whole_rows(path, placed)
+        names = {folded(column): column for row in rows for column in row}
+        price = next((names[name] for name in PRICES if name in names), None)
         if "date" not in names or price is None:
-            columns = ", ".join(map(str, rows.fieldnames or ())) or "none"
+            columns = ", ".join(names.values()) or "none"
             raise ConfigError(f"{str(path)!r} needs the columns date, and close or price; it has: {columns}")
         found_rows: list[tuple[date, float]] = []
-        for number, row in enumerate(rows, 2):
+        for (line, _), row in zip(placed, rows, strict=True):
+            cells = [str(row.get(column, "")).strip() for column in (names["date"], price)]
             try:
-                day, value = date.fromisoformat(str(row[names["date"]]).strip()[:10]), float(str(row[price]))
+                day, value = date.fromisoformat(cells[0][:10]), float(cells[1])
             except ValueError as error:
-                raise ConfigError(f"{str(path)!r}, line {number}: {error}") from None
+                raise ConfigError(f"{str(path)!r}, line {line}: {error}") from None
             if not (math.isfinite(value) and value > 0):
-                raise ConfigError(f"{str(path)!r}, line {number}: a price is above 0, found {row[price]!r}")
+                raise ConfigError(f"{str(path)!r}, line {line}: a price is above 0, found {cells[1]!r}")
             found_rows.append((day, value))
         if len(found_rows) < 3:
             raise ConfigError(f"{str(path)!r} has {len(found_rows)} rows; a series needs three days at least")

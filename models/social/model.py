@@ -30,6 +30,7 @@ from models.social.people import (
     draw_people,
     follow_edges,
     is_hourly,
+    say_drawn,
     set_hours,
 )
 
@@ -89,8 +90,12 @@ class SocialScenario(LLMScenario):
     users: Annotated[str | None, Hidden()] = None
     """File with a population, in one of OASIS's formats or a table; None: see `population`."""
 
+    edges: Annotated[str | None, Hidden()] = None
+    """File with who follows whom, in place of the follows of `users`: two columns (a table or a list of SNAP's), or
+    GraphML; see `mesa_llm.population.read_edges`."""
+
     skip_broken: Annotated[bool, Hidden()] = False
-    """Whether to skip and count unusable rows of `users` instead of raising an error."""
+    """Whether to skip and count unusable items and rows of `users` and `edges` instead of raising an error."""
 
     population: Annotated[PopulationName, Label("Users who are in no file")] = "invented"
     """Source of users who are not in a file: invented residents, or OASIS's distributions of users of X or Reddit. With
@@ -266,9 +271,13 @@ class SocialModel(LLMModel):
         self.world.sign_up_many(Account(index, *profile) for index, profile in enumerate(people.profiles(), start=1))
         edges += 1
         self.world.follow_many(edges)
+        n_follows = len(edges)
         del edges
         posts = [(users[index], post) for index, post in people.posts()]
-        for user, post in posts or self.opening(users):
+        opening = posts or self.opening(users)
+        is_invented = not posts and type(self).opening is SocialModel.opening
+        say_drawn(people, self.scenario, n_follows, len(opening) if is_invented else 0)
+        for user, post in opening:
             self.world.create_post(user.unique_id, post)
 
     def opening(self, users: Sequence[SocialUser]) -> list[tuple[SocialUser, str]]:

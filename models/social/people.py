@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import random
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,14 +15,19 @@ import numpy.typing as npt
 from mesa_llm import ConfigError
 from mesa_llm.population import (
     DrawnPeople,
+    Persona,
     Users,
     activity_table,
     from_distributions,
     read_activity,
+    read_edges,
     read_users,
 )
 from mesa_llm.population.columns import InventedPeople, People, people_of
 from mesa_llm.population.follows import preferential_edges
+from mesa_llm.text import counted
+
+logger = logging.getLogger(__name__)
 
 PopulationName = Literal["invented", "oasis_x", "oasis_reddit"]
 """Source of users who are not in a file."""
@@ -74,25 +82,68 @@ def draw_people(scenario: Any, rng: random.Random) -> tuple[People, Users]:
     Raises:
         ConfigError: If the file cannot be used.
     """
-    n = scenario.n_agents
     if scenario.users is not None:
-        users = read_users(Path(scenario.users), skip=scenario.skip_broken)
-        core = users.personas[:n]
+        users = _read_users(scenario)
+        core = users.personas[: scenario.n_agents]
         if scenario.population == "oasis_x":
-            return from_distributions(n or len(core), rng, "x", core=core), users
+            return from_distributions(scenario.n_agents or len(core), rng, "x", core=core), users
         return people_of(core), users
-    n = n or N_INVENTED
+    people = _drawn_people(scenario, rng)
+    if scenario.edges is not None:
+        people.edges = read_follows(scenario, len(people))
+    return people, Users([])
+
+
+def _drawn_people(scenario: Any, rng: random.Random) -> People:
+    """Return people who are in no file."""
+    n = scenario.n_agents or N_INVENTED
     match scenario.population:
         case "oasis_x":
-            return from_distributions(n, rng, "x", n_core_of(scenario, n)), Users([])
+            return from_distributions(n, rng, "x", n_core_of(scenario, n))
         case "oasis_reddit":
-            return from_distributions(n, rng, "reddit"), Users([])
+            return from_distributions(n, rng, "reddit")
         case _:
-            return InventedPeople(n, rng), Users([])
+            return InventedPeople(n, rng)
+
+
+def _read_users(scenario: Any) -> Users:
+    """Read the file of users, with the follows of `edges`, and say what was left out of both."""
+    users = read_users(Path(scenario.users), skip=scenario.skip_broken)
+    if users.refusals or users.dropped:
+        first = [*users.refusals, *users.dropped][0]
+        n_rows, n_items = counted(len(users.refusals), "row"), counted(len(users.dropped), "item")
+        logger.warning(
+            "%s: left out %s and %s that cannot be used; first: %s", scenario.users, n_rows, n_items, first.reason
+        )
+    if scenario.edges is None:
+        return users
+    return replace(users, personas=with_follows(users.personas, read_follows(scenario, users)))
+
+
+def with_follows(personas: Sequence[Persona], edges: npt.NDArray[np.integer[Any]]) -> list[Persona]:
+    """Return personas who follow whom pairs of (follower, followee) say, and nobody else."""
+    follows: list[list[int]] = [[] for _ in personas]
+    for follower, followee in edges.tolist():
+        follows[follower].append(followee)
+    return [one.model_copy(update={"follows": tuple(own)}) for one, own in zip(personas, follows, strict=True)]
+
+
+def listed(people: People) -> list[Persona]:
+    """Return a population as personas with their follows."""
+    return list(people) if people.edges is None else with_follows(list(people), people.edges)
+
+
+def read_follows(scenario: Any, users: Users | int) -> npt.NDArray[np.int64]:
+    """Read the file of follows, and say what was left out."""
+    found = read_edges(scenario.edges, users, skip=scenario.skip_broken)
+    if found.left_out:
+        logger.warning("%s: left out %s", scenario.edges, found.left_out)
+    return found.edges
 
 
 def follow_edges(people: People, scenario: Any, rng: random.Random) -> npt.NDArray[np.int32]:
-    """Return the follows: the population's own, of core users by topic, or of popular users by new ones.
+    """Return the follows: those of a file, the population's own, of core users by topic, or of popular users by new
+    ones.
 
     Args:
         people: The population.
@@ -103,13 +154,40 @@ def follow_edges(people: People, scenario: Any, rng: random.Random) -> npt.NDArr
         (follower, followee), as indices of the population, sorted, shape `(follows, 2)`.
     """
     n = len(people)
+    if people.edges is not None:
+        return np.asarray(people.edges, dtype=np.int32).reshape(-1, 2)
     if isinstance(people, DrawnPeople) and people.kind == "x":
         return people.follow_edges(scenario.follow_probability, rng=rng).astype(np.int32)
-    if (edges := people.edges) is not None:
-        return np.array(edges, dtype=np.int32).reshape(-1, 2)
-    if n < 2 or scenario.follows < 1:
+    if n < 2 or scenario.follows < 1 or scenario.edges is not None:
         return np.zeros((0, 2), dtype=np.int32)
     return preferential_edges(n, min(scenario.follows, n - 1), rng)
+
+
+def say_drawn(people: People, scenario: Any, n_follows: int, n_posts: int) -> None:
+    """Say, in one line, what was drawn among people from a file, and how to bring it.
+
+    Args:
+        people: The population.
+        scenario: Parameters of the network.
+        n_follows: Number of follows at the start.
+        n_posts: Number of first posts that were invented.
+    """
+    if scenario.users is None:
+        return
+    are_drawn = people.edges is None and not isinstance(people, DrawnPeople) and n_follows > 0
+    follows = counted(n_follows, "follow was", "follows were")
+    parts = [
+        f"it says nothing of who follows whom: {follows} drawn (follows={scenario.follows} for each newcomer); bring "
+        "your own with edges=FILE, or set follows=0 for none"
+        if are_drawn
+        else "",
+        f"it has no earlier posts (a column previous_tweets): {counted(n_posts, 'first post was', 'first posts were')} "
+        "invented"
+        if n_posts
+        else "",
+    ]
+    if any(parts):
+        logger.warning("%s: %s", scenario.users, "; ".join(filter(None, parts)))
 
 
 def is_hourly(scenario: Any) -> bool:
@@ -133,6 +211,9 @@ def set_hours(people: People, scenario: Any, users: Users, rng: random.Random) -
     if form is None and table is None:
         return
     counts = None if users.counts is None else users.counts[:n]
+    if counts is not None and (unknown := np.flatnonzero(counts.min(axis=1, initial=0) < 0)).size < len(counts):
+        known = np.setdiff1d(np.arange(len(counts)), unknown)
+        counts[unknown] = counts[rng.choices(known.tolist(), k=len(unknown))]
     shares = {"share": scenario.active_share, "ordinary_share": scenario.ordinary_share}
     n_core = people.n_core if isinstance(people, DrawnPeople) else n_core_of(scenario, n)
     if counts is not None and 0 < len(counts) < n:  # users in the file have their own, others are dealt one

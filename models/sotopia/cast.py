@@ -15,7 +15,8 @@ from typing import Annotated, Any, Literal, TypeVar, get_args
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from mesa_llm import ConfigError
-from mesa_llm.text import numbered_lines, one_line
+from mesa_llm.tables import numbered_lines, read_text
+from mesa_llm.text import one_line
 from mesa_llm.tools.tool import describe
 from mesa_llm.worlds.questionnaire.originals import options_for_file
 from mesa_llm.worlds.room.text import display_name
@@ -380,7 +381,7 @@ def _entries(folder: Path, name: str, kind: type[E]) -> Iterator[E]:
     if path.is_file():
         entries = [(f"{path}:{number}", line) for number, line in numbered_lines(path)]
     elif inner.is_dir():
-        entries = [(str(file), file.read_text(encoding="utf-8-sig")) for file in sorted(inner.glob("*.json"))]
+        entries = [(str(file), read_text(file)) for file in sorted(inner.glob("*.json"))]
     elif issubclass(kind, Pairing | Tie):
         return
     else:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from codecs import BOM_UTF8
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 from typing import Annotated, Any, Protocol, TypedDict
 
 import numpy as np
@@ -14,6 +12,7 @@ from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from mesa_llm import ConfigError, Decision, Failure, Settings
 from mesa_llm.llm.protocol import LLM
+from mesa_llm.tables import read_text
 from mesa_llm.text import counted
 from mesa_llm.tools.tool import describe
 from mesa_llm.worlds.room.text import turns
@@ -120,10 +119,9 @@ def dimensions_of(name: str) -> tuple[Dimension, ...]:
     if name in ("standard", "banded"):
         return STANDARD if name == "standard" else BANDED
     try:
-        entries = TypeAdapter(list[_Written]).validate_json(Path(name).read_bytes().removeprefix(BOM_UTF8))
-    except OSError as error:
-        reason = f"dimensions={name!r}: {error.strerror}"
-        raise ConfigError(f"{reason}; choose standard or banded, or name a JSON file") from None
+        entries = TypeAdapter(list[_Written]).validate_json(read_text(name))
+    except ConfigError as error:
+        raise ConfigError(f"dimensions={name!r}: {error}; choose standard or banded, or name a JSON file") from None
     except ValidationError as error:
         raise ConfigError(f"{name}: {describe(error)}; wanted a list of {{name, description, low, high}}") from None
     if not entries or any(one.low >= one.high for one in entries) or len({w.name for w in entries}) < len(entries):

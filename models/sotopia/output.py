@@ -10,7 +10,8 @@ from typing import Any
 import pandas as pd
 
 from mesa_llm import ConfigError
-from mesa_llm.text import numbered_lines, one_line
+from mesa_llm.tables import numbered_lines
+from mesa_llm.text import one_line
 from mesa_llm.worlds.room import Line
 from models.exports import export, rerun
 from models.sotopia.episodes import Episode

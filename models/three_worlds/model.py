@@ -13,9 +13,9 @@ from typing import Annotated, Any, Literal, Unpack
 from mesa.datacollection import DataCollector
 from pydantic import Field
 
-from mesa_llm import Bridge, Event, Hidden, Label, LLMModel, LLMOptions, LLMScenario, Settings, Slider
+from mesa_llm import Bridge, ConfigError, Event, Hidden, Label, LLMModel, LLMOptions, LLMScenario, Settings, Slider
 from mesa_llm.model.bridge import PAYLOADS, wording
-from mesa_llm.population import Persona, from_file, invented, preferential_follows
+from mesa_llm.population import Persona, Users, invented, preferential_follows, read_edges, read_users
 from mesa_llm.text import counted, quoted
 from mesa_llm.worlds.beliefs import Beliefs, tone, update_beliefs
 from mesa_llm.worlds.economy import Economy, value_text
@@ -83,6 +83,10 @@ class ThreeWorldsScenario(LLMScenario):
     users: Annotated[str | None, Hidden()] = None
     """File with the citizens, as `mesa-llm cast` writes it, filled up with invented people. Overrides `cast`."""
 
+    edges: Annotated[str | None, Hidden()] = None
+    """File with whom the citizens in `users` follow on the network; see `mesa_llm.population.read_edges`. Follows of
+    all others are drawn."""
+
     variables: Mapping[str, Setting] | None = None
     """Circumstances, with their present values in every prompt; `tax_rate` and `minimum_wage` act on the economy."""
 
@@ -127,11 +131,13 @@ class ThreeWorldsScenario(LLMScenario):
     """Memory of the citizens."""
 
     def check(self) -> None:
-        """Check the variables of the economy, and those set by shocks.
+        """Check the variables of the economy, those set by shocks, and that follows come with citizens.
 
         Raises:
-            ConfigError: If the economy has no such variable, or refuses its value.
+            ConfigError: If the economy has no such variable, or refuses its value, or `users` is missing.
         """
+        if self.edges is not None and self.users is None:
+            raise ConfigError("edges= says whom the citizens in a file follow; give the file as users=, too")
         checked_variables(self.variables or {})
         check_shocks(self.shocks or ())
 
@@ -203,8 +209,10 @@ class ThreeWorldsModel(LLMModel):
         """Assign each citizen an account on the network, a firm or the town hall, and an initial opinion."""
         n = self.scenario.n_agents
         named: list[Persona] = []
+        users = Users([])
         if self.scenario.users is not None:
-            named = from_file(Path(self.scenario.users), n)
+            users = read_users(Path(self.scenario.users))
+            named = users.personas[:n]
         elif self.scenario.cast == "named":
             named = cast_of(self, self.background, self.scenario.goal, n)
         personas = [*named, *invented(n - len(named), self.random)]
@@ -222,7 +230,7 @@ class ThreeWorldsModel(LLMModel):
             Account(citizen.unique_id, persona.name, persona.username, persona.bio)
             for citizen, persona in zip(citizens, personas, strict=True)
         )
-        edges = preferential_follows(n, min(FOLLOWS, n - 1), self.random) if n > 1 else ()
+        edges = self._follows(users, n)
         self.social.follow_many([(citizens[a].unique_id, citizens[b].unique_id) for a, b in edges])
         for citizen in citizens:
             self.economy.enter(citizen.unique_id, citizen.role)
@@ -230,6 +238,22 @@ class ThreeWorldsModel(LLMModel):
         self.market.names |= names
         self.economy.names |= names
         self.social.end_step()  # initial follows belong to step 0
+
+    def _follows(self, users: Users, n: int) -> list[tuple[int, int]]:
+        """Return who follows whom: among the citizens of a file as their file of follows says, else as drawn."""
+        drawn = preferential_follows(n, min(FOLLOWS, n - 1), self.random) if n > 1 else []
+        if self.scenario.edges is None:
+            if users.personas:
+                self.engine.warn(
+                    f"{self.scenario.users}: {counted(len(drawn), 'follow')} of the citizens are drawn; bring your own "
+                    "with edges=FILE"
+                )
+            return drawn
+        found = read_edges(self.scenario.edges, users)
+        if found.left_out:
+            self.engine.warn(f"{self.scenario.edges}: left out {found.left_out}")
+        own = [(a, b) for a, b in found.edges.tolist() if max(a, b) < n]
+        return sorted([*own, *((a, b) for a, b in drawn if a >= len(users.personas))])
 
     # -- the step
 

@@ -29,6 +29,8 @@ from mesa_llm import (
     Stopped,
     TalkMixin,
     ToolCall,
+    ToolError,
+    action,
 )
 from mesa_llm.errors import ServerTrouble
 from mesa_llm.llm.replies import call
@@ -289,6 +291,43 @@ def test_whom_one_can_write_to_is_a_choice_where_the_text_names_everybody() -> N
     assert few[0].observe().options == {}
     few[0].llm = "random"
     assert few[0].observe().options["send_message.to"] == tuple(range(2, 22))
+
+
+@pytest.mark.parametrize("n_plain", [1, 40])
+def test_messages_are_offered_only_to_agents_that_read_them(n_plain: int) -> None:
+    class Talker(TalkMixin, LLMAgent):
+        pass
+
+    class Silent(Talker):
+        reads_messages = False
+
+    class Reader(mesa.Agent):
+        reads_messages = True
+
+    model = mesa.Model(rng=1)
+    first, second = Talker.create_agents(model, 2, llm="random").to_list()
+    mesa.Agent.create_agents(model, n_plain)
+    Silent(model, llm="random")
+    assert first.observe().options == {"send_message.to": (second.unique_id,)}
+    own = Reader(model)
+    assert first.observe().options == {"send_message.to": (second.unique_id, own.unique_id)}
+    with pytest.raises(ToolError, match="agent 3 reads no messages"):
+        first.send_message(3, "Hello?")
+
+
+def test_with_nobody_who_reads_messages_none_can_be_sent() -> None:
+    class Talker(TalkMixin, LLMAgent):
+        pass
+
+    asked = []
+    model = mesa.Model(rng=1)
+    talker = Talker(model, llm=ScriptedLLM(lambda request: asked.append(request) or call("send_message", to=2)))
+    mesa.Agent.create_agents(model, 3)
+    talker.step()
+    assert asked == []
+    Talker(model, llm="random")
+    talker.step()
+    assert [tool.name for tool in asked[0].tools] == ["send_message"]
 
 
 def test_events_scheduled_or_from_elsewhere_reach_the_next_observation() -> None:
@@ -571,8 +610,6 @@ def test_a_plain_mesa_model_activates_thinking_agents_with_shuffle_do() -> None:
 
         def step(self) -> None:
             self.agents.shuffle_do("step")
-
-    from mesa_llm import action
 
     class Counter(LLMAgent):
         @action

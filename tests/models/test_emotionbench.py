@@ -189,3 +189,10 @@ def test_unknown_names_are_refused_with_those_there_are() -> None:
         EmotionBenchModel(instrument="PANAS")
     with pytest.raises(ConfigError, match="cannot be read"):
         EmotionBenchModel(situations="nowhere.json")
+
+
+def test_an_instrument_of_ones_own_is_a_table_of_items(tmp_path) -> None:
+    (tmp_path / "moods.csv").write_text("item,text,key,scale\n1,Calm,+1,Ease\n2,Tense,-1,Ease\n")
+    model = EmotionBenchModel(questionnaires=str(tmp_path / "moods.csv"), instrument="moods", rng=1)
+    model.step()
+    assert model.instrument.score({1: 5, 2: 1}) == {"Ease": 5.0}

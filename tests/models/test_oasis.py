@@ -10,7 +10,10 @@ from mesa_llm.llm.scripted import call
 from mesa_llm.memory import ChatMemory
 from mesa_llm.records import Reply, Request
 from models.oasis.charts import activity_figure, cascade_figure
+from models.oasis.herd import HerdModel
 from models.oasis.model import POST, OasisModel
+from models.oasis.polarisation import PolarisationModel
+from models.oasis.rumours import RumourModel
 from models.oasis.task import TASK, scores
 
 DATA = os.environ.get("MESA_LLM_DATA")
@@ -56,6 +59,22 @@ def test_scores_are_those_of_what_was_done() -> None:
     assert scores(model) == {"scale": 1, "depth": 0, "max_breadth": 1, "activity": pytest.approx(4 / 5 / 4)}
     assert model.n_likes == 4
     assert [len(figure.axes) for figure in (cascade_figure(model), activity_figure(model))] == [1, 1]
+
+
+@pytest.mark.parametrize("kind", [OasisModel, RumourModel, PolarisationModel, HerdModel])
+@pytest.mark.parametrize("brings_people", [True, False])
+def test_follows_come_from_a_file_in_every_model(tmp_path, kind, brings_people: bool) -> None:
+    (tmp_path / "people.csv").write_text("name,persona\n" + "".join(f"P{i},x\n" for i in range(12)))
+    (tmp_path / "edges.csv").write_text("0,2\n1,2\n3,2\n4,0\n")
+    users = str(tmp_path / "people.csv") if brings_people else None
+    model = kind(users=users, n_agents=12, edges=str(tmp_path / "edges.csv"), rng=1)
+    ids = [agent.unique_id for agent in model.agents][:12]
+    followed = [model.world.ties(user).followed.tolist() for user in ids]
+    assert [ids[2] in own for own in followed] == [True, True, False, True, *[False] * 8]
+    assert ids[0] in followed[4]
+    if kind is OasisModel:
+        assert model.influencer.unique_id == ids[2]
+        assert model.world.post_view(model.root_id).author_id == ids[2]
 
 
 @pytest.mark.skipif(not DATA, reason="needs OASIS's files in MESA_LLM_DATA")

@@ -3,9 +3,12 @@
 import json
 import os
 import shutil
+from functools import partial
 from importlib.util import find_spec
+from io import StringIO
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from mesa_llm import ConfigError, ScriptedLLM
@@ -164,14 +167,14 @@ def test_a_changed_file_has_no_norms(tmp_path) -> None:
     ("content", "message"),
     [
         ("{", "Invalid JSON"),
-        ([entry(name="MBTI")], "name 'MBTI' is no instrument here; allowed: BFI"),
-        ([entry(scale=8)], "BFI: scale is 8, wanted 6"),
+        ([entry(scale=8, min=1, max=5)], "BFI: answers from 1 to 5 do not fit scale 8, which is their sum"),
+        ([entry(scale=0)], "BFI: answers from 1 to -1 do not fit scale 0"),
         ([entry(reverse=[9])], r"BFI: the key names items \[9\]"),
         ([entry(questions={})], r"0\.questions"),
         ([entry(questions={"1": "I talk.", "2": " "})], r"BFI: items \[2\] are blank"),
         ([entry(categories=[])], "BFI: there are no categories"),
         ([entry(categories=[{"cat_name": "", "cat_questions": [1], "crowd": []}])], "each subscale has a name"),
-        ([], "there is no instrument in it; wanted one or more of BFI"),
+        ([], "there is no instrument in it; wanted at least one"),
         ([entry(name="16P")], "there is no instrument in it"),
         ([{"name": "BFI"}], r"0\.questions: Field required"),
         ([entry(), entry()], "BFI is in the file more than once"),
@@ -191,7 +194,7 @@ def test_a_file_may_begin_with_a_byte_order_mark(tmp_path) -> None:
 
 
 def test_a_missing_file_says_where_the_original_is() -> None:
-    with pytest.raises(ConfigError, match=r"nowhere\.json: No such file.*https://raw"):
+    with pytest.raises(ConfigError, match=r"nowhere\.json cannot be opened: No such file.*https://raw"):
         PsychoBenchModel(items="nowhere.json")
 
 
@@ -203,3 +206,31 @@ def test_a_list_that_names_no_instruments_is_refused() -> None:
 def test_an_unknown_instrument_is_refused_with_those_there_are() -> None:
     with pytest.raises(ConfigError, match="there is no 'BFI' in items='own'; allowed: Five traits"):
         PsychoBenchModel(instruments=["BFI"])
+
+
+def test_an_instrument_of_ones_own_in_the_original_form(tmp_path) -> None:
+    own = entry(name="Tidiness", prompt="0 is never, 4 is always.", scale=4, compute_mode="SUM")
+    (tmp_path / "own.json").write_text(json.dumps([own, entry(scale=8)]))
+    model = PsychoBenchModel(items=str(tmp_path / "own.json"), administrations=1, llm=always(4), rng=1)
+    model.run_for(1)
+    scores = {name: value for name, value in model.results().items() if "Extra" in name}
+    assert scores == {"Tidiness: Extraversion": 4, "Tidiness: Extraversion (sum)": 4, "BFI: Extraversion": 4.0}
+
+
+IPIP = "item,text,key,scale\n1,Make lists.,+1,Order\n2,Leave things.,-1,Order\n3,Like order.,1,Order\n4,Talk.,R,Talk\n"
+
+
+@pytest.mark.parametrize("name", ["ipip.csv", "ipip.json", "ipip.xlsx", "ipip.tsv"])
+def test_a_table_of_items_is_an_instrument_scored_by_scale(tmp_path, name) -> None:
+    frame = pd.read_csv(StringIO(IPIP), dtype=str)
+    write = {"csv": frame.to_csv, "xlsx": frame.to_excel, "tsv": partial(frame.to_csv, sep="\t")}.get(name[5:])
+    if write is None:
+        (tmp_path / name).write_text(frame.to_json(orient="records"))
+    else:
+        write(tmp_path / name, index=False)
+    model = PsychoBenchModel(items=str(tmp_path / name), administrations=1, llm=always(5), rng=1)
+    model.run_for(1)
+    assert [*model.results().items()][:4] == [
+        ("ipip: Order", 11 / 3), ("ipip: Order (sum)", 11), ("ipip: Talk", 1), ("ipip: Talk (sum)", 1)
+    ]  # fmt: skip
+    assert "whole number from 1 to 5" in json.loads(model.runlog.calls()["prompt"][0])[-1]["content"]

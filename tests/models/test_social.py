@@ -209,13 +209,44 @@ def test_parameters_of_people_that_do_not_fit_are_refused(parameters, why) -> No
         SocialModel(**parameters)
 
 
-def test_broken_rows_of_users_are_left_out_and_counted_where_that_is_wanted(tmp_path) -> None:
+def test_what_is_broken_in_a_file_of_users_is_left_out_counted_and_said(tmp_path, caplog) -> None:
     path = tmp_path / "users.csv"
-    path.write_text("name,username,user_char,description\nAnn,ann,x,x\nBo,ann,x,x\nCy,cy,x\nDi,di,x,x\n")
-    with pytest.raises(ConfigError, match=r"line 3, row 2, column 'username'"):
+    rows = "Ann,ann,x,x,[1]\nBo,ann,x,x,[9]\nCy,cy,x\nDi,di,x,x,[]\n"
+    path.write_text(f"name,username,user_char,description,following_agentid_list\n{rows}")
+    with pytest.raises(ConfigError, match=r"line 3, row 2, column 'following_agentid_list'"):
         SocialModel(users=str(path))
     model = SocialModel(users=str(path), skip_broken=True, rng=1)
-    assert (len(model.agents), [refusal.line for refusal in model.users_file.refusals]) == (2, [3, 4])
+    assert (len(model.agents), model.n_follows) == (3, 1)
+    assert [[one.line for one in found] for found in (model.users_file.refusals, model.users_file.dropped)] == [
+        [4],
+        [3],
+    ]
+    assert "left out 1 row and 1 item that cannot be used; first: " in caplog.text
+
+
+def test_follows_of_ones_own_stand_in_place_of_drawn_ones_and_what_is_drawn_is_said(tmp_path, caplog) -> None:
+    (tmp_path / "people.csv").write_text("username,persona\nann,Bakes.\nbo,Runs.\nann,Sings.\ndi,Cooks.\n")
+    (tmp_path / "edges.csv").write_text("follower_id,followee_id\n0,1\n0,2\n1,0\n3,0\n")
+    users, edges = str(tmp_path / "people.csv"), str(tmp_path / "edges.csv")
+    model = SocialModel(users=users, edges=edges, rng=1)
+    assert [model.world.ties(user).followed.tolist() for user in (1, 2, 3, 4)] == [[2, 3], [1], [], [1]]
+    assert "who follows whom" not in caplog.text
+    assert SocialModel(users=users, rng=1).n_follows == 12
+    assert "people.csv: it says nothing of who follows whom: 12 follows were drawn (follows=3" in caplog.text
+    caplog.clear()
+    assert SocialModel(users=users, follows=0, rng=1).n_follows == 0
+    assert [one.getMessage().partition(".csv: ")[2] for one in caplog.records] == [
+        "it has no earlier posts (a column previous_tweets): 1 first post was invented"
+    ]
+
+
+@pytest.mark.parametrize("population", ["invented", "oasis_x", "oasis_reddit"])
+def test_follows_of_ones_own_among_people_who_are_in_no_file(tmp_path, population) -> None:
+    (tmp_path / "edges.txt").write_text("# SNAP\n0\t1\n2\t0\n")
+    model = SocialModel(n_agents=3, population=population, edges=str(tmp_path / "edges.txt"), rng=1)
+    assert [model.world.ties(user).followed.tolist() for user in (1, 2, 3)] == [[2], [], [1]]
+    with pytest.raises(ConfigError, match="wanted a row from 0 to 1"):
+        SocialModel(n_agents=2, edges=str(tmp_path / "edges.txt"))
 
 
 def test_personal_feeds_compare_with_the_embedder_that_is_named() -> None:
@@ -269,3 +300,13 @@ def test_a_user_of_its_own_is_who_its_config_says() -> None:
     assert user.config.persona == "You like round numbers."
     with pytest.raises(ConfigError, match="config= is an AgentConfig or the text of a persona, got"):
         user.config = dictionary  # pyright: ignore[reportAttributeAccessIssue]
+
+
+@pytest.mark.skipif(DATA is None, reason="MESA_LLM_DATA names no folder with the original data")
+def test_the_196_users_of_oasis_stay_themselves_whoever_shares_a_username(tmp_path) -> None:
+    original = Path(DATA or "", "oasis", "197_baoshou.csv")
+    text = original.read_text(encoding="utf-8").replace(",user3,", ",user0,").replace(",user7,", ",user5,")
+    (tmp_path / "197.csv").write_text(text, encoding="utf-8")
+    models = [SocialModel(users=str(path), rng=1) for path in (original, tmp_path / "197.csv")]
+    assert [(len(model.agents), model.n_follows) for model in models] == [(196, models[0].n_follows)] * 2
+    assert len({one.username for one in models[1].users_file.personas}) == 194

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from mesa_llm.errors import ConfigError
-from mesa_llm.text import numbered_lines
+from mesa_llm.tables import Row, read_table, whole_rows
 from mesa_llm.world import RNG
 
 LotOrder = Literal["listed", "random", "ascending", "descending"]
@@ -68,26 +67,19 @@ NICHE_LOTS = tuple(lot for lot in REPOSITORY_LOTS if lot.name[-1] < "U" or lot.s
 
 
 def read_lots(path: Path | str) -> tuple[Lot, ...]:
-    """Read lots from a file with one JSON object a line: `name`, `price`, and `true_value` if not twice the price.
+    """Read lots from a table or JSON lines: `name`, `price`, and `true_value` if not twice the price.
 
     Raises:
-        ConfigError: If the file cannot be read, or a line is no such object; says which.
+        ConfigError: If the file cannot be read, or a row is no lot; says which.
     """
-    try:
-        lines = numbered_lines(path)
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} cannot be read: {error}") from None
-    return tuple(_lot(line, f"line {number} of {path}") for number, line in lines)
+    placed = read_table(path, {"name", "price", "true_value"})
+    rows = whole_rows(path, placed)
+    return tuple(_lot(row, f"line {line} of {path}") for (line, _), row in zip(placed, rows, strict=True))
 
 
-def _lot(line: str, place: str) -> Lot:
-    try:
-        row = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise ConfigError(f"{place} is no JSON: {error}") from None
-    if not isinstance(row, dict) or not {"name", "price"} <= row.keys():
-        found = f"has only {sorted(row)}" if isinstance(row, dict) else f"is {line:.80}"
-        raise ConfigError(f"{place} needs an object with a name and a price, and {found}")
+def _lot(row: Row, place: str) -> Lot:
+    if not {"name", "price"} <= row.keys():
+        raise ConfigError(f"{place} needs a name and a price, and has only {sorted(row)}")
     price = _dollars(row["price"], f"{place}: price")
     value = _dollars(row.get("true_value", 2 * price), f"{place}: true_value")
     return Lot(str(row["name"]), price, value, str(row.get("desc", "")))
@@ -95,7 +87,7 @@ def _lot(line: str, place: str) -> Lot:
 
 def _dollars(value: Any, place: str) -> int:
     try:
-        dollars = int(value)
+        dollars = int(value if isinstance(value, int) else float(value))
     except (TypeError, ValueError, OverflowError):
         dollars = None
     if dollars is None or isinstance(value, bool) or dollars != float(value):

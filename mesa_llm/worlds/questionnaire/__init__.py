@@ -10,11 +10,12 @@ For a model that asks questions:
   reports a `Failure` with `fail`. `answers` holds the answers by (agent, administration, sheet), `counts` the answers
   and failures of each item.
 - `Instrument` has numbered items, a `Scale` with reversed items, and `Subscale`s with norms. It scores answers, and
-  computes the exact expectation of somebody who answers at random.
+  computes the exact expectation of somebody who answers at random. `read_instruments` reads them from a table.
 - `Original` is a file of a study: downloaded on request, and identified by its digest.
 - `summary` and `compare` summarise scores and test them against norms.
 """
 
+from mesa_llm.worlds.questionnaire.files import read_instruments
 from mesa_llm.worlds.questionnaire.instruments import Instrument, Mode, Norm, Scale, Subscale, demand_texts
 from mesa_llm.worlds.questionnaire.items import Answer, Item, Sheet, in_item_order, pages, sheets_of
 from mesa_llm.worlds.questionnaire.originals import ORIGINAL, Original
@@ -46,6 +47,7 @@ __all__ = [
     "describe_sheet",
     "in_item_order",
     "pages",
+    "read_instruments",
     "sheets_of",
     "summary",
 ]

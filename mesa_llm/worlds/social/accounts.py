@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterable, Sequence
 from itertools import batched
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from pydantic import Field
@@ -50,7 +49,7 @@ class SocialAccounts(SocialState):
         """Create an account for an agent.
 
         Raises:
-            ConfigError: If the id is taken or out of range, or the username is taken.
+            ConfigError: If the id is taken or out of range.
         """
         self.sign_up_many([Account(user_id, name, username, bio)])
 
@@ -58,8 +57,7 @@ class SocialAccounts(SocialState):
         """Create accounts for many agents at once.
 
         Raises:
-            ConfigError: If an id is taken, appears twice or is out of range, or a username is taken; then nobody is
-                signed up.
+            ConfigError: If an id is taken, appears twice or is out of range; then nobody is signed up.
         """
         signed_up: list[IntArray] = []
         self.store.write("SAVEPOINT sign_up")
@@ -74,10 +72,7 @@ class SocialAccounts(SocialState):
                         user_id for index, user_id in enumerate(ids) if user_id in known or user_id in ids[:index]
                     )
                     raise ConfigError(f"user {twice} has an account already")
-                try:
-                    self.store.insert("user", rows)
-                except sqlite3.IntegrityError as error:
-                    raise ConfigError(f"{self._shared_username(rows)}; give each one of its own") from error
+                self.store.insert("user", rows)
                 self.users["is_user"][ids] = 1
                 signed_up.append(ids)
         except BaseException:
@@ -88,15 +83,6 @@ class SocialAccounts(SocialState):
         finally:
             self.store.write("RELEASE sign_up")
         self._totals["users"] += sum(map(len, signed_up))
-
-    def _shared_username(self, rows: Sequence[tuple[Any, ...]]) -> str:
-        """Describe the first user whose username is taken; the rows before it are written."""
-        query = "SELECT user_id FROM user WHERE user_name = ? AND user_name <> ''"
-        for user_id, username, *_ in rows:
-            found = self.store.one(query, username)
-            if found is not None and found[0] != user_id:
-                return f"users {found[0]} and {user_id} have one username, {username!r}"
-        return "two users have one username"
 
     def _user_row(self, account: Account) -> tuple[int, str, str, str, int, int, int]:
         """Return an account as a row of the table of users.

@@ -192,7 +192,6 @@ class Store:
             self.connection.execute(f"CREATE VIEW {view} AS {query}")
         for index in INDICES:
             self.connection.execute(f"CREATE INDEX {index}")
-        self.connection.execute("CREATE UNIQUE INDEX user_name ON user (user_name) WHERE user_name <> ''")
 
     # writing: collected, and written once a step
 

@@ -1,0 +1,129 @@
+"""Rows of tables: columns, bounds, and the line on which each row stands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from mesa_llm.errors import ConfigError
+
+Row = dict[str, Any]
+"""Cells of a row by column, without empty ones."""
+
+PlacedRow = tuple[int, Row | str]
+"""Line on which a row begins, from 1, and its cells, or a description of what is wrong with them."""
+
+MAX_COLUMNS = 5_000
+"""Maximum number of columns."""
+
+MAX_ROWS = 3_000_000
+"""Maximum number of rows."""
+
+MAX_LINES = 10_000_000
+"""Maximum number of lines of a text with a table."""
+
+MAX_CELL = 2**23
+"""Maximum number of characters of a cell; the list of all whom somebody follows is one."""
+
+
+def folded(column: Any) -> str:
+    """Return the name of a column without case, with underscores for blanks."""
+    return "_".join(str(column).casefold().split())
+
+
+def is_filled(cell: Any) -> bool:
+    """Check whether a cell holds anything but blanks."""
+    return cell is not None and (not isinstance(cell, str) or bool(cell.strip()))
+
+
+def demand_size(n_rows: int, n_columns: int, where: str) -> None:
+    """Check the size of a table.
+
+    Raises:
+        ConfigError: If there are too many rows or columns.
+    """
+    if n_columns > MAX_COLUMNS:
+        raise ConfigError(f"{where}: found {n_columns:,} columns; a table has up to {MAX_COLUMNS:,}")
+    if n_rows > MAX_ROWS:
+        raise ConfigError(f"{where}: found {n_rows:,} rows; a table has up to {MAX_ROWS:,}")
+
+
+def headed_rows(
+    records: Iterable[tuple[int, Sequence[Any] | str]], path: Any, unit: str = "line"
+) -> tuple[list[str], list[PlacedRow]]:
+    """Name the cells of each row by the first row; rows without any are left out.
+
+    The name may be missing above a column that is empty, and above the first one if it numbers the rows.
+
+    Args:
+        records: Line and cells of each row, the header first; a text: what is wrong with the row.
+        path: The file, for errors.
+        unit: What the numbers of `records` count, for errors.
+
+    Returns:
+        Names of the columns, and the rows.
+
+    Raises:
+        ConfigError: If there are no rows, the table is too large, a column with cells has no name, or two have the
+            same.
+    """
+    numbered = iter(records)
+    header_line, header = next(numbered, (1, ()))
+    where = f"{path}, {unit} {header_line}"
+    columns = _names_of(header, where)
+    nameless = {place for place, name in enumerate(columns) if not name}
+    placed: list[PlacedRow] = []
+    n_columns = len(columns)
+    for line, cells in numbered:
+        if isinstance(cells, str):
+            placed.append((line, cells))
+            continue
+        demand_size(len(placed), len(cells), where)
+        filled = [(place, cell) for place, cell in enumerate(cells) if is_filled(cell)]
+        if not filled:
+            continue
+        if len(cells) < n_columns or filled[-1][0] >= n_columns:
+            n_cells = len(cells) if len(cells) < n_columns else filled[-1][0] + 1
+            placed.append((line, f"found {n_cells} cells; wanted {n_columns}, one for each column"))
+            continue
+        placed.append((line, {columns[place]: cell for place, cell in filled if columns[place]}))
+        if nameless:
+            _demand_names([cell for cell in filled if cell[0] in nameless], where, f"{unit} {line}")
+    if not placed:
+        raise ConfigError(f"{where}: found only the names of columns; wanted rows below them")
+    return columns, placed
+
+
+def _names_of(header: Sequence[Any] | str, where: str) -> list[str]:
+    """Return the names of the columns, which differ; empty where there is none.
+
+    Raises:
+        ConfigError: If there are none, too many, or two are the same.
+    """
+    demand_size(0, len(header), where)
+    columns = ["" if cell is None else str(cell).strip() for cell in header]
+    if isinstance(header, str) or not any(columns):
+        raise ConfigError(f"{where}: found no names of columns; wanted one above each column, and rows below them")
+    places: dict[str, int] = {}
+    for place, name in enumerate(columns, 1):
+        if name and (first := places.setdefault(name, place)) != place:
+            raise ConfigError(f"{where}: columns {first} and {place} are both called {name!r:.80}; rename one of them")
+    return columns
+
+
+def _demand_names(cells: Iterable[tuple[int, Any]], where: str, row: str) -> None:
+    """Check that cells without a name above them number the rows, in the first column.
+
+    Args:
+        cells: Index and value of each.
+        where: File and line of the header.
+        row: The line of the row.
+
+    Raises:
+        ConfigError: If one does not.
+    """
+    for place, cell in cells:
+        if place or not str(cell).strip().isdigit():
+            raise ConfigError(
+                f"{where}: column {place + 1} has no name, and {row} has {cell!r:.60} in it; write a name above it"
+            )

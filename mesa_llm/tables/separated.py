@@ -1,0 +1,126 @@
+"""Tables as text with separators: CSV and its kin."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Collection, Iterator, Sequence
+from io import StringIO
+from itertools import islice
+from pathlib import Path
+
+from mesa_llm.errors import ConfigError
+from mesa_llm.tables.cells import with_numbers
+from mesa_llm.tables.encodings import decoded, read_bytes
+from mesa_llm.tables.rows import MAX_CELL, MAX_LINES, PlacedRow, folded, headed_rows
+
+SEPARATORS = (",", ";", "\t", "|")
+"""Separators of cells, the likeliest first."""
+
+SEP_LINE = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)
+"""First line, which tells Excel the separator."""
+
+N_SAMPLE = 50
+"""Maximum number of lines by which a separator is told."""
+
+SAMPLE_CHARACTERS = 100_000
+"""Maximum number of characters of these lines."""
+
+
+def separated_rows(path: Path, known: Collection[str]) -> list[PlacedRow]:
+    """Read a table with a header, each row with its line; columns of numbers alone become numbers.
+
+    Args:
+        path: The file.
+        known: Names of columns by which the separator is told, folded.
+
+    Raises:
+        ConfigError: If there are no rows, the table is too large, or a quotation mark is never closed; says on which
+            line.
+    """
+    lines = lines_of(path)
+    start, separator = separator_of(lines, path, known)
+    columns, placed = headed_rows(records_of(lines, separator, path, start), path)
+    with_numbers(columns, [row for _, row in placed if isinstance(row, dict)])
+    return placed
+
+
+def lines_of(path: Path) -> list[str]:
+    """Read the lines of a text with their ends, which are CR, LF or both.
+
+    Raises:
+        ConfigError: If the file cannot be read, is empty, or has too many lines.
+    """
+    text = decoded(read_bytes(path), path)
+    if (n_lines := max(text.count("\n"), text.count("\r"))) > MAX_LINES:
+        raise ConfigError(f"{path} has {n_lines:,} lines; a table has up to {MAX_LINES:,}")
+    lines = StringIO(text, newline="").readlines()
+    if not any(line.strip() for line in lines):
+        raise ConfigError(f"{path}, line 1: the file is empty; wanted names of columns, and rows below them")
+    return lines
+
+
+def separator_of(lines: Sequence[str], path: Path, known: Collection[str] = ()) -> tuple[int, str]:
+    """Find the separator of a table: the one that Excel's first line names, else the one that the first lines fit.
+
+    Args:
+        lines: All lines.
+        path: The file, by whose ending tabs are preferred.
+        known: Names of columns, folded; the more a separator finds in the first line, the better it fits.
+
+    Returns:
+        Index of the first line of the table, and the separator.
+    """
+    start = next((index for index, line in enumerate(lines) if line.strip()), 0)
+    if match := SEP_LINE.fullmatch(lines[start].rstrip("\r\n")):
+        return start + 1, match[1]
+    sample = "".join(line[:SAMPLE_CHARACTERS] for line in islice(lines, start, start + N_SAMPLE))[:SAMPLE_CHARACTERS]
+    candidates = ("\t", *SEPARATORS) if ".tsv" in path.suffixes else SEPARATORS
+
+    def fit(separator: str) -> tuple[int, float, int]:
+        reader = csv.reader(StringIO(sample, newline=""), delimiter=separator)
+        header, *rows = [cells for cells in reader if cells] or [[]]
+        whole = sum(len(cells) == len(header) for cells in rows) / max(len(rows), 1)
+        return sum(folded(cell) in known for cell in header), whole * (len(header) > 1), len(header)
+
+    return start, max(candidates, key=fit)
+
+
+def records_of(lines: Sequence[str], separator: str, path: Path, start: int = 0) -> Iterator[tuple[int, list[str]]]:
+    """Divide lines into cells.
+
+    Args:
+        lines: All lines of the file.
+        separator: Character between two cells.
+        path: The file, for errors.
+        start: Index of the first line to read.
+
+    Yields:
+        Line on which each record begins, from 1, and its cells; blank lines are left out.
+
+    Raises:
+        ConfigError: If a cell is too large, or a quotation mark is never closed; says on which line.
+    """
+    limit = csv.field_size_limit(MAX_CELL)  # a list of many followers is longer than the default allows
+    begin = line = start + 1
+    try:
+        reader = csv.reader(islice(lines, start, None), delimiter=separator)
+        for cells in reader:
+            if cells:
+                yield line, cells
+            begin, line = line, start + reader.line_num + 1
+    except csv.Error as error:
+        raise ConfigError(f"{path}, line {line}: {error}; a cell has up to {MAX_CELL:,} characters") from error
+    finally:
+        csv.field_size_limit(limit)
+    if len(lines) > begin and _is_open(lines[begin - 1 :], separator):
+        raise ConfigError(f"{path}, line {begin}: a quotation mark opens a cell, and nothing closes it")
+
+
+def _is_open(lines: Sequence[str], separator: str) -> bool:
+    """Check whether the last cell of a row opens a quotation and does not close it."""
+    try:
+        list(csv.reader(lines, delimiter=separator, strict=True))
+    except csv.Error as error:
+        return "end of data" in str(error)
+    return False
