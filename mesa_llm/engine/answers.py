@@ -31,7 +31,7 @@ from mesa_llm.engine.fitting import (
     sentence_answers,
 )
 from mesa_llm.errors import ParseError
-from mesa_llm.notation import Value, read_value, values_in
+from mesa_llm.llm.notation import Value, read_value, values_in
 from mesa_llm.tools.tool import describe, plain_schema
 
 MAX_FAULTS = 5

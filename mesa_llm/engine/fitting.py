@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any, cast
 
 from mesa_llm.canonical import member_value
-from mesa_llm.notation import read_value
+from mesa_llm.llm.notation import read_value
 
 Schema = Mapping[str, Any]
 

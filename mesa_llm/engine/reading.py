@@ -19,7 +19,7 @@ from mesa_llm.engine.calls import MAX_CALLS, Call, Offers, calls_in, native, off
 from mesa_llm.engine.fitting import THOUGHT_KEYS, Fit, Misfit, letters
 from mesa_llm.engine.thought import spoken
 from mesa_llm.errors import ParseError, ToolError
-from mesa_llm.notation import read_value, values_in
+from mesa_llm.llm.notation import read_value, values_in
 from mesa_llm.records import Decision, Observation, Reply, ToolCall, options_for
 from mesa_llm.tools.toolbox import ToolBox
 

@@ -6,8 +6,8 @@ import json
 from typing import Any, cast
 
 from mesa_llm.errors import BadReply
+from mesa_llm.llm.notation import UNREAD
 from mesa_llm.llm.tokens import dollars_of, usage_in
-from mesa_llm.notation import UNREAD
 from mesa_llm.records import Reply, Request, ToolCall, Usage
 
 MAX_CALLS = 50

@@ -12,8 +12,8 @@ import pytest
 
 from mesa_llm.errors import AccessRefused, BadReply, MesaLLMError, RateLimited, Refused, ServerTrouble
 from mesa_llm.llm.limits import Retry
+from mesa_llm.llm.notation import read_value
 from mesa_llm.llm.openai.client import OpenAIHTTP
-from mesa_llm.notation import read_value
 from mesa_llm.records import Reply, Request
 from tests.faulty_server import (
     CUT_AT_ONCE,

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from mesa_llm.engine.reading import read
 from mesa_llm.errors import BadReply, ParseError
+from mesa_llm.llm.notation import UNREAD
 from mesa_llm.llm.openai.reply import MAX_CALLS, MAX_REASONING, read_reply
-from mesa_llm.notation import UNREAD
 from mesa_llm.records import Observation, ToolCall
 from mesa_llm.tools.toolbox import ToolBox
 from tests.honest_reply import completion
