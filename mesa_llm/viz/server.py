@@ -31,6 +31,7 @@ from mesa_llm.errors import ConfigError
 from mesa_llm.model.model import LLMModel
 from mesa_llm.viz.classroom.lesson import Lesson
 from mesa_llm.viz.classroom.students import StudentPages
+from mesa_llm.viz.connections import IDLE_S, MAX_BACKLOG, Connections, raise_descriptor_limit
 from mesa_llm.viz.guard import DOOR, Guard, is_loopback
 from mesa_llm.viz.page import LLMPage, show
 from mesa_llm.viz.parameters import share
@@ -124,11 +125,15 @@ class PageServer:
         """
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         warnings.filterwarnings("ignore", "Cookies with samesite=none")  # Solara's, which wants to be framed
+        connections = Connections(raise_descriptor_limit())
         config = uvicorn.Config(
             self._guard,
+            http=connections.protocol(),
             access_log=False,  # it would hold the token
             log_config=None,
             log_level="error",
+            backlog=MAX_BACKLOG,
+            timeout_keep_alive=IDLE_S,
             timeout_graceful_shutdown=ENDING_S,
         )
         if browser:
