@@ -37,8 +37,12 @@ MAX_CONNECTIONS = 1024
 MAX_PER_ADDRESS = 400
 """Maximum number of connections of an address: a class of 60 behind one router, each browser with 6, and some more."""
 
-MAX_BACKLOG = 64
-"""Maximum number of connections that are accepted at once, before the first of them can give way."""
+MAX_ACCEPTED = 16
+"""Maximum number of connections that are accepted in a turn of the event loop; some turns pass before others give way,
+and asyncio accepts none for a second once there is no descriptor left."""
+
+MAX_QUEUE = 1024
+"""Maximum number of connections that wait to be accepted; a browser tries again after a second only."""
 
 MAX_DESCRIPTORS = 4096
 """Maximum number of descriptors that the server asks its operating system for."""
