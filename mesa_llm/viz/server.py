@@ -266,7 +266,7 @@ def _no_page(request: Request, _: Exception) -> HTMLResponse:
 def _listening(host: str, port: int) -> socket.socket:
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        return socket.create_server(address[:2], family=family)
+        return socket.create_server(address[:2], family=family, backlog=MAX_QUEUE)
     except OSError as error:
         raise ConfigError(f"cannot listen on {host}, port {port}: {error}; choose another --port or --host") from error
 
