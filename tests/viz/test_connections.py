@@ -62,12 +62,12 @@ def opened(port: int, beginning: bytes) -> socket.socket:
     return connection
 
 
-def has_ended(connection: socket.socket, *, dripping: bool = False) -> bool:
-    """Wait until the server ends a connection, which may send something in small pieces."""
+def has_ended(connection: socket.socket, more: bytes = b"", pause_s: float = 0.0) -> bool:
+    """Wait until the server ends a connection, reading all that comes, or reading nothing and sending ever more."""
     try:
-        while dripping:
-            connection.send(b"x")
-            time.sleep(0.05)
+        while more:
+            connection.sendall(more)
+            time.sleep(pause_s)
         while connection.recv(65536):
             pass
     except (ConnectionResetError, BrokenPipeError):
@@ -88,5 +88,6 @@ def test_connections_whose_clients_do_not_go_on_end_whatever_they_have_sent(tmp_
     with served(tmp_path, 0.3) as port, ExitStack() as held:
         connections = [held.enter_context(opened(port, beginning)) for beginning in BEGINNINGS]
         assert all(map(has_ended, connections))
-        slow = held.enter_context(opened(port, b"GET /join HTTP/1.1\r\nX-Slow: "))
-        assert has_ended(slow, dripping=True)
+        slow, greedy = held.enter_context(opened(port, BEGINNINGS[2])), held.enter_context(opened(port, b""))
+        assert has_ended(slow, b"x", pause_s=0.05)
+        assert has_ended(greedy, BEGINNINGS[5])
