@@ -397,7 +397,7 @@ def test_seats_are_taken_from_one_address_at_the_pace_of_a_class_and_no_faster()
         waits.append(pace.take("10.0.0.1", SEAT_WAIT_S))
     assert waits == [0] * 30
     waits = [pace.take("10.0.0.2", SEAT_WAIT_S) for _ in range(60)]
-    assert waits == [*[0] * SEATS, *(SEAT_S * n for n in range(1, 31)), *[None] * (50 - 30)]
+    assert waits == [*[0] * SEATS, *(SEAT_S * n for n in range(1, 31)), *[None] * (30 - SEATS)]
 
 
 def test_seats_that_an_address_hoards_and_does_not_look_at_go_to_others(lesson: Class) -> None:

@@ -33,7 +33,7 @@ further one."""
 GUESSES, GUESS_S = 200, 0.01
 """Number of wrong codes that all visitors together may try at once, and the seconds for each further one."""
 
-SEATS, SEAT_S = 10, 2.0
+SEATS, SEAT_S = 6, 2.0
 """Number of seats that may be taken at once from one address, and the seconds for each further one."""
 
 STRANGER_WAIT_S, SEAT_WAIT_S = 5.0, 60.0
