@@ -331,11 +331,9 @@ def test_long_forms_are_refused(lesson: Class) -> None:
 def test_wrong_codes_slow_down_who_types_them_and_nobody_else_at_the_same_address(lesson: Class) -> None:
     eve, ben = lesson.browser(), lesson.browser()
     ben.get("/join")
-    for _ in range(50):
-        enter(eve, "AAAAAA", "Eve")
+    assert any("Too many wrong codes" in enter(eve, "AAAAAA", "Eve") for _ in range(50))
     for _ in range(STRANGER_TRIES + 1):  # each in a browser that forgets its cookies
         enter(lesson.browser(), "AAAAAA", "Eve")
-    assert "Too many wrong codes" in enter(eve, lesson.room.code, "Eve")
     assert "Ben, you play" in enter(ben, lesson.room.code, "Ben")
     assert "Ana, you play" in enter(lesson.browser(), lesson.room.code, "Ana")
 
