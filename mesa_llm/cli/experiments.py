@@ -261,6 +261,9 @@ def hold_tournament(
     repeats: Annotated[int, typer.Option(min=1, help="How often everybody meets everybody.")] = 10,
     rng: Annotated[int, typer.Option(min=0, help="Seed.")] = 1,
     limit_s: Annotated[float, typer.Option(min=0.01, help="Seconds that a move may take.")] = 1.0,
+    memory_mb: Annotated[
+        int, typer.Option(min=64, help="Memory that a file and all that it starts may use, in MB (of 2**20 bytes).")
+    ] = 1024,
     known: Annotated[
         str | None, typer.Option(help="Known strategies that play too, with commas between them; '': none.")
     ] = None,
@@ -268,7 +271,8 @@ def hold_tournament(
 ) -> None:
     """Let students' files play a game against each other and known strategies, and rank them.
 
-    Each file plays in a process of its own, with a time limit; one that fails forfeits its move, and stops nothing.
+    Each file plays in a process of its own, with limits to time and memory; one that fails forfeits its move, and stops
+    nothing. What it starts ends with the match (under Linux; elsewhere, what leaves its process group goes on).
     """
     from mesa_llm.tournament import find_game, find_players, lines_of, play
 
@@ -276,7 +280,8 @@ def hold_tournament(
         look_here()
     chosen = find_game(game)
     names = None if known is None else [name.strip() for name in known.split(",") if name.strip()]
-    standings = play(chosen, find_players(chosen, folder, limit_s, names), rounds=rounds, repeats=repeats, seed=rng)
+    players = find_players(chosen, folder, limit_s, names, memory_mb)
+    standings = play(chosen, players, rounds=rounds, repeats=repeats, seed=rng)
     if as_json:
         figures = {"game": chosen.name, "rounds": rounds, "repeats": repeats, "rng": rng}
         say(json.dumps({**figures, "players": list(map(asdict, standings))}))

@@ -6,6 +6,7 @@ import json
 import os
 import queue
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -19,6 +20,7 @@ from typing import IO, Any, Protocol, cast
 from mesa_llm.errors import ConfigError
 from mesa_llm.text import printable
 from mesa_llm.tournament.game import FORFEIT, Game, Strategy
+from mesa_llm.tournament.seat import MAX_PROCESSES, OVER_MEMORY, OVER_PROCESSES
 
 SEAT = Path(__file__).with_name("seat.py")
 """The script that plays a file."""
@@ -28,6 +30,24 @@ MAX_REPLY = 4_000
 
 MAX_TIMEOUTS = 3
 """Number of timeouts in a match after which a player forfeits the rest of it unasked."""
+
+MEMORY_MB = 1024
+"""Default of the memory that the processes of a player may use together, in units of 2**20 bytes."""
+
+END_LIMIT_S = 10.0
+"""Seconds that the supervisor of a player may take to end what the player has started."""
+
+PROCESS_ENDED = "its process ended"
+"""Fault of a player whose process is gone before its reply."""
+
+ENVIRONMENT = {
+    **{name: os.environ[name] for name in ("SYSTEMROOT",) if name in os.environ},  # Windows needs it
+    **dict.fromkeys(("MKL_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1"),
+}
+"""Environment of a player; each thread of a numerical library would take up memory."""
+
+IS_SUPERVISED = Path("/proc/self/task").is_dir()
+"""Whether the operating system tells what a process has started, as Linux does."""
 
 START_LIMIT_S = 30.0
 """Seconds that a process may take to start, before the time of its first move begins."""
@@ -51,6 +71,10 @@ class Player(Protocol):
             own: The player's moves so far.
             other: The opponent's moves so far.
         """
+        ...
+
+    def end_match(self) -> None:
+        """End whatever the player has started for a match."""
         ...
 
     def close(self) -> None:
@@ -79,27 +103,37 @@ class KnownPlayer:
             self._match, self._rng = match, Random(seed)
         return self._strategy(own, other, self._rng)
 
+    def end_match(self) -> None:
+        """Do nothing: a strategy starts nothing."""
+
     def close(self) -> None:
         """Do nothing: a strategy holds nothing."""
 
 
 class FilePlayer:
-    """Plays a file, in a process of its own."""
+    """Plays a file, in a process of its own.
 
-    def __init__(self, game: Game, file: Path, limit_s: float) -> None:
+    Under Linux, whatever the process starts ends with the match, in a session of its own or not; elsewhere, only what
+    stays in its process group does, and with the process. Where the operating system knows them, there are limits to
+    memory, processor time and the size of files.
+    """
+
+    def __init__(self, game: Game, file: Path, limit_s: float, memory_mb: int = MEMORY_MB) -> None:
         """Name the file; its process starts with its first move.
 
         Args:
             game: The game.
             file: The file.
             limit_s: Seconds that a move may take.
+            memory_mb: Memory that its processes may use together, in units of 2**20 bytes.
         """
         self.name = file.stem
         self.faults: list[str] = []
         self._moves = game.moves
-        self._file, self._limit_s = file.resolve(), limit_s
+        self._file, self._limit_s, self._memory_mb = file.resolve(), limit_s, memory_mb
         self._match, self._timeouts = "", 0
         self._process: subprocess.Popen[bytes] | None = None
+        self._control: socket.socket | None = None
         self._requests: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._replies: queue.SimpleQueue[bytes] = queue.SimpleQueue()
         self._folder = tempfile.TemporaryDirectory()
@@ -140,16 +174,16 @@ class FilePlayer:
             self._timeouts += 1
             fault = f"took longer than {self._limit_s:g} s"
         except OSError:
-            fault = "its process ended"
+            fault = PROCESS_ENDED
         else:
             if line.endswith(b"\n"):
                 try:
                     return json.loads(line)
                 except (ValueError, RecursionError):
                     return {}
-            fault = "its process ended" if len(line) < MAX_REPLY else "wrote more than a move"
-        self._kill()
-        self._forfeit(fault)
+            fault = PROCESS_ENDED if len(line) < MAX_REPLY else "wrote more than a move"
+        reason = self._kill()
+        self._forfeit(reason if reason and fault == PROCESS_ENDED else fault)
         return None
 
     def _start(self) -> None:
@@ -158,17 +192,23 @@ class FilePlayer:
         Raises:
             OSError: If it does not become ready.
         """
-        command = [sys.executable, "-I", str(SEAT), str(self._file)]
-        keep = {name: os.environ[name] for name in ("SYSTEMROOT",) if name in os.environ}  # Windows needs it
-        process = subprocess.Popen(
-            command,
-            cwd=self._folder.name,
-            env=keep,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
+        self._control, other = socket.socketpair() if IS_SUPERVISED else (None, None)
+        number = -1 if other is None else other.fileno()
+        limits = (str(self._memory_mb), str(self._limit_s), str(number))
+        try:
+            process = subprocess.Popen(
+                [sys.executable, "-I", str(SEAT), str(self._file), *limits],
+                cwd=self._folder.name,
+                env=ENVIRONMENT,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+                pass_fds=() if other is None else (number,),
+            )
+        finally:
+            if other is not None:
+                other.close()
         self._process, self._requests, self._replies = process, queue.SimpleQueue(), queue.SimpleQueue()
         threading.Thread(target=_converse, args=(process, self._requests, self._replies), daemon=True).start()
         try:
@@ -176,17 +216,41 @@ class FilePlayer:
         except queue.Empty:
             raise OSError("the process did not start") from None
 
-    def _kill(self) -> None:
-        """End the process and everything it has started."""
-        process, self._process = self._process, None
-        if process is None:
+    def end_match(self) -> None:
+        """End all processes that the player's has started."""
+        if self._control is None:
             return
+        try:
+            self._control.settimeout(END_LIMIT_S)
+            self._control.sendall(b"e")
+            if self._control.recv(1):
+                return
+        except OSError:  # its supervisor has ended, or is stopped
+            pass
+        self._kill()
+
+    def _kill(self) -> str:
+        """End the process and everything it has started, and return why it was ended before; empty if it was not."""
+        process, self._process = self._process, None
+        control, self._control = self._control, None
+        if control is not None:
+            control.close()
+        if process is None:
+            return ""
+        if control is not None:
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(END_LIMIT_S)
         if hasattr(os, "killpg"):
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
         process.kill()
-        process.wait()
+        status = process.wait()
         self._requests.put(None)
+        reasons = {
+            OVER_MEMORY: f"used more than {self._memory_mb} MB of memory",
+            OVER_PROCESSES: f"started more than {MAX_PROCESSES} processes",
+        }
+        return reasons.get(status, "")
 
     def close(self) -> None:
         """End the process."""
@@ -211,7 +275,9 @@ def _converse(
     replies.put(b"")
 
 
-def find_players(game: Game, folder: Path, limit_s: float, known: Sequence[str] | None = None) -> list[Player]:
+def find_players(
+    game: Game, folder: Path, limit_s: float, known: Sequence[str] | None = None, memory_mb: int = MEMORY_MB
+) -> list[Player]:
     """Return the players of a tournament: the files of a folder, and known strategies.
 
     Args:
@@ -219,6 +285,7 @@ def find_players(game: Game, folder: Path, limit_s: float, known: Sequence[str] 
         folder: The folder; files whose names begin with `_` do not play.
         limit_s: Seconds that a move may take.
         known: Names of the known strategies that play; None: all.
+        memory_mb: Memory that the processes of a file may use together, in units of 2**20 bytes.
 
     Raises:
         ConfigError: If there is no such folder or strategy, no file, or a file with the name of a known strategy.
@@ -234,4 +301,4 @@ def find_players(game: Game, folder: Path, limit_s: float, known: Sequence[str] 
     if taken := [file.name for file in files if file.stem in known]:
         raise ConfigError(f"{taken[0]} has the name of a known strategy, which plays too; rename the file")
     regulars = (KnownPlayer(name, game.strategies[name]) for name in known)
-    return [*(FilePlayer(game, file, limit_s) for file in files), *regulars]
+    return [*(FilePlayer(game, file, limit_s, memory_mb) for file in files), *regulars]

@@ -114,6 +114,8 @@ def _play_match(
         next_moves = (one.move(match, seeds[0], *histories), other.move(match, seeds[1], *reversed(histories)))
         moves.append(next_moves[0])
         others.append(next_moves[1])
+    one.end_match()
+    other.end_match()
     return moves, others
 
 

@@ -3,18 +3,48 @@
 Each line that it reads is a request: the match, its seed, the player's moves so far and the opponent's. Each line that
 it writes is a reply: the move, or what went wrong. The file is loaded anew for each match, and cannot use standard
 input and output itself. This module is run as a script, and imports only the standard library.
+
+Under Linux the player is a child of the process that was started. The latter becomes the parent of all that the player
+leaves behind, in whatever session (`PR_SET_CHILD_SUBREAPER`), and ends it after each match, and with the tournament.
 """
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import random
+import select
+import signal
 import sys
+import time
+from contextlib import suppress
 from typing import Any
+
+try:
+    import resource
+except ImportError:  # Windows
+    resource = None
 
 MAX_FAULT = 200
 """Maximum number of characters of the description of a fault."""
+
+MAX_PROCESSES = 32
+"""Maximum number of processes of a player."""
+
+MAX_FILE_BYTES = 64 * 2**20
+"""Maximum size of a file that a player writes."""
+
+SPARE_CPU_S = 10
+"""Processor time that a player may use between two moves, besides four times the limit of a move, in seconds."""
+
+WATCH_S = 0.25
+"""Seconds between two checks of a player's processes."""
+
+OVER_MEMORY, OVER_PROCESSES = 3, 4
+"""Exit statuses if a player's processes together use too much memory, or are too many."""
+
+_SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER in linux/prctl.h
 
 
 def load(path: str) -> dict[str, Any]:
@@ -34,11 +64,13 @@ def next_move(names: dict[str, Any], request: dict[str, Any]) -> Any:
     return move(list(request["own"]), list(request["other"]))
 
 
-def main(path: str) -> None:
+def answer(path: str, memory_mb: int, limit_s: float) -> None:
     """Answer requests until there are no more.
 
     Args:
         path: The file that plays.
+        memory_mb: Memory that it may use, in units of 2**20 bytes.
+        limit_s: Seconds that a move may take.
     """
     requests, replies = os.fdopen(os.dup(0), encoding="utf-8"), os.fdopen(os.dup(1), "w", encoding="utf-8")
     nothing = os.open(os.devnull, os.O_RDWR)
@@ -46,9 +78,11 @@ def main(path: str) -> None:
         os.dup2(nothing, stream)
     names: dict[str, Any] = {}
     match = None
+    _limit_size(memory_mb)
     print("{}", file=replies, flush=True)
     for line in requests:
         request = json.loads(line)
+        _limit_cpu(limit_s)
         try:
             if request["match"] != match:
                 match, names = request["match"], {}
@@ -56,10 +90,135 @@ def main(path: str) -> None:
                 names = load(path)
             move = next_move(names, request)
             reply = {"move": move} if isinstance(move, str) else {"fault": f"move() returned {move!r:.80}"}
+        except MemoryError:
+            match, names = None, {}  # loaded anew: what it holds may leave no room for anything else
+            reply = {"fault": f"used more than {memory_mb} MB of memory"}
         except BaseException as error:  # noqa: BLE001 - anybody's code, and whatever it raises costs one move
             reply = {"fault": f"{type(error).__name__}: {error}"}
         print(json.dumps({name: str(text)[:MAX_FAULT] for name, text in reply.items()}), file=replies, flush=True)
 
 
+def _limit_size(memory_mb: int) -> None:
+    """Limit the memory and the files of this process, and of each of those it starts."""
+    if resource is not None:
+        for limit, value in (
+            (resource.RLIMIT_AS, memory_mb * 2**20),
+            (resource.RLIMIT_FSIZE, MAX_FILE_BYTES),
+            (resource.RLIMIT_CORE, 0),
+        ):
+            with suppress(ValueError, OSError):  # lower already, or unknown to this system
+                resource.setrlimit(limit, (value, value))
+
+
+def _limit_cpu(limit_s: float) -> None:
+    """Limit the processor time of this process until its next move, and that of each of those it starts."""
+    if resource is not None:
+        used_s = time.process_time() + 4 * limit_s + SPARE_CPU_S
+        with suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_CPU, (int(used_s) + 1, resource.getrlimit(resource.RLIMIT_CPU)[1]))
+
+
+def supervise(player: int, control: int, memory_mb: int) -> int:
+    """End what a player has started, after each match and with the tournament.
+
+    Args:
+        player: Process id of the player.
+        control: Descriptor of a socket: each byte that comes ends the player's other processes, and is sent back; its
+            end ends all.
+        memory_mb: Memory that all of them together may use, in units of 2**20 bytes.
+
+    Returns:
+        The exit status.
+    """
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # what is left behind here is not waited for
+    for stream in (0, 1):
+        os.close(stream)  # so that they end with the player
+    status = 0
+    while not status and os.path.exists(f"/proc/{player}"):
+        if not select.select([control], [], [], WATCH_S)[0]:
+            status = _excess(memory_mb)
+        elif byte := os.read(control, 1):
+            end_all(besides=player)
+            os.write(control, byte)
+        else:
+            break
+    end_all()
+    return status
+
+
+def _excess(memory_mb: int) -> int:
+    """Return the exit status if the player's processes use too much; 0 if they do not."""
+    processes = descendants()
+    if len(processes) > MAX_PROCESSES:
+        return OVER_PROCESSES
+    return OVER_MEMORY if sum(map(_memory_kb, processes)) > memory_mb * 1024 else 0
+
+
+def _memory_kb(process: int) -> int:
+    """Return the memory of a process, in units of 1024 bytes; what several share is divided among them."""
+    with suppress(OSError), open(f"/proc/{process}/smaps_rollup", encoding="ascii", errors="replace") as file:
+        return next((int(line.split()[1]) for line in file if line.startswith("Pss:")), 0)
+    return 0
+
+
+def end_all(besides: int = 0) -> None:
+    """Kill all descendants of this process.
+
+    Args:
+        besides: Process id of one that may go on; 0: none.
+    """
+    for number in (signal.SIGSTOP, signal.SIGKILL):  # what is stopped starts no others
+        treated: set[int] = {besides}
+        while pending := set(descendants()) - treated:
+            for process in pending:
+                with suppress(ProcessLookupError):
+                    os.kill(process, number)
+            treated |= pending
+    while set(descendants()) - {besides}:
+        time.sleep(0.001)
+
+
+def descendants() -> list[int]:
+    """Return the process ids of all descendants of this process that live."""
+    found: list[int] = []
+    parents = [os.getpid()]
+    while parents:
+        tasks = f"/proc/{parents.pop()}/task"
+        with suppress(OSError):
+            for task in os.listdir(tasks):
+                with open(f"{tasks}/{task}/children", encoding="ascii") as file:
+                    children = [process for process in map(int, file.read().split()) if _lives(process)]
+                found += children
+                parents += children
+    return found
+
+
+def _lives(process: int) -> bool:
+    """Check whether a process has not ended; one that has may still wait for its parent."""
+    with suppress(OSError), open(f"/proc/{process}/stat", "rb") as file:
+        return file.read().rpartition(b")")[2].split()[0] not in (b"Z", b"X")
+    return False
+
+
+def main(path: str, memory_mb: int, limit_s: float, control: int) -> None:
+    """Play a file, under supervision if there is a socket for it.
+
+    Args:
+        path: The file that plays.
+        memory_mb: Memory that it may use, in units of 2**20 bytes.
+        limit_s: Seconds that a move may take.
+        control: Descriptor of the socket of `supervise`; -1: none, as this is not Linux.
+    """
+    if control < 0:
+        answer(path, memory_mb, limit_s)
+        return
+    ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
+    player = os.fork()
+    if player:
+        sys.exit(supervise(player, control, memory_mb))
+    os.close(control)
+    answer(path, memory_mb, limit_s)
+
+
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), int(sys.argv[4]))

@@ -43,6 +43,9 @@ COMMANDS = (
 )
 """Commands for a first benchmark."""
 
+MAX_RESULTS = 20_000_000
+"""Maximum size of a file of results that is opened, in bytes."""
+
 _named: list[Path] = []
 
 
@@ -75,8 +78,11 @@ class Written:
         """Its results.
 
         Raises:
-            ConfigError: If they cannot be read.
+            ConfigError: If they cannot be read, or are larger than any that the command writes.
         """
+        size = self.file.stat().st_size
+        if size > MAX_RESULTS:
+            raise ConfigError(f"{self.file} has {size:,} bytes; a page opens files of up to {MAX_RESULTS:,}")
         return KINDS[self.file.name].read(self.file)
 
     @property

@@ -100,6 +100,18 @@ def _ip_address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | No
         return None
 
 
+def network_of(host: str) -> str:
+    """Return what stands for one client: an IPv4 address, the /64 network of an IPv6 address, or the text as it is.
+
+    Args:
+        host: Address of a client; one of IPv6 is one of many that the same machine may take.
+    """
+    address = _ip_address(host)
+    if isinstance(address, ipaddress.IPv4Address) or address is None:
+        return host
+    return str(address.ipv4_mapped or ipaddress.IPv6Network((int(address), 64), strict=False))
+
+
 class Guard:
     """An ASGI application around another one, which it protects from unauthorised visitors.
 

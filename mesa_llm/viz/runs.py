@@ -153,7 +153,7 @@ class KeptRun:
             llm = by_agent.get("*", "rule")
         if by_agent and "human" in thinkers:
             people = [agent_id for agent_id, name in by_agent.items() if name == "human"]
-            return replace(choice, thinker="human", plays=int(people[0]) if people and people[0].isdigit() else 0)
+            return replace(choice, thinker="human", plays=int(people[0]) if people and people[0].isdecimal() else 0)
         if llm == "human":
             return replace(choice, thinker="human", plays=0)
         if llm in THINKERS:

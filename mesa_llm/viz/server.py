@@ -31,6 +31,7 @@ from mesa_llm.errors import ConfigError
 from mesa_llm.model.model import LLMModel
 from mesa_llm.viz.classroom.lesson import Lesson
 from mesa_llm.viz.classroom.students import StudentPages
+from mesa_llm.viz.connections import IDLE_S, MAX_ACCEPTED, MAX_QUEUE, Connections, raise_descriptor_limit
 from mesa_llm.viz.guard import DOOR, Guard, is_loopback
 from mesa_llm.viz.page import LLMPage, show
 from mesa_llm.viz.parameters import share
@@ -124,11 +125,15 @@ class PageServer:
         """
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         warnings.filterwarnings("ignore", "Cookies with samesite=none")  # Solara's, which wants to be framed
+        connections = Connections(raise_descriptor_limit())
         config = uvicorn.Config(
             self._guard,
+            http=connections.protocol(),
             access_log=False,  # it would hold the token
             log_config=None,
             log_level="error",
+            backlog=MAX_ACCEPTED,
+            timeout_keep_alive=IDLE_S,
             timeout_graceful_shutdown=ENDING_S,
         )
         if browser:
@@ -137,7 +142,7 @@ class PageServer:
         if self._lesson is not None:
             self._lesson.room.watch()
         try:
-            uvicorn.Server(config).run(sockets=[self._socket])
+            _Server(config).run(sockets=[self._socket])
         except KeyboardInterrupt:
             logger.info("the server was told to end")
         finally:
@@ -145,6 +150,16 @@ class PageServer:
             if self._lesson is not None:
                 self._lesson.close()
             wait_until_closed(ENDING_S)
+
+
+class _Server(uvicorn.Server):
+    """A server whose clients may queue up in greater number than are accepted at once."""
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen."""
+        await super().startup(sockets)
+        for each in sockets or ():
+            each.listen(MAX_QUEUE)
 
 
 def _check_token(token: str | None, host: str) -> None:
@@ -251,7 +266,7 @@ def _no_page(request: Request, _: Exception) -> HTMLResponse:
 def _listening(host: str, port: int) -> socket.socket:
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        return socket.create_server(address[:2], family=family)
+        return socket.create_server(address[:2], family=family, backlog=MAX_QUEUE)
     except OSError as error:
         raise ConfigError(f"cannot listen on {host}, port {port}: {error}; choose another --port or --host") from error
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from mesa_llm.errors import MesaLLMError
+from mesa_llm.errors import ConfigError, MesaLLMError
 from mesa_llm.llm.human.desk import HumanDesk
 from mesa_llm.llm.protocol import LLM
 from mesa_llm.model.identity import name_of
@@ -26,6 +26,7 @@ from mesa_llm.viz.plain import demand_llm_model
 from mesa_llm.viz.preview import Preview
 from mesa_llm.viz.runner import Runner
 from mesa_llm.viz.runs import KeptRun, discard_if_empty, new_log
+from mesa_llm.viz.trial import demand_buildable
 
 
 @dataclass(slots=True)
@@ -98,6 +99,8 @@ class Session:
         try:
             if isinstance(self.factory, type):
                 demand_llm_model(self.factory, name)
+            if recorded is not None:
+                demand_buildable(recorded.path, recorded.parameters, self._kind)
             arguments = self.arguments_of(choice)
             if recorded is not None:
                 arguments["log"] = recorded.path
@@ -143,6 +146,11 @@ class Session:
         Args:
             recording: The run.
         """
+        try:
+            demand_buildable(recording.file, recording.parameters, self._kind if self._is_own(recording) else None)
+        except ConfigError as error:
+            self.error = str(error)
+            return
         self.error = ""
         if self._show_again(recording):
             self.recording = recording
@@ -164,10 +172,9 @@ class Session:
 
     def _show_again(self, recording: Recording) -> bool:
         """Rebuild the model of a recorded run, before its first step; return whether that worked."""
-        kind = self._kind
-        is_own = kind is not None and name_of(kind) == recording.model
+        kind = self._kind if self._is_own(recording) else None
         try:
-            model = recording.rebuilt(kind=kind if is_own else None, log=recording.file, replay=True)
+            model = recording.rebuilt(kind=kind, log=recording.file, replay=True)
         except MesaLLMError as error:
             self.error = str(error)
             return False
@@ -181,6 +188,10 @@ class Session:
     def _kind(self) -> type[LLMModel] | None:
         factory: object = self.factory
         return factory if isinstance(factory, type) and issubclass(factory, LLMModel) else None
+
+    def _is_own(self, recording: Recording) -> bool:
+        """Check whether a recorded run is one of this page's model."""
+        return self._kind is not None and name_of(self._kind) == recording.model
 
     def arguments_of(self, choice: Choice) -> dict[str, Any]:
         """Return the arguments for building a model.

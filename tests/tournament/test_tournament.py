@@ -1,13 +1,17 @@
 """A tournament of files: who plays, what a fault costs, and that nothing stops it."""
 
 import json
+import os
+import sys
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from mesa_llm import ConfigError
 from mesa_llm.cli.app import app
-from mesa_llm.tournament import Game, find_game, find_players, play
+from mesa_llm.tournament import Game, KnownPlayer, find_game, find_players, play
 from models.classics.prisoners_dilemma.game import GAME
 
 PATIENCE_S = 60.0
@@ -89,6 +93,86 @@ def move(own, other):
     standings = ranked(seated(tmp_path, {"hasty": forged}, ["tit_for_tat"], limit_s=0.2), rounds=120, repeats=1)
     assert standings["hasty"].fault == "took longer than 0.2 s"
     assert standings["tit_for_tat"].forfeits == 0
+
+
+DAEMON = """
+import os, subprocess, sys, time
+
+def move(own, other):
+    if not own and os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            os.closerange(0, 99)
+            os.execve(sys.executable, [sys.executable, "-c", "import time; time.sleep(600)", MARK], {})
+        os._exit(0)
+    if not own:
+        subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)", MARK], start_new_session=True)
+        while len([1 for each in os.listdir("/proc") if each.isdigit() and is_marked(each)]) < 2:
+            time.sleep(0.01)
+    return "defect"
+
+def is_marked(process):
+    try:
+        return MARK.encode() in open(f"/proc/{process}/cmdline", "rb").read().split(bytes(1))
+    except OSError:
+        return False
+"""
+
+
+def commands() -> str:
+    """Return the command lines of all processes."""
+    lines = []
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            lines.append(file.read_text(errors="replace"))
+    return "\n".join(lines)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux knows who has started a process that hides")
+def test_what_a_player_has_started_ends_with_the_match_in_whatever_session(tmp_path) -> None:
+    mark = f"mark-{tmp_path.name}-{os.getpid()}"
+    left: list[bool] = []
+
+    class Witness(KnownPlayer):
+        def move(self, match, seed, own, other):
+            left.append(mark in commands())
+            return "cooperate"
+
+    players = seated(tmp_path, {"daemon": f"MARK = {mark!r}\n" + DAEMON})
+    witnesses = [Witness(name, GAME.strategies["coin"]) for name in ("a", "b")]
+    standings = ranked([*players, *witnesses], rounds=2, repeats=1)
+    assert (standings["daemon"].fault, standings["daemon"].shares["defect"]) == ("", 1)
+    assert left == [True] * 4 + [False] * 4  # those of the last match see nothing of the others
+    assert mark not in commands()
+
+
+@pytest.mark.parametrize(
+    ("source", "fault"),
+    [
+        ("def move(own, other): return 'x' * 2**40", "used more than 200 MB of memory"),
+        (
+            "all = []\ndef move(own, other):\n    while True: all.append(bytes(2**20))",
+            "used more than 200 MB of memory",
+        ),
+        (
+            "import os, time\ndef move(own, other):\n    [os.fork() for _ in range(2)]\n    x = b'x' * 2**27\n"
+            "    time.sleep(60)",
+            "used more than 200 MB of memory",
+        ),
+        (
+            "import os, time\ndef move(own, other):\n    [os.fork() for _ in range(6)]\n    time.sleep(60)",
+            "started more than 32 processes",
+        ),
+        ("def move(own, other): open('x', 'wb').truncate(2**40)", "OSError: [Errno 27]"),
+    ],
+)
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not hold to all of these limits")
+def test_who_takes_too_much_forfeits_the_move_and_is_told_why(tmp_path, source, fault) -> None:
+    (tmp_path / "greedy.py").write_text(source)
+    players = find_players(GAME, tmp_path, PATIENCE_S, ["always_defect"], memory_mb=200)
+    standings = ranked(players, rounds=2, repeats=1)
+    assert fault in standings["greedy"].fault
+    assert (standings["greedy"].forfeits, standings["always_defect"].forfeits) == (2, 0)
 
 
 def test_a_player_sees_no_environment_and_none_of_the_other_matches(tmp_path, monkeypatch) -> None:

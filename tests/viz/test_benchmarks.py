@@ -47,6 +47,13 @@ def test_a_damaged_file_is_one_clear_error(folder: Path) -> None:
         _ = Written(folder / "report.json").results
 
 
+def test_a_file_of_any_size_is_one_clear_error(folder: Path) -> None:
+    with (folder / "report.json").open("r+b") as file:
+        file.truncate(10**10)
+    with pytest.raises(ConfigError, match=r"report\.json has 10,000,000,000 bytes; a page opens files of up to"):
+        _ = Written(folder / "report.json").results
+
+
 def test_what_a_damaged_file_holds_is_never_run_as_markup(folder: Path) -> None:
     file = folder / "report.json"
     file.write_text(file.read_text(encoding="utf-8").replace("Our own.", "<img src=x onerror=alert(1)>"), "utf-8")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,21 @@ from starlette.websockets import WebSocketDisconnect
 
 from mesa_llm.errors import ConfigError
 from mesa_llm.model.recording import Recording
+from mesa_llm.viz.classroom.door import (
+    GUESS_S,
+    GUESSES,
+    SEAT_S,
+    SEAT_WAIT_S,
+    SEATS,
+    STRANGER_TRIES,
+    Identities,
+    Pace,
+    TooSoon,
+    Tries,
+)
 from mesa_llm.viz.classroom.lesson import Lesson, LessonSession
-from mesa_llm.viz.classroom.room import NoSeat, Room, clean_name
-from mesa_llm.viz.classroom.students import MAX_BODY, MAX_TEXT, MAX_WRONG, WRONG_S, Attempts, StudentPages
+from mesa_llm.viz.classroom.room import ABSENT_S, NoSeat, Room, Visitor, clean_name
+from mesa_llm.viz.classroom.students import MAX_BODY, MAX_TEXT, StudentPages
 from mesa_llm.viz.cost import tiles_of
 from mesa_llm.viz.guard import Guard
 from mesa_llm.viz.parameters import Choice
@@ -308,20 +321,107 @@ def test_students_keep_their_seats_when_the_teacher_begins_anew(lesson: Class) -
     assert "This browser has no seat" in ben.get("/join/seat").text
 
 
-def test_wrong_codes_are_counted_and_long_forms_refused(lesson: Class) -> None:
-    browser, seconds = lesson.browser(), [0.0]
-    for _ in range(MAX_WRONG):
-        enter(browser, "AAAAAA", "Eve")
-    assert "Too many wrong codes" in enter(browser, lesson.room.code, "Eve")
-    attempts = Attempts(lambda: seconds[0])
-    for _ in range(MAX_WRONG):
-        attempts.count("10.0.0.1")
-    assert attempts.is_exhausted("10.0.0.1") is not attempts.is_exhausted("10.0.0.2")
-    seconds[0] = WRONG_S + 1
-    assert not attempts.is_exhausted("10.0.0.1")
+def test_long_forms_are_refused(lesson: Class) -> None:
+    browser = lesson.browser()
     assert browser.post("/join", content=b"x" * (MAX_BODY + 1)).status_code == 413
     assert browser.post("/join", data={"name": "x" * (MAX_TEXT + 1)}).status_code == 413
     assert browser.post("/join", content=b"&".join([b"a=b"] * 1000)).status_code == 413
+
+
+def test_wrong_codes_slow_down_who_types_them_and_nobody_else_at_the_same_address(lesson: Class) -> None:
+    eve, ben = lesson.browser(), lesson.browser()
+    ben.get("/join")
+    assert any("Too many wrong codes" in enter(eve, "AAAAAA", "Eve") for _ in range(50))
+    for _ in range(STRANGER_TRIES + 1):  # each in a browser that forgets its cookies
+        enter(lesson.browser(), "AAAAAA", "Eve")
+    assert "Ben, you play" in enter(ben, lesson.room.code, "Ben")
+    assert "Ana, you play" in enter(lesson.browser(), lesson.room.code, "Ana")
+
+
+def test_each_wrong_code_doubles_the_wait_of_its_visitor() -> None:
+    seconds = [0.0]
+    tries, eve = Tries(lambda: seconds[0]), Visitor("eve", "10.0.0.1", is_known=True)
+    waits: list[float] = []
+    for _ in range(11):
+        begun = seconds[0]
+        while True:
+            try:
+                tries.begin(eve)
+                break
+            except TooSoon:
+                seconds[0] += 0.5
+        tries.end(eve, is_wrong=True)
+        waits.append(seconds[0] - begun)
+    assert waits == [0, 0, 0, 1, 2, 4, 8, 16, 32, 60, 60]
+
+
+def test_however_many_visitors_there_are_codes_are_tried_at_a_pace_that_finds_none() -> None:
+    seconds = [0.0]
+    tries, n_tried = Tries(lambda: seconds[0]), 0
+    for index in range(20_000):  # in 10 seconds
+        visitor = Visitor(str(index), "10.0.0.1", is_known=True)
+        seconds[0] = index / 2000
+        with suppress(TooSoon):
+            tries.begin(visitor)
+            tries.end(visitor, is_wrong=True)
+            n_tried += 1
+    assert n_tried == pytest.approx(GUESSES + 10 / GUESS_S, rel=0.05)
+    seconds[0] += 1
+    assert tries.begin(Visitor("ana", "10.0.0.1", is_known=True)) == 0
+
+
+def test_a_browser_has_one_seat_whatever_names_it_sends_and_whatever_cookies_it_loses(lesson: Class) -> None:
+    eve = lesson.browser()
+    eve.get("/join")
+    visitor = eve.cookies["seat-visitor"]
+    for name in ("Eve", "Eva", "Yves"):
+        eve.cookies = {"seat-visitor": visitor}  # as if all forms were sent before the first was answered
+        assert "Eve, you play" in enter(eve, lesson.room.code, name)
+    eve.post("/join/leave")
+    assert "Yves, you play" in enter(eve, lesson.room.code, "Yves")
+    ana = lesson.student("Ana")
+    code = next(seat.code for seat in lesson.room.seats if seat.student == "Ana")
+    eve.cookies = {"seat-visitor": visitor}
+    assert "Ana, you play" in enter(eve, lesson.room.code, "Ana", code)
+    assert "This browser has no seat" in ana.get("/join/seat").text
+    assert [seat.student for seat in lesson.room.seats] == ["", "Ana", ""]
+
+
+def test_seats_are_taken_from_one_address_at_the_pace_of_a_class_and_no_faster() -> None:
+    seconds = [0.0]
+    pace, waits = Pace(SEATS, SEAT_S, lambda: seconds[0]), []
+    for _ in range(30):  # a student each three seconds
+        seconds[0] += 3
+        waits.append(pace.take("10.0.0.1", SEAT_WAIT_S))
+    assert waits == [0] * 30
+    waits = [pace.take("10.0.0.2", SEAT_WAIT_S) for _ in range(60)]
+    assert waits == [*[0] * SEATS, *(SEAT_S * n for n in range(1, 31)), *[None] * (30 - SEATS)]
+
+
+def test_seats_that_an_address_hoards_and_does_not_look_at_go_to_others(lesson: Class) -> None:
+    room = lesson.room
+    hoarded = [room.join(room.code, name, "", Visitor(name, "10.0.0.1")) for name in ("A", "B", "C")]
+    ana, ben = Visitor("ana", "10.0.0.2"), Visitor("ben", "10.0.0.3")
+    with pytest.raises(NoSeat, match="All seats are taken"):
+        room.join(room.code, "Ana", "", ana)
+    for seat in hoarded:
+        seat.looked_at -= ABSENT_S + 1
+    hoarded[0].n_answers = 1
+    room.seat_of(hoarded[1].key)
+    with pytest.raises(NoSeat, match="All seats are taken"):
+        room.join(room.code, "D", "", Visitor("d", "10.0.0.1"))
+    assert room.join(room.code, "Ana", "", ana) is hoarded[2]
+    with pytest.raises(NoSeat, match="All seats are taken"):
+        room.join(room.code, "Ben", "", ben)
+    assert [seat.student for seat in room.seats] == ["A", "B", "Ana"]
+
+
+def test_identities_of_browsers_cannot_be_made_up() -> None:
+    identities = Identities()
+    cookie = identities.cookie(identities.new())
+    assert identities.read(cookie) == cookie.partition(".")[0]
+    for forged in ("", "eve", "eve.", "." + cookie.partition(".")[2], Identities().cookie("eve"), "\xe9.\xe9"):
+        assert identities.read(forged) == ""
 
 
 def test_before_the_teacher_has_opened_the_page_there_are_no_seats() -> None:

@@ -13,7 +13,7 @@ from starlette.testclient import TestClient
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from mesa_llm.errors import ConfigError
-from mesa_llm.viz.guard import Guard, foreign_origin, host_name, is_loopback
+from mesa_llm.viz.guard import Guard, foreign_origin, host_name, is_loopback, network_of
 from mesa_llm.viz.server import PageServer
 
 TOKEN = "the token of this test"
@@ -186,6 +186,21 @@ def test_other_machines_get_in_only_with_a_long_token_that_was_chosen(host: str)
         PageServer("mesa_llm.viz.gallery", host=host, port=0)
     with pytest.raises(ConfigError, match="needs 16 characters or more, not 5"):
         PageServer("mesa_llm.viz.gallery", host=host, port=0, token="short")
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "is_same"),
+    [
+        ("10.0.0.1", "10.0.0.2", False),
+        ("10.0.0.1", "::ffff:10.0.0.1", True),
+        ("2001:db8:0:1::1", "2001:db8:0:1:ffff::2", True),  # a machine gives itself as many as it likes
+        ("2001:db8:0:1::1", "2001:db8:0:2::1", False),
+        ("fe80::1%eth0", "fe80::2%eth0", True),
+        ("testclient", "", False),
+    ],
+)
+def test_addresses_that_one_machine_can_take_count_as_one(one: str, other: str, is_same: bool) -> None:
+    assert (network_of(one) == network_of(other)) is is_same
 
 
 def test_a_page_that_is_not_there_is_named() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 
 from mesa_llm import LLMModel, Reply, ScriptedLLM, ToolCall
 from mesa_llm.model.recording import Recording
+from mesa_llm.viz import trial
 from mesa_llm.viz.controls import dropping
 from mesa_llm.viz.parameters import Choice
 from mesa_llm.viz.runner import wait_until_closed
@@ -17,6 +19,7 @@ from mesa_llm.viz.runs import KeptRun, downloads_of, kept_runs, run_bytes, runs_
 from mesa_llm.viz.session import Session
 from mesa_llm.viz.trace import thoughts_of
 from tests.browser.apps.village import Hamlet, Village, say
+from tests.pot import PotModel
 from tests.viz.test_page import until
 
 FIRST = Choice(seed="42", parameters={"n_agents": 4})
@@ -28,14 +31,14 @@ def run_of(session: Session) -> Any:
     return session.runner
 
 
-def played(folder: Path, choice: Choice, steps: int = 2) -> KeptRun:
+def played(folder: Path, choice: Choice, steps: int = 2, model: type[LLMModel] = Village) -> KeptRun:
     """Run a village on a page for some steps, close the page, and return what is kept."""
-    session = Session(Village, choice, folder)
+    session = Session(model, choice, folder)
     run_of(session).start(steps)
     until(lambda: not run_of(session).busy)
     session.close()
     wait_until_closed(10)
-    return kept_runs(folder, Village)[0]
+    return kept_runs(folder, model)[0]
 
 
 def test_a_run_is_kept_and_one_without_a_step_is_not(tmp_path: Path) -> None:
@@ -171,3 +174,36 @@ def test_the_environment_says_where_runs_are_kept(tmp_path: Path, monkeypatch: p
     monkeypatch.delenv("MESA_LLM_RUNS")
     monkeypatch.chdir(tmp_path)
     assert runs_folder() == tmp_path / "runs"
+
+
+def with_agents(run: KeptRun, number: Any) -> Recording:
+    """Change the number of agents in a run log, and read it."""
+    with sqlite3.connect(run.path) as file:
+        parameters = json.dumps({**run.parameters, "n_agents": number})
+        file.execute("UPDATE manifest SET value = ? WHERE name = 'parameters'", [parameters])
+    return Recording.read(run.path)
+
+
+@pytest.mark.parametrize("resumes", [False, True])
+def test_a_log_that_asks_for_a_model_without_end_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, resumes: bool
+) -> None:
+    monkeypatch.setattr(trial, "BUILD_S", 0)
+    recording = with_agents(played(tmp_path, FIRST, model=PotModel), 10**9)
+    session = Session(PotModel, FIRST, None)
+    before = run_of(session).model
+    if resumes:
+        session.build(FIRST, kept_runs(tmp_path, PotModel)[0])
+    else:
+        session.view(recording)
+    assert "asks for a model that takes more than 0 s or 2 GB to build (n_agents is 1,000,000,000)" in session.error
+    assert run_of(session).model is before
+    session.close()
+
+
+def test_a_large_model_that_can_be_built_is_shown(tmp_path: Path) -> None:
+    recording = with_agents(played(tmp_path, FIRST, model=PotModel), trial.PLAIN_SIZE + 1)
+    session = Session(PotModel, FIRST, None)
+    session.view(recording)
+    assert (session.error, len(run_of(session).model.agents)) == ("", trial.PLAIN_SIZE + 1)
+    session.close()

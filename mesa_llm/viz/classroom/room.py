@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
+import math
 import secrets
 import threading
 import time as clock
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -34,6 +36,8 @@ MAX_NAME = 40
 LOOK_S = 0.5
 """Seconds between two checks for students who keep the class waiting."""
 
+ABSENT_S = 60.0
+"""Seconds without a request of a student's browser after which its seat may go to another; see `Room.join`."""
 
 NOBODY = "nobody sits in the seat of this agent"
 """Reason for the failure of a decision at an empty seat, for the run log."""
@@ -45,6 +49,20 @@ class NoSeat(MesaLLMError):
 
 class WrongCode(NoSeat):
     """A code is wrong."""
+
+
+@dataclass(frozen=True)
+class Visitor:
+    """Whoever asks for a seat."""
+
+    identity: str = ""
+    """Identity of the browser; empty: unknown."""
+
+    network: str = ""
+    """Address, which others may share."""
+
+    is_known: bool = False
+    """Whether the browser was here before."""
 
 
 @dataclass(eq=False)
@@ -65,6 +83,15 @@ class Seat:
 
     key: str = ""
     """Key that the student's browser holds."""
+
+    visitor: Visitor = Visitor()
+    """The student's browser, which has one seat only."""
+
+    looked_at: float = -math.inf
+    """Time of the last request of the student's browser."""
+
+    n_answers: int = 0
+    """Number of questions that the student has answered."""
 
     draft: Draft | None = None
     """The student's choices so far."""
@@ -156,7 +183,8 @@ class Room:
         self.is_open = True
         self.version = 0
         self._lock = threading.RLock()
-        self._seats = {seat.agent_id: Seat(**dict(seat)) for seat in kept.seats}
+        now = clock.monotonic()
+        self._seats = {seat.agent_id: Seat(**dict(seat), looked_at=now) for seat in kept.seats}
         self._is_arranged = False
         self._file = file
         self._since: dict[int, float] = {}
@@ -215,7 +243,8 @@ class Room:
     def _move(self, old: Seat, new: Seat | None) -> bool:
         if new is None:
             return False
-        new.student, new.code, new.key = old.student, old.code, old.key
+        new.student, new.code, new.key, new.visitor = old.student, old.code, old.key, old.visitor
+        new.looked_at, new.n_answers = old.looked_at, old.n_answers
         return True
 
     def _free_seat(self) -> Seat | None:
@@ -226,49 +255,92 @@ class Room:
             seat = self._seats.get(agent_id)
             return seat is not None and seat.is_taken
 
-    def join(self, code: str, name: str, seat_code: str = "") -> Seat:
-        """Assign a student a free seat, or the one that the student had.
+    def _abandoned_seat(self, network: str) -> Seat | None:
+        """Free a seat that an address with at least two more than this one has left alone; None: there is none."""
+        n_seats = Counter(seat.visitor.network for seat in self._seats.values() if seat.is_taken)
+        before = clock.monotonic() - ABSENT_S
+        abandoned = [
+            seat
+            for seat in self._seats.values()
+            if not seat.n_answers and seat.looked_at < before and n_seats[seat.visitor.network] >= n_seats[network] + 2
+        ]
+        seat = min(abandoned, key=lambda seat: seat.looked_at, default=None)
+        if seat is not None:
+            self.free(seat, "nobody looked at it, and another needed it")
+        return seat
+
+    def check_code(self, code: str) -> None:
+        """Check the code of the room, as somebody typed it.
+
+        Raises:
+            WrongCode: If it is wrong.
+        """
+        if not is_same_code(code, self.code):
+            raise WrongCode("This is not the code of the room. Look at it again: it has six letters and digits.")
+
+    def join(self, code: str, name: str, seat_code: str = "", visitor: Visitor = Visitor()) -> Seat:
+        """Assign a student a free seat, or the one that the student has or had.
+
+        If all are taken, a seat that was taken from an address with at least two seats more than the student's goes to
+        the student, if nobody has looked at it for `ABSENT_S` seconds and its student has never answered.
 
         Args:
             code: Code of the room, as the student typed it.
             name: Name, as the student typed it.
             seat_code: Code of the seat of a student who comes back; the browser that had the seat loses it.
+            visitor: The student's browser, which keeps the seat that it has.
 
         Raises:
             NoSeat: If the code is wrong, or there is no seat for this name.
         """
-        if not is_same_code(code, self.code):
-            raise WrongCode("This is not the code of the room. Look at it again: it has six letters and digits.")
+        self.check_code(code)
         name = clean_name(name)
         with self._lock:
             same = next((seat for seat in self._seats.values() if seat.student.casefold() == name.casefold()), None)
             if seat_code.strip():
-                return self._come_back(same, seat_code)
+                return self._come_back(same, seat_code, visitor)
+            if (own := self.seat_of_visitor(visitor)) is not None:
+                return own
             if same is not None:
                 raise NoSeat(f"Somebody called {name} has a seat already. If it is you, type your seat code as well.")
             if not self._is_arranged:
                 raise NoSeat("The teacher is not here yet. Try again in a minute.")
             if not self.is_open:
                 raise NoSeat("The teacher has closed the room to newcomers.")
-            seat = self._free_seat()
+            seat = self._free_seat() or self._abandoned_seat(visitor.network)
             if seat is None:
                 raise NoSeat("All seats are taken. Ask the teacher for one.")
-            seat.student, seat.code, seat.key = name, new_code(SEAT_CODE_LENGTH), secrets.token_urlsafe(32)
-            self._changed()
+            seat.student, seat.code, seat.n_answers = name, new_code(SEAT_CODE_LENGTH), 0
+            self._give(seat, visitor)
             return seat
 
-    def _come_back(self, seat: Seat | None, seat_code: str) -> Seat:
+    def _come_back(self, seat: Seat | None, seat_code: str, visitor: Visitor) -> Seat:
         if seat is None or not is_same_code(seat_code, seat.code):
             raise WrongCode("No seat has this name and this seat code.")
-        seat.key = secrets.token_urlsafe(32)
-        self._changed()
+        other = self.seat_of_visitor(visitor)
+        if other is not None and other is not seat:
+            self.free(other, "the student has changed seats")
+        self._give(seat, visitor)
         return seat
 
+    def _give(self, seat: Seat, visitor: Visitor) -> None:
+        """Give a seat to a browser, and to no other."""
+        seat.key, seat.visitor, seat.looked_at = secrets.token_urlsafe(32), visitor, clock.monotonic()
+        self._changed()
+
+    def seat_of_visitor(self, visitor: Visitor) -> Seat | None:
+        """Return the seat of a browser by its identity; None if there is none."""
+        if not visitor.identity:
+            return None
+        with self._lock:
+            return next((seat for seat in self._seats.values() if seat.visitor.identity == visitor.identity), None)
+
     def seat_of(self, key: str) -> Seat | None:
-        """Return the seat that belongs to a browser's key; None if there is none."""
+        """Return the seat that belongs to the key of a browser, which looks at it; None if there is none."""
         with self._lock:
             for seat in self._seats.values():
                 if seat.key and secrets.compare_digest(seat.key.encode(), key.encode()):
+                    seat.looked_at = clock.monotonic()
                     return seat
         return None
 
@@ -281,6 +353,7 @@ class Room:
         """
         with self._lock:
             seat.student = seat.code = seat.key = ""
+            seat.visitor = Visitor()
             seat.draft = None
             self._changed()
         self.stand_in([seat], reason)
@@ -331,6 +404,7 @@ class Room:
                 return False
             reply = draft.choose(offer, lines)
             if reply is not None:
+                seat.n_answers += 1
                 self.person.desk.answer(question_id, reply)
             self.version += 1
             return True
@@ -349,6 +423,7 @@ class Room:
             draft = self.draft_of(seat)
             if draft is None or draft.question.question_id != question_id or not draft.calls:
                 return False
+            seat.n_answers += 1
             self.person.desk.answer(question_id, draft.reply())
             self.version += 1
             return True

@@ -6,9 +6,7 @@ and answer them; nothing here steps, resets, spends, or shows the questions of o
 
 from __future__ import annotations
 
-import time as clock
-from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -23,11 +21,12 @@ from mesa_llm.errors import ConfigError
 from mesa_llm.llm.human.questions import FormField, Offer
 from mesa_llm.model.model import LLMModel
 from mesa_llm.records import Failure
+from mesa_llm.viz.classroom.door import Door, Identities, TooSoon
 from mesa_llm.viz.classroom.lesson import Lesson
-from mesa_llm.viz.classroom.room import NoSeat, Seat, WrongCode
+from mesa_llm.viz.classroom.room import NoSeat, Seat, Visitor
 from mesa_llm.viz.forms import hint_of
 from mesa_llm.viz.gate import steady
-from mesa_llm.viz.guard import DOOR
+from mesa_llm.viz.guard import DOOR, network_of
 from mesa_llm.viz.markup import HERE, label_of, markup
 from mesa_llm.viz.trace import call_text
 
@@ -40,42 +39,12 @@ MAX_TEXT = 2000
 MAX_FIELDS = 200
 """Maximum number of fields of a sent form."""
 
-MAX_WRONG, WRONG_S = 20, 60.0
-"""Maximum number of wrong codes from one address, and the seconds within which they count."""
-
 FILES = {"seat.css": "text/css", "seat.js": "text/javascript"}
 """Files of the students' pages."""
 
 
 class TooLarge(Exception):
     """A form is larger than anything a student could type."""
-
-
-class Attempts:
-    """Counts wrong codes, so that nobody tries them all."""
-
-    def __init__(self, now: Callable[[], float] = clock.monotonic) -> None:
-        """Start with none.
-
-        Args:
-            now: Returns the seconds of any monotonic clock.
-        """
-        self._now = now
-        self._wrong: dict[str, deque[float]] = {}
-
-    def is_exhausted(self, address: str) -> bool:
-        """Check whether an address has to wait before its next try."""
-        times = self._wrong.get(address)
-        while times and self._now() - times[0] > WRONG_S:
-            times.popleft()
-        if not times:
-            self._wrong.pop(address, None)
-            return False
-        return len(times) >= MAX_WRONG
-
-    def count(self, address: str) -> None:
-        """Count a wrong code."""
-        self._wrong.setdefault(address, deque(maxlen=MAX_WRONG)).append(self._now())
 
 
 class StudentPages:
@@ -95,7 +64,8 @@ class StudentPages:
         self._lesson = lesson
         self._room = lesson.room
         self._cookie = cookie
-        self._attempts = Attempts()
+        self._identities = Identities()
+        self._gate = Door(lesson.room)
         routes = [
             Route(DOOR, self._door),
             Route(DOOR, self._enter, methods=["POST"]),
@@ -112,28 +82,43 @@ class StudentPages:
     async def _door(self, request: Request) -> Response:
         if self._seat_of(request) is not None:
             return _sent_on(f"{DOOR}/seat")
-        return self._door_page({"code": request.query_params.get("code", "")[:20]})
+        page = self._door_page({"code": request.query_params.get("code", "")[:20]})
+        return self._recognised(request, page, self._visitor_of(request))
 
     def _door_page(self, typed: dict[str, str], fault: str = "", status: int = 200) -> Response:
         values = {name: typed.get(name, "")[:100] for name in ("code", "name", "seat_code")}
         return _page(markup("join.html", title=self._lesson.title, fault=fault, **values), status)
 
+    def _visitor_of(self, request: Request) -> Visitor:
+        """Return who sends a request; a new visitor, if there is no cookie that tells."""
+        network = network_of(request.client.host) if request.client else ""
+        identity = self._identities.read(request.cookies.get(f"{self._cookie}-visitor", ""))
+        return Visitor(identity or self._identities.new(), network, bool(identity))
+
+    def _recognised(self, request: Request, response: Response, visitor: Visitor) -> Response:
+        """Let the browser of a new visitor be recognised later."""
+        if not visitor.is_known:
+            cookie = self._identities.cookie(visitor.identity)
+            self._set_cookie(request, response, f"{self._cookie}-visitor", cookie)
+        return response
+
+    def _set_cookie(self, request: Request, response: Response, name: str, value: str) -> None:
+        secure = request.url.scheme == "https"
+        response.set_cookie(name, value, path=DOOR, httponly=True, samesite="lax", secure=secure)
+
     async def _enter(self, request: Request) -> Response:
-        address = request.client.host if request.client else ""
         typed = dict(await _fields(request))
         if self._seat_of(request) is not None:  # a second click, or the browser's Back button
             return _sent_on(f"{DOOR}/seat")
-        if self._attempts.is_exhausted(address):
-            return self._door_page(typed, "Too many wrong codes came from here. Wait a minute.", 429)
+        visitor = self._visitor_of(request)
+        code, name, seat_code = (typed.get(name, "") for name in ("code", "name", "seat_code"))
         try:
-            seat = self._room.join(typed.get("code", ""), typed.get("name", ""), typed.get("seat_code", ""))
+            seat = await self._gate.enter(code, name, seat_code, visitor)
         except NoSeat as refusal:
-            if isinstance(refusal, WrongCode):
-                self._attempts.count(address)
-            return self._door_page(typed, str(refusal), 403)
-        response = _sent_on(f"{DOOR}/seat")
-        secure = request.url.scheme == "https"
-        response.set_cookie(self._cookie, seat.key, path=DOOR, httponly=True, samesite="lax", secure=secure)
+            status = 429 if isinstance(refusal, TooSoon) else 403
+            return self._recognised(request, self._door_page(typed, str(refusal), status), visitor)
+        response = self._recognised(request, _sent_on(f"{DOOR}/seat"), visitor)
+        self._set_cookie(request, response, self._cookie, seat.key)
         return response
 
     # -- the seat
