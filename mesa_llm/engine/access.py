@@ -14,7 +14,7 @@ from mesa_llm.errors import ConfigError
 from mesa_llm.llm import open_simple
 from mesa_llm.llm.address import Address, split_name
 from mesa_llm.llm.endpoints import Endpoint, checked_endpoints, read_endpoints
-from mesa_llm.llm.limits import Budget, Limits, Purse, Refusals, Retry
+from mesa_llm.llm.limits import LOADING_TIMEOUT_S, Budget, Limits, Purse, Refusals, Retry
 from mesa_llm.llm.protocol import LLM, Capabilities, Closable
 
 OLLAMA = "http://localhost:11434/v1"
@@ -57,6 +57,7 @@ class Access:
         timeout_s: float = 60.0,
         concurrency: int = 64,
         attempts: int = 4,
+        loading_timeout_s: float = LOADING_TIMEOUT_S,
         requests_per_min: float | None = None,
         tokens_per_min: float | None = None,
         max_calls: int | None = None,
@@ -74,6 +75,7 @@ class Access:
             timeout_s: Seconds until a request times out.
             concurrency: Maximum number of requests in flight, to each model.
             attempts: Maximum number of attempts at one reply.
+            loading_timeout_s: Seconds for which an endpoint may load its model; no attempt is used up meanwhile.
             requests_per_min: Maximum number of requests in any minute, to each model; None: no limit.
             tokens_per_min: Maximum number of tokens in any minute, of each model; None: no limit.
             max_calls: Budget of live replies; None: no budget.
@@ -89,6 +91,7 @@ class Access:
             raise ConfigError(f"concurrency is at least 1, got {concurrency}")
         self._defaults = (concurrency, requests_per_min, tokens_per_min, timeout_s)
         self._attempts = attempts
+        self._loading_timeout_s = loading_timeout_s
         self._endpoints = checked_endpoints(endpoints or {}, "endpoints=")
         self._file: dict[str, Endpoint] | None = None
         self._api_base = api_base.strip() if api_base and api_base.strip() else None
@@ -98,6 +101,7 @@ class Access:
             "concurrency": concurrency,
             "attempts": attempts,
             "timeout_s": timeout_s,
+            "loading_timeout_s": None if loading_timeout_s == LOADING_TIMEOUT_S else loading_timeout_s,
             "requests_per_min": requests_per_min,
             "tokens_per_min": tokens_per_min,
             "max_calls": max_calls,
@@ -112,7 +116,7 @@ class Access:
         self._transports: list[LLM] = []
         self.close = weakref.finalize(self, _close_all, self._transports)
         Limits(_Nobody(), concurrency, requests_per_min, tokens_per_min)  # raises the error of an invalid limit
-        Retry(_Nobody(), attempts)
+        Retry(_Nobody(), attempts, loading_timeout_s=loading_timeout_s)
 
     def open(self, llm: str | LLM, *, is_second: bool = False) -> Route:
         """Open a language model; the same string opens it only once.
@@ -292,7 +296,7 @@ class Access:
         in_flight = min(concurrency, capabilities.max_in_flight or concurrency)
         sent = transport if self._budget is None else self._budget.at_turn(transport)
         limited = Limits(sent, in_flight, requests_per_min, tokens_per_min)
-        patient = Retry(Refusals(limited), attempts=self._attempts)
+        patient = Retry(Refusals(limited), attempts=self._attempts, loading_timeout_s=self._loading_timeout_s)
         return Route(capabilities, patient if self._budget is None else self._budget.also(patient), concurrency)
 
 

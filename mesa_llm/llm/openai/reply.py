@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from typing import Any, cast
 
 from mesa_llm.errors import BadReply
+from mesa_llm.llm.openai.body import REASONING
 from mesa_llm.records import Reply, Request, ToolCall
 
 MAX_CALLS = 50
 """Maximum number of tool calls of one reply that are read."""
+
+MAX_PARTS = 10_000
+"""Maximum number of parts of a message's content that are read."""
+
+MAX_ENCODINGS = 2
+"""Maximum number of times that arguments may be encoded as a text within JSON."""
+
+_THOUGHTS = frozenset({"thinking", "reasoning", "thought", "reasoning_text", "reasoning_content", "redacted_thinking"})
+"""Types of the parts of a message that hold reasoning."""
 
 MAX_REASONING = 100_000
 """Maximum number of characters of a model's reasoning that are kept."""
@@ -43,33 +54,38 @@ def read_reply(body: object, request: Request, latency_s: float = 0.0) -> Reply:
         raise BadReply("the reply holds no `choices`")
     choice = _mapping(cast("list[Any]", choices)[0])
     message = choice.get("message")
+    if message is None and isinstance(choice.get("text"), str):
+        message = {"content": choice["text"]}
     if not isinstance(message, dict):
         raise BadReply("the reply's first choice holds no `message`")
     message_fields = cast("dict[str, Any]", message)
     faults: list[str] = []
-    text = _text_of(message_fields.get("content"), faults)
-    calls = _calls_of(message_fields.get("tool_calls"), request, faults)
+    text, thought = _text_of(message_fields.get("content"), faults)
+    calls = _calls_of(_entries_of(message_fields), request, faults)
     finish = finish_of(_short(choice.get("finish_reason")))
     if faults and not text and not calls:
         prefix = (
             "the reply was cut (finish=length); raise reply_tokens= (--reply-tokens): " if finish == "length" else ""
         )
         raise BadReply(prefix + "; ".join(faults[:3]))
-    reasoning = message_fields.get("reasoning_content") or message_fields.get("reasoning")
+    reasoning = _reasoning_of(message_fields) or thought
     if not text and not calls and isinstance(message_fields.get("refusal"), str):
         text, finish = _clean(message_fields["refusal"]), "refusal"
-    usage = _mapping(fields.get("usage"))
-    return Reply(
-        text,
-        calls,
-        _tokens(usage.get("prompt_tokens")),
-        _tokens(usage.get("completion_tokens")),
-        _dollars(usage.get("cost")),
-        _short(fields.get("model")),
-        finish,
-        latency_s,
-        reasoning=_clean(reasoning[:MAX_REASONING]) if isinstance(reasoning, str) else "",
-    )
+    usage = usage_in(fields)
+    prompt_tokens, reply_tokens, dollars = (0, 0, None) if usage is None else usage
+    model = _short(fields.get("model"))
+    reasoning = _clean(reasoning[:MAX_REASONING])
+    return Reply(text, calls, prompt_tokens, reply_tokens, dollars, model, finish, latency_s, reasoning=reasoning)
+
+
+def usage_in(body: object) -> tuple[int, int, float | None] | None:
+    """Read tokens of the prompt, tokens of the reply, and US dollars from a body; None: it reports no usage."""
+    usage = _mapping(_mapping(body).get("usage"))
+    if not usage:
+        return None
+    read = _tokens(usage.get("prompt_tokens", usage.get("input_tokens")))
+    written = _tokens(usage.get("completion_tokens", usage.get("output_tokens")))
+    return read, written, _dollars(usage.get("cost"))
 
 
 def finish_of(reason: str) -> str:
@@ -81,17 +97,55 @@ def _mapping(value: object) -> dict[str, Any]:
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
-def _text_of(content: object, faults: list[str]) -> str:
-    """Return the text of a message's content, and append what is wrong with it to `faults`."""
+def _text_of(content: object, faults: list[str]) -> tuple[str, str]:
+    """Return text and reasoning of a message's content, and append what is wrong with it to `faults`."""
     if content is None:
-        return ""
+        return "", ""
     if isinstance(content, str):
-        return _clean(content)
-    if isinstance(content, list):
-        texts = [_mapping(part).get("text") for part in cast("list[Any]", content)]
-        return _clean("".join(text for text in texts if isinstance(text, str)))
-    faults.append(f"the reply's content is a {type(content).__name__}, not text")
-    return ""
+        return _clean(content), ""
+    if not isinstance(content, list | dict):
+        faults.append(f"the reply's content is a {type(content).__name__}, not text")
+        return "", ""
+    texts: list[str] = []
+    thoughts: list[str] = []
+    for part in cast("list[Any]", content if isinstance(content, list) else [content])[:MAX_PARTS]:
+        fields = {"text": part} if isinstance(part, str) else _mapping(part)
+        is_thought = fields.get("type") in _THOUGHTS or fields.get("thought") is True
+        (thoughts if is_thought else texts).append(_text_in(fields, is_thought))
+    return _clean("".join(texts)), "".join(thoughts)
+
+
+def _text_in(part: Mapping[str, Any], is_thought: bool) -> str:
+    """Return the text of a part of a message; empty if it is a part of another kind."""
+    if is_thought:
+        value = next(
+            (part[name] for name in ("thinking", "reasoning", "text", "summary", "content") if part.get(name)), ""
+        )
+        if isinstance(value, list):
+            inner = (_mapping(piece).get("text") for piece in cast("list[Any]", value)[:MAX_PARTS])
+            return "".join(text for text in inner if isinstance(text, str))
+        return value if isinstance(value, str) else ""
+    is_text = part.get("type") in (None, "text", "output_text", "input_text") and isinstance(part.get("text"), str)
+    return part["text"] if is_text else ""
+
+
+def _reasoning_of(message: Mapping[str, Any]) -> str:
+    """Return the reasoning that stands beside a message's content."""
+    for name in REASONING:
+        if isinstance(message.get(name), str) and message[name]:
+            return message[name]
+    details = message.get("reasoning_details")
+    parts = cast("list[Any]", details)[:MAX_PARTS] if isinstance(details, list) else []
+    return "".join(_text_in(_mapping(part), True) for part in parts)
+
+
+def _entries_of(message: Mapping[str, Any]) -> object:
+    """Return the entries of tool calls; those of endpoints that know only a single `function_call` as one entry."""
+    entries = message.get("tool_calls")
+    if isinstance(entries, dict):
+        return [entries]
+    legacy = message.get("function_call")
+    return [{"function": legacy}] if not entries and isinstance(legacy, dict) else entries
 
 
 def _calls_of(entries: object, request: Request, faults: list[str]) -> tuple[ToolCall, ...]:
@@ -103,7 +157,8 @@ def _calls_of(entries: object, request: Request, faults: list[str]) -> tuple[Too
         return ()
     calls: list[ToolCall] = []
     for item in cast("list[Any]", entries)[:MAX_CALLS]:
-        function = _mapping(_mapping(item).get("function"))
+        entry = _mapping(item)
+        function = _mapping(entry.get("function")) or entry
         name = function.get("name")
         if not isinstance(name, str):
             faults.append("a tool call names no tool")
@@ -112,12 +167,12 @@ def _calls_of(entries: object, request: Request, faults: list[str]) -> tuple[Too
         if arguments is None and _can_do_without(name, request):
             faults.append(f"the arguments of {name[:80]} are no JSON object: {function['arguments']!r:.80}")
             continue
-        calls.append(ToolCall(_clean(name), arguments or {}, _short(_mapping(item).get("id"))))
+        calls.append(ToolCall(_clean(name), arguments or {}, _short(entry.get("id"))))
     return tuple(calls)
 
 
 def _arguments_of(encoded: object) -> dict[str, Any] | None:
-    """Return the arguments of a call; None if they are not a JSON object."""
+    """Return the arguments of a call, which some endpoints encode twice; None if they are not a JSON object."""
     if encoded is None or (isinstance(encoded, str) and not encoded.strip()):
         return {}
     text = encoded if isinstance(encoded, str) else json.dumps(encoded)
@@ -125,6 +180,9 @@ def _arguments_of(encoded: object) -> dict[str, Any] | None:
         arguments = json.loads(text)
         if "\\u" in text or not text.isascii():
             arguments = json.loads(_clean(json.dumps(arguments, ensure_ascii=False)))
+        for _ in range(MAX_ENCODINGS):
+            if isinstance(arguments, str):
+                arguments = json.loads(arguments)
     except (ValueError, RecursionError):
         return None
     return cast("dict[str, Any]", arguments) if isinstance(arguments, dict) else None

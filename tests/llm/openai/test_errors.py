@@ -55,7 +55,7 @@ def test_a_prompt_that_moderation_flags_is_only_refused() -> None:
     ],
 )
 def test_an_endpoints_words_are_found(body: bytes, words: str, about: str) -> None:
-    assert detail_in(body) == (words, about)
+    assert detail_in(body)[:2] == (words, about)
 
 
 any_text = st.text(st.characters(codec=None))
