@@ -230,6 +230,7 @@ _STREAM = _any(
     r"only supports? stream|stream\w* (mode )?(only|is required|must be (set to )?true|must be enabled)",
     r"(enable|requires?|use) (the )?stream|non-?streaming .{0,30}not|must .{0,30}non-?stream",
 )
+_ABOUT_SCHEMA = _any(r"schema|keyword|grammar|param|function|propert|response_format|tools")
 _MARKED = (
     r"(?:['\"`‘“./\[(]\s*{name}\b|\b{name}\s*['\"`’”)\]]|"
     r"(?:keywords?|propert\w+|fields?|attributes?|constraints?)\W+{name}\b|"
@@ -298,8 +299,7 @@ class _Complaint:
         if has_both and self.dialect.both and _BOTH.search(self.detail.text):
             yield "both", False
         present = set(self._keywords())
-        named = {keyword for keyword in present if self._names(keyword)}
-        if named and re.search(r"schema|keyword|grammar|param|function|propert|response_format|tools", self.text, re.I):
+        if named := {keyword for keyword in present if self._names(keyword)}:
             yield "keywords", self.dialect.keywords | named
         if _BAD_SCHEMA.search(self.detail.text):
             for removable in (present & LIMITS, present):
@@ -314,10 +314,11 @@ class _Complaint:
             yield from keywords_in(tool["function"]["parameters"])
 
     def _names(self, keyword: str) -> bool:
-        """Check whether the message names a keyword; one that is an English word has to be marked as such."""
-        if not keyword.islower():
-            return re.search(rf"(?<![\w]){re.escape(keyword)}(?!\w)", self.text) is not None
-        return re.search(_MARKED.format(name=re.escape(keyword)), self.text, re.IGNORECASE) is not None
+        """Check whether the message names a keyword; one that is an English word has to be marked as a keyword."""
+        if keyword.islower() and keyword.isalpha():
+            is_about_schema = keyword in ("enum", "const") or _ABOUT_SCHEMA.search(self.text)
+            return bool(is_about_schema and re.search(_MARKED.format(name=keyword), self.text, re.IGNORECASE))
+        return re.search(rf"(?<![\w]){re.escape(keyword)}(?!\w)", self.text) is not None
 
     # -- other parts
 
