@@ -17,6 +17,7 @@ from mesa_llm.errors import BadReply, ConfigError, ServerTrouble
 from mesa_llm.llm.address import Address, without_secrets
 from mesa_llm.llm.openai.body import Cut, parse
 from mesa_llm.llm.openai.connection import Connections, Response
+from mesa_llm.llm.openai.context import CutPrompts, cut_text
 from mesa_llm.llm.openai.dialect import FORM_ERROR, Dialect
 from mesa_llm.llm.openai.errors import ErrorDetail, detail_in, trouble
 from mesa_llm.llm.openai.reply import read_reply, usage_in
@@ -83,6 +84,7 @@ class OpenAIHTTP:
         self._writer = Writer(model)
         self._dialect = Dialect()
         self._calls_tools = False
+        self._cuts = CutPrompts()
         self._pools: _Pools = WeakKeyDictionary()
         finalize(self, _close_all, self._pools)
 
@@ -201,21 +203,23 @@ class OpenAIHTTP:
         return simpler is not None or dialect != self._dialect
 
     def _notice(self, request: Request, reply: Reply, dialect: Dialect) -> None:
-        """Learn from a reply whether the endpoint enforces the form that it accepted."""
+        """Learn from a reply whether the endpoint reads whole prompts, and enforces the form that it accepted."""
+        if self._cuts.look(request.messages, reply.prompt_tokens):
+            logger.warning("%s: %s", self._where, cut_text(request.messages, reply.prompt_tokens))
         if reply.tool_calls:
             self._calls_tools = True
             return
         if request.schema is None and not request.tools:
             return
-        if not reply.text or reply.finish in ("length", "refusal", "content_filter"):
+        if not reply.text or reply.finish in ("refusal", "content_filter"):
             return
-        changes: dict[str, bool] = {}
-        if request.schema is not None and not dialect.schema_words and not _is_json_object(reply.text):
-            changes["schema_words"] = dialect.schema == "schema"
+        learned = self._dialect
+        is_json = _is_json_object(reply.text) or reply.finish == "length"
+        if request.schema is not None and dialect.schema == "schema" and not is_json:
+            learned = replace(learned, schema_words=True)
         must_call = request.tools and tool_choice(request) == "required" and dialect.choice == "required"
         if must_call and dialect.tools and not self._calls_tools:
-            changes["tool_words"] = True
-        learned = replace(self._dialect, **{name: True for name, is_new in changes.items() if is_new})
+            learned = replace(learned, tools=False)
         if learned != self._dialect:
             text = learned.summary(self._dialect)
             logger.warning("%s: it does not keep to the form of a reply; from now on, %s", self._where, text)

@@ -32,7 +32,7 @@ class Dialect:
     """Values of `tool_choice` that it supports; none: leave it out."""
 
     tools: bool = True
-    """False: describe tools in a message; the model calls them in its text."""
+    """False: describe tools in a message; the model calls them in its text, which is held to a schema if possible."""
 
     both: bool = True
     """False: leave the schema out of requests with tools."""
@@ -66,9 +66,6 @@ class Dialect:
 
     schema_words: bool = False
     """Whether the form of an answer is described in words although it can be held to a schema."""
-
-    tool_words: bool = False
-    """Whether tools are described in words although it accepts them."""
 
     @property
     def has_plain_messages(self) -> bool:
@@ -132,7 +129,6 @@ _NOTES: dict[Change, str] = {
     ("min_temperature", COLD): f"a temperature of 0 is sent as {COLD}",
     ("stream", True): "replies are asked for as a stream",
     ("schema_words", True): "the form of answers is described in words as well",
-    ("tool_words", True): "tools are described in words as well",
 }
 """Field and new value of a dialect → what it means."""
 

@@ -6,17 +6,30 @@ import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal, cast
+from typing import Any, Literal, NamedTuple, cast
 
 from mesa_llm.canonical import compact_json
 from mesa_llm.llm.openai.dialect import Dialect
 from mesa_llm.llm.openai.form import answer_text, brief_call_text, call_text, limits_text
 from mesa_llm.llm.openai.keywords import keywords_in, without_keywords
-from mesa_llm.llm.schema.flat import with_enums
+from mesa_llm.llm.schema.flat import choices, flat_schema, with_enums
 from mesa_llm.records import ChatMessage, Request, ToolSpec, options_for
 
 OPENING = "Begin."
 """First message of the user, where a conversation that the model begins has to begin with the user."""
+
+
+class _Form(NamedTuple):
+    """The form of a reply, as far as an endpoint does not enforce it by itself."""
+
+    text: str
+    """Its description in words; empty: everything is enforced."""
+
+    schema: Mapping[str, Any] | None
+    """JSON schema of a call as text, for an endpoint without tool calls; None: there is no such schema."""
+
+
+_NO_FORM = _Form("", None)
 
 
 class Writer:
@@ -28,7 +41,7 @@ class Writer:
         self._tools: dict[tuple[str, ...], list[bytes]] = {}
         self._fixed_tools: dict[tuple[ToolSpec, ...], bytes] = {}
         self._formats: dict[int, tuple[Mapping[str, Any], dict[str, Any]]] = {}
-        self._forms: dict[Any, tuple[Mapping[str, Any] | None, str]] = {}
+        self._forms: dict[Any, tuple[Mapping[str, Any] | None, _Form]] = {}
         self._learn(Dialect())
 
     def write(self, request: Request, dialect: Dialect) -> bytes:
@@ -44,18 +57,21 @@ class Writer:
         body.setdefault("seed", request.salt.seed)
         if not self._sends_all:
             _simplify(body, dialect)
-        has_tools = request.tools and dialect.tools
-        if request.schema is not None and dialect.schema != "none" and (dialect.both or not request.tools):
-            body["response_format"] = self._format(request.schema, dialect.schema)
+        form = _NO_FORM if self._enforces_all else self._form(request)
+        if not request.tools or (dialect.tools and dialect.both):
+            schema = request.schema
+        else:
+            schema = None if dialect.tools else form.schema
+        if schema is not None and dialect.schema != "none":
+            body["response_format"] = self._format(schema, dialect.schema)
         tools = b""
-        if has_tools:
+        if request.tools and dialect.tools:
             if dialect.choice != "none":
                 body["tool_choice"] = tool_choice(request) if dialect.choice == "required" else "auto"
             tools = b',"tools":%b' % self._tools_json(request)
         messages: Sequence[ChatMessage] = request.messages
-        form = "" if self._enforces_all else self._form(request)
-        if form or not dialect.has_plain_messages:
-            messages = adapted(messages, dialect, form)
+        if form.text or not dialect.has_plain_messages:
+            messages = adapted(messages, dialect, form.text)
         encoded = b",".join([message.wire_json for message in messages])
         return b'%b,"messages":[%b]%b}' % (compact_json(body)[:-1], encoded, tools)
 
@@ -66,19 +82,19 @@ class Writer:
             cache.clear()
         self._sends_all = not dialect.omitted and dialect.length == "max_tokens" and not dialect.min_temperature
         is_enforcing = dialect.schema == "schema" and dialect.choice == "required" and dialect.both and dialect.tools
-        is_silent = not (dialect.schema_words or dialect.tool_words or dialect.keywords)
-        self._enforces_all = is_enforcing and is_silent
+        self._enforces_all = is_enforcing and not (dialect.schema_words or dialect.keywords)
 
-    def _form(self, request: Request) -> str:
-        """Describe in words what of the form of a reply the endpoint does not enforce, cached; empty if nothing."""
+    def _form(self, request: Request) -> _Form:
+        """Return what an endpoint that does not enforce the form of a reply has to be told, cached."""
         if request.schema is None and not request.tools:
-            return ""
+            return _NO_FORM
         key = (request.tools, id(request.schema), request.options_text if request.options else "")
         entry = self._forms.get(key)
         if entry is None:
             if len(self._forms) >= 256:
                 self._forms.clear()
-            entry = self._forms[key] = (request.schema, form_text(request, self._dialect))  # its id stays
+            form = _Form(form_text(request, self._dialect), None if self._dialect.tools else call_schema(request))
+            entry = self._forms[key] = (request.schema, form)  # holds the schema: its id stays
         return entry[1]
 
     def _format(self, schema: Mapping[str, Any], form: Literal["schema", "object"]) -> dict[str, Any]:
@@ -220,7 +236,7 @@ def form_text(request: Request, dialect: Dialect) -> str:
     """
     parts: list[str] = []
     functions = [tool["function"] for tool in wire_tools(request.tools, request.options)]
-    if functions and (not dialect.tools or dialect.tool_words):
+    if functions and not dialect.tools:
         parts.append(call_text(functions))
     elif functions:
         lossy = [one for one in functions if dialect.keywords.intersection(keywords_in(one["parameters"]))]
@@ -233,6 +249,15 @@ def form_text(request: Request, dialect: Dialect) -> str:
         if not is_enforced or dialect.keywords.intersection(keywords_in(request.schema)):
             parts.append(f"{'Once you need no tool: ' if functions else ''}{answer_text(request.schema)}")
     return "\n\n".join(parts)
+
+
+def call_schema(request: Request) -> dict[str, Any] | None:
+    """Return the JSON schema of a call as text, or of the answer; None if no tool can be called."""
+    offers = choices(request.tools, request.options)
+    answers = [] if request.schema is None else [flat_schema(request.schema)]
+    if not offers:
+        return None
+    return {"anyOf": [*answers, *offers]} if answers or len(offers) > 1 else offers[0]
 
 
 def adapted(messages: Sequence[ChatMessage], dialect: Dialect, form: str) -> list[ChatMessage]:

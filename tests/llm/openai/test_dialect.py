@@ -155,6 +155,17 @@ def test_a_form_that_is_accepted_and_ignored_is_described_from_then_on(caplog: p
     assert len(caplog.records) == 1
 
 
+def test_tools_that_are_accepted_and_ignored_are_described_and_held_to_a_schema() -> None:
+    call = '{"action": "rest", "arguments": {}}'
+    replies, server = asked(
+        lambda body, number: call if "response_format" in body else "I rest.", *[ask(tools=ACTIONS)] * 3
+    )
+    assert [reply.text for reply in replies] == ["I rest.", call, call]
+    assert "tools" not in server.last
+    offers = server.last["response_format"]["json_schema"]["schema"]["anyOf"]
+    assert [offer["properties"]["action"] for offer in offers] == [{"enum": [tool.name]} for tool in ACTIONS]
+
+
 def test_keywords_that_are_left_out_are_stated_in_words() -> None:
     rule = no_keyword("maximum", "Invalid JSON payload received. Unknown name \"maximum\" at 'tools[0].parameters'")
     (reply,), server = asked(strict(rule), ask(tools=ACTIONS))
