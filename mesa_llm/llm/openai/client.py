@@ -120,6 +120,11 @@ class OpenAIHTTP:
                 return reply if attempts == 1 else replace(reply, attempts=attempts)
             raise error
 
+    @property
+    def dialect(self) -> Dialect:
+        """The dialect of the endpoint, as far as it has been learned."""
+        return self._dialect
+
     async def close(self) -> None:
         """Close the connections of the running event loop."""
         pool = self._pools.pop(asyncio.get_running_loop(), None)

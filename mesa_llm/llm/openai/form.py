@@ -42,9 +42,8 @@ def call_text(functions: Sequence[Schema]) -> str:
     offers = "\n".join(f"- {signature_of(function)}: {function.get('description', '')}" for function in functions)
     return (
         f"You can do one of these:\n{offers}\n"
-        'Choose one of them, and reply with only one JSON object: {"action": its name, "arguments": {each argument: '
-        "its value}}. Arguments marked with ? may be left out.\n"
-        'For example, with your own choice: {"action": "…", "arguments": {"…": …}}'
+        "Choose one of them, and reply with only one JSON object, which holds its name and its arguments, such as "
+        '{"action": "…", "arguments": {"…": …}}. Arguments marked with ? may be left out.'
     )
 
 
