@@ -45,9 +45,14 @@ def parse(body: bytes) -> Any:
         ValueError: If it is neither JSON nor events.
         RecursionError: If it is nested too deeply.
     """
+    parsed: Any = None
     is_ended = True
     try:
         parsed = from_json(body)
+        if parsed["choices"][0]["message"] is not None:
+            return parsed
+    except (TypeError, LookupError):
+        pass
     except ValueError:
         parsed, is_ended = _objects(body)
     if isinstance(parsed, list):

@@ -209,7 +209,7 @@ class OpenAIHTTP:
 
     def _notice(self, request: Request, reply: Reply, dialect: Dialect) -> None:
         """Learn from a reply whether the endpoint reads whole prompts, and enforces the form that it accepted."""
-        if self._cuts.look(request.messages, reply.prompt_tokens):
+        if reply.prompt_tokens >= self._cuts.largest and self._cuts.look(request.messages, reply.prompt_tokens):
             logger.warning("%s: %s", self._where, cut_text(request.messages, reply.prompt_tokens))
         if reply.tool_calls:
             self._calls_tools = True

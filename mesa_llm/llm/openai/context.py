@@ -29,12 +29,16 @@ class CutPrompts:
     Prompts are cut if the largest count so far is far too small for its prompts and the size of a context (a power of
     two), or if it is the same for prompts of different lengths. An endpoint that counts only what it had not cached
     reports small counts as well, but no such largest one.
+
+    Attributes:
+        has_found: Whether prompts are cut.
+        largest: Largest number of tokens of a prompt so far; smaller ones need not be looked at.
     """
 
     def __init__(self) -> None:
         """Start without a prompt."""
         self.has_found = False
-        self._largest = 0
+        self.largest = MIN_TOKENS
         self._lengths: set[int] = set()  # of prompts with the largest count
 
     def look(self, messages: Sequence[ChatMessage], prompt_tokens: int) -> bool:
@@ -44,10 +48,10 @@ class CutPrompts:
             messages: The prompt.
             prompt_tokens: Number of tokens that the endpoint has read of it.
         """
-        if prompt_tokens < max(self._largest, MIN_TOKENS) or self.has_found:
+        if prompt_tokens < self.largest or self.has_found:
             return False
-        if prompt_tokens > self._largest:
-            self._largest = prompt_tokens
+        if prompt_tokens > self.largest:
+            self.largest = prompt_tokens
             self._lengths.clear()
         characters = sum(len(message.content) for message in messages)
         is_short = characters > CHARACTERS_A_TOKEN * prompt_tokens

@@ -80,8 +80,8 @@ def read_reply(body: object, request: Request, latency_s: float = 0.0) -> Reply:
 
 def usage_in(body: object) -> tuple[int, int, float | None] | None:
     """Read tokens of the prompt, tokens of the reply, and US dollars from a body; None: it reports no usage."""
-    usage = _mapping(_mapping(body).get("usage"))
-    if not usage:
+    usage: Any = body.get("usage") if isinstance(body, dict) else None
+    if not usage or not isinstance(usage, dict):
         return None
     read = _tokens(usage.get("prompt_tokens", usage.get("input_tokens")))
     written = _tokens(usage.get("completion_tokens", usage.get("output_tokens")))
@@ -132,20 +132,21 @@ def _text_in(part: Mapping[str, Any], is_thought: bool) -> str:
 def _reasoning_of(message: Mapping[str, Any]) -> str:
     """Return the reasoning that stands beside a message's content."""
     for name in REASONING:
-        if isinstance(message.get(name), str) and message[name]:
-            return message[name]
+        if name in message and (value := message[name]) and isinstance(value, str):
+            return value
     details = message.get("reasoning_details")
-    parts = cast("list[Any]", details)[:MAX_PARTS] if isinstance(details, list) else []
-    return "".join(_text_in(_mapping(part), True) for part in parts)
+    if not isinstance(details, list):
+        return ""
+    return "".join(_text_in(_mapping(part), True) for part in cast("list[Any]", details)[:MAX_PARTS])
 
 
 def _entries_of(message: Mapping[str, Any]) -> object:
     """Return the entries of tool calls; those of endpoints that know only a single `function_call` as one entry."""
     entries = message.get("tool_calls")
-    if isinstance(entries, dict):
-        return [entries]
+    if entries:
+        return [entries] if isinstance(entries, dict) else entries
     legacy = message.get("function_call")
-    return [{"function": legacy}] if not entries and isinstance(legacy, dict) else entries
+    return [{"function": legacy}] if isinstance(legacy, dict) else entries
 
 
 def _calls_of(entries: object, request: Request, faults: list[str]) -> tuple[ToolCall, ...]:

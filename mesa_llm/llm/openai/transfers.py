@@ -82,16 +82,20 @@ class _IdleSockets:
         if self._epoll is None:
             self._sockets.add(number)
             return
-        with suppress(OSError):
+        try:  # faster than `suppress`
             self._epoll.register(number, select.EPOLLIN)
+        except OSError:  # it is closed already
+            return
 
     def discard(self, number: int) -> None:
         """Stop watching a socket, if it is watched."""
         if self._epoll is None:
             self._sockets.discard(number)
             return
-        with suppress(OSError):
+        try:
             self._epoll.unregister(number)
+        except OSError:  # it was never idle
+            return
 
     def end_unclean(self) -> None:
         """End the connections on which something has arrived; libcurl then opens new ones in their place."""
