@@ -58,6 +58,9 @@ class Dialect:
     min_temperature: float = 0.0
     """Lowest temperature that it accepts."""
 
+    room: int | None = None
+    """Maximum number of tokens that it allows for a reply; None: as many as are asked for."""
+
     stream: bool = False
     """Whether it replies only as a stream."""
 
@@ -107,8 +110,12 @@ def _note(name: str, now: Any, before: Any) -> str:
     if now == before:
         return ""
     if isinstance(now, frozenset):
-        names = ", ".join(sorted(cast("frozenset[str]", now - before)))
-        return f"schemas are sent without {names}" if name == "keywords" else f"{names} is left out"
+        names = sorted(cast("frozenset[str]", now - before))
+        listing = ", ".join(names)
+        left_out = f"{listing} {'is' if len(names) == 1 else 'are'} left out"
+        return f"schemas are sent without {listing}" if name == "keywords" else left_out
+    if name == "room":
+        return f"replies have {now} tokens at most"
     return _NOTES[name, now]
 
 
@@ -150,6 +157,17 @@ FORM_ERROR = re.compile(
 )
 """Messages of a server's error (5xx) that may be about the form of a request all the same."""
 
+MIN_ROOM = 64
+"""Minimum number of tokens of a reply that is worth asking for."""
+
+_CONTEXT = re.compile(
+    r"maximum context length is (\d{1,7}).*?(\d{1,7}) (?:tokens )?(?:in|from) the (?:messages|input|prompt)"
+)
+_MOST = re.compile(
+    r"(?:at most|less than or equal to|<=|≤|no more than|up to|maximum(?: value)?(?: of| is)?|limit of)\D{0,20}(\d{2,7})"
+)
+"""How long a reply may be: within the context that a prompt leaves, or in general."""
+
 _LENGTH = re.compile(
     r"context (length|window|size)|too (long|many tokens)|maximum (context|number of tokens)|exceeds? the",
     re.IGNORECASE,
@@ -159,6 +177,10 @@ _LENGTH = re.compile(
 
 _ENGLISH = frozenset({"stop", "stream", "temperature", "user", "n", "max_tokens", "max_completion_tokens"})
 """Names of fields that a message may also mention without refusing them."""
+
+
+_ALSO = {"reasoning_effort": r"support thinking|think value|thinking level|"}
+"""Other words by which endpoints call a field."""
 
 
 def _any(*patterns: str) -> re.Pattern[str]:
@@ -176,7 +198,7 @@ _ALTERNATION = _any(
     r"same role",
 )
 _SYSTEM_FIRST = _any(
-    r"system.{0,30}(must|should|has to|can only|only|may only).{0,30}(first|beginning|start|once|one)",
+    r"system.{0,30}(must|should|has to|can only|only|may only).{0,30}(first|beginning|start|once|only one)",
     r"(multiple|several|more than one|only one|single|at most one) .{0,12}system",
     r"unexpected role\W+system\W+after",
 )
@@ -196,6 +218,7 @@ _TOOL_MESSAGES = _any(
     r"should be 'user' or '(assistant|model)'",
     r"(content|text).{0,40}(empty|null|none|non-empty|must be a string|required)",
 )
+_ROLES = _any(r"\brole\w*\b.{0,60}\buser\b.{0,30}\b(assistant|model)\b")
 _SHORT_IDS = _any(r"tool.?call.?id.{0,80}(length|characters|a-z)", r"a-z, ?A-Z, ?0-9,? with a length of 9")
 _JSON_WORD = _any(r"(contain|include|mention|word).{0,40}\bjson\b")
 _BOTH = _any(
@@ -203,6 +226,8 @@ _BOTH = _any(
     r".{0,30}\b(tools?|functions?)\b",
     r"\b(tools?|functions?)( call\w*| use)?\b.{0,60}(combin|together|with|when|both|same time|alongside).{0,60}"
     r"(response.?format|json.?(mode|schema|object)|mime|structured|grammar)",
+    r"\btools? (and|or|with) .{0,20}(response.?format|json)",
+    r"(response.?format|json \w+) (and|or|with) .{0,12}\btools?\b",
 )
 _BAD_SCHEMA = _any(
     r"(invalid|malformed|bad|illegal) .{0,20}(schema|grammar)\b(?! type)",
@@ -220,6 +245,7 @@ _TOOLS = _any(
     r"(tool|function)\w*( call\w*| use| calling)? (is|are)( not|n't) (support|enabl|avail|allow)",
     rf"['\"`]tools['\"`].{{0,40}}{_NO}",
     rf"{_NO}.{{0,40}}['\"`]tools['\"`]",
+    rf"{_NO}\w* (parameter|field|argument|key|property)\w*\W+tools\b",
     r"(tool|function)s?.?(call\w*|use)?.{0,20}(unsupported|disabled|not enabled)",
 )
 _STREAM = _any(
@@ -249,14 +275,30 @@ class _Complaint:
 
     def changes(self) -> Iterator[Change]:
         """Find what can be changed, the likeliest first."""
+        yield from self._about_room()
         is_long = _LENGTH.search(self.detail.text) is not None
         if is_long and "max_completion_tokens" not in self.detail.text:
             return
+        yield from self._about_fields(named_plainly=True)
+        has_both = "tools" in self.sent and "response_format" in self.sent
+        if has_both and self.dialect.both and _BOTH.search(self.detail.text):
+            yield "both", False
         yield from self._about_messages()
         yield from self._about_schemas()
         for part in (self.detail.about, self.detail.text):
             yield from self._about_parts(part)
         yield from self._about_fields()
+
+    def _about_room(self) -> Iterator[Change]:
+        """Find how long a reply may be, where the request allows a longer one."""
+        allowed = self.sent.get("max_tokens", self.sent.get("max_completion_tokens"))
+        text, room = self.detail.text.replace(",", ""), None
+        if found := _CONTEXT.search(text):
+            room = int(found[1]) - int(found[2])
+        elif re.search(r"max(_completion|_new)?_tokens|completion tokens", text) and (found := _MOST.search(text)):
+            room = int(found[1])
+        if isinstance(allowed, int) and room is not None and MIN_ROOM <= room < allowed:
+            yield "room", room
 
     # -- messages
 
@@ -271,7 +313,8 @@ class _Complaint:
             yield from self._without_system(roles)
         if "system" in roles and _SYSTEM_FIRST.search(self.text) and self.dialect.system == "any":
             yield "system", "first"
-        if _SYSTEM.search(self.text):
+        lists_others = _ROLES.search(self.text) is not None and "system" not in self.text
+        if lists_others or _SYSTEM.search(self.text):
             yield from self._without_system(roles)
         is_about_role = self.detail.about.startswith("messages") or "role" in self.detail.text.lower()
         if (
@@ -291,9 +334,6 @@ class _Complaint:
         is_silent = self.dialect.schema == "schema" and not self.dialect.schema_words
         if "response_format" in self.sent and is_silent and _JSON_WORD.search(self.text):
             yield "schema_words", True
-        has_both = "tools" in self.sent and "response_format" in self.sent
-        if has_both and self.dialect.both and _BOTH.search(self.detail.text):
-            yield "both", False
         present = set(self._keywords())
         if named := {keyword for keyword in present if self._names(keyword)}:
             yield "keywords", self.dialect.keywords | named
@@ -345,12 +385,13 @@ class _Complaint:
 
     # -- any field
 
-    def _about_fields(self) -> Iterator[Change]:
+    def _about_fields(self, *, named_plainly: bool = False) -> Iterator[Change]:
+        """Find fields that are refused by name; on request, only such whose names are no English words."""
         is_cold = self.sent.get("temperature") == 0 and re.search(r"positive|greater|above|>", self.detail.text)
-        if is_cold and "temperature" in self.text:
+        if is_cold and "temperature" in self.text and not named_plainly:
             yield "min_temperature", COLD
         own = {"model", "messages", "tools", "response_format", "tool_choice", "max_tokens", "max_completion_tokens"}
-        others = [name for name in self.sent if name not in own]
+        others = [name for name in self.sent if name not in own and ("_" in name or not named_plainly)]
         refused = {name for name in others if self._refuses(name)}
         head = re.match(r"\w*", self.detail.about)
         if head is not None and head[0] in others:
@@ -360,7 +401,8 @@ class _Complaint:
 
     def _refuses(self, name: str) -> bool:
         """Check whether the message refuses a field by its name."""
-        if re.search(rf"(?<![\w-]){re.escape(name)}(?!\w|-)", self.text) is None:
+        pattern = _ALSO.get(name, "") + re.escape(name).replace("_", "[_ ]")
+        if re.search(rf"(?<![\w-])(?:{pattern})(?!\w|-)", self.text, re.IGNORECASE) is None:
             return False
         return name not in _ENGLISH or REFUSAL.search(self.detail.text) is not None
 

@@ -80,7 +80,8 @@ class Writer:
         self._dialect = dialect
         for cache in (self._tools, self._fixed_tools, self._formats, self._forms):
             cache.clear()
-        self._sends_all = not dialect.omitted and dialect.length == "max_tokens" and not dialect.min_temperature
+        is_plain = dialect.length == "max_tokens" and not dialect.min_temperature and dialect.room is None
+        self._sends_all = is_plain and not dialect.omitted
         is_enforcing = dialect.schema == "schema" and dialect.choice == "required" and dialect.both and dialect.tools
         self._enforces_all = is_enforcing and not (dialect.schema_words or dialect.keywords)
 
@@ -210,6 +211,8 @@ def _simplify(body: dict[str, Any], dialect: Dialect) -> None:
     """Leave out or rename the fields of a body that an endpoint does not know."""
     for name in dialect.omitted:
         body.pop(name, None)
+    if dialect.room is not None and body.get("max_tokens", 0) > dialect.room:
+        body["max_tokens"] = dialect.room
     if dialect.length != "max_tokens" and "max_tokens" in body:
         limit = body.pop("max_tokens")
         if dialect.length != "none":

@@ -51,6 +51,10 @@ def no_value(name: str, value: Any, words: str, **fields: Any) -> Refuses:
     return lambda body: refused(400, words, **fields) if body.get(name) == value else None
 
 
+def no_both(words: str) -> Refuses:
+    return lambda body: refused(400, words) if "tools" in body and "response_format" in body else None
+
+
 def no_format(kind: str, words: str) -> Refuses:
     return lambda body: refused(400, words) if body.get("response_format", {}).get("type") == kind else None
 

@@ -20,6 +20,7 @@ from tests.llm.human.questions import ACTIONS, TOOLS, VOTE, ask
 from tests.llm.openai.strict_server import (
     json_has_to_be_mentioned,
     nine_characters,
+    no_both,
     no_field,
     no_format,
     no_keyword,
@@ -100,6 +101,12 @@ DIALECTS = [
     ),
     (no_keyword("maximum", "Failed to compile the JSON schema to a grammar"),),
     (nine_characters,),
+    (no_system("input.messages[0].role must be one of ['user', 'assistant', 'tool']"),),
+    (no_field("parallel_tool_calls", "parallel_tool_calls is not supported"),),
+    (no_field("reasoning_effort", '"tiny" does not support thinking'),),
+    (no_field("tools", "Unsupported parameter: tools"), no_format("json_schema", "json_schema is not supported")),
+    (no_both("Cannot use custom grammar constraints with tools."),),
+    (no_both("Function calling with a response mime type: 'application/json' is unsupported"),),
 ]
 
 
@@ -197,6 +204,26 @@ def test_a_temperature_of_zero_stays_cold() -> None:
     rule = no_value("temperature", 0, "`temperature` (=0.0) has to be a strictly positive float")
     _, server = asked(strict(rule), ask(settings={"temperature": 0}))
     assert server.last["temperature"] == 0.01
+
+
+@pytest.mark.parametrize(
+    ("words", "room"),
+    [
+        ("max_tokens is too large: 2000. This model supports at most 1024 completion tokens", 1024),
+        (
+            "This model's maximum context length is 2048 tokens. However, you requested 2500 tokens (500 in the messages, "
+            "2000 in the completion). Please reduce the length of the messages or completion.",
+            1548,
+        ),
+    ],
+)
+def test_a_reply_is_asked_for_no_longer_than_there_is_room(words: str, room: int) -> None:
+    def behave(body: dict[str, Any], number: int) -> Fault | None:
+        return refused(400, words) if body["max_tokens"] > room else None
+
+    replies, server = asked(behave, *[ask(settings={"max_tokens": 2000})] * 2)
+    assert [reply.attempts for reply in replies] == [2, 1]
+    assert server.last["max_tokens"] == room
 
 
 @pytest.mark.parametrize(
