@@ -164,7 +164,8 @@ _CONTEXT = re.compile(
     r"maximum context length is (\d{1,7}).*?(\d{1,7}) (?:tokens )?(?:in|from) the (?:messages|input|prompt)"
 )
 _MOST = re.compile(
-    r"(?:at most|less than or equal to|<=|≤|no more than|up to|maximum(?: value)?(?: of| is)?|limit of)\D{0,20}(\d{2,7})"
+    r"(?:at most|less than or equal to|<=|≤|no more than|up to|maximum(?: value)?(?: of| is)?|limit of)"
+    r"\D{0,20}(\d{2,7})"
 )
 """How long a reply may be: within the context that a prompt leaves, or in general."""
 

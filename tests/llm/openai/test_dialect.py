@@ -211,8 +211,8 @@ def test_a_temperature_of_zero_stays_cold() -> None:
     [
         ("max_tokens is too large: 2000. This model supports at most 1024 completion tokens", 1024),
         (
-            "This model's maximum context length is 2048 tokens. However, you requested 2500 tokens (500 in the messages, "
-            "2000 in the completion). Please reduce the length of the messages or completion.",
+            "This model's maximum context length is 2048 tokens. However, you requested 2500 tokens "
+            "(500 in the messages, 2000 in the completion). Please reduce the length of the messages or completion.",
             1548,
         ),
     ],
