@@ -83,6 +83,8 @@ class OpenAIHTTP:
         self._url, self._headers = address.completions, _headers(self._key, address)
         self._writer = Writer(model)
         self._dialect = Dialect()
+        self._accepted: Dialect | None = None
+        self._turns: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
         self._calls_tools = False
         self._cuts = CutPrompts()
         self._pools: _Pools = WeakKeyDictionary()
@@ -103,22 +105,43 @@ class OpenAIHTTP:
             Refused: If it refuses this request.
         """
         start = time.perf_counter()
+        reply = await self._try(request, start)
+        return await self._try_again(request, start) if reply is None else reply
+
+    async def _try(self, request: Request, start: float) -> Reply | None:
+        """Send a request; return its reply, or None if there is one to be had by writing it differently.
+
+        Args:
+            request: The request.
+            start: Time on the clock, in seconds, at which it was first sent.
+        """
+        dialect = self._dialect
+        sent = self._writer.write(request, dialect)
+        response = await self._post(sent)
+        try:
+            reply = self._read(response, request, time.perf_counter() - start)
+        except _Complaint as complaint:
+            if self._learn(dialect, complaint, sent):
+                return None
+            error = trouble(complaint.status, complaint.detail, self._where, response.retry_after)
+        else:
+            self._accepted = dialect
+            self._notice(request, reply, dialect)
+            return reply
+        raise error
+
+    async def _try_again(self, request: Request, start: float) -> Reply:
+        """Send a request until it is accepted; of those that were refused together, one learns for all."""
         attempts = 1
         while True:
-            dialect = self._dialect
-            sent = self._writer.write(request, dialect)
-            response = await self._post(sent)
-            try:
-                reply = self._read(response, request, time.perf_counter() - start)
-            except _Complaint as complaint:
-                if self._learn(dialect, complaint, sent):
+            async with self._turns.setdefault(asyncio.get_running_loop(), asyncio.Lock()):
+                while self._dialect is not self._accepted:
                     attempts += 1
-                    continue
-                error = trouble(complaint.status, complaint.detail, self._where, response.retry_after)
-            else:
-                self._notice(request, reply, dialect)
-                return reply if attempts == 1 else replace(reply, attempts=attempts)
-            raise error
+                    if (reply := await self._try(request, start)) is not None:
+                        return replace(reply, attempts=attempts)
+            attempts += 1
+            if (reply := await self._try(request, start)) is not None:
+                return replace(reply, attempts=attempts)
 
     @property
     def dialect(self) -> Dialect:

@@ -242,7 +242,7 @@ _SCHEMA = _any(r"response.?format|json.?(schema|mode|object)|structured.?output|
 _NO_PARSER = _any(r"tool.?call.?parser|enable.?auto.?tool")
 _CHOICE = _any(r"tool.?choice")
 _TOOLS = _any(
-    r"support\w* (the )?(tool|function)|tools param|'body', 'tools'",
+    r"support\w* (the |for |of )?(tool|function)|tools param|'body', 'tools'",
     r"(tool|function)\w*( call\w*| use| calling)? (is|are)( not|n't) (support|enabl|avail|allow)",
     rf"['\"`]tools['\"`].{{0,40}}{_NO}",
     rf"{_NO}.{{0,40}}['\"`]tools['\"`]",

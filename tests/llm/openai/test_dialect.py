@@ -144,6 +144,19 @@ def test_what_one_request_learned_another_in_flight_keeps() -> None:
         assert asyncio.run(at_once(server.url)) == 16
 
 
+def test_of_requests_that_are_refused_together_one_learns_the_rest() -> None:
+    rules = strict(no_system(), no_field("tools", "no support for tools"), no_field("seed", "unknown: seed"))
+
+    async def at_once(url: str) -> None:
+        llm = OpenAIHTTP("tiny", url)
+        await asyncio.gather(*(llm.reply(ask(tools=ACTIONS, agent=agent)) for agent in range(10)))
+        await llm.close()
+
+    with FaultyServer(rules, latency_s=0.01) as server:
+        asyncio.run(at_once(server.url))
+    assert server.count == 10 + 2 + 10
+
+
 def test_the_form_is_described_in_the_first_message_where_no_schema_holds() -> None:
     rules = strict(no_format("json_schema", "This response_format type is unavailable now"), json_has_to_be_mentioned)
     replies, server = asked(rules, ask(schema=VOTE), ask(schema=VOTE))
