@@ -16,6 +16,7 @@ Each is a kind of the one that it stands under:
       TransportError         the engine: no reply came
         RateLimited          the engine: wait, then ask again
         ServerTrouble        the engine: ask again (5xx, cut or hung connection)
+          Loading            the engine: wait until the model is loaded, then ask again
         BadReply             the engine: the response holds no reply (too long, not JSON)
         Refused              the engine: the endpoint refuses this one request (4xx)
           Absent             the engine: a person did not decide in time, or nobody plays the agent
@@ -98,6 +99,9 @@ class ParseError(MesaLLMError):
 class TransportError(MesaLLMError):
     """A language model gave no reply."""
 
+    usage: Any = None
+    """`Usage` that the endpoint reported although its reply cannot be used; None: it reported none."""
+
 
 class RateLimited(TransportError):
     """The endpoint asks to be called less often (HTTP 429)."""
@@ -115,6 +119,20 @@ class RateLimited(TransportError):
 
 class ServerTrouble(TransportError):
     """The endpoint failed, hung or cut the connection; asking again may help."""
+
+
+class Loading(ServerTrouble):
+    """The endpoint is still loading the model."""
+
+    def __init__(self, text: str, retry_after_s: float | None = None) -> None:
+        """Store how long the endpoint expects that to take.
+
+        Args:
+            text: The error of the endpoint.
+            retry_after_s: Seconds that it asks to wait, if it says so.
+        """
+        super().__init__(text)
+        self.retry_after_s = retry_after_s
 
 
 class BadReply(TransportError):

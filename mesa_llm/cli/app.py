@@ -239,12 +239,30 @@ def trust(
 
 @app.command()
 @exits
-def doctor() -> None:
-    """List what is installed, which providers have keys, and whether the embedded model answers."""
-    from mesa_llm.cli.inspect import check_up
+def doctor(
+    llm: Annotated[
+        str | None, typer.Option(help="Model to examine: NAME with --api-base, NAME@URL, a named endpoint, local, ….")
+    ] = None,
+    api_base: ApiBase = None,
+    timeout: Annotated[float, typer.Option(min=1, help="Seconds until one of its replies is given up.")] = 60,
+    characters: Annotated[int, typer.Option(min=0, help="Length of the long prompt; 0: none is sent.")] = 20_000,
+    as_json: AsJson = False,
+) -> None:
+    """Examine a language model: what its endpoint can do, and what to set; without --llm, look at what is here.
 
-    for line in check_up():
-        say(line)
+    Sends about a dozen short requests and a long one. Exits with 1 if the model gives no usable reply.
+    """
+    from mesa_llm.cli.arguments import demand_no_secrets
+    from mesa_llm.cli.doctor import print_check_up, print_examination
+
+    if llm is None:
+        if api_base is not None:
+            raise ConfigError("--api-base: name the model at that address as well, with --llm NAME")
+        print_check_up(say, as_json=as_json)
+        return
+    demand_no_secrets((), api_base=api_base, llm=llm)
+    if not print_examination(llm, api_base, say, as_json=as_json, timeout_s=timeout, n_characters=characters):
+        raise typer.Exit(DIFFERENT)
 
 
 def main() -> None:

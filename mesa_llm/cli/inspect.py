@@ -5,35 +5,18 @@ from __future__ import annotations
 import csv as csv_module
 import io
 import json
-import os
-import time as clock
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import batched, chain
 from pathlib import Path
 from typing import Any
 
 from mesa_llm.canonical import in_natural_order
-from mesa_llm.errors import ConfigError, MesaLLMError
+from mesa_llm.errors import ConfigError
 from mesa_llm.runlog.layout import columns
 from mesa_llm.runlog.log import RunLog
 from mesa_llm.runlog.salvage import salvage
 from mesa_llm.runlog.tables import loaded
-from mesa_llm.runlog.versions import PACKAGES, versions
 from mesa_llm.text import clip, counted, printable, spreadsheet_cell
-
-PROVIDER_KEYS = {
-    "OpenAI": "OPENAI_API_KEY",
-    "Anthropic": "ANTHROPIC_API_KEY",
-    "Google Gemini": "GEMINI_API_KEY",
-    "Mistral": "MISTRAL_API_KEY",
-    "Groq": "GROQ_API_KEY",
-    "DeepSeek": "DEEPSEEK_API_KEY",
-    "OpenRouter": "OPENROUTER_API_KEY",
-    "Together": "TOGETHERAI_API_KEY",
-    "Azure": "AZURE_API_KEY",
-    "own endpoint": "MESA_LLM_API_KEY",
-}
-"""Environment variables for the keys of providers; only their names are ever shown."""
 
 PAGE = 500
 """Number of rows that are formatted at once."""
@@ -281,30 +264,3 @@ def salvaged(file: Path, copy: Path) -> Iterator[str]:
     if not counts["manifest"]:
         yield "what the run was is lost: its replies can be looked at, but the run cannot be gone on with"
     yield f"salvaged into {copy}; the same run with --log {copy} uses the replies that were kept, and asks for the rest"
-
-
-def check_up() -> Iterator[str]:
-    """List what is installed, which providers have keys, and whether the embedded model answers, line by line."""
-    packages = versions()
-    yield f"python {packages['python']}"
-    for package in PACKAGES:
-        yield f"{package} {packages.get(package, 'not installed')}"
-    for provider, variable in PROVIDER_KEYS.items():
-        yield f"{provider}: {variable} is {'set' if os.environ.get(variable) else 'not set'}"
-    yield _embedded()
-
-
-def _embedded() -> str:
-    from mesa_llm.engine.loop import submit
-    from mesa_llm.llm.local.model import LocalLLM
-    from mesa_llm.records import ChatMessage, Request, Salt
-
-    request = Request(
-        "local", (ChatMessage("user", "Say hello."),), Salt(0, 0, 0, "doctor", 0), settings={"max_tokens": 12}
-    )
-    start = clock.perf_counter()
-    try:
-        reply = submit(LocalLLM().reply(request)).result(timeout=300)
-    except MesaLLMError as error:
-        return f"embedded model: does not answer: {error}"
-    return f"embedded model: answers in {clock.perf_counter() - start:.1f} s: {reply.text.strip()[:60]!r}"

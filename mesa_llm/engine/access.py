@@ -15,7 +15,7 @@ from mesa_llm.llm.address import Address, split_name
 from mesa_llm.llm.budget import Budget, Purse
 from mesa_llm.llm.endpoints import Endpoint, EndpointFile, checked_endpoints, read_endpoints
 from mesa_llm.llm.keys import Keyring, Origin, Place, environment
-from mesa_llm.llm.limits import Limits, Refusals, Retry
+from mesa_llm.llm.limits import LOADING_TIMEOUT_S, Limits, Refusals, Retry
 from mesa_llm.llm.protocol import LLM, Capabilities, Closable
 from mesa_llm.llm.redaction import Redacted, environment_keys
 
@@ -56,6 +56,7 @@ class Access:
         timeout_s: float = 60.0,
         concurrency: int = 64,
         attempts: int = 4,
+        loading_timeout_s: float = LOADING_TIMEOUT_S,
         requests_per_min: float | None = None,
         tokens_per_min: float | None = None,
         max_calls: int | None = None,
@@ -73,6 +74,7 @@ class Access:
             timeout_s: Seconds until a request times out.
             concurrency: Maximum number of requests in flight, to each model.
             attempts: Maximum number of attempts at one reply.
+            loading_timeout_s: Seconds for which an endpoint may load its model; no attempt is used up meanwhile.
             requests_per_min: Maximum number of requests in any minute, to each model; None: no limit.
             tokens_per_min: Maximum number of tokens in any minute, of each model; None: no limit.
             max_calls: Budget of requests sent, those that fail and are sent again included; None: no budget.
@@ -88,6 +90,7 @@ class Access:
             raise ConfigError(f"concurrency is at least 1, got {concurrency}")
         self._defaults = (concurrency, requests_per_min, tokens_per_min, timeout_s)
         self._attempts = attempts
+        self._loading_timeout_s = loading_timeout_s
         self._endpoints = checked_endpoints(endpoints or {}, "endpoints=")
         self._file: EndpointFile | None = None
         self._api_base = api_base.strip() if api_base and api_base.strip() else None
@@ -97,6 +100,7 @@ class Access:
             "concurrency": concurrency,
             "attempts": attempts,
             "timeout_s": timeout_s,
+            "loading_timeout_s": None if loading_timeout_s == LOADING_TIMEOUT_S else loading_timeout_s,
             "requests_per_min": requests_per_min,
             "tokens_per_min": tokens_per_min,
             "max_calls": max_calls,
@@ -109,7 +113,7 @@ class Access:
         self._transports: list[LLM] = []
         self.close = weakref.finalize(self, _close_all, self._transports)
         Limits(_Nobody(), concurrency, requests_per_min, tokens_per_min)  # raises the error of an invalid limit
-        Retry(_Nobody(), attempts)
+        Retry(_Nobody(), attempts, loading_timeout_s=loading_timeout_s)
 
     def open(self, llm: str | LLM, *, is_second: bool = False, origin: Origin = Origin.USER) -> Route:
         """Open a language model; the same string opens it only once.
@@ -288,9 +292,9 @@ class Access:
             return Route(capabilities, transport, 1_000_000)
         in_flight = min(concurrency, capabilities.max_in_flight or concurrency)
         limited = Limits(Redacted(transport, environment_keys()), in_flight, requests_per_min, tokens_per_min)
-        return Route(
-            capabilities, Retry(Refusals(self._budget.also(limited, transport)), attempts=self._attempts), concurrency
-        )
+        paid = Refusals(self._budget.also(limited, transport))
+        patient = Retry(paid, attempts=self._attempts, loading_timeout_s=self._loading_timeout_s)
+        return Route(capabilities, patient, concurrency)
 
 
 def _at_ollama(model: str) -> dict[str, Any]:

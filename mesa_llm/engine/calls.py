@@ -110,7 +110,7 @@ _LABEL = re.compile(
 """What stands before a name on a line of its own."""
 
 _LINE = re.compile(
-    r"[ \t]*[-*\u2022]?[ \t]*[\"'`*]*(?P<key>[\w .-]{1,64}?)[\"'`*]*[ \t]*[:=][ \t]*(?P<value>[^\n]*)(?:\n|\Z)"
+    r"[ \t]{0,8}(?:[-*\u2022][ \t]{1,4})?[\"'`*]{0,3}(?P<key>\w[\w .-]{0,63}?)[\"'`*]{0,3}[ \t]{0,4}[:=][ \t]{0,8}(?P<value>[^\n]*)(?:\n|\Z)"
 )
 
 _UNKNOWN = re.compile(
@@ -167,7 +167,7 @@ _NEXT_TURN = re.compile(
 )
 """The beginning of a turn that the model makes up: the answer of a tool, or somebody else's words."""
 
-_NOT_RUN = re.compile(r"\b(?:def|if|elif|else|while|for|class|lambda|unless)\b|#|//|<!--|~~", re.IGNORECASE)
+_NOT_RUN = re.compile(r"\A\W*(?:def|if|elif|else|while|for|class|lambda)\b|\bunless\b|#|//|<!--|~~", re.IGNORECASE)
 """What stands before a call on its line that is not made."""
 
 UNCLEAR = object()
@@ -220,10 +220,12 @@ def calls_in(speech: str, offers: Offers) -> list[Call]:
             or is of something that is not on offer.
     """
     speech = _ESCAPED.sub(lambda match: json.dumps(match[1] or match[2] or ""), speech)
-    if (turn := _NEXT_TURN.search(speech)) is not None and offers.pattern.search(speech[: turn.start()]):
-        speech = speech[: turn.start()]
     values, speech = _values(speech)
     calls = sorted(_every_call(speech, values, offers), key=lambda call: (call.end, call.start))
+    if (turn := _next_turn(speech, calls, values)) >= 0 and any(call.end <= turn for call in calls):
+        calls = [call for call in calls if call.end <= turn]
+        values = values._replace(broken=[span for span in values.broken if span[1] <= turn], is_open=False)
+        speech = speech[:turn]
     last_end = calls[-1].end if calls else -1
     broken = [
         span
@@ -267,6 +269,8 @@ def _demand_meant(group: Sequence[Call], calls: Sequence[Call], speech: str) -> 
     before, after = speech[speech.rfind("\n", 0, last.start) + 1 : last.start][-MAX_LINE:], speech[last.end :]
     rest = after.partition("\n")[0]
     before = re.sub(r"[\w.]+[.:]\Z", "", before)  # the namespace of a tool
+    if len(group) > 1:
+        before, rest = speech[speech.rfind("\n", 0, first.start) + 1 : first.start][-MAX_LINE:], rest
     is_before, is_after = (re.search(r"\w", _BETWEEN.sub("", part)) is not None for part in (before, rest))
     others = {(call.name, repr(call.arguments)) for call in calls} - {(one.name, repr(one.arguments)) for one in group}
     is_called = last.notation != "Python call" or (
@@ -289,6 +293,15 @@ _OWN = re.compile(
     re.IGNORECASE,
 )
 """Words that say whose call it is, where one stands in a sentence."""
+
+
+def _next_turn(speech: str, calls: Sequence[Call], values: Values) -> int:
+    """Return where a turn begins that the model makes up, outside of values and calls; -1: nowhere."""
+    taken = [(call.start, call.end) for call in calls] + [(value.start, value.end) for value in values.found]
+    for match in _NEXT_TURN.finditer(speech):
+        if not any(start <= match.start() < end for start, end in taken):
+            return match.start()
+    return -1
 
 
 def _names_a_call(text: str, offers: Offers) -> bool:

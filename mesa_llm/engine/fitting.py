@@ -17,6 +17,9 @@ from mesa_llm.llm.notation import read_value
 
 Schema = Mapping[str, Any]
 
+MAX_DIGITS = 40
+"""Maximum number of characters of a number."""
+
 MAX_OPTION = 400
 """Maximum number of characters of a text that is compared with options."""
 
@@ -71,7 +74,7 @@ NEGATION = re.compile(
 
 CONTRAST = re.compile(
     r"\b(?:but|however|although|though|wait|actually|or|instead|rather|otherwise|if|unless|maybe|perhaps|changed?|on second "
-    r"thought|correction|scratch that|let me|well|used to|would have|partly|partially|somewhat|slightly|mostly|almost|half|only|kidding|joking|out of|minus|plus|reversed?)\b|\?",
+    r"thought|correction|scratch that|let me|well|used to|would have|partly|partially|somewhat|slightly|mostly|almost|half|only|kidding|joking|out of|minus|plus|reversed?|thousand|million|hundred|percent|dozen)\b|\?",
     re.IGNORECASE,
 )
 """Words with which an answer is taken back, weighed or made to depend on something."""
@@ -346,7 +349,9 @@ def letters(text: str) -> str:
 
 
 _QUOTES_AND_BRACKETS = " \t\r\n\f\v\xa0\"'`*_()[]{}:;,.!\u2018\u2019\u201a\u201b\u201c\u201d\u201e\u201f\u00ab\u00bb"
-_JOINTS = re.compile(r"(?<=[^\W\d_])[\s_-]+(?=[^\W_])|(?<=\d)[\s_-]+(?=[^\W\d_])")
+_JOINTS = re.compile(
+    r"(?<=[^\W\d_]{2})[\s_-]+(?=[^\W_])|(?<=[^\W\d_])[\s_-]+(?=[^\W\d_]{2}|\d)|(?<=\d)[\s_-]+(?=[^\W\d_])"
+)
 
 
 @lru_cache(maxsize=1024)
@@ -364,6 +369,8 @@ def letters_of(names: tuple[str, ...]) -> Mapping[str, str]:
 def as_number(text: str) -> int | float:
     """Convert the text of a number."""
     text = text.replace("\u2212", "-").removeprefix("+")
+    if len(text) > MAX_DIGITS:
+        return float("nan")  # equal to nothing, and no JSON
     return int(text) if re.fullmatch(r"-?\d+", text) else float(text)
 
 
@@ -448,7 +455,9 @@ def meant(text: str, options: Sequence[Any], words: Container[str] = ()) -> list
     words such as “my answer is”. What is only mentioned, negated, taken back, or asked, is none.
     """
     text = text.strip()
-    if not text:
+    if not text or len(text) > MAX_OPTION + max(
+        [len(option) for option in options if isinstance(option, str)], default=0
+    ):
         return []
     numbers = [option for option in options if isinstance(option, int | float) and not isinstance(option, bool)]
     names = [option for option in options if isinstance(option, str) and option.strip()]
@@ -499,5 +508,5 @@ def _name_pattern(name: str) -> re.Pattern[str]:
     words = r"[\s_-]+".join(map(re.escape, parts)) if all(parts) else re.escape(name.strip())
     case = "" if len(letters(name)) == 1 else "(?i)"
     return re.compile(
-        rf"{case}(?<![\w+<>\u2264\u2265~%/@#&\u2010-\u2015\u2212\uff0d\ufe63-])(?<!\d[.,:]){words}(?![\w+#%/@&=\u2010-\u2015\u2212\uff0d\ufe63-]|['\u2019]\w|[.,:]\d)"
+        rf"{case}(?<![\w+<>\u2264\u2265~%/@#&\u2010-\u2015\u2212\uff0d\ufe63-])(?<!\d[.,:]){words}(?![\w+#%/@&=\u2010-\u2015\u2212\uff0d\ufe63-]|['\u2019]\w|[.,:]\w)"
     )

@@ -56,6 +56,9 @@ class EngineOptions(TypedDict, total=False):
     attempts: int
     """Maximum number of attempts at one reply; default 4."""
 
+    loading_timeout_s: float
+    """Seconds for which an endpoint may load its model before it replies; default 300."""
+
     requests_per_min: float | None
     """Maximum number of requests in any minute, to each model; None: no limit."""
 

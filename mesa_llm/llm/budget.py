@@ -17,7 +17,7 @@ from contextvars import ContextVar
 from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple, Protocol, cast, runtime_checkable
 
-from mesa_llm.errors import AccessRefused, BudgetSpent, ConfigError, MesaLLMError, RateLimited, Refused
+from mesa_llm.errors import AccessRefused, BudgetSpent, ConfigError, Loading, MesaLLMError, RateLimited, Refused
 from mesa_llm.llm.protocol import LLM, Closable
 from mesa_llm.llm.tokens import count_tokens, size_of
 from mesa_llm.records import Reply, Request, Usage
@@ -221,6 +221,8 @@ class Budget:
         try:
             reply = await self.inner.reply(request)
         except BaseException as error:
+            if isinstance(error, Loading):  # it was looked whether the model is there yet
+                bill.wait()
             used = self._usage_of(error)
             bill.settle(used)
             if used is not None and used.tokens:

@@ -7,6 +7,7 @@ created on any thread, and are used on one event loop.
 from __future__ import annotations
 
 import asyncio
+import logging
 import math
 import random
 import threading
@@ -23,6 +24,7 @@ from mesa_llm.errors import (
     BadReply,
     BudgetSpent,
     ConfigError,
+    Loading,
     MesaLLMError,
     RateLimited,
     Refused,
@@ -35,6 +37,8 @@ from mesa_llm.llm.pace import Pace
 from mesa_llm.llm.protocol import LLM, Closable
 from mesa_llm.records import Reply, Request
 
+logger = logging.getLogger(__name__)
+
 __all__ = ["Budget", "InFlight", "Limits", "Purse", "Refusals", "Retry"]
 
 BAD_REPLY_ATTEMPTS = 3
@@ -45,6 +49,12 @@ MAX_REFUSALS = 16
 
 MAX_EMPTY = 3
 """Maximum number of refusals in a row, for lack of money, after which requests are sent again."""
+
+LOADING_TIMEOUT_S = 300.0
+"""Default maximum time for which an endpoint may load its model, in seconds."""
+
+FIRST_LOADING_WAIT_S, MAX_LOADING_WAIT_S = 0.25, 4.0
+"""Waits for a model that is being loaded, in seconds: the first, which doubles, and the longest."""
 
 _MAY_PASS = (RateLimited, ServerTrouble, BadReply)
 """Errors after which asking again can help."""
@@ -100,7 +110,8 @@ class Retry:
     """Asks again, after a while, where that can help: too many requests, a failing server, an unreadable reply.
 
     Waits double from one attempt to the next, and each is drawn between half of that and all of it, so that agents do
-    not come back all at once. None is shorter than the endpoint's `Retry-After`.
+    not come back all at once. None is shorter than the endpoint's `Retry-After`. While an endpoint loads its model, no
+    attempt is used up.
     """
 
     def __init__(
@@ -110,6 +121,7 @@ class Retry:
         base_s: float = 0.5,
         max_wait_s: float = 30.0,
         seed: int | None = None,
+        loading_timeout_s: float = LOADING_TIMEOUT_S,
     ) -> None:
         """Set how often to ask, and how long to wait in between.
 
@@ -119,28 +131,57 @@ class Retry:
             base_s: Maximum of the first wait, in seconds.
             max_wait_s: Maximum of any wait, in seconds, unless the endpoint asks for a longer one.
             seed: Seed of the waits, which do not affect a run.
+            loading_timeout_s: Maximum time for which the endpoint may load its model, in seconds.
 
         Raises:
             ConfigError: If `attempts` is below 1, or a wait negative.
         """
         if attempts < 1 or not (base_s >= 0 and max_wait_s >= 0):
             raise ConfigError(f"{attempts=} must be 1 or more, {base_s=} and {max_wait_s=} 0 or more")
+        if not (loading_timeout_s >= 0 and math.isfinite(loading_timeout_s)):
+            raise ConfigError(f"loading_timeout_s must be a number of seconds, 0 or more, got {loading_timeout_s!r}")
         self.inner = inner
         self.attempts = attempts
         self.base_s = base_s
         self.max_wait_s = max_wait_s
+        self.loading_timeout_s = loading_timeout_s
         self._rng = random.Random(seed)
+        self._has_said_loading = False
 
     async def reply(self, request: Request) -> Reply:
         """Ask until there is a reply; its `attempts` counts every request that it took.
 
         Raises:
+            ConfigError: If the endpoint goes on loading its model for too long.
             TransportError: The last one, if all attempts failed, or one that asking again cannot help.
         """
         try:
-            return await self.inner.reply(request)
+            return await self._once_loaded(request)
         except _MAY_PASS as error:
             return await self._retry(request, error)
+
+    async def _once_loaded(self, request: Request) -> Reply:
+        """Ask, and go on asking while the endpoint loads its model."""
+        try:
+            return await self.inner.reply(request)
+        except Loading as error:
+            loading = error
+        clock = asyncio.get_running_loop().time
+        end, wait_s = clock() + self.loading_timeout_s, FIRST_LOADING_WAIT_S
+        if not self._has_said_loading:
+            self._has_said_loading = True
+            logger.warning("%s; waiting until it is loaded, up to %g s", loading, self.loading_timeout_s)
+        while (left_s := end - clock()) > 0:
+            await asyncio.sleep(min(left_s, wait_s if loading.retry_after_s is None else loading.retry_after_s))
+            wait_s = min(2 * wait_s, MAX_LOADING_WAIT_S)
+            try:
+                return await self.inner.reply(request)
+            except Loading as error:
+                loading = error
+        raise ConfigError(
+            f"{loading}, and that for {self.loading_timeout_s:g} s; wait until it is loaded, or raise "
+            "loading_timeout_s. What was answered is kept: run the same again to go on"
+        )
 
     async def _retry(self, request: Request, failure: TransportError) -> Reply:
         """Go on after a first failure; if every call went through tenacity, that would cost as much as its JSON."""
@@ -149,7 +190,7 @@ class Retry:
         async def ask() -> Reply:
             if failures:
                 raise failures.pop()
-            return await self.inner.reply(request)
+            return await self._once_loaded(request)
 
         retrying = AsyncRetrying(
             stop=self._is_enough,

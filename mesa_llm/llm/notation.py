@@ -143,7 +143,9 @@ def value_at(text: str, start: int) -> Value:
     """
     try:
         value, end = _DECODER.raw_decode(text, start)
-        return Value(value, start, end)
+        if not _is_deep(text, start, end):
+            return Value(value, start, end)
+        raise ValueError(f"it is nested more than {MAX_DEPTH} times", 1)
     except _Twice as error:
         fault = str(error)
     except (ValueError, RecursionError):
@@ -164,6 +166,8 @@ def read_value(text: str) -> Value:
         text, is_fenced = unfenced(text)
         repairs += ["fence removed"] if is_fenced else []
         try:
+            if _is_deep(text, 0, len(text)):
+                raise ValueError(f"it is nested more than {MAX_DEPTH} times")
             value = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_pairs)
             read = Value(value, 0, len(text))
         except _Twice as error:
@@ -224,6 +228,18 @@ def arguments_at(text: str, start: int) -> Arguments:
 
 _PYTHONIC = frozenset({"Python's constant read as JSON's", "quotation marks replaced", "tuple read as a list"})
 """Repairs of JSON that are none in Python's notation."""
+
+
+def _is_deep(text: str, start: int, end: int) -> bool:
+    """Check whether a value is nested deeper than is read; strings are not looked into, as this is rare."""
+    if text.count("{", start, end) + text.count("[", start, end) <= MAX_DEPTH:
+        return False
+    depth = 0
+    for match in _BRACKET.finditer(text, start, end):
+        depth += (match[0] in "{[") - (match[0] in "}]")
+        if depth > MAX_DEPTH:
+            return True
+    return False
 
 
 class _Twice(ValueError):

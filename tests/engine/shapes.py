@@ -401,9 +401,7 @@ SHAPES = [
     ),
     Shape("choice in another case", '{"answer": "YES"}', right={"action": FAILED, "sheet": FAILED, "text": "YES"}),
     Shape("choice in a bracket", '{"answer": "[yes]"}', right={"action": FAILED, "sheet": FAILED, "text": "[yes]"}),
-    Shape(
-        "choice in a list", '{"answer": ["yes"]}', right={**ALL_FAILED, "choice": SAID}
-    ),
+    Shape("choice in a list", '{"answer": ["yes"]}', right={**ALL_FAILED, "choice": SAID}),
     Shape(
         "choice under another key",
         '{"choice": "yes"}',

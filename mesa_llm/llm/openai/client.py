@@ -17,10 +17,13 @@ from pydantic_core import from_json
 from mesa_llm.errors import BadReply, ConfigError, MesaLLMError, ServerTrouble
 from mesa_llm.llm.address import Address, without_secrets
 from mesa_llm.llm.budget import send_again
+from mesa_llm.llm.openai.body import Cut, parse
 from mesa_llm.llm.openai.connection import Connections, Response
+from mesa_llm.llm.openai.context import CutPrompts, cut_text
+from mesa_llm.llm.openai.dialect import FORM_ERROR, Dialect
 from mesa_llm.llm.openai.errors import ErrorDetail, detail_in, trouble
 from mesa_llm.llm.openai.reply import read_reply
-from mesa_llm.llm.openai.request import Dialect, Writer
+from mesa_llm.llm.openai.request import Writer, tool_choice
 from mesa_llm.llm.tokens import name_at, price, usage_of_failure
 from mesa_llm.records import Reply, Request, Usage
 
@@ -84,6 +87,10 @@ class OpenAIHTTP:
         self._url, self._headers = address.completions, _headers(self._key, address)
         self._writer = Writer(model)
         self._dialect = Dialect()
+        self._accepted: Dialect | None = None
+        self._turns: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
+        self._calls_tools = False
+        self._cuts = CutPrompts()
         self._pools: _Pools = WeakKeyDictionary()
         finalize(self, _close_all, self._pools)
 
@@ -102,22 +109,54 @@ class OpenAIHTTP:
             Refused: If it refuses this request.
         """
         start = time.perf_counter()
+        reply = await self._try(request, start)
+        return await self._try_again(request, start) if reply is None else reply
+
+    async def _try(self, request: Request, start: float) -> Reply | None:
+        """Send a request; return its reply, or None if there is one to be had by writing it differently.
+
+        Args:
+            request: The request.
+            start: Time on the clock, in seconds, at which it was first sent.
+        """
+        dialect = self._dialect
+        sent = self._writer.write(request, dialect)
+        response = await self._post(sent)
+        try:
+            reply = self._read(response, request, time.perf_counter() - start)
+        except _Complaint as complaint:
+            usage = usage_of_failure(response.status, response.body)
+            if self._learn(dialect, complaint, sent):
+                await send_again(usage)
+                return None
+            error = trouble(complaint.status, complaint.detail, self._where, response.retry_after)
+            error.usage = usage
+        except MesaLLMError as unusable:
+            unusable.usage = usage_of_failure(response.status, response.body)
+            raise
+        else:
+            self._accepted = dialect
+            self._notice(request, reply, dialect)
+            return reply
+        raise error
+
+    async def _try_again(self, request: Request, start: float) -> Reply:
+        """Send a request until it is accepted; of those that were refused together, one learns for all."""
         attempts = 1
         while True:
-            dialect = self._dialect
-            response = await self._post(self._writer.write(request, dialect))
-            try:
-                if 200 <= response.status < 300:
-                    reply = self._read(response, request, time.perf_counter() - start)
-                    return reply if attempts == 1 else replace(reply, attempts=attempts)
-                detail = detail_in(self._without_secrets(response.body))
-                if not (_is_about_form(response.status, detail) and self._simplify(dialect, detail)):
-                    raise trouble(response.status, detail, self._where, response.retry_after)
-            except MesaLLMError as error:
-                error.usage = usage_of_failure(response.status, response.body)
-                raise
-            await send_again(usage_of_failure(response.status, response.body))
+            async with self._turns.setdefault(asyncio.get_running_loop(), asyncio.Lock()):
+                while self._dialect is not self._accepted:
+                    attempts += 1
+                    if (reply := await self._try(request, start)) is not None:
+                        return replace(reply, attempts=attempts)
             attempts += 1
+            if (reply := await self._try(request, start)) is not None:
+                return replace(reply, attempts=attempts)
+
+    @property
+    def dialect(self) -> Dialect:
+        """The dialect of the endpoint, as far as it has been learned."""
+        return self._dialect
 
     @property
     def secrets(self) -> list[str]:
@@ -163,53 +202,109 @@ class OpenAIHTTP:
             raise ServerTrouble(f"the connection to {self._where} failed: {reason}") from None
 
     def _read(self, response: Response, request: Request, latency_s: float) -> Reply:
-        """Read the reply in a successful response."""
+        """Read the reply in a response.
+
+        Raises:
+            _Complaint: If the response is an error.
+            ServerTrouble: If it was cut.
+            BadReply: If it holds no usable reply; with the usage that it reports.
+        """
+        if not 200 <= response.status < 300:
+            raise _Complaint(response.status, detail_in(self._without_secrets(response.body)))
         try:
-            body = _parsed(response.body)
+            body = parse(response.body)
+        except Cut:
+            raise ServerTrouble(f"{self._where} cut its reply after {len(response.body)} bytes") from None
         except (ValueError, RecursionError) as error:
-            text = response.body.strip()
-            if text.startswith(b"{") and not text.endswith(b"}"):
-                raise ServerTrouble(f"{self._where} cut its reply after {len(response.body)} bytes") from None
-            raise BadReply(f"the reply is no JSON ({error}): it starts {self._without_secrets(text)[:80]!r}") from None
-        choices = body.get("choices") if isinstance(body, dict) else None
-        self._check_error(choices[0] if isinstance(choices, list) and choices else body)
+            text = self._without_secrets(response.body.strip())[:80]
+            raise BadReply(f"the reply is no JSON ({error}): it starts {text!r}") from None
+        self._check_error(body)
         return read_reply(body, request, latency_s)
 
-    def _check_error(self, holder: Any) -> None:
+    def _check_error(self, body: Any) -> None:
         """Raise the error that some endpoints put into a response with status 200, or into its first choice."""
+        choices = body.get("choices") if isinstance(body, dict) else None
+        holder = choices[0] if isinstance(choices, list) and choices else body
         error = holder.get("error") if isinstance(holder, dict) else None
-        if not error:
+        if not error and (choices or not isinstance(body, dict)):
             return
-        code = error.get("code") if isinstance(error, dict) else None
-        status = code if isinstance(code, int) and 400 <= code < 600 else 502
-        raise trouble(status, detail_in(self._without_secrets(json.dumps(holder).encode())), self._where)
+        detail = detail_in(self._without_secrets(json.dumps(holder).encode()))
+        if error or detail.is_about_loading:
+            code = error.get("code", error.get("status")) if isinstance(error, dict) else None
+            raise _Complaint(code if isinstance(code, int) and 400 <= code < 600 else 502, detail)
 
-    def _simplify(self, dialect: Dialect, detail: ErrorDetail) -> bool:
-        """Simplify the dialect by what the endpoint rejects; return False if nothing can be left out."""
-        if dialect != self._dialect:  # another request has simplified it meanwhile
-            return True
-        simpler = dialect.without(detail)
-        if simpler is None:
+    def _learn(self, dialect: Dialect, complaint: _Complaint, sent: bytes) -> bool:
+        """Learn from what the endpoint refuses; return whether the request is to be sent again, written differently.
+
+        Args:
+            dialect: The dialect in which the request was written.
+            complaint: The endpoint's error.
+            sent: The request.
+        """
+        if not complaint.may_be_about_form:
             return False
-        logger.warning("%s: %s; going on with %s", self._where, detail.text, simpler)
-        self._dialect = simpler
-        return True
+        simpler = dialect.without(complaint.detail, json.loads(sent))
+        learned = self._dialect if simpler is None else self._dialect.with_changes(dialect, simpler)
+        if learned != self._dialect:
+            text = learned.summary(self._dialect)
+            logger.warning("%s: %s; from now on, %s", self._where, complaint.detail.text, text)
+            self._dialect = learned
+        return simpler is not None or dialect != self._dialect
+
+    def _notice(self, request: Request, reply: Reply, dialect: Dialect) -> None:
+        """Learn from a reply whether the endpoint reads whole prompts, and enforces the form that it accepted."""
+        if reply.prompt_tokens >= self._cuts.largest and self._cuts.look(request.messages, reply.prompt_tokens):
+            logger.warning("%s: %s", self._where, cut_text(request.messages, reply.prompt_tokens))
+        if reply.tool_calls:
+            self._calls_tools = True
+            return
+        if request.schema is None and not request.tools:
+            return
+        if not reply.text or reply.finish in ("refusal", "content_filter"):
+            return
+        learned = self._dialect
+        is_json = _is_json_object(reply.text) or reply.finish == "length"
+        if request.schema is not None and dialect.schema == "schema" and not is_json:
+            learned = replace(learned, schema_words=True)
+        must_call = request.tools and tool_choice(request) == "required" and dialect.choice == "required"
+        if must_call and dialect.tools and not self._calls_tools:
+            learned = replace(learned, tools=False)
+        if learned != self._dialect:
+            text = learned.summary(self._dialect)
+            logger.warning("%s: it does not keep to the form of a reply; from now on, %s", self._where, text)
+            self._dialect = learned
 
     def _without_secrets(self, body: bytes) -> bytes:
         """Remove key, user and query from an endpoint's message, which may quote them."""
         return without_secrets(body[:MAX_ERROR_BYTES].decode("utf-8", "replace"), self._secrets).encode()
 
 
-def _parsed(body: bytes) -> Any:
+class _Complaint(Exception):
+    """An error that an endpoint reports, in whatever way."""
+
+    def __init__(self, status: int, detail: ErrorDetail) -> None:
+        super().__init__(detail.text)
+        self.status = status
+        self.detail = detail
+
+    @property
+    def may_be_about_form(self) -> bool:
+        """Whether it may be about a part of the request that the endpoint does not know."""
+        if self.status in (400, 406, 415, 422, 501):
+            return True
+        if self.status == 404:
+            return "support" in self.detail.text
+        is_server_error = self.status in (500, 502, 503)  # some servers report their chat templates' errors so
+        return is_server_error and not self.detail.is_about_loading and bool(FORM_ERROR.search(self.detail.text))
+
+
+def _is_json_object(text: str) -> bool:
+    """Check whether a text is a JSON object, be it after reasoning or in a fence."""
+    start, end = text.find("{"), text.rfind("}")
     try:
-        return from_json(body)
-    except ValueError:  # `json` accepts some encodings that pydantic's parser refuses
-        return json.loads(body)
-
-
-def _is_about_form(status: int, detail: ErrorDetail) -> bool:
-    """Check whether an error may be about a part of the request that the endpoint does not know."""
-    return status in (400, 422, 501) or (status == 404 and "support" in detail.text)
+        return 0 <= start < end and isinstance(from_json(text[start : end + 1]), dict)
+    except ValueError:
+        return False
 
 
 def _close_all(pools: _Pools) -> None:

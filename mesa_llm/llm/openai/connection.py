@@ -19,6 +19,7 @@ import certifi
 import pycurl
 
 from mesa_llm.errors import BadReply
+from mesa_llm.llm.openai.errors import wait_in_headers
 from mesa_llm.llm.openai.transfers import Transfers, libcurl
 
 MAX_IDLE_S = 30
@@ -41,7 +42,7 @@ class Response(NamedTuple):
     """HTTP status."""
 
     retry_after: str | None
-    """Whole seconds that an error's header `Retry-After` asks to wait; None: none, or less than one."""
+    """How long an error's headers ask to wait, as `seconds_in` reads it; None: they do not say."""
 
     body: bytes
     """Its body; if that of an error is too long, only its start."""
@@ -107,19 +108,27 @@ class _Exchange:
         self.curl = pycurl.Curl()
         for option, value in options.items():
             self.curl.setopt(option, value)
+        self._head: list[bytes] = []
         self.curl.setopt(pycurl.WRITEFUNCTION, self._take)
+        self.curl.setopt(pycurl.HEADERFUNCTION, self._head.append)
         self._max_reply_bytes = max_reply_bytes
 
     def begin(self, body: bytes) -> None:
         self._parts: list[bytes] = []
         self._size = 0
+        self._head.clear()
         self.curl.setopt(pycurl.POSTFIELDS, body)
 
     @property
     def response(self) -> Response:
         status = self._status
-        retry_after = self.curl.getinfo(libcurl.RETRY_AFTER) if status >= 400 else None
-        return Response(status, str(retry_after) if retry_after else None, b"".join(self._parts))
+        retry_after = wait_in_headers(self._headers()) if status >= 400 else None
+        return Response(status, retry_after, b"".join(self._parts))
+
+    def _headers(self) -> dict[str, str]:
+        """Return the headers of the response, with names in lower case."""
+        lines = (line.decode("latin-1").partition(":") for line in self._head)
+        return {name.strip().lower(): value.strip() for name, colon, value in lines if colon}
 
     def end(self, code: int, message: str) -> Response:
         """Return what arrived of a response that libcurl gave up, or raise the reason."""

@@ -6,11 +6,12 @@ import json
 import math
 import re
 import time
+from collections.abc import Iterator, Mapping
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 from typing import Any, NamedTuple, cast
 
-from mesa_llm.errors import AccessRefused, BadReply, MesaLLMError, RateLimited, Refused, ServerTrouble
+from mesa_llm.errors import AccessRefused, BadReply, Loading, MesaLLMError, RateLimited, Refused, ServerTrouble
 
 MAX_MESSAGE = 300
 """Maximum number of characters of an endpoint's message that an error quotes."""
@@ -29,6 +30,22 @@ _FOR_A_PERSON = {
 }
 """HTTP statuses after which a person has to act, and what to do."""
 
+_LOADING = re.compile(
+    r"(?<!un)\bloading\b.{0,20}\bmodel|\bmodel\b.{0,100}?\b(?:is|are|still|currently|being)\b.{0,15}"
+    r"\b(?:(?:down)?loading|loaded|starting|initiali[sz]\w+|warming)\b|^\W*loading( model)?\W*$|warming up|"
+    r"model is not (yet )?ready"
+    r"|\b(?:currently|still) loading\b",
+    re.IGNORECASE,
+)
+"""Messages of endpoints that are loading a model."""
+
+_NOT_LOADING = re.compile(
+    r"fail|error|could not|couldn't|cannot|can't|unable|out of memory|not enough|no models?\b|"
+    r"not (?:currently )?loaded",
+    re.IGNORECASE,
+)
+"""Words of messages about a model that will not be loaded."""
+
 
 class ErrorDetail(NamedTuple):
     """The error that an endpoint reports."""
@@ -39,6 +56,14 @@ class ErrorDetail(NamedTuple):
     about: str
     """Name of the parameter it is about, or its error code; empty if it names none."""
 
+    wait_s: float | None = None
+    """Seconds that it asks to wait before the next request; None: it does not say."""
+
+    @property
+    def is_about_loading(self) -> bool:
+        """Whether the model is still being loaded."""
+        return bool(_LOADING.search(self.text)) and not _NOT_LOADING.search(self.text)
+
 
 def detail_in(body: bytes) -> ErrorDetail:
     """Read an endpoint's error from the body of a response, in OpenAI's form, FastAPI's, or plain text."""
@@ -46,25 +71,30 @@ def detail_in(body: bytes) -> ErrorDetail:
     try:
         return detail_of(json.loads(text))
     except (ValueError, RecursionError):
-        return ErrorDetail(_one_line(text), "")
+        return ErrorDetail(_one_line(text), "", wait_in(text))
 
 
 def detail_of(body: Any) -> ErrorDetail:
     """Read an endpoint's error from JSON values."""
     try:
-        return _detail(body)
+        detail = _detail(body)
+        wait_s = next(_waits(body, 0), None)
+        return detail._replace(wait_s=wait_in(detail.text) if wait_s is None else wait_s)
     except RecursionError:
         return ErrorDetail("(nested too deeply)", "")
 
 
 def _detail(body: Any) -> ErrorDetail:
+    if isinstance(body, list) and body and isinstance(body[0], dict):
+        body = body[0]
     if not isinstance(body, dict):
         return ErrorDetail(_one_line(str(body)), "")
     fields = cast("dict[str, Any]", body)
-    for name in ("error", "detail", "message"):
+    for name in ("error", "detail", "message", "errors"):
         inner = fields.get(name)
         if inner and isinstance(inner, str):
-            return ErrorDetail(_one_line(inner), str(fields.get("param") or fields.get("code") or "")[:100])
+            about = str(fields.get("param") or fields.get("code") or "")[:100]
+            return _with_cause(ErrorDetail(_one_line(inner), about), fields)
         if inner and isinstance(inner, dict):
             return _detail(inner)
         if inner and isinstance(inner, list):
@@ -72,10 +102,23 @@ def _detail(body: Any) -> ErrorDetail:
     return ErrorDetail(_one_line(str(fields)), "")
 
 
+def _with_cause(detail: ErrorDetail, fields: Mapping[str, Any]) -> ErrorDetail:
+    """Add the error of the provider behind a router, which quotes it as text."""
+    metadata = fields.get("metadata")
+    raw = cast("dict[str, Any]", metadata).get("raw") if isinstance(metadata, dict) else None
+    quoted = raw or (fields.get("message") if detail.text.startswith("{") else None)
+    if not isinstance(quoted, str):
+        return detail
+    cause = detail_in(quoted.encode("utf-8", "replace"))
+    text = cause.text if quoted is not raw else f"{detail.text}: {cause.text}"
+    return ErrorDetail(_one_line(text), cause.about or detail.about)
+
+
 def _detail_in(faults: list[Any]) -> str:
     """Describe FastAPI's list of faults, without the input that it quotes."""
     entries = [cast("dict[str, Any]", fault) for fault in faults if isinstance(fault, dict)]
-    return "; ".join(f"{fault.get('loc', '')}: {fault.get('msg', '')}" for fault in entries) or str(faults)
+    texts = [f"{fault.get('loc', '')}: {fault.get('msg') or fault.get('message', '')}" for fault in entries]
+    return "; ".join(text.removeprefix(": ") for text in texts) or str(faults)
 
 
 def _one_line(text: str) -> str:
@@ -91,14 +134,19 @@ def trouble(status: int, detail: ErrorDetail, address: str, retry_after: str | N
         status: HTTP status; one of success means that the response holds no reply.
         detail: The error that the endpoint reports.
         address: Name of the endpoint, for the error's text.
-        retry_after: Its `Retry-After` header.
+        retry_after: Its `Retry-After` header, which goes before what the body says.
 
     Returns:
-        `AccessRefused` where a person must act (key, balance, model's name, address), `RateLimited` (429,
-        and 503 with a `Retry-After`), `ServerTrouble` (5xx, 408, 409, 425), `BadReply` (2xx), else `Refused`.
+        `Loading` where the model is still being loaded, `AccessRefused` where a person must act (key, balance, model's
+        name, address), `RateLimited` (429, and 503 that says how long to wait), `ServerTrouble` (5xx, 408, 409, 425),
+        `BadReply` (2xx), else `Refused`.
     """
     message = f"{address} answered {status}: {detail.text or '(nothing)'}"
     wait_s = seconds_in(retry_after)
+    if wait_s is None:
+        wait_s = wait_in(detail.text) if detail.wait_s is None else detail.wait_s
+    if detail.is_about_loading and status not in (401, 402, 403):
+        return Loading(message, wait_s)
     if (status == 429 and detail.about != "insufficient_quota") or (status == 503 and wait_s):
         return RateLimited(message, wait_s)
     if status >= 500 or status in (408, 409, 425):
@@ -116,8 +164,26 @@ def trouble(status: int, detail: ErrorDetail, address: str, retry_after: str | N
     return Refused(message)
 
 
+# -- how long to wait
+
+_UNIT = r"(?:milliseconds?|millis|msecs?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h)"
+_AMOUNT = r"\d{1,9}(?:\.\d{1,9})?"
+_DURATION = re.compile(rf"({_AMOUNT})\s*({_UNIT})(?![a-z])", re.IGNORECASE)
+_WAIT = re.compile(
+    r"\b(?:again|retry\w*|wait|resets?|ready|available|after)\b[^.\d;]{0,40}?"
+    rf"((?:{_AMOUNT}\s*{_UNIT}(?:\s|,|and|(?=\d))*)+(?![a-z])|(?<=after ){_AMOUNT}\b)",
+    re.IGNORECASE,
+)
+"""A delay in a message: "Please try again in 6m0s.", "Please retry after 30 seconds", "Retry after 7"."""
+
+_WAIT_FIELD = re.compile(
+    r"retry_?(delay|after|in)(_?(s|sec|seconds|ms))?|estimated_?time|wait_?(time|seconds)", re.IGNORECASE
+)
+"""Names of fields that hold a delay."""
+
+
 def seconds_in(retry_after: str | None) -> float | None:
-    """Read a `Retry-After` header: seconds or an HTTP date.
+    """Read a `Retry-After` header: seconds, a duration with units (`6m0s`), or an HTTP date.
 
     Returns:
         Seconds to wait, at most `MAX_RETRY_AFTER_S`; None if it is missing, malformed or in the past.
@@ -127,11 +193,108 @@ def seconds_in(retry_after: str | None) -> float | None:
     try:
         wait_s = float(retry_after)
     except ValueError:
-        try:
-            date = parsedate_to_datetime(retry_after)
-            wait_s = (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp() - time.time()
-        except (ValueError, OverflowError):
-            return None
-    if math.isnan(wait_s) or wait_s < 0:
+        if (wait_s := _duration_s(retry_after)) is None:
+            try:
+                date = parsedate_to_datetime(retry_after)
+                wait_s = (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp() - time.time()
+            except (ValueError, OverflowError):
+                return None
+    return _bounded(wait_s)
+
+
+def wait_in(text: str) -> float | None:
+    """Read how long a message asks to wait, in seconds, at most `MAX_RETRY_AFTER_S`; None: it does not say."""
+    found = _WAIT.search(text[: 10 * MAX_MESSAGE])
+    return None if found is None else seconds_in(found[1].strip())
+
+
+def wait_in_headers(headers: Mapping[str, str]) -> str | None:
+    """Return how long the headers of an error ask to wait, as a value that `seconds_in` reads; None: they do not say.
+
+    `retry-after-ms` goes before `Retry-After`, and that before the limits of `x-ratelimit-*`, of which those count that
+    are used up.
+
+    Args:
+        headers: Headers, with names in lower case.
+    """
+    in_ms = headers.get("retry-after-ms", "")
+    if (wait_s := _number(in_ms)) is not None:
+        return str(wait_s / 1000)
+    if (header := headers.get("retry-after")) and seconds_in(header) is not None:
+        return header
+    waits = [
+        (_reset_s(value), _remaining(headers, name)) for name, value in headers.items() if "ratelimit-reset" in name
+    ]
+    known = [(wait_s, remaining) for wait_s, remaining in waits if wait_s is not None]
+    spent = [wait_s for wait_s, remaining in known if remaining == 0]
+    if spent:
+        return str(max(spent))
+    return str(min(wait_s for wait_s, _ in known)) if known else None
+
+
+def _remaining(headers: Mapping[str, str], name: str) -> float | None:
+    return _number(headers.get(name.replace("-reset", "-remaining"), ""))
+
+
+def _reset_s(value: str) -> float | None:
+    """Return the seconds until a limit is reset: a duration, a number of seconds, or a time since 1970 in s or ms."""
+    number = _number(value)
+    if number is None:
+        return seconds_in(value)
+    if number > 1e11:
+        number /= 1000
+    return _bounded(number - time.time() if number > 1e9 else number)
+
+
+def _number(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
         return None
-    return min(wait_s, MAX_RETRY_AFTER_S)
+    return number if number >= 0 else None
+
+
+def _duration_s(text: str) -> float | None:
+    """Return the seconds of a duration with units, such as `7.0s`, `6m0s` or `1 minute 30 seconds`."""
+    parts = _DURATION.findall(text)
+    if not parts or re.sub(r"[\s,]|and", "", _DURATION.sub("", text)):
+        return None
+    return round(sum(float(amount) * _unit_s(unit.lower()) for amount, unit in parts), 6)
+
+
+def _unit_s(unit: str) -> float:
+    """Return the seconds of a unit of time."""
+    if unit.startswith(("ms", "milli")):
+        return 0.001
+    return {"s": 1.0, "m": 60.0, "h": 3600.0}[unit[0]]
+
+
+def _bounded(wait_s: float) -> float | None:
+    return None if math.isnan(wait_s) or wait_s < 0 else min(wait_s, MAX_RETRY_AFTER_S)
+
+
+def _waits(value: Any, depth: int) -> Iterator[float]:
+    """Find the delays in the fields of an error, whatever they are called."""
+    if depth > 6 or not isinstance(value, dict | list):
+        return
+    if isinstance(value, list):
+        for inner in cast("list[Any]", value)[:50]:
+            yield from _waits(inner, depth + 1)
+        return
+    for name, inner in list(cast("dict[str, Any]", value).items())[:50]:
+        if _WAIT_FIELD.fullmatch(name) and (wait_s := _field_s(inner, name)) is not None:
+            yield wait_s
+        else:
+            yield from _waits(inner, depth + 1)
+
+
+def _field_s(value: Any, name: str) -> float | None:
+    """Return the seconds that a field holds: a number, a text with or without units, or seconds and nanoseconds."""
+    if isinstance(value, dict):
+        fields = cast("dict[str, Any]", value)
+        return _field_s(fields.get("seconds"), name)
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    text = str(value)[:40]
+    in_ms = _number(text) if name.endswith("ms") else None
+    return seconds_in(text) if in_ms is None else _bounded(in_ms / 1000)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any, cast
 
 from mesa_llm.errors import BadReply
 from mesa_llm.llm.notation import UNREAD
+from mesa_llm.llm.openai.body import REASONING
 from mesa_llm.llm.tokens import dollars_of, usage_in
 from mesa_llm.records import Reply, Request, ToolCall, Usage
 
@@ -15,6 +17,14 @@ MAX_CALLS = 50
 
 MAX_ARGUMENTS = 100_000
 """Maximum number of characters of a call's arguments that are kept where they are no JSON object."""
+
+MAX_PARTS = 10_000
+"""Maximum number of parts of a message's content that are read."""
+
+_THOUGHTS = frozenset(
+    {"thinking", "reasoning", "thought", "reasoning_text", "reasoning_content", "redacted_thinking", "summary_text"}
+)
+"""Types of the parts of a message that hold reasoning."""
 
 MAX_REASONING = 100_000
 """Maximum number of characters of a model's reasoning that are kept."""
@@ -41,19 +51,21 @@ def read_reply(body: object, request: Request, latency_s: float = 0.0) -> Reply:
         raise BadReply("the reply holds no `choices`")
     choice = _mapping(cast("list[Any]", choices)[0])
     message = choice.get("message")
+    if message is None and isinstance(choice.get("text"), str):
+        message = {"content": choice["text"]}
     if not isinstance(message, dict):
         raise BadReply("the reply's first choice holds no `message`")
     message_fields = cast("dict[str, Any]", message)
     faults: list[str] = []
-    text = _text_of(message_fields.get("content"), faults)
-    calls = _calls_of(message_fields.get("tool_calls"), request, faults)
+    text, thought = _text_of(message_fields.get("content"), faults)
+    calls = _calls_of(_entries_of(message_fields), faults)
     finish = finish_of(_short(choice.get("finish_reason")))
     if faults and not text and not calls:
         prefix = (
             "the reply was cut (finish=length); raise reply_tokens= (--reply-tokens): " if finish == "length" else ""
         )
         raise BadReply(prefix + "; ".join(faults[:3]))
-    reasoning = message_fields.get("reasoning_content") or message_fields.get("reasoning")
+    reasoning = _reasoning_of(message_fields) or thought
     if not text and not calls and isinstance(message_fields.get("refusal"), str):
         text, finish = _clean(message_fields["refusal"]), "refusal"
     usage = usage_in(body) or Usage()
@@ -66,7 +78,7 @@ def read_reply(body: object, request: Request, latency_s: float = 0.0) -> Reply:
         _short(fields.get("model")),
         finish,
         latency_s,
-        reasoning=_clean(reasoning[:MAX_REASONING]) if isinstance(reasoning, str) else "",
+        reasoning=_clean(reasoning[:MAX_REASONING]),
         cached_tokens=usage.cached_tokens,
         stored_tokens=usage.stored_tokens,
     )
@@ -81,20 +93,64 @@ def _mapping(value: object) -> dict[str, Any]:
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
-def _text_of(content: object, faults: list[str]) -> str:
-    """Return the text of a message's content, and append what is wrong with it to `faults`."""
+def _text_of(content: object, faults: list[str]) -> tuple[str, str]:
+    """Return text and reasoning of a message's content, and append what is wrong with it to `faults`."""
     if content is None:
-        return ""
+        return "", ""
     if isinstance(content, str):
-        return _clean(content)
-    if isinstance(content, list):
-        texts = [_mapping(part).get("text") for part in cast("list[Any]", content)]
-        return _clean("".join(text for text in texts if isinstance(text, str)))
-    faults.append(f"the reply's content is a {type(content).__name__}, not text")
-    return ""
+        return _clean(content), ""
+    if not isinstance(content, list | dict):
+        faults.append(f"the reply's content is a {type(content).__name__}, not text")
+        return "", ""
+    texts: list[str] = []
+    thoughts: list[str] = []
+    for part in cast("list[Any]", content if isinstance(content, list) else [content])[:MAX_PARTS]:
+        fields = {"text": part} if isinstance(part, str) else _mapping(part)
+        is_thought = fields.get("type") in _THOUGHTS or fields.get("thought") is True
+        (thoughts if is_thought else texts).append(_text_in(fields, is_thought))
+    return _clean("".join(texts)), "".join(thoughts)
 
 
-def _calls_of(entries: object, request: Request, faults: list[str]) -> tuple[ToolCall, ...]:
+def _text_in(part: Mapping[str, Any], is_thought: bool) -> str:
+    """Return the text of a part of a message; empty if it is a part of another kind."""
+    if is_thought:
+        value = next(
+            (part[name] for name in ("thinking", "reasoning", "text", "summary", "content") if part.get(name)), ""
+        )
+        if isinstance(value, list):
+            inner = (_mapping(piece).get("text") for piece in cast("list[Any]", value)[:MAX_PARTS])
+            return "".join(text for text in inner if isinstance(text, str))
+        return value if isinstance(value, str) else ""
+    is_text = part.get("type") in (None, "text", "output_text", "input_text") and isinstance(part.get("text"), str)
+    return part["text"] if is_text else ""
+
+
+def _reasoning_of(message: Mapping[str, Any]) -> str:
+    """Return the reasoning that stands beside a message's content."""
+    for name in REASONING:
+        if name in message and (value := message[name]) and isinstance(value, str):
+            return value
+    details = message.get("reasoning_details")
+    if not isinstance(details, list):
+        return ""
+    return "".join(_text_in(_mapping(part), True) for part in cast("list[Any]", details)[:MAX_PARTS])
+
+
+def _entries_of(message: Mapping[str, Any]) -> object:
+    """Return the entries of tool calls; those of endpoints that know only a single `function_call` as one entry."""
+    entries = message.get("tool_calls")
+    if entries:
+        return [entries] if isinstance(entries, dict) else entries
+    legacy = message.get("function_call")
+    if isinstance(legacy, dict):
+        return [{"function": legacy}]
+    content = message.get("content")
+    parts = [_mapping(part) for part in cast("list[Any]", content)[:MAX_PARTS]] if isinstance(content, list) else []
+    uses = [{**part, "arguments": part.get("input")} for part in parts if part.get("type") == "tool_use"]
+    return uses or entries
+
+
+def _calls_of(entries: object, faults: list[str]) -> tuple[ToolCall, ...]:
     """Return the usable tool calls of a message, and append what is wrong with the others to `faults`."""
     if entries is None:
         return ()
@@ -103,13 +159,14 @@ def _calls_of(entries: object, request: Request, faults: list[str]) -> tuple[Too
         return ()
     calls: list[ToolCall] = []
     for item in cast("list[Any]", entries)[:MAX_CALLS]:
-        function = _mapping(_mapping(item).get("function"))
+        entry = _mapping(item)
+        function = _mapping(entry.get("function")) or entry
         name = function.get("name")
         if not isinstance(name, str):
             faults.append("a tool call names no tool")
             continue
         arguments = _arguments_of(function.get("arguments"))
-        calls.append(ToolCall(_clean(name), arguments, _short(_mapping(item).get("id"))))
+        calls.append(ToolCall(_clean(name), arguments, _short(entry.get("id"))))
     return tuple(calls)
 
 

@@ -2,88 +2,34 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal, cast
+from dataclasses import replace
+from typing import Any, Literal, NamedTuple, cast
 
 from mesa_llm.canonical import compact_json
-from mesa_llm.llm.openai.errors import ErrorDetail
-from mesa_llm.llm.schema.flat import with_enums
+from mesa_llm.llm.openai.dialect import Dialect
+from mesa_llm.llm.openai.form import answer_text, brief_call_text, call_text, limits_text
+from mesa_llm.llm.openai.keywords import keywords_in, without_keywords
+from mesa_llm.llm.schema.flat import choices, flat_schema, with_enums
 from mesa_llm.records import ChatMessage, Request, ToolSpec, options_for
 
-_ERRORS = {
-    "choice": r"tool.?choice",
-    "schema": r"response.?format|json.?(schema|mode|object)|structured.?output|guided|grammar",
-    "length": r"max_completion_tokens",
-    "effort": r"reasoning.?effort",
-    "seed": r"\bseed\b",
-    "sampling": r"\btemperature\b|\btop_p\b",
-    "tools": r"support\w* (the )?(tool|function)|tool.call.parser|tools param|'body', 'tools'"
-    r"|(tool|function)\w*( call\w*| use)? (is|are)( not|n't) supported",
-}
-"""Part of the format → pattern of an endpoint's errors about it."""
+OPENING = "Begin."
+"""First message of the user, where a conversation that the model begins has to begin with the user."""
 
 
-@dataclass(frozen=True, slots=True)
-class Dialect:
-    """How much of the format an endpoint supports."""
+class _Form(NamedTuple):
+    """The form of a reply, as far as an endpoint does not enforce it by itself."""
 
-    schema: Literal["schema", "object", "none"] = "schema"
-    """Whether replies can be held to a JSON schema, to any JSON object, or to nothing."""
+    text: str
+    """Its description in words; empty: everything is enforced."""
 
-    choice: Literal["required", "auto", "none"] = "required"
-    """Values of `tool_choice` that it supports; none: leave it out."""
+    schema: Mapping[str, Any] | None
+    """JSON schema of a call as text, for an endpoint without tool calls; None: there is no such schema."""
 
-    tools: bool = True
-    """False: describe tools in a message; the model calls them in its text."""
 
-    seed: bool = True
-    """False: leave the seed out."""
-
-    length: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
-    """Its name of the setting `max_tokens`."""
-
-    sampling: bool = True
-    """False: leave out `temperature` and `top_p`, which reasoning models often do not support."""
-
-    effort: bool = True
-    """False: leave out `reasoning_effort`."""
-
-    def without(self, detail: ErrorDetail) -> Dialect | None:
-        """Return a simpler dialect, which avoids what an endpoint rejects.
-
-        Args:
-            detail: The endpoint's error.
-
-        Returns:
-            The dialect; None if the error is about nothing that can be left out.
-        """
-        simpler = self._simpler()
-        for text in (detail.about, detail.text):
-            for part, pattern in _ERRORS.items():
-                if part in simpler and re.search(pattern, text, re.IGNORECASE):
-                    return simpler[part]
-        return None
-
-    def _simpler(self) -> dict[str, Dialect]:
-        """Return, for each part of the format that can be left out or changed, the dialect without it."""
-        simpler: dict[str, Dialect] = {}
-        if self.choice != "none":
-            simpler["choice"] = replace(self, choice="auto" if self.choice == "required" else "none")
-        if self.schema != "none":
-            simpler["schema"] = replace(self, schema="object" if self.schema == "schema" else "none")
-        if self.length == "max_tokens":
-            simpler["length"] = replace(self, length="max_completion_tokens")
-        if self.seed:
-            simpler["seed"] = replace(self, seed=False)
-        if self.effort:
-            simpler["effort"] = replace(self, effort=False)
-        if self.sampling:
-            simpler["sampling"] = replace(self, sampling=False)
-        if self.tools:
-            simpler["tools"] = replace(self, tools=False)
-        return simpler
+_NO_FORM = _Form("", None)
 
 
 class Writer:
@@ -95,6 +41,8 @@ class Writer:
         self._tools: dict[tuple[str, ...], list[bytes]] = {}
         self._fixed_tools: dict[tuple[ToolSpec, ...], bytes] = {}
         self._formats: dict[int, tuple[Mapping[str, Any], dict[str, Any]]] = {}
+        self._forms: dict[Any, tuple[Mapping[str, Any] | None, _Form]] = {}
+        self._learn(Dialect())
 
     def write(self, request: Request, dialect: Dialect) -> bytes:
         """Return the body of a request as JSON, in UTF-8.
@@ -103,26 +51,52 @@ class Writer:
             request: The request.
             dialect: How much of the format the endpoint supports.
         """
-        messages = [message.wire_json for message in request.messages]
-        body: dict[str, Any] = {"model": request.adapter or self.model, **request.settings}
-        if not dialect.sampling:
-            body = {name: value for name, value in body.items() if name not in ("temperature", "top_p")}
-        if not dialect.effort:
-            body.pop("reasoning_effort", None)
-        if dialect.length != "max_tokens" and "max_tokens" in body:
-            body[dialect.length] = body.pop("max_tokens")
-        if dialect.seed:
-            body.setdefault("seed", request.salt.seed)
-        if request.schema is not None and dialect.schema != "none":
-            body["response_format"] = self._format(request.schema, dialect.schema)
+        if dialect is not self._dialect:
+            self._learn(dialect)
+        body: dict[str, Any] = {"model": request.adapter or self.model, "stream": dialect.stream, **request.settings}
+        body.setdefault("seed", request.salt.seed)
+        if not self._sends_all:
+            _simplify(body, dialect)
+        form = _NO_FORM if self._enforces_all else self._form(request)
+        if not request.tools or (dialect.tools and dialect.both):
+            schema = request.schema
+        else:
+            schema = None if dialect.tools else form.schema
+        if schema is not None and dialect.schema != "none":
+            body["response_format"] = self._format(schema, dialect.schema)
         tools = b""
-        if request.tools and not dialect.tools:
-            messages.append(ChatMessage("user", tools_text(request)).wire_json)
-        elif request.tools:
+        if request.tools and dialect.tools:
             if dialect.choice != "none":
                 body["tool_choice"] = tool_choice(request) if dialect.choice == "required" else "auto"
             tools = b',"tools":%b' % self._tools_json(request)
-        return b'%b,"messages":[%b]%b}' % (compact_json(body)[:-1], b",".join(messages), tools)
+        messages: Sequence[ChatMessage] = request.messages
+        if form.text or not dialect.has_plain_messages:
+            messages = adapted(messages, dialect, form.text)
+        encoded = b",".join([message.wire_json for message in messages])
+        return b'%b,"messages":[%b]%b}' % (compact_json(body)[:-1], encoded, tools)
+
+    def _learn(self, dialect: Dialect) -> None:
+        """Forget what was cached for another dialect."""
+        self._dialect = dialect
+        for cache in (self._tools, self._fixed_tools, self._formats, self._forms):
+            cache.clear()
+        is_plain = dialect.length == "max_tokens" and not dialect.min_temperature and dialect.room is None
+        self._sends_all = is_plain and not dialect.omitted
+        is_enforcing = dialect.schema == "schema" and dialect.choice == "required" and dialect.both and dialect.tools
+        self._enforces_all = is_enforcing and not (dialect.schema_words or dialect.keywords)
+
+    def _form(self, request: Request) -> _Form:
+        """Return what an endpoint that does not enforce the form of a reply has to be told, cached."""
+        if request.schema is None and not request.tools:
+            return _NO_FORM
+        key = (request.tools, id(request.schema), request.options_text if request.options else "")
+        entry = self._forms.get(key)
+        if entry is None:
+            if len(self._forms) >= 256:
+                self._forms.clear()
+            form = _Form(form_text(request, self._dialect), None if self._dialect.tools else call_schema(request))
+            entry = self._forms[key] = (request.schema, form)  # holds the schema: its id stays
+        return entry[1]
 
     def _format(self, schema: Mapping[str, Any], form: Literal["schema", "object"]) -> dict[str, Any]:
         """Return the `response_format` of a schema, cached, as the same schema is used again."""
@@ -132,7 +106,8 @@ class Writer:
         if entry is None:
             if len(self._formats) >= 256:
                 self._formats.clear()
-            entry = self._formats[id(schema)] = (schema, response_format(schema))  # holds the schema: its id stays
+            known = without_keywords(schema, self._dialect.keywords) if self._dialect.keywords else schema
+            entry = self._formats[id(schema)] = (schema, response_format(known))  # holds the schema: its id stays
         return entry[1]
 
     def _tools_json(self, request: Request) -> bytes:
@@ -155,7 +130,10 @@ class Writer:
             if len(self._tools) >= 256:
                 self._tools.clear()
             gaps = {name: f"\0{name}\0" for name in options}
-            parts = self._tools[key] = _GAP.split(compact_json(wire_tools(tools, gaps)))
+            wire = wire_tools(tools, gaps)
+            if self._dialect.keywords:
+                return compact_json(_without_keywords(wire_tools(tools, options), self._dialect.keywords))
+            parts = self._tools[key] = _GAP.split(compact_json(wire))
         if len(parts) == 1:
             return parts[0]
         values = {name.encode(): compact_json(option_values) for name, option_values in options.items()}
@@ -226,11 +204,136 @@ def tool_choice(request: Request) -> Literal["required", "auto"]:
     return "required" if must_call else "auto"
 
 
-def tools_text(request: Request) -> str:
-    """Describe tools in a message, for endpoints without tool calls."""
+# -- what only some endpoints need
+
+
+def _simplify(body: dict[str, Any], dialect: Dialect) -> None:
+    """Leave out or rename the fields of a body that an endpoint does not know."""
+    for name in dialect.omitted:
+        body.pop(name, None)
+    if dialect.room is not None and body.get("max_tokens", 0) > dialect.room:
+        body["max_tokens"] = dialect.room
+    if dialect.length != "max_tokens" and "max_tokens" in body:
+        limit = body.pop("max_tokens")
+        if dialect.length != "none":
+            body[dialect.length] = limit
+    if dialect.min_temperature and body.get("temperature") == 0:
+        body["temperature"] = dialect.min_temperature
+
+
+def _without_keywords(wire: Sequence[dict[str, Any]], keywords: frozenset[str]) -> list[dict[str, Any]]:
+    """Leave keywords out of the schemas of tools, the descriptions of tools excepted."""
+    return [
+        {**tool, "function": {**function, "parameters": without_keywords(function["parameters"], keywords)}}
+        for tool in wire
+        for function in [tool["function"]]
+    ]
+
+
+def form_text(request: Request, dialect: Dialect) -> str:
+    """Describe in words what of the form of a reply an endpoint does not enforce; empty if it enforces all of it.
+
+    Args:
+        request: The request.
+        dialect: How much of the format the endpoint supports.
+    """
+    parts: list[str] = []
     functions = [tool["function"] for tool in wire_tools(request.tools, request.options)]
-    descriptions = [{**function, "parameters": function["parameters"].get("properties", {})} for function in functions]
-    return (
-        'Choose one of these and reply with only a JSON object {"action": its name, "arguments": {…}}. '
-        f"Its `parameters` say what each argument may be:\n{compact_json(descriptions).decode()}"
-    )
+    if functions and not dialect.tools:
+        parts.append(call_text(functions))
+    elif functions:
+        lossy = [one for one in functions if dialect.keywords.intersection(keywords_in(one["parameters"]))]
+        if lossy:
+            parts.append(limits_text(lossy))
+        if dialect.choice != "required" and tool_choice(request) == "required":
+            parts.append(brief_call_text(request.tools))
+    if request.schema is not None:
+        is_enforced = dialect.schema == "schema" and not dialect.schema_words and (dialect.both or not functions)
+        if not is_enforced or dialect.keywords.intersection(keywords_in(request.schema)):
+            parts.append(f"{'Once you need no tool: ' if functions else ''}{answer_text(request.schema)}")
+    return "\n\n".join(parts)
+
+
+def call_schema(request: Request) -> dict[str, Any] | None:
+    """Return the JSON schema of a call as text, or of the answer; None if no tool can be called."""
+    offers = choices(request.tools, request.options)
+    answers = [] if request.schema is None else [flat_schema(request.schema)]
+    if not offers:
+        return None
+    return {"anyOf": [*answers, *offers]} if answers or len(offers) > 1 else offers[0]
+
+
+def adapted(messages: Sequence[ChatMessage], dialect: Dialect, form: str) -> list[ChatMessage]:
+    """Return the messages of a prompt as an endpoint takes them.
+
+    Args:
+        messages: The messages.
+        dialect: How much of the format the endpoint supports.
+        form: What is said about the form of the reply, at the end of the first message; empty: nothing.
+    """
+    written = list(messages)
+    if form:
+        first, *rest = written or [ChatMessage("user", "")]
+        written = [replace(first, content=f"{first.content}\n\n{form}".lstrip()), *rest]
+    if not (dialect.tools and dialect.tool_messages):
+        written = _without_tool_messages(written)
+    if dialect.system != "any":
+        written = _with_one_system(written, dialect.system)
+    if dialect.alternates:
+        written = _in_turns(written)
+    return [_with_short_ids(message) for message in written] if dialect.short_ids else written
+
+
+def _without_tool_messages(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
+    """Write calls as the text that the model has to write itself, and their results as messages of the user."""
+    written: list[ChatMessage] = []
+    names: dict[str, str] = {}
+    for message in messages:
+        names |= {call.call_id: call.name for call in message.tool_calls}
+        if message.role == "tool":
+            written.append(ChatMessage("user", f"{names.get(message.call_id, 'The tool')} replies: {message.content}"))
+        elif message.tool_calls:
+            calls = [{"action": call.name, "arguments": dict(call.arguments)} for call in message.tool_calls]
+            texts = [message.content, *(compact_json(call).decode() for call in calls)]
+            written.append(ChatMessage(message.role, "\n".join(filter(None, texts))))
+        else:
+            written.append(message)
+    return written
+
+
+def _with_one_system(messages: Sequence[ChatMessage], place: Literal["first", "none"]) -> list[ChatMessage]:
+    """Join all system messages into one at the front, or into the first message of the user."""
+    text = "\n\n".join(message.content for message in messages if message.role == "system")
+    others = [message for message in messages if message.role != "system"]
+    if not text:
+        return others
+    if place == "first":
+        return [ChatMessage("system", text), *others]
+    if not others or others[0].role != "user":
+        return [ChatMessage("user", text), *others]
+    return [replace(others[0], content=f"{text}\n\n{others[0].content}"), *others[1:]]
+
+
+def _in_turns(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
+    """Join neighbours of one role, results of tools excepted, and let the user begin."""
+    written: list[ChatMessage] = []
+    for message in messages:
+        last = written[-1] if written else None
+        if message.role == "assistant" and (last is None or last.role == "system"):
+            written.append(ChatMessage("user", OPENING))
+        elif last is not None and last.role == message.role != "tool":
+            text = "\n\n".join(filter(None, (last.content, message.content)))
+            written[-1] = ChatMessage(message.role, text, (*last.tool_calls, *message.tool_calls))
+            continue
+        written.append(message)
+    return written
+
+
+def _with_short_ids(message: ChatMessage) -> ChatMessage:
+    """Write ids of calls as nine letters and digits."""
+    calls = tuple(replace(call, call_id=_short_id(call.call_id)) for call in message.tool_calls)
+    return replace(message, tool_calls=calls, call_id=_short_id(message.call_id) if message.call_id else "")
+
+
+def _short_id(call_id: str) -> str:
+    return hashlib.sha256(call_id.encode("utf-8", "surrogatepass")).hexdigest()[:9]

@@ -9,7 +9,9 @@ in one pool of 2,000 transfers, this would take longer than everything else it d
 from __future__ import annotations
 
 import asyncio
+import os
 import select
+import socket
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -23,6 +25,9 @@ libcurl: Any = pycurl
 
 HAS_EPOLL = hasattr(select, "epoll")
 """Whether the system has an epoll, as Linux does; elsewhere the event loop watches each socket."""
+
+MAX_UNASKED = 64
+"""Maximum number of times that input which nobody asked for is read."""
 
 POOL_SIZE = 64
 """Maximum number of transfers in a pool, and of idle connections that it keeps."""
@@ -61,6 +66,80 @@ class _Pool:
             future.set_result(error)
 
 
+class _IdleSockets:
+    """Sockets of connections that wait for a request, on which nothing may arrive.
+
+    What arrives all the same is an answer that nobody asked for, or the end of the connection. If the connection were
+    used again, each request on it would get the answer to the one before.
+    """
+
+    def __init__(self, has_epoll: bool) -> None:
+        self._epoll: Any = select.epoll() if has_epoll else None
+        self._sockets: set[int] = set()  # without an epoll
+
+    def add(self, number: int) -> None:
+        """Watch a socket that has become idle, unless it is closed already."""
+        if self._epoll is None:
+            self._sockets.add(number)
+            return
+        try:  # faster than `suppress`
+            self._epoll.register(number, select.EPOLLIN)
+        except OSError:  # it is closed already
+            return
+
+    def discard(self, number: int) -> None:
+        """Stop watching a socket, if it is watched."""
+        if self._epoll is None:
+            self._sockets.discard(number)
+            return
+        try:
+            self._epoll.unregister(number)
+        except OSError:  # it was never idle
+            return
+
+    def end_unclean(self) -> None:
+        """End the connections on which something has arrived; libcurl then opens new ones in their place."""
+        if self._epoll is None:
+            for number in [number for number in self._sockets if _has_input(number)]:
+                self._sockets.discard(number)
+                _end(number)
+            return
+        for number, _ in self._epoll.poll(0):
+            try:
+                self._epoll.unregister(number)
+            except OSError:  # it is closed here, but not in a forked child
+                self.close()
+                self._epoll = select.epoll()
+                return
+            _end(number)
+
+    def close(self) -> None:
+        """Watch nothing any more."""
+        self._sockets.clear()
+        if self._epoll is not None:
+            self._epoll.close()
+
+
+def _has_input(number: int) -> bool:
+    """Check whether something has arrived on a socket, its end included."""
+    try:
+        with socket.socket(fileno=os.dup(number)) as copy:
+            return bool(select.select([copy], [], [], 0)[0])
+    except (OSError, ValueError):  # closed, or more than `select` can watch
+        return False
+
+
+def _end(number: int) -> None:
+    """Discard what has arrived on a socket, and shut it down, so that libcurl finds its connection closed."""
+    with suppress(OSError), socket.socket(fileno=os.dup(number)) as copy:
+        copy.setblocking(False)
+        with suppress(BlockingIOError):
+            for _ in range(MAX_UNASKED):
+                if not copy.recv(65536):
+                    break
+        copy.shutdown(socket.SHUT_RDWR)
+
+
 class Transfers:
     """Runs the transfers of one event loop, over connections that stay open."""
 
@@ -74,6 +153,7 @@ class Transfers:
         self._pools: list[_Pool] = []
         self._is_closed = False
         self._epoll: Any = None
+        self._idle = _IdleSockets(has_epoll)
         self._watched: dict[int, _Pool] = {}  # socket → its pool
         if has_epoll:
             self._epoll = select.epoll()
@@ -88,6 +168,7 @@ class Transfers:
         Returns:
             Number and text of the error with which libcurl gave it up; None: it is complete.
         """
+        self._idle.end_unclean()
         for pool in self._pools:  # the first with room, which is the likeliest to have an idle connection
             if len(pool.waiting) < POOL_SIZE:
                 break
@@ -123,38 +204,43 @@ class Transfers:
                 pool.multi.remove_handle(curl)
                 future.cancel()
             pool.multi.close()
-        for socket, pool in list(self._watched.items()):
-            self._watch(pool, pycurl.POLL_REMOVE, socket)
+        for number, pool in list(self._watched.items()):
+            self._watch(pool, pycurl.POLL_REMOVE, number)
         if self._epoll is not None:
             self._loop.remove_reader(self._epoll.fileno())
             self._epoll.close()
+        self._idle.close()
 
     # -- called by libcurl
 
-    def _watch(self, pool: _Pool, actions: int, socket: int, *_: Any) -> None:
+    def _watch(self, pool: _Pool, actions: int, number: int, *_: Any) -> None:
         """Watch a socket for what libcurl waits for: `POLL_IN`, `POLL_OUT`, both, or nothing any more."""
         actions &= pycurl.POLL_INOUT
-        is_watched = self._watched.pop(socket, None) is not None
+        is_watched = self._watched.pop(number, None) is not None
+        if not actions:
+            self._idle.add(number)
+        elif not is_watched:
+            self._idle.discard(number)
         if actions:
-            self._watched[socket] = pool
+            self._watched[number] = pool
         if self._epoll is None:
-            self._watch_by_loop(pool, actions, socket)
+            self._watch_by_loop(pool, actions, number)
         elif not actions and is_watched:
             with suppress(OSError):  # it is already closed
-                self._epoll.unregister(socket)
+                self._epoll.unregister(number)
         elif actions:
             events = (actions & pycurl.POLL_IN and select.EPOLLIN) | (actions & pycurl.POLL_OUT and select.EPOLLOUT)
-            (self._epoll.modify if is_watched else self._epoll.register)(socket, events)
+            (self._epoll.modify if is_watched else self._epoll.register)(number, events)
 
-    def _watch_by_loop(self, pool: _Pool, actions: int, socket: int) -> None:
+    def _watch_by_loop(self, pool: _Pool, actions: int, number: int) -> None:
         if actions & pycurl.POLL_IN:
-            self._loop.add_reader(socket, self._go_on, pool, [(socket, pycurl.CSELECT_IN)])
+            self._loop.add_reader(number, self._go_on, pool, [(number, pycurl.CSELECT_IN)])
         else:
-            self._loop.remove_reader(socket)
+            self._loop.remove_reader(number)
         if actions & pycurl.POLL_OUT:
-            self._loop.add_writer(socket, self._go_on, pool, [(socket, pycurl.CSELECT_OUT)])
+            self._loop.add_writer(number, self._go_on, pool, [(number, pycurl.CSELECT_OUT)])
         else:
-            self._loop.remove_writer(socket)
+            self._loop.remove_writer(number)
 
     def _set_timer(self, pool: _Pool, ms: int) -> None:
         """Let libcurl continue after some milliseconds; negative: not before a socket is ready."""
@@ -178,11 +264,11 @@ class Transfers:
     def _take_ready(self) -> None:
         """Continue with the sockets that are ready; one with an error is reported as ready for both."""
         ready: dict[_Pool, list[tuple[int, int]]] = {}
-        for socket, events in self._epoll.poll(0):
+        for number, events in self._epoll.poll(0):
             actions = (events & ~select.EPOLLOUT and pycurl.CSELECT_IN) | (
                 events & ~select.EPOLLIN and pycurl.CSELECT_OUT
             )
-            ready.setdefault(self._watched[socket], []).append((socket, actions))
+            ready.setdefault(self._watched[number], []).append((number, actions))
         for pool, sockets in ready.items():
             self._go_on(pool, sockets)
 
@@ -196,8 +282,8 @@ class Transfers:
         if self._is_closed:
             return
         try:
-            for socket, actions in ready:
-                pool.multi.socket_action(socket, actions)
+            for number, actions in ready:
+                pool.multi.socket_action(number, actions)
         except pycurl.error as error:  # libcurl can do nothing more, and would end no transfer
             arguments: tuple[Any, ...] = error.args
             for curl in list(pool.waiting):

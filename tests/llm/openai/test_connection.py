@@ -20,6 +20,7 @@ from mesa_llm.errors import AccessRefused, ServerTrouble
 from mesa_llm.llm.limits import Retry
 from mesa_llm.llm.openai.client import OpenAIHTTP
 from mesa_llm.llm.openai.connection import Connections, Response
+from mesa_llm.llm.openai.transfers import HAS_EPOLL, Transfers
 from tests.faulty_server import HANG, Fault, FaultyServer
 from tests.llm.human.questions import ask
 
@@ -93,6 +94,16 @@ def test_a_connection_that_the_server_closes_is_not_used_again(says: bytes) -> N
 def test_an_answer_that_nobody_asked_for_is_not_taken_for_the_next_one() -> None:
     answers, connections = ask_server(sending(WHOLE + WHOLE.replace(b"hello", b"wrong")), times=3, pause_s=0.01)
     assert (answers, connections) == ([HELLO] * 3, 3)
+
+
+@pytest.mark.parametrize("has_epoll", [True, False])
+def test_an_answer_that_arrives_while_a_connection_is_idle_ends_it(
+    has_epoll: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Transfers.__init__, "__kwdefaults__", {"has_epoll": has_epoll and HAS_EPOLL})
+    late = sending(WHOLE, WHOLE.replace(b"hello", b"wrong"))
+    answers, connections = ask_server(late, times=4, pause_s=0.05)
+    assert (answers, connections) == ([HELLO] * 4, 4)
 
 
 @pytest.mark.parametrize(

@@ -6,13 +6,22 @@ import json
 import time
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mesa_llm.errors import AccessRefused, BadReply, ConfigError, RateLimited, Refused, ServerTrouble
-from mesa_llm.llm.openai.errors import MAX_MESSAGE, MAX_RETRY_AFTER_S, ErrorDetail, detail_in, seconds_in, trouble
+from mesa_llm.errors import AccessRefused, BadReply, ConfigError, Loading, RateLimited, Refused, ServerTrouble
+from mesa_llm.llm.openai.errors import (
+    MAX_MESSAGE,
+    MAX_RETRY_AFTER_S,
+    ErrorDetail,
+    detail_in,
+    seconds_in,
+    trouble,
+    wait_in_headers,
+)
 
 SAID = ErrorDetail("no", "")
 
@@ -55,7 +64,7 @@ def test_a_prompt_that_moderation_flags_is_only_refused() -> None:
     ],
 )
 def test_an_endpoints_words_are_found(body: bytes, words: str, about: str) -> None:
-    assert detail_in(body) == (words, about)
+    assert detail_in(body)[:2] == (words, about)
 
 
 any_text = st.text(st.characters(codec=None))
@@ -96,3 +105,71 @@ def test_a_retry_after_without_a_zone_is_in_gmt(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.undo()
     time.tzset()
     assert soon == pytest.approx(20, abs=3)
+
+
+@pytest.mark.parametrize(
+    ("body", "wait_s"),
+    [
+        ({"error": {"message": "Rate limit reached: Limit 30000, Used 29900. Please try again in 7.0s. Visit"}}, 7.0),
+        ({"error": {"message": "Please try again in 1m30s."}}, 90.0),
+        ({"error": {"message": "Please try again in 6m0s."}}, MAX_RETRY_AFTER_S),
+        ({"error": {"message": "try again in 350ms"}}, 0.35),
+        ({"error": {"message": "Please retry after 30 seconds."}}, 30.0),
+        ({"error": {"message": "Please wait 1 minute and 5 seconds"}}, 65.0),
+        ([{"error": {"code": 429, "message": "quota", "details": [{"@type": "RetryInfo", "retryDelay": "9s"}]}}], 9.0),
+        ({"message": "slow down", "retry_after": 2.5}, 2.5),
+        ({"error": {"message": "slow down", "retry_after_ms": 1500}}, 1.5),
+        ({"error": "Model gpt2 is currently loading", "estimated_time": 20.5}, 20.5),
+        *[({"error": {"message": said}}, None) for said in ("You sent 30 messages.", "try again later", "wait nan s")],
+    ],
+)
+def test_a_delay_that_stands_in_the_body_is_found_and_bounded(body: Any, wait_s: float | None) -> None:
+    assert detail_in(json.dumps(body).encode()).wait_s == wait_s
+    error = trouble(429, detail_in(json.dumps(body).encode()), "here")
+    assert isinstance(error, RateLimited | Loading)
+    assert error.retry_after_s == wait_s
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"retry-after-ms": "350", "retry-after": "1"}, 0.35),
+        ({"retry-after": "7", "x-ratelimit-reset-tokens": "1s"}, 7.0),
+        ({"x-ratelimit-remaining-requests": "14", "x-ratelimit-reset-requests": "2m0s"}, 120.0),
+        (
+            {"x-ratelimit-remaining-requests": "14", "x-ratelimit-reset-requests": "2m0s"}
+            | {"x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": "7.66s"},
+            7.66,
+        ),
+        ({"x-ratelimit-reset": "99999999999999"}, MAX_RETRY_AFTER_S),
+        ({"x-ratelimit-reset": "soon", "retry-after": "nan"}, None),
+    ],
+)
+def test_headers_say_how_long_to_wait_in_several_ways(headers: dict[str, str], seconds: float | None) -> None:
+    assert seconds_in(wait_in_headers(headers)) == seconds
+
+
+@pytest.mark.parametrize(
+    ("status", "said", "is_loading"),
+    [
+        (503, "Loading model", True),
+        (503, "Model is loading, please wait", True),
+        (500, "llm server loading model", True),
+        (409, "The model is currently being loaded", True),
+        (425, "model is not ready", True),
+        (429, "Model gpt2 is currently loading", True),
+        (503, "No models are currently loaded", False),
+        (500, "error loading model: out of memory", False),
+        (503, "Unloading model", False),
+        (401, "Loading model", False),
+    ],
+)
+def test_a_model_that_is_being_loaded_is_told_from_one_that_cannot_be(status: int, said: str, is_loading: bool) -> None:
+    assert isinstance(trouble(status, ErrorDetail(said, ""), "here"), Loading) is is_loading
+
+
+def test_a_router_quotes_what_its_provider_said() -> None:
+    raw = json.dumps({"error": {"message": "System role not supported", "param": "messages"}})
+    body = {"error": {"message": "Provider returned error", "code": 400, "metadata": {"raw": raw}}}
+    detail = detail_in(json.dumps(body).encode())
+    assert (detail.text, detail.about) == ("Provider returned error: System role not supported", "messages")

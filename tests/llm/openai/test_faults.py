@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from mesa_llm.errors import AccessRefused, BadReply, MesaLLMError, RateLimited, Refused, ServerTrouble
+from mesa_llm.errors import AccessRefused, BadReply, ConfigError, MesaLLMError, RateLimited, Refused, ServerTrouble
 from mesa_llm.llm.limits import Retry
 from mesa_llm.llm.notation import read_value
 from mesa_llm.llm.openai.client import OpenAIHTTP
@@ -133,7 +133,7 @@ def test_retry_after_is_passed_on() -> None:
 
 
 def test_a_server_that_says_when_it_is_back_is_left_alone_until_then() -> None:
-    (error,), _ = asked(always(Fault(503, b"loading", {"Retry-After": "7"})))
+    (error,), _ = asked(always(Fault(503, b"restarting", {"Retry-After": "7"})))
     assert (type(error), error.retry_after_s) == (RateLimited, 7)
 
 
@@ -224,7 +224,7 @@ def test_a_model_without_tool_calls_can_still_choose() -> None:
 
     (reply,), server = asked(behave, ask(tools=ACTIONS))
     assert read_value(reply.text).value == {"action": "rest", "arguments": {}}
-    assert "talk_to" in server.last["messages"][-1]["content"]
+    assert "talk_to" in server.last["messages"][0]["content"]
 
 
 @pytest.mark.parametrize("length", [5000, 500_000])
@@ -233,3 +233,36 @@ def test_a_reply_just_within_the_bound_is_read(length: int) -> None:
     (reply,), _ = asked(always(completion("x" * length)), max_reply_bytes=size)
     (error,), _ = asked(always(completion("x" * length)), max_reply_bytes=size - 1)
     assert (len(reply.text), type(error)) == (length, BadReply)
+
+
+LOADING = [
+    refused(503, "Loading model"),
+    Fault(503, b"Loading model"),
+    Fault(200, b'{"error": "Model tiny is currently loading", "estimated_time": 0.02}'),
+    Fault(200, b'{"status": "loading model"}'),
+    refused(409, "model is loading"),
+    refused(425, "model is loading"),
+    refused(500, "llm server loading model"),
+]
+
+
+@pytest.mark.parametrize("fault", LOADING)
+def test_a_model_that_is_being_loaded_is_waited_for(fault: Fault, caplog: pytest.LogCaptureFixture) -> None:
+    (reply,), server = asked(lambda body, number: fault if number <= 2 else None)
+    assert (reply.attempts, server.count) == (1, 3)
+    assert [record.getMessage().rpartition("; ")[2] for record in caplog.records] == [
+        "waiting until it is loaded, up to 300 s"
+    ]
+
+
+def test_a_model_that_goes_on_loading_ends_the_run_within_the_limit() -> None:
+    async def ask_impatiently(url: str) -> None:
+        await Retry(OpenAIHTTP("tiny", url), loading_timeout_s=0.3).reply(ask())
+
+    with FaultyServer(always(LOADING[0])) as server, pytest.raises(ConfigError, match="or raise loading_timeout_s"):
+        asyncio.run(ask_impatiently(server.url))
+
+
+def test_a_reply_that_cannot_be_used_says_what_it_cost() -> None:
+    (error,), _ = asked(always(completion(42, prompt_tokens=12, completion_tokens=5, cost=0.01)))
+    assert (error.usage.prompt_tokens, error.usage.reply_tokens, error.usage.dollars) == (12, 5, 0.01)

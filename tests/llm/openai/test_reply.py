@@ -67,6 +67,42 @@ def test_content_comes_in_several_forms(content: Any, text: str) -> None:
     assert read_reply(message(content=content), ASKED).text == text
 
 
+@pytest.mark.parametrize(
+    "thought",
+    [
+        {"type": "thinking", "thinking": "Hm, 42?"},
+        {"type": "thinking", "thinking": [{"type": "text", "text": "Hm, 42?"}]},
+        {"type": "reasoning", "text": "Hm, 42?"},
+        {"text": "Hm, 42?", "thought": True},
+    ],
+)
+def test_a_part_that_holds_reasoning_is_kept_apart(thought: dict[str, Any]) -> None:
+    reply = read_reply(message(content=[thought, {"type": "text", "text": "Yes."}]), ASKED)
+    assert (reply.text, reply.reasoning) == ("Yes.", "Hm, 42?")
+
+
+@pytest.mark.parametrize("finish", ["length", "stop"])
+def test_reasoning_alone_is_no_text(finish: str) -> None:
+    details = [{"type": "reasoning.text", "text": "Hm, 42?"}]
+    choice = {"message": {"content": None, "tool_calls": None, "reasoning_details": details}, "finish_reason": finish}
+    reply = read_reply({"choices": [choice]}, ASKED)
+    assert (reply.text, reply.reasoning, reply.finish) == ("", "Hm, 42?", finish)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"function_call": {"name": "walk", "arguments": '{"metres": 3}'}},
+        {"function_call": {"name": "walk", "arguments": {"metres": 3}}, "tool_calls": None},
+        {"tool_calls": [{"name": "walk", "arguments": {"metres": 3}}]},
+        {"tool_calls": {"function": {"name": "walk", "arguments": json.dumps('{"metres": 3}')}}},
+        {"tool_calls": [{"function": {"name": "walk", "arguments": json.dumps(json.dumps('{"metres": 3}'))}}]},
+    ],
+)
+def test_a_call_comes_in_several_forms(fields: dict[str, Any]) -> None:
+    assert read_reply(message(content=None, **fields), ASKED).tool_calls == (ToolCall("walk", {"metres": 3}),)
+
+
 def test_a_refusal_is_the_text_where_there_is_none() -> None:
     reply = read_reply(message(content=None, refusal="I won't."), ASKED)
     assert (reply.text, reply.finish) == ("I won't.", "refusal")
@@ -125,7 +161,7 @@ def test_nothing_an_endpoint_sends_raises_anything_else(body: Any, content: Any,
             read_reply(reply, ASKED)
 
 
-@pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
+@pytest.mark.parametrize("field", ["reasoning_content", "reasoning", "thinking"])
 def test_what_a_model_thought_is_kept_in_bounds(field: str) -> None:
     message = {"content": "Yes.", field: "Hm. " * 30_000}
     reply = read_reply({"choices": [{"message": message, "finish_reason": "stop"}]}, ask())

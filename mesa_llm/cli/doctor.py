@@ -1,0 +1,517 @@
+"""Examines language models: what is installed here, and what an endpoint can do."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import re
+import textwrap
+import time as clock
+from collections.abc import Callable, Coroutine, Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from mesa_llm.cli.command import Say
+from mesa_llm.engine.access import Access
+from mesa_llm.engine.loop import submit
+from mesa_llm.errors import ConfigError, MesaLLMError, TransportError
+from mesa_llm.llm.endpoints import CONFIG_FILE, read_endpoints
+from mesa_llm.llm.openai.client import OpenAIHTTP
+from mesa_llm.llm.openai.context import CHARACTERS_A_TOKEN
+from mesa_llm.llm.openai.dialect import Dialect
+from mesa_llm.llm.protocol import LLM
+from mesa_llm.records import ChatMessage, Reply, Request, Salt, ToolCall, ToolSpec
+from mesa_llm.runlog.versions import PACKAGES, versions
+from mesa_llm.text import clip, counted
+
+PROVIDER_KEYS = {
+    "OpenAI": "OPENAI_API_KEY",
+    "Anthropic": "ANTHROPIC_API_KEY",
+    "Google Gemini": "GEMINI_API_KEY",
+    "Mistral": "MISTRAL_API_KEY",
+    "Groq": "GROQ_API_KEY",
+    "DeepSeek": "DEEPSEEK_API_KEY",
+    "OpenRouter": "OPENROUTER_API_KEY",
+    "Together": "TOGETHERAI_API_KEY",
+    "Azure": "AZURE_API_KEY",
+    "own endpoint": "MESA_LLM_API_KEY",
+}
+"""Environment variables for the keys of providers; only their names are ever shown."""
+
+REPLY_TOKENS = 200
+"""Maximum number of tokens of a reply to a probe; a model that reasons needs some."""
+
+WIDTH = 16
+"""Width of what was looked at, in characters."""
+
+AT_ONCE = 4
+"""Number of requests that are sent at once."""
+
+SLOW_DOWN = 2.0
+"""Time for requests at once, relative to that of the same requests one after another, from which they hinder each
+other."""
+
+SYSTEM = "You are Ann, who lives in a village by the sea."
+
+_VOTE = {
+    "type": "object",
+    "properties": {"vote": {"enum": ["yes", "no"]}, "score": {"type": "integer", "minimum": 1, "maximum": 5}},
+    "required": ["vote", "score"],
+    "additionalProperties": False,
+}
+
+
+def _action(name: str, description: str, **arguments: Any) -> ToolSpec:
+    parameters = {
+        "type": "object",
+        "properties": arguments,
+        "required": list(arguments),
+        "additionalProperties": False,
+    }
+    return ToolSpec(name, description, parameters, is_action=True)
+
+
+_ACTIONS = (
+    _action("rest", "Rest for a while."),
+    _action("walk", "Walk along the beach.", minutes={"type": "integer", "minimum": 5, "maximum": 60}),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at."""
+
+    about: str
+    """What was looked at."""
+
+    result: str
+    """What was found."""
+
+    is_good: bool = True
+    """Whether it is as one would wish."""
+
+    advice: str = ""
+    """What to set or to do; empty: nothing."""
+
+
+@dataclass(slots=True)
+class Findings:
+    """What was found out about a model."""
+
+    name: str
+    """Model and address."""
+
+    is_usable: bool = False
+    """Whether it gives replies that can be used."""
+
+    entries: list[Finding] = field(default_factory=list)
+    """What was found, in order."""
+
+    requests: int = 0
+    """Number of requests that it took."""
+
+    report: Callable[[Finding], None] | None = None
+    """Called with each finding as soon as it is there."""
+
+    def add(self, about: str, result: str, advice: str = "", *, is_good: bool | None = None) -> None:
+        """Add a finding; one without advice is good unless it is said to be otherwise."""
+        self.entries.append(Finding(about, result, not advice if is_good is None else is_good, advice))
+        if self.report is not None:
+            self.report(self.entries[-1])
+
+    @property
+    def written(self) -> dict[str, Any]:
+        """The findings as plain values."""
+        entries = [asdict(entry) for entry in self.entries]
+        return {"name": self.name, "is_usable": self.is_usable, "requests": self.requests, "findings": entries}
+
+
+# -- a model
+
+
+def examine(
+    llm: str,
+    api_base: str | None,
+    *,
+    timeout_s: float,
+    n_characters: int,
+    report: Callable[[Finding], None] | None = None,
+) -> Findings:
+    """Examine a language model by about a dozen requests.
+
+    Args:
+        llm: Model string.
+        api_base: Base URL of its endpoint, if that is not in the string.
+        timeout_s: Seconds until a reply is given up.
+        n_characters: Length of the long prompt; 0: none is sent.
+        report: Called with each finding as soon as it is there.
+
+    Raises:
+        ConfigError: If the model cannot be opened, or a person must act: key, address, model's name.
+    """
+    access = Access(api_base=api_base, timeout_s=timeout_s, attempts=1)
+    route = access.open(llm)
+    probe = _Probe(route.llm, Findings(route.capabilities.name, report=report))
+    try:
+        with _quiet():
+            _wait(probe.run(n_characters))
+    finally:
+        access.close()
+    return probe.findings
+
+
+def _wait(work: Coroutine[Any, Any, None]) -> None:
+    """Run a coroutine to its end; Ctrl-C cancels it."""
+    future = submit(work)
+    try:
+        future.result()
+    except BaseException:
+        future.cancel()
+        raise
+
+
+@contextmanager
+def _quiet() -> Generator[None]:
+    """Log no warnings: what they would say is among the findings."""
+    logger = logging.getLogger("mesa_llm.llm")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+
+
+def _client(llm: LLM) -> OpenAIHTTP | None:
+    """Return the client within the limits of a route; None if another transport is asked."""
+    inner: Any = llm
+    while inner is not None and not isinstance(inner, OpenAIHTTP):
+        inner = getattr(inner, "inner", None)
+    return inner
+
+
+class _Probe:
+    """Asks one model what shows what it can do."""
+
+    def __init__(self, llm: LLM, findings: Findings) -> None:
+        self.llm = llm
+        self.findings = findings
+        self.client = _client(llm)
+
+    @property
+    def dialect(self) -> Dialect:
+        return Dialect() if self.client is None else self.client.dialect
+
+    async def run(self, n_characters: int) -> None:
+        """Examine one thing after another; without a first reply, nothing else."""
+        if not await self.look_at_replies():
+            return
+        await self.look_at_schema()
+        await self.look_at_tools()
+        await self.look_at_messages()
+        await self.look_at_seed()
+        await self.look_at_load()
+        if n_characters:
+            await self.look_at_long_prompt(n_characters)
+        self.look_at_rest()
+
+    async def ask(
+        self, *messages: ChatMessage, number: int = 0, temperature: float = 0.0, **fields: Any
+    ) -> Reply | str:
+        """Ask; return the reply, or the error in its place."""
+        settings = {"temperature": temperature, "max_tokens": fields.pop("max_tokens", REPLY_TOKENS)}
+        request = Request(self.findings.name, messages, Salt(1, number, 0, "doctor", 0), settings=settings, **fields)
+        try:
+            reply = await self.llm.reply(request)
+        except TransportError as error:
+            self.findings.requests += 1
+            return _reason(str(error))
+        self.findings.requests += reply.attempts
+        return reply
+
+    async def look_at_replies(self) -> bool:
+        """Ask for a few words; return whether there was a reply."""
+        add = self.findings.add
+        reply = await self.ask(ChatMessage("system", SYSTEM), _user("Say hello in one sentence."))
+        if isinstance(reply, str):
+            add("replies", f"none: {reply}", "check that the server runs, and raise --timeout if it is slow")
+            return False
+        speed = f", {reply.reply_tokens / reply.latency_s:.0f} tokens a second" if reply.reply_tokens else ""
+        if reply.text.strip():
+            add("replies", f"after {_seconds(reply.latency_s)}{speed}: {clip(reply.text.strip(), 60)!r}")
+        elif reply.reasoning:
+            more = "it spends them on reasoning: raise --reply-tokens, or lower reasoning_effort"
+            add("replies", f"only reasoning within {REPLY_TOKENS} tokens{speed}", more)
+        else:
+            add("replies", f"an empty one after {_seconds(reply.latency_s)}", "check the model and its chat template")
+        if reply.model and reply.model not in self.findings.name:
+            add("model", f"calls itself {clip(reply.model, 60)!r}")
+        self.findings.is_usable = bool(reply.text.strip() or reply.reasoning)
+        is_reported = reply.prompt_tokens > 0 and reply.reply_tokens > 0
+        counts = f"{reply.prompt_tokens} tokens read, {reply.reply_tokens} written"
+        advice = "budgets of tokens and dollars are counted here, and only roughly; --max-calls holds exactly"
+        add("usage", counts if is_reported else "not reported", "" if is_reported else advice)
+        add("reasoning", "returned beside the text" if reply.reasoning else "none returned beside the text")
+        return True
+
+    async def look_at_schema(self) -> None:
+        """Ask for an answer in a form without describing it, and once more if the endpoint has to be told in words."""
+        question = _user("Shall the village build a new pier?")
+        first = await self.ask(question, schema=_VOTE)
+        reply = await self.ask(question, schema=_VOTE, number=1) if self.dialect != Dialect() else first
+        if isinstance(reply, str):
+            self.findings.add("answers in a form", f"none: {reply}", "questions of a survey will fail")
+            return
+        ways = {"schema": "held to a JSON schema", "object": "held to JSON, the form is described in words"}
+        way = ways.get(self.dialect.schema, "described in words only")
+        if self.dialect.schema_words:
+            way = "a JSON schema is accepted and not kept to; the form is described in words"
+        elif self.dialect.keywords:
+            way += f", without {', '.join(sorted(self.dialect.keywords))}"
+        fits = _fits(reply.text)
+        result = way if fits else f"{way}; the reply does not fit: {clip(reply.text.strip(), 60)!r}"
+        more = "--parser MODEL puts faulty replies into form; a larger model needs none"
+        if reply.finish == "length":
+            more = f"the reply ran on after {REPLY_TOKENS} tokens; {more}"
+        self.findings.add("answers in a form", result, "" if fits else more)
+
+    async def look_at_tools(self) -> None:
+        """Ask for an action, and once more if the endpoint has to be told in words."""
+        messages = (ChatMessage("system", SYSTEM), _user("The sun shines. What do you do?"))
+        reply = await self.ask(*messages, tools=_ACTIONS)
+        if isinstance(reply, Reply) and not reply.tool_calls:
+            reply = await self.ask(*messages, tools=_ACTIONS, number=1)
+        if isinstance(reply, str):
+            self.findings.add("actions", f"none: {reply}", "agents will do nothing")
+            return
+        dialect = self.dialect
+        way = {"required": "called as tools", "auto": "called as tools, if the model likes", "none": "called as tools"}
+        text = way[dialect.choice]
+        if not dialect.tools:
+            held = ", and held to a JSON schema" if dialect.schema == "schema" else ""
+            text = f"tools are not supported: they are described in words{held}"
+        call = reply.tool_calls[0] if reply.tool_calls else _call_in(reply.text)
+        if call is None or call.name not in {tool.name for tool in _ACTIONS}:
+            text += f"; the reply names none: {clip(reply.text.strip() or str(call), 60)!r}"
+            self.findings.add("actions", text, "--parser MODEL puts faulty replies into form; or take a larger model")
+        else:
+            self.findings.add("actions", f"{text}: {call}")
+
+    async def look_at_messages(self) -> None:
+        """Send messages that a strict chat template refuses: of the system, in a row, and results of tools."""
+        call = ToolCall("look", {}, "call_0")
+        look = ToolSpec("look", "Look around.", {"type": "object", "properties": {}, "additionalProperties": False})
+        talk = (ChatMessage("system", SYSTEM), ChatMessage("assistant", "Good morning."), _user("It is noon."))
+        talk = (*talk, _user("Look around."), ChatMessage("assistant", "", (call,)))
+        talk = (*talk, ChatMessage("tool", "A boat.", call_id="call_0"), _user("What do you see?"))
+        reply = await self.ask(*talk, tools=(look, *_ACTIONS))
+        dialect = self.dialect
+        systems = {"any": "anywhere", "first": "at the front only: they are joined for you"}
+        place = systems.get(dialect.system, "not supported: their text goes into the first user message")
+        self.findings.add("system messages", place)
+        turns = "user and assistant have to alternate: neighbours are joined for you"
+        self.findings.add("turns", turns if dialect.alternates else "in any order")
+        if isinstance(reply, str):
+            self.findings.add(
+                "a conversation", f"fails: {reply}", "take memory=window or stream, which sends one message"
+            )
+
+    async def look_at_seed(self) -> None:
+        """Ask the same twice with one seed, and once with another."""
+        question = _user("Name five things that can be found on a beach.")
+        replies = [await self.ask(question, number=n, temperature=1.0, max_tokens=24) for n in (0, 0, 1)]
+        texts = [reply.text or reply.reasoning for reply in replies if isinstance(reply, Reply)]
+        if len(texts) < 3:
+            self.findings.add("seed", "not known: a request failed", is_good=False)
+        elif texts[0] != texts[1]:
+            why = "the log holds what was answered, so that a replay is exact; a second run with the same --rng differs"
+            self.findings.add("seed", "the same request gives two replies", why)
+        else:
+            same = texts[0] == texts[2]
+            self.findings.add(
+                "seed", "one reply, whatever the seed" if same else "the same request gives the same reply"
+            )
+
+    async def look_at_load(self) -> None:
+        """Ask one after another and at once, and compare."""
+        question = _user("Say a word about the sea.")
+        start = clock.perf_counter()
+        alone = await self.ask(question, number=10, temperature=1.0, max_tokens=24)
+        alone_s = clock.perf_counter() - start
+        start = clock.perf_counter()
+        asked = (self.ask(question, number=n, temperature=1.0, max_tokens=24) for n in range(11, 11 + AT_ONCE))
+        replies = await asyncio.gather(*asked)
+        took_s = clock.perf_counter() - start
+        if isinstance(alone, str) or any(isinstance(reply, str) for reply in replies):
+            error = next(reply for reply in (alone, *replies) if isinstance(reply, str))
+            self.findings.add(f"{AT_ONCE} at once", f"fail: {error}", "set concurrency=1 (--concurrency 1)")
+            return
+        result = f"{_seconds(took_s)}; one alone {_seconds(alone_s)}"
+        if took_s > SLOW_DOWN * AT_ONCE * max(alone_s, 0.05):
+            advice = "they hinder each other: set --concurrency 1, or start the server with fewer threads than cores"
+            self.findings.add(f"{AT_ONCE} at once", result, f"{advice} (llama.cpp: --threads 1)")
+        else:
+            self.findings.add(f"{AT_ONCE} at once", result)
+
+    async def look_at_long_prompt(self, n_characters: int) -> None:
+        """Send a long prompt, and compare the tokens that were read with its length."""
+        line = "On day {} the sea was calm, the boats came home, and nobody in the village said a word about it. "
+        lines = "".join(line.format(day) for day in range(1, n_characters // len(line) + 1))
+        prompt = f"Remember the word heron.\n{lines}\nWhich word were you to remember?"
+        reply = await self.ask(_user(prompt), max_tokens=24)
+        size = f"{len(prompt):,} characters"
+        advice = "raise the context: num_ctx for Ollama, --ctx-size for llama.cpp, --max-model-len for vLLM"
+        if isinstance(reply, str):
+            is_context = "context" in reply or "too long" in reply
+            slow = "such prompts take longer than --timeout: let agents see and remember less, or raise timeout_s"
+            self.findings.add("long prompts", f"{size}: none: {reply}", advice if is_context else slow)
+        elif not reply.prompt_tokens:
+            self.findings.add("long prompts", f"{size}: read, as far as can be told without usage")
+        elif len(prompt) > CHARACTERS_A_TOKEN * reply.prompt_tokens:
+            result = f"{size}: cut, only {reply.prompt_tokens:,} tokens were read"
+            self.findings.add("long prompts", result, f"{advice}; agents do not see what is cut")
+        else:
+            found = "" if "heron" in reply.text.lower() else "; its beginning was not remembered"
+            result = f"{size}: {reply.prompt_tokens:,} tokens read in {_seconds(reply.latency_s)}{found}"
+            self.findings.add("long prompts", result)
+
+    def look_at_rest(self) -> None:
+        """Name what is left out or renamed in requests."""
+        dialect, plain = self.dialect, Dialect()
+        rest = replace(plain, length=dialect.length, omitted=dialect.omitted, stream=dialect.stream, both=dialect.both)
+        rest = replace(rest, min_temperature=dialect.min_temperature, tool_messages=dialect.tool_messages)
+        if text := rest.summary(plain):
+            self.findings.add("requests", text)
+
+
+def _user(text: str) -> ChatMessage:
+    return ChatMessage("user", text)
+
+
+_NO_NEWS = re.compile(r"^(the connection to )?https?://\S+ |\s*\((requests sent: \d+|Operation timed out [^)]*)\)")
+"""Parts of an error that say nothing here."""
+
+
+def _reason(error: str) -> str:
+    """Return why there is no reply, without the address, which stands above, and the number of requests."""
+    return re.sub(
+        r"^(the connection to )?https?://\S+ |\s*\((requests sent: \d+|Operation timed out [^)]*)\)", "", error
+    )
+
+
+def _seconds(time_s: float) -> str:
+    return f"{time_s:.1f} s"
+
+
+def _object_in(text: str) -> dict[str, Any]:
+    """Return the JSON object in a text; empty if there is none."""
+    try:
+        value = json.loads(text[text.find("{") : text.rfind("}") + 1])
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _fits(text: str) -> bool:
+    """Check whether a text is an answer of the form that was asked for."""
+    answer = _object_in(text)
+    return answer.get("vote") in ("yes", "no") and answer.get("score") in (1, 2, 3, 4, 5)
+
+
+def _call_in(text: str) -> ToolCall | None:
+    """Return the call in a text; None if there is none."""
+    call = _object_in(text)
+    name, arguments = call.get("action"), call.get("arguments")
+    return ToolCall(name, arguments) if isinstance(name, str) and isinstance(arguments, dict) else None
+
+
+# -- output
+
+
+def print_examination(llm: str, api_base: str | None, say: Say, *, as_json: bool, **limits: Any) -> bool:
+    """Examine a language model, and print what is found, and what to set; with `as_json`, as one object.
+
+    Args:
+        llm: Model string.
+        api_base: Base URL of its endpoint, if that is not in the string.
+        say: Prints a line.
+        as_json: Whether to print one object at the end, and nothing before.
+        **limits: As for `examine`.
+
+    Returns:
+        Whether the model can be used.
+    """
+    if as_json:
+        findings = examine(llm, api_base, **limits)
+        say(json.dumps(findings.written, ensure_ascii=False))
+        return findings.is_usable
+    findings = examine(llm, api_base, report=lambda finding: _print(finding, say), **limits)
+    say("")
+    for entry in findings.entries:
+        if entry.advice:
+            say(textwrap.fill(f"{entry.about}: {entry.advice}", 104, initial_indent="- ", subsequent_indent="  "))
+    end = "can be used" if findings.is_usable else "cannot be used as it is"
+    say(f"{findings.name} {end}; {counted(findings.requests, 'request')} sent.")
+    return findings.is_usable
+
+
+def _print(finding: Finding, say: Say) -> None:
+    lines = textwrap.wrap(finding.result, 100 - WIDTH) or [""]
+    say(f"{' ' if finding.is_good else '!'} {finding.about:<{WIDTH}} {lines[0]}")
+    for line in lines[1:]:
+        say(f"  {'':<{WIDTH}} {line}")
+
+
+# -- this machine
+
+
+def print_check_up(say: Say, *, as_json: bool) -> None:
+    """Print what is installed, which keys are set, the named endpoints, and whether the embedded model answers."""
+    if as_json:
+        say(json.dumps(_check_up(), ensure_ascii=False))
+        return
+    for line in check_up():
+        say(line)
+
+
+def _check_up() -> dict[str, Any]:
+    try:
+        endpoints = {name: endpoint.name for name, endpoint in read_endpoints().endpoints.items()}
+    except ConfigError as error:
+        endpoints = {"error": str(error)}
+    keys = [variable for variable in PROVIDER_KEYS.values() if os.environ.get(variable)]
+    return {"versions": versions(), "keys": keys, "endpoints": endpoints, "embedded": _embedded()}
+
+
+def check_up() -> Iterator[str]:
+    """Describe what is here, line by line; keys by their names only."""
+    packages = versions()
+    yield "Installed"
+    for package in ("python", *PACKAGES):
+        yield f"  {package:<16}  {packages.get(package, 'not installed')}"
+    found = _check_up()
+    yield "Keys"
+    for provider, variable in PROVIDER_KEYS.items():
+        yield f"  {provider:<16}  {variable} {'is set' if variable in found['keys'] else 'is not set'}"
+    yield f"Endpoints of {os.environ.get('MESA_LLM_CONFIG', '').strip() or CONFIG_FILE}"
+    for name, model in found["endpoints"].items() or [("none", "")]:
+        yield f"  {name:<16}  {model}".rstrip()
+    yield "Embedded model"
+    yield f"  {found['embedded']}"
+    yield "`mesa-llm doctor --llm NAME` examines a model: --llm local, --llm NAME@URL, or a name from above."
+
+
+def _embedded() -> str:
+    """Ask the embedded model, and describe how that went."""
+    from mesa_llm.llm.local.model import LocalLLM
+
+    request = Request("local", (_user("Say hello."),), Salt(0, 0, 0, "doctor", 0), settings={"max_tokens": 12})
+    start = clock.perf_counter()
+    try:
+        reply = submit(LocalLLM().reply(request)).result(timeout=300)
+    except MesaLLMError as error:
+        return f"does not answer: {error}"
+    return f"answers in {clock.perf_counter() - start:.1f} s: {clip(reply.text.strip(), 60)!r}"
