@@ -18,6 +18,7 @@ from pydantic_core import PydanticSerializationError, to_json, to_jsonable_pytho
 from mesa_llm.canonical import plain
 from mesa_llm.engine.fitting import (
     ANSWER_KEYS,
+    CONTRAST,
     MAX_OPTION,
     TAKEN_BACK,
     THOUGHT_KEYS,
@@ -574,7 +575,11 @@ def _answer_in(text: str, schema: Mapping[str, Any], kind: Any) -> tuple[Any, st
     Raises:
         ParseError: If there is none, or more than one.
     """
-    tagged = {match["tagged"] or match["boxed"] for match in _TAGGED.finditer(text)}
+    tagged = {
+        match["tagged"] or match["boxed"]
+        for match in _TAGGED.finditer(text)
+        if match["boxed"] or not (text[match.end() :] or text[: match.start()].rpartition("\n")[2].strip())
+    }
     if len(tagged) == 1:
         return _meant(tagged.pop(), schema, kind), "tags"
     lines = text.split("\n")
@@ -689,7 +694,7 @@ def _meant_at_edge(text: str, schema: Mapping[str, Any], kind: Any) -> Any:
     first = re.split(r"(?<=[.!?:])\s|\n", text, maxsplit=1)[0]
     last = re.split(r"(?<=[.!?:])\s|\n", text)[-1]
     found: list[Any] = []
-    for edge in (first, last):
+    for edge in (first, last) if not CONTRAST.search(text[len(first) :]) else (last,):
         try:
             value = _meant(edge, schema, kind)
         except ParseError:

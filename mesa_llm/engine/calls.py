@@ -69,7 +69,8 @@ _IGNORED_KEYS = frozenset({"id", "type", "call_id", "tool_call_id", "index", "re
 """Fields of a call that say nothing about it."""
 
 _NAMESPACE = re.compile(
-    r"\A(?:to=)?(?:functions?|tools?|actions?|default_api|api|multi_tool_use|namespace)[./:]+", re.IGNORECASE
+    r"\A(?:to=)?(?:functions?|tools?|actions?|default_api|api|multi_tool_use|namespace|call|calls?)[./:]+",
+    re.IGNORECASE,
 )
 """What some models write before the name of a tool."""
 
@@ -110,12 +111,14 @@ _LABEL = re.compile(
 """What stands before a name on a line of its own."""
 
 _LINE = re.compile(
-    r"[ \t]{0,8}(?:[-*\u2022][ \t]{1,4})?[\"'`*]{0,3}(?P<key>\w[\w .-]{0,63}?)[\"'`*]{0,3}[ \t]{0,4}[:=][ \t]{0,8}(?P<value>[^\n]*)(?:\n|\Z)"
+    r"[ \t]{0,8}(?:[-*\u2022][ \t]{1,4})?[\"'`*]{0,3}(?P<key>\w[\w .-]{0,63}?)[\"'`*]{0,3}[ \t]{0,4}[:=][ \t]{0,8}"
+    r"(?P<value>[^\n]*)(?:\n|\Z)"
 )
 
 _UNKNOWN = re.compile(
     rf"<{_SPACE}(?:function|invoke)(?:=|\s+name\s*=\s*)[\"']?(?P<name>[\w.-]{{1,64}})"
-    r"|(?:\A|\n)[ \t]{0,8}(?:Action|Tool)[ \t]{0,8}:[ \t]{0,8}(?P<line>[\w.-]{1,64})[ \t]{0,8}\n\s{0,8}(?:Action Input|Arguments)\s{0,8}:"
+    r"|(?:\A|\n)[ \t]{0,8}(?:Action|Tool)[ \t]{0,8}:[ \t]{0,8}(?P<line>[\w.-]{1,64})[ \t]{0,8}"
+    r"\n\s{0,8}(?:Action Input|Arguments)\s{0,8}:"
 )
 """Calls by tags or lines, whatever they name."""
 
@@ -163,7 +166,8 @@ _ESCAPED = re.compile(r'<\|"\|>(.*?)<\|"\|>|<escape>(.*?)<escape>', re.DOTALL)
 """A string between the marks that Gemma's calls have in place of quotation marks."""
 
 _NEXT_TURN = re.compile(
-    r"\n[ \t]{0,8}(?:User|Human|Assistant|Observation|Tool|Tool result|Result)\s*:|<tool_response>|(?<=[)}\]>])(?:assistant|user)\s*\n"
+    r"\n[ \t]{0,8}(?:User|Human|Assistant|Observation|Tool|Tool result|Result)\s*:|<tool_response>"
+    r"|(?<=[)}\]>])(?:assistant|user)\s*\n"
 )
 """The beginning of a turn that the model makes up: the answer of a tool, or somebody else's words."""
 
@@ -461,7 +465,7 @@ def _named_calls(speech: str, values: Values, offers: Offers) -> Iterator[Call]:
             continue
         name = offers.resolve(match[0])
         head = speech[speech.rfind("\n", 0, match.start()) + 1 : match.start()][-MAX_LINE:]
-        if head.endswith(".") and not _NAMESPACE.search(re.split(r"[^\w.:/]", head)[-1]):
+        if re.search(r"\w[.:]\Z", head) and not _NAMESPACE.search(re.split(r"[^\w.:/=]", head)[-1]):
             continue
         call = name and _named_call(speech, match, name, offers, is_call)
         if call:

@@ -65,32 +65,47 @@ _PREFIXED = re.compile(
 )
 """A number after the name of what it numbers: `post 12`."""
 
-NEGATION = re.compile(
-    r"\b(?:not|no|never|none|neither|nor|cannot|cant|dont|wont|isnt|arent|without|except|instead|rather|unless|hardly|"
-    r"nobody|nothing|doubt|refuse|avoid|against|stop|deny|wrong|far from|zero|reject\w*|kein|pas|nein|nie)\b|n['\u2019]t\b",
-    re.IGNORECASE,
+
+def _any_of(words: str) -> str:
+    """Return a pattern of phrases, which are separated by commas."""
+    return "|".join(phrase.strip() for phrase in words.split(","))
+
+
+_NEGATIONS = _any_of(
+    "not, no, never, none, neither, nor, cannot, cant, dont, wont, isnt, arent, without, except, instead, rather, "
+    "unless, hardly, nobody, nothing, doubt, refuse, avoid, against, stop, deny, wrong, far from, zero, reject\\w*, "
+    "kein, pas, nein, nie"
 )
+NEGATION = re.compile(rf"\b(?:{_NEGATIONS})\b|n['\u2019]t\b", re.IGNORECASE)
 """Words after which the mention of an option does not mean that it is chosen."""
 
-CONTRAST = re.compile(
-    r"\b(?:but|however|although|though|wait|actually|or|instead|rather|otherwise|if|unless|maybe|perhaps|changed?|on second "
-    r"thought|correction|scratch that|let me|well|used to|would have|partly|partially|somewhat|slightly|mostly|almost|half|only|kidding|joking|out of|minus|plus|reversed?|thousand|million|hundred|percent|dozen)\b|\?",
-    re.IGNORECASE,
+_CONTRASTS = _any_of(
+    "but, however, although, though, wait, actually, or, instead, rather, otherwise, if, unless, maybe, perhaps, "
+    "changed?, on second thought, correction, scratch that, let me, well, used to, would have, partly, partially, "
+    "somewhat, slightly, mostly, almost, half, only, kidding, joking, out of, minus, plus, reversed?, thousand, "
+    "million, hundred, percent, dozen"
 )
-"""Words with which an answer is taken back, weighed or made to depend on something."""
+CONTRAST = re.compile(rf"\b(?:{_CONTRASTS})\b|\?", re.IGNORECASE)
+"""Words with which an answer is taken back, weighed, qualified, or made to depend on something."""
 
-TAKEN_BACK = re.compile(
-    r"\W*(?:but|however|wait|actually|no|nope|hmm|or|instead|rather|correction|sorry|on second thought|scratch that|just kidding)\b",
-    re.IGNORECASE,
+_RETRACTIONS = _any_of(
+    "but, however, wait, actually, no, nope, hmm, or, instead, rather, correction, sorry, on second thought, "
+    "scratch that, just kidding"
 )
+TAKEN_BACK = re.compile(rf"\W*(?:{_RETRACTIONS})\b", re.IGNORECASE)
 """Beginning of what follows an answer and takes it back."""
 
+_NOUNS = _any_of(
+    "answer, option, choice, rating, score, vote, verdict, decision, response, conclusion, level, number, value"
+)
+_VERBS = _any_of(
+    "say, answer, choose, chose, pick, select, rate, vote, vote for, decide, decide on, go with, go for, opt for, give"
+)
 _CUE = re.compile(
     r"(?:\A|[.!?,;:\n*]|\b(?:so|thus|therefore|hence|think|believe|that))[\s*_]*"
-    r"(?:(?:(?:my|the|final|correct|best|right)\s+){0,3}(?:answer|option|choice|rating|score|vote|verdict|decision|response|"
-    r"conclusion|level|number|value)\s*(?:is|would be|will be|:|=|to this is)?|"
-    r"i(?:['\u2019]d| would| will|['\u2019]ll| do)?(?:\s+(?:definitely|simply|just|strongly))?(?:\s+(?:say|answer|choose|chose|pick|"
-    r"select|rate|vote(?: for)?|decide(?: on)?|go (?:with|for)|opt for|give))?(?:\s+(?:it|this|that))?(?=[\s:])|"
+    rf"(?:(?:(?:my|the|final|correct|best|right)\s+){{0,3}}(?:{_NOUNS})\s*(?:is|would be|will be|:|=|to this is)?|"
+    r"i(?:['\u2019]d| would| will|['\u2019]ll| do)?(?:\s+(?:definitely|simply|just|strongly))?"
+    rf"(?:\s+(?:{_VERBS}))?(?:\s+(?:it|this|that))?(?=[\s:])|"
     r"(?:choose|pick|select)(?=\s)|it(?:['\u2019]s| is| would be))"
     r"\s*(?:an?|the|option|answer|that|number|rating of|score of)?[\s:\"'`*_(\[\u201c\u2018]{0,6}\Z",
     re.IGNORECASE,
@@ -451,8 +466,8 @@ ANSWER_KEYS = frozenset(
 def meant(text: str, options: Sequence[Any], words: Container[str] = ()) -> list[Any]:
     """Return the options that a text means as its answer: all but one are a reason to ask again.
 
-    An answer is what equals an option but for case and marks; what a sentence begins with, before a mark; or what follows
-    words such as “my answer is”. What is only mentioned, negated, taken back, or asked, is none.
+    An answer is what equals an option but for case and marks; what a sentence begins with, before a mark; or what
+    follows words such as “my answer is”. What is only mentioned, negated, taken back, or asked, is none.
     """
     text = text.strip()
     if not text or len(text) > MAX_OPTION + max(

@@ -358,7 +358,7 @@ def _read_reply_to_question(
         if not reply.text.strip():
             reply = _as_answer(reply, calls, seen.answer)
     speech = _speech(reply)
-    if readers.parameters and (calls := _lookups(speech, readers)):
+    if readers.parameters and (calls := _lookups(speech, readers, is_text=seen.answer is str)):
         return _decision_of(calls, reply, seen, box, "")
     kind = seen.answer
     if kind is str:
@@ -402,13 +402,15 @@ def _read_typed(reply: Reply, speech: str, kind: Any, reasoning: Reasoning) -> A
     return answer
 
 
-def _lookups(speech: str, readers: Offers) -> list[Call]:
-    """Return the calls of tools that a text consists of, besides a few words before them."""
+def _lookups(speech: str, readers: Offers, *, is_text: bool) -> list[Call]:
+    """Return the calls of tools that a text consists of, besides a few words before them, unless a text is wanted."""
     try:
         calls = calls_in(speech, readers)
     except ParseError:
         return []
     if not calls or re.search(r"\w", _MARKUP.sub("", speech[calls[-1].end :])):
+        return []
+    if is_text and calls[0].notation == "Python call" and re.search(r"\w", speech[: calls[0].start]):
         return []
     return calls
 
@@ -447,16 +449,24 @@ _CALL_MARKUP = re.compile(
 
 
 def _text_fields(speech: str, reasoning: Reasoning) -> dict[str, Any] | None:
-    """Return the object `{"answer": text}` that a speech is; under inline reasoning, or ends with."""
+    """Return the fields of the object `{"answer": text}` that a speech is, maybe with a thought beside it.
+
+    Under inline reasoning the object may follow some words, or hold the thought alone, before the text.
+    """
     try:
-        values = [read_value(speech)] if reasoning != "inline" else values_in(speech).found[-1:]
+        values = [read_value(speech)] if reasoning != "inline" else values_in(speech).found
     except ValueError:
         return None
-    for value in values:
+    for value in values[-1:]:
         fields = cast("dict[str, Any]", value.value) if isinstance(value.value, dict) else {}
         rest = {letters(key) for key in fields} - THOUGHT_KEYS
-        if isinstance(fields.get("answer"), str) and rest == {"answer"} and not value.fault:
+        is_last = not speech[value.end :].strip(" \n`")
+        if value.fault or (not is_last and len(values) > 1):
+            return None
+        if isinstance(fields.get("answer"), str) and rest == {"answer"} and is_last:
             return fields
+        if fields and not rest and not speech[: value.start].strip() and not is_last:
+            return {**fields, "answer": speech[value.end :]}
     return None
 
 

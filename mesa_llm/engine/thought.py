@@ -17,7 +17,7 @@ from mesa_llm.records import Reply
 
 _TAG_NAMES = (
     r"(?:\w{1,20}[:_])?(?:thinking|think|thoughts|thought|reasoning)(?:_(?!begin|start|end)\w{1,20})?|reflection|analysis|"
-    r"scratchpad|(?:inner_|internal_)?monologue|deliberation|rationale|antthinking|cot|reason|思考"
+    r"scratchpad|(?:inner_|internal_)?monologue|deliberation|rationale|antthinking|cot|思考"
 )
 """Names of tags around a thought: `<think>…</think>`, `<|thinking|>…<|/thinking|>`, `<seed:think>…</seed:think>`."""
 
@@ -43,7 +43,7 @@ THOUGHTS = (
 )
 """Patterns of the mark that opens a thought and of the one that closes it, and the names that NAME in them may be."""
 
-_LONE_NAMES = r"(?:\w{1,20}[:_])?(?:thinking|think|thought|reasoning)"
+_LONE_NAMES = r"(?:\w{1,20}[:_])?(?:thinking|think)"
 LONE_CLOSINGS = (
     rf"{_CLOSING_TAG.replace('NAME', _LONE_NAMES)}|\[/THINK(?:ING)?\]|\u25c1/think\u25b7|<\|end_of_thought\|>"
     r"|<\|END_THINKING\|>|<\|inner_suffix\|>|<channel\|>|<unused95>"
@@ -79,7 +79,7 @@ TURN_ENDS = (
 """Marks that end a turn or begin the next one: nothing after the first of them was said in this turn."""
 
 _OWN_TURN = re.compile(
-    r"\s*(?:<\|start\|>\s*assistant\s*)?<\|message\|>\s*|"
+    r"\s*(?:<\|start\|>\s*assistant\s*)?<\|message\|>\s*|\s*<s>\s*|"
     r"\s*(?:<\|(?:im_start|start_header_id|start_of_role|begin_of_text|START_OF_TURN_TOKEN|im_assistant|start)\|>|"
     r"<\|turn>|<start_of_turn>|<bos>)\s*(?:<\|CHATBOT_TOKEN\|>|(?:assistant|model)\b)\s*"
     r"(?:<\|(?:end_header_id|end_of_role|im_middle)\|>\s*)?|"
