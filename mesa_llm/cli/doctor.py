@@ -12,12 +12,13 @@ import time as clock
 from collections.abc import Callable, Coroutine, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from mesa_llm.cli.command import Say
 from mesa_llm.engine.access import Access
 from mesa_llm.engine.loop import submit
 from mesa_llm.errors import ConfigError, MesaLLMError, TransportError
+from mesa_llm.llm.budget import Budget
 from mesa_llm.llm.endpoints import CONFIG_FILE, read_endpoints
 from mesa_llm.llm.openai.client import OpenAIHTTP
 from mesa_llm.llm.openai.context import CHARACTERS_A_TOKEN
@@ -185,10 +186,13 @@ def _quiet() -> Generator[None]:
         logger.setLevel(level)
 
 
-def _client(llm: LLM) -> OpenAIHTTP | None:
-    """Return the client within the limits of a route; None if another transport is asked."""
+T = TypeVar("T")
+
+
+def _layer(llm: LLM, kind: type[T]) -> T | None:
+    """Return the layer of a route that is of a class; None if there is none."""
     inner: Any = llm
-    while inner is not None and not isinstance(inner, OpenAIHTTP):
+    while inner is not None and not isinstance(inner, kind):
         inner = getattr(inner, "inner", None)
     return inner
 
@@ -199,7 +203,8 @@ class _Probe:
     def __init__(self, llm: LLM, findings: Findings) -> None:
         self.llm = llm
         self.findings = findings
-        self.client = _client(llm)
+        self.client = _layer(llm, OpenAIHTTP)
+        self.budget = _layer(llm, Budget)
 
     @property
     def dialect(self) -> Dialect:
@@ -250,7 +255,8 @@ class _Probe:
         if reply.model and reply.model not in self.findings.name:
             add("model", f"calls itself {clip(reply.model, 60)!r}")
         self.findings.is_usable = bool(reply.text.strip() or reply.reasoning)
-        is_reported = reply.prompt_tokens > 0 and reply.reply_tokens > 0
+        counts_here = self.budget is not None and self.budget.counts_here
+        is_reported = reply.prompt_tokens > 0 and reply.reply_tokens > 0 and not counts_here
         counts = f"{reply.prompt_tokens} tokens read, {reply.reply_tokens} written"
         advice = "budgets of tokens and dollars are counted here, and only roughly; --max-calls holds exactly"
         add("usage", counts if is_reported else "not reported", "" if is_reported else advice)

@@ -184,6 +184,11 @@ class Budget:
         self._has_warned = False
 
     @property
+    def counts_here(self) -> bool:
+        """Whether tokens are counted here, as the endpoint reports none."""
+        return self._seen.counts_here
+
+    @property
     def spent(self) -> Usage:
         """Usage so far."""
         return self.purse.spent()

@@ -139,7 +139,9 @@ def main(file: str, build_s: int, build_bytes: int) -> None:
         manifest: Mapping[str, Any] = log.manifest
     kind = class_named(manifest["model"], LLMModel)
     parameters = dict(manifest["parameters"])
-    recording = Recording(Path(file), manifest["model"], parameters, manifest["rng"], manifest["files"], (), {})
+    recording = Recording(
+        Path(file), manifest["model"], parameters, manifest["rng"], manifest["files"], (), {}, sys.maxsize
+    )
     _limit(build_s, build_bytes)
     try:
         recording.rebuilt({"llm": "rule"} if "llm" in parameters else {}, kind, log=None)

@@ -68,7 +68,8 @@ def test_a_decision_is_a_block_with_its_reasons_and_what_came_of_it(tmp_path) ->
     assert len(blocks) == 4
     lines = [line.strip() for line in blocks[1].splitlines()]
     assert lines[:4] == ["step 1, agent 2, by ScriptedLLM", "pay(coins=1)", "reasoning: So be it.", "I pay."]
-    assert lines[4].startswith("done: pay: ")
+    assert lines[4] == "read as: tool call"
+    assert lines[5].startswith("done: pay: ")
     assert blocks[-1] == "(2 rows)"
 
 

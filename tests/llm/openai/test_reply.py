@@ -95,12 +95,12 @@ def test_reasoning_alone_is_no_text(finish: str) -> None:
         {"function_call": {"name": "walk", "arguments": '{"metres": 3}'}},
         {"function_call": {"name": "walk", "arguments": {"metres": 3}}, "tool_calls": None},
         {"tool_calls": [{"name": "walk", "arguments": {"metres": 3}}]},
-        {"tool_calls": {"function": {"name": "walk", "arguments": json.dumps('{"metres": 3}')}}},
-        {"tool_calls": [{"function": {"name": "walk", "arguments": json.dumps(json.dumps('{"metres": 3}'))}}]},
+        {"tool_calls": {"function": {"name": "walk", "arguments": '{"metres": 3}'}}},
+        {"content": [{"type": "tool_use", "name": "walk", "input": {"metres": 3}}]},
     ],
 )
 def test_a_call_comes_in_several_forms(fields: dict[str, Any]) -> None:
-    assert read_reply(message(content=None, **fields), ASKED).tool_calls == (ToolCall("walk", {"metres": 3}),)
+    assert read_reply(message(**{"content": None, **fields}), ASKED).tool_calls == (ToolCall("walk", {"metres": 3}),)
 
 
 def test_a_refusal_is_the_text_where_there_is_none() -> None:
