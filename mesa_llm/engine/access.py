@@ -291,7 +291,7 @@ class Access:
         if capabilities.is_person:
             return Route(capabilities, transport, 1_000_000)
         in_flight = min(concurrency, capabilities.max_in_flight or concurrency)
-        limited = Limits(Redacted(transport, environment_keys()), in_flight, requests_per_min, tokens_per_min)
+        limited = Limits(Redacted.around(transport, environment_keys()), in_flight, requests_per_min, tokens_per_min)
         paid = Refusals(self._budget.also(limited, transport))
         patient = Retry(paid, attempts=self._attempts, loading_timeout_s=self._loading_timeout_s)
         return Route(capabilities, patient, concurrency)

@@ -49,6 +49,10 @@ def read(
         raise ParseError("the reply ends within its reasoning, before anything was said.")
     if seen.answer is not None:
         return _read_reply_to_question(reply, seen, box, reasoning)
+    if len(reply.tool_calls) == 1 and reasoning != "inline":
+        decision = _decided_to_the_letter(reply, reply.tool_calls[0], seen, box)
+        if decision is not None:
+            return decision
     offers = offers_of(box.specs)
     if reply.tool_calls:
         calls = [native(call.name, call.arguments, offers) for call in reply.tool_calls[:MAX_CALLS]]
@@ -61,6 +65,26 @@ def read(
     if reasoning == "inline" and not thought and not reply.tool_calls:
         thought = _reasoning_beside(_speech(reply))
     return _decision_of(calls, reply, seen, box, thought)
+
+
+def _decided_to_the_letter(reply: Reply, call: ToolCall, seen: Observation, box: ToolBox) -> Decision | None:
+    """Read a call that needs no repair, as nearly all do; None if there is anything to it."""
+    if not box.is_action(call.name):
+        return None
+    try:
+        checked = box.check(call)
+        if seen.options:
+            _check_options(checked, seen.options)
+    except (ToolError, ParseError):
+        return None
+    arguments = checked.arguments
+    for name, value in call.arguments.items():
+        if type(value) is not type(arguments.get(name)):
+            return None
+    text = reply.reasoning
+    if reply.text:
+        text = f"{text}\n{reply.text}" if text else reply.text
+    return Decision(0, (ToolCall(checked.name, arguments),), text=text[:MAX_TEXT], reading="tool call")
 
 
 def _speech(reply: Reply) -> str:
@@ -80,9 +104,11 @@ def _demand_end(reply: Reply, end: int) -> None:
     Raises:
         ParseError: If it went on after what was decided, so that nobody knows what would have come.
     """
-    if reply.finish == "length" and end == len(reply.text) and not reply.text.rstrip().endswith(_CLOSING):
+    if reply.finish != "length" or reply.tool_calls:
+        return
+    if end == len(reply.text) and not reply.text.rstrip().endswith(_CLOSING):
         raise ParseError("the reply was cut within its answer.")
-    if reply.finish == "length" and not reply.tool_calls and re.search(r"\w", _MARKUP.sub("", reply.text[end:])):
+    if re.search(r"\w", _MARKUP.sub("", reply.text[end:])):
         raise ParseError("the reply goes on after its decision, and was cut before its end.")
 
 

@@ -181,7 +181,7 @@ class Budget:
         transport = transport or inner
         self._priced = transport if isinstance(transport, Priced) else None
         self._seen = _Seen()
-        self._has_warned = False
+        self._has_warned = self._has_no_prices = False
 
     @property
     def counts_here(self) -> bool:
@@ -291,8 +291,10 @@ class Budget:
             calls = "".join(call.name + str(call.arguments) for call in reply.tool_calls)
             n_reply = count_tokens(reply.reasoning + reply.text + calls)
             reply = replace(reply, prompt_tokens=count_tokens(request), reply_tokens=n_reply)
-        if reply.dollars is None and self._priced is not None:
-            reply = replace(reply, dollars=self._priced.price_of(usage_of(reply)))
+        if reply.dollars is None and self._priced is not None and not self._has_no_prices:
+            dollars = self._priced.price_of(usage_of(reply))
+            self._has_no_prices = dollars is None
+            reply = reply if dollars is None else replace(reply, dollars=dollars)
         if reply.dollars is None and self._bounds_dollars:
             gaps.append("no price: its replies count as free in the budget")
         if gaps and not self._has_warned:

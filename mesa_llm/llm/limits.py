@@ -156,16 +156,12 @@ class Retry:
             TransportError: The last one, if all attempts failed, or one that asking again cannot help.
         """
         try:
-            return await self._once_loaded(request)
+            return await self.inner.reply(request)
         except _MAY_PASS as error:
             return await self._retry(request, error)
 
-    async def _once_loaded(self, request: Request) -> Reply:
-        """Ask, and go on asking while the endpoint loads its model."""
-        try:
-            return await self.inner.reply(request)
-        except Loading as error:
-            loading = error
+    async def _once_loaded(self, request: Request, loading: Loading) -> Reply:
+        """Go on asking while the endpoint loads its model."""
         clock = asyncio.get_running_loop().time
         end, wait_s = clock() + self.loading_timeout_s, FIRST_LOADING_WAIT_S
         if not self._has_said_loading:
@@ -188,9 +184,12 @@ class Retry:
         failures = [failure]
 
         async def ask() -> Reply:
-            if failures:
-                raise failures.pop()
-            return await self._once_loaded(request)
+            try:
+                if failures:
+                    raise failures.pop()
+                return await self.inner.reply(request)
+            except Loading as loading:
+                return await self._once_loaded(request, loading)
 
         retrying = AsyncRetrying(
             stop=self._is_enough,

@@ -61,6 +61,11 @@ class Redaction:
         self._starts = list(dict.fromkeys(_start_of(form) for form in self._forms))
         self._signs = [*dict.fromkeys(form[:MIN_END] for form in self._forms), "%", "\\"]
 
+    @property
+    def is_needed(self) -> bool:
+        """Whether there is a secret to take out."""
+        return bool(self._starts)
+
     def text(self, text: str) -> str:
         """Return a text without secrets."""
         if not (text and self._starts):
@@ -142,6 +147,17 @@ class Redacted:
         self.inner = inner
         own = inner.secrets if isinstance(inner, HoldsSecrets) else secrets
         self._redaction = redaction_of(tuple(own))
+
+    @classmethod
+    def around(cls, inner: LLM, secrets: Iterable[str]) -> LLM:
+        """Wrap a transport, unless there is nothing to take out.
+
+        Args:
+            inner: As for `Redacted`.
+            secrets: As for `Redacted`.
+        """
+        redacted = cls(inner, secrets)
+        return redacted if redacted._redaction.is_needed else inner
 
     async def reply(self, request: Request) -> Reply:
         """Ask, and clean what comes.

@@ -116,12 +116,20 @@ def usage_in(body: object) -> Usage | None:
     """
     fields = cast("Mapping[str, Any]", body) if isinstance(body, Mapping) else {}
     usage = fields.get("usage")
+    if type(usage) is dict and _PLAIN.issuperset(cast("dict[str, Any]", usage)):  # as most endpoints report it
+        counts = cast("dict[str, Any]", usage)
+        prompt, reply = count_of(counts.get("prompt_tokens")), count_of(counts.get("completion_tokens"))
+        return Usage(0, 0, prompt, reply, 0.0, 0, 1) if prompt or reply else None
     if not isinstance(usage, Mapping):
         groq = fields.get("x_groq")
         usage = cast("Mapping[str, Any]", groq).get("usage") if isinstance(groq, Mapping) else None
     if not isinstance(usage, Mapping):
         return None
     return _usage_of(cast("Mapping[str, Any]", usage))
+
+
+_PLAIN = frozenset({"prompt_tokens", "completion_tokens", "total_tokens"})
+"""Counts without details."""
 
 
 def _usage_of(usage: Mapping[str, Any]) -> Usage | None:

@@ -53,7 +53,9 @@ class CutPrompts:
         if prompt_tokens > self.largest:
             self.largest = prompt_tokens
             self._lengths.clear()
-        characters = sum(len(message.content) for message in messages)
+        characters = 0
+        for message in messages:
+            characters += len(message.content)
         is_short = characters > CHARACTERS_A_TOKEN * prompt_tokens
         is_short = is_short and _plain_length(messages) > CHARACTERS_A_TOKEN * prompt_tokens
         is_context = prompt_tokens & (prompt_tokens - 1) == 0
