@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     from mesa_llm.tools.tool import action, tool
     from mesa_llm.world import DoNothing, Receiver, World
 
-__version__ = "0.9.7"
+__version__ = "0.10.0"
 
 _HOME = {
     "engine.access": ("Access",),
