@@ -18,7 +18,6 @@ from pydantic_core import PydanticSerializationError, to_json, to_jsonable_pytho
 from mesa_llm.canonical import plain
 from mesa_llm.engine.fitting import (
     ANSWER_KEYS,
-    CONTRAST,
     MAX_OPTION,
     TAKEN_BACK,
     THOUGHT_KEYS,
@@ -32,7 +31,7 @@ from mesa_llm.engine.fitting import (
     sentence_answers,
 )
 from mesa_llm.errors import ParseError
-from mesa_llm.llm.notation import Value, read_value, values_in
+from mesa_llm.llm.notation import Value, read_value, unfenced, values_in
 from mesa_llm.tools.tool import describe, plain_schema
 
 MAX_FAULTS = 5
@@ -537,7 +536,7 @@ def _from_prose(speech: str, kind: Any) -> Answer:
         ParseError: If there is none, or it is ambiguous.
     """
     schema = bare_schema(kind)
-    text = speech.strip()
+    text = unfenced(speech)[0]
     if not text:
         raise ParseError("the reply is empty.")
     fit = Fit(schema.get("$defs"))
@@ -694,7 +693,7 @@ def _meant_at_edge(text: str, schema: Mapping[str, Any], kind: Any) -> Any:
     first = re.split(r"(?<=[.!?:])\s|\n", text, maxsplit=1)[0]
     last = re.split(r"(?<=[.!?:])\s|\n", text)[-1]
     found: list[Any] = []
-    for edge in (first, last) if not CONTRAST.search(text[len(first) :]) else (last,):
+    for edge in (last,) if TAKEN_BACK.match(text[len(first) :]) else (first, last):
         try:
             value = _meant(edge, schema, kind)
         except ParseError:

@@ -385,6 +385,7 @@ SHAPES = [
             "Yes, because the buses are late.",
             "yes - I am sure",
             "The final answer is: [yes]",
+            '```json\n"yes"\n```',
             "Yes. " + "Buses are cheap, and everybody can use them. " * 12,
             "Buses are cheap, but the money is needed elsewhere. " * 12 + "\n\nYes.",
         )
