@@ -283,12 +283,10 @@ def _demand_meant(group: Sequence[Call], calls: Sequence[Call], speech: str) -> 
         and not NEGATION.search(f"{before} {rest}")
         and (not is_before or _OWN.search(before) is not None)
     )
-    if (
-        not is_called
-        or (is_before and is_after and last.notation == "JSON")
-        or TAKEN_BACK.match(after)
-        or CONTRAST.search(rest)
-    ):
+    is_inside = is_before and is_after and last.notation == "JSON"
+    is_announced = _OWN.search(before) is not None or re.search(r"[:!.][\s`*]*\Z", before) is not None
+    is_unclear = not is_called or (is_inside and not is_announced)
+    if is_unclear or TAKEN_BACK.match(after) or CONTRAST.search(rest):
         raise ParseError(f"the reply speaks of {last.written} without saying clearly that this is the decision.")
 
 
