@@ -87,6 +87,7 @@ class EmbeddedModel:
         self._path = path
         self._server: Any = None
         self._name = ""
+        self._last_messages: list[dict[str, str]] = []
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="embedded-model")
 
     def submit(self, request: Request, stop: threading.Event) -> Future[Reply]:
@@ -97,6 +98,10 @@ class EmbeddedModel:
         """Reply to a request, on the model's thread."""
         stream = _Stream(stop)
         body = _body(request)
+        # A prompt that is cached whole is evaluated by its last token alone, which rounds differently: the reply would
+        # depend on what was asked before.
+        body["cache_prompt"] = body["messages"] != self._last_messages
+        self._last_messages = body["messages"]
         if self._server is None:
             path = self._path or model_file()
             self._server, self._name = _load(path), path.stem
@@ -166,7 +171,7 @@ def _body(request: Request) -> dict[str, Any]:
     body: dict[str, Any] = {**DEFAULTS, **request.settings}
     body["max_tokens"] = min(body.get("max_tokens", MAX_REPLY_TOKENS), MAX_REPLY_TOKENS)
     body.pop("reasoning_effort", None)
-    body |= {"messages": wire_messages(request), "seed": request.salt.seed, "cache_prompt": True}
+    body |= {"messages": wire_messages(request), "seed": request.salt.seed}
     body |= {"stream": True, "stream_options": {"include_usage": True}}
     gbnf = grammar(request)
     return body if gbnf is None else {**body, "grammar": gbnf}
