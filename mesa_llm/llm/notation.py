@@ -150,9 +150,28 @@ def value_at(text: str, start: int) -> Value:
         fault = str(error)
     except (ValueError, RecursionError):
         fault = ""
+    if (
+        text.startswith("{{", start)
+        and not text.startswith("{{{", start)
+        and (inner := _inner(text, start)) is not None
+    ):
+        return inner
     reader = _Reader(text, start)
     value = reader.value()
     return Value(value, start, reader.position, tuple(dict.fromkeys(reader.repairs)), fault or reader.fault)
+
+
+def _inner(text: str, start: int) -> Value | None:
+    """Return the object in doubled brackets, as templates write them: `{{"a": 1}}`; None if there is none."""
+    try:
+        value = value_at(text, start + 1)
+    except ValueError:
+        return None
+    if not text.startswith("}", value.end):
+        return None
+    return Value(
+        value.value, start, value.end + 1, (*value.repairs, "doubled brackets read as single ones"), value.fault
+    )
 
 
 def read_value(text: str) -> Value:

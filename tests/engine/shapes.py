@@ -323,6 +323,12 @@ SHAPES = [
     call("arguments beside the action", '{"action": "vote_post", "post_id": 12, "value": 1}'),
     call("name in another case", '{"action": "Vote_Post", "arguments": «A»}'),
     call("name with a prefix", '{"action": "functions.vote_post", "arguments": «A»}'),
+    call("doubled brackets", '{{"name": "vote_post", "arguments": «A»}}'),
+    call(
+        "one call of each, in doubled brackets",
+        '{{"name": "vote_post", "arguments": «A»}}\n{{"name": "do_nothing", "arguments": {}}}\n\n# Tools',
+        action=FAILED,
+    ),
     call("trailing comma", '{"action": "vote_post", "arguments": {"post_id": 12, "value": 1,},}'),
     call("Python's quotes", "{'action': 'vote_post', 'arguments': {'post_id': 12, 'value': 1}}"),
     call("bare keys", "{action: 'vote_post', arguments: {post_id: 12, value: 1}}"),
