@@ -39,7 +39,7 @@ THOUGHTS = (
     (r"\[NAME\](?=[^\[]*\[/)", r"\[/NAME\]", "thinking|think|thought|reasoning"),
     (r"```(?:thinking|thought|reasoning)\n", r"\n```", ""),
     (r'<details type="reasoning"[^<>]{0,80}>', r"</details>", ""),
-    (r"\bHere(?: is|'s) my thought process:", r"\bHere(?: is|'s) my response:", ""),
+    (r"Here(?: is|'s) my thought process:", r"Here(?: is|'s) my response:", ""),
 )
 """Patterns of the mark that opens a thought and of the one that closes it, and the names that NAME in them may be."""
 
@@ -91,7 +91,7 @@ _RUN = r"(?=[\"\u201c({]|[A-Z0-9\u00c0-\u00de]|\s*\{|[ \t]*\n)"
 _HEADER = re.compile(
     r"(?:<\|start\|>\s*assistant(?P<role_to>\s+to=[\w.-]{1,80})?\s*)?<\|channel\|>\s*(?P<channel>analysis|commentary|final)\b"
     r"(?P<to>[^<>{}\n]{0,100})(?:(?:<\|constrain\|>\s*\w+\s*)?<\|message\|>|\n)"
-    r"|\b(?P<bare>analysis|commentary|final)(?P<bare_to>[^<>{}\n]{0,100})(?:<\|constrain\|>\s*\w+\s*)?<\|message\|>"
+    r"|(?P<bare>analysis|commentary|final)(?P<bare_to>[^<>{}\n]{0,100})(?:<\|constrain\|>\s*\w+\s*)?<\|message\|>"
     rf"|assistant\n?(?P<run>analysis|commentary|final)(?P<run_to>\s+to=[\w.-]{{1,80}}(?:\s+(?:code|json))?)?{_RUN}"
     r"|\A\s*(?P<first>analysis)(?=[A-Z\"\u201c({]|\n(?s:.*)assistant\n?final)"
     r"|(?P<glued>analysis)(?=[A-Z][a-z]*\b)"

@@ -476,7 +476,7 @@ def main() -> None:
     """Print how each shape is read, for each kind of question; with a number, fuzz as many replies."""
     if len(sys.argv) > 1:
         n, outcomes = int(sys.argv[1]), Counter[str]()
-        for kind, text, finish in fuzzed(n, seed=1):
+        for kind, text, finish in fuzzed(n, seed=int(sys.argv[2]) if len(sys.argv) > 2 else 1):
             if found := fault(kind, text, finish):
                 raise SystemExit(found)
             outcomes[kind] += 1
