@@ -348,8 +348,8 @@ class _Probe:
         alone = await self.ask(question, number=10, temperature=1.0, max_tokens=24)
         alone_s = clock.perf_counter() - start
         start = clock.perf_counter()
-        asked = (self.ask(question, number=n, temperature=1.0, max_tokens=24) for n in range(11, 11 + AT_ONCE))
-        replies = await asyncio.gather(*asked)
+        samples = (self.ask(question, number=n, temperature=1.0, max_tokens=24) for n in range(11, 11 + AT_ONCE))
+        replies = await asyncio.gather(*samples)
         took_s = clock.perf_counter() - start
         if isinstance(alone, str) or any(isinstance(reply, str) for reply in replies):
             error = next(reply for reply in (alone, *replies) if isinstance(reply, str))

@@ -16,6 +16,7 @@ from pydantic import ConfigDict, PydanticUserError, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, to_json, to_jsonable_python
 
 from mesa_llm.canonical import plain
+from mesa_llm.engine.calls import line_before
 from mesa_llm.engine.fitting import (
     ANSWER_KEYS,
     MAX_OPTION,
@@ -31,7 +32,7 @@ from mesa_llm.engine.fitting import (
     sentence_answers,
 )
 from mesa_llm.errors import ParseError
-from mesa_llm.llm.notation import Value, read_value, unfenced, values_in
+from mesa_llm.llm.notation import DECODER, Value, read_value, unfenced, values_in
 from mesa_llm.tools.tool import describe, plain_schema
 
 MAX_FAULTS = 5
@@ -247,7 +248,7 @@ def _is_mentioned(speech: str, value: Value) -> bool:
     """Check whether a list stands within a sentence, as a reference or a range does."""
     if not isinstance(value.value, list):
         return False
-    before = speech[speech.rfind("\n", 0, value.start) + 1 : value.start].rstrip(" \t*_`")
+    before = line_before(speech, value.start).rstrip(" \t*_`")
     after = speech[value.end :].partition("\n")[0]
     is_labelled = before.endswith((":", "=")) or not re.search(r"\w", before)
     return not is_labelled or re.search(r"\w", after) is not None
@@ -257,7 +258,7 @@ def _exact(text: str, kind: Any) -> tuple[Any] | None:
     """Read a text that is an answer to the letter; None if it is not. This is how nearly all replies are read."""
     adapter, schema = adapter_of(kind), bare_schema(kind)
     try:
-        value = _STRICT.decode(text)
+        value = DECODER.decode(text)
         if schema.get("type") == "object":
             properties = schema.get("properties")
             if properties and not (value and cast("dict[str, Any]", value).keys() <= properties.keys()):
@@ -272,20 +273,6 @@ def _exact(text: str, kind: Any) -> tuple[Any] | None:
     except (ValueError, RecursionError, AttributeError):  # pydantic's ValidationError is a ValueError
         return None
     return (answer,) if _are_listed(value, kind) else None
-
-
-def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    fields = dict(pairs)
-    if len(fields) != len(pairs):
-        raise ValueError("a key occurs twice")
-    return fields
-
-
-def _refuse(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON")
-
-
-_STRICT = json.JSONDecoder(object_pairs_hook=_pairs, parse_constant=_refuse)
 
 
 @lru_cache(maxsize=512)
@@ -617,7 +604,7 @@ def _answers_again(text: str, answer: str, schema: Mapping[str, Any], kind: Any)
 def _plain_value(text: str) -> Any:
     """Return the value of a text that is JSON; the text itself if it is not."""
     try:
-        return json.loads(text, parse_constant=_refuse)
+        return DECODER.decode(text)
     except (ValueError, RecursionError):
         return text
 

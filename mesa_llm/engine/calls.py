@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple, cast
 
@@ -69,7 +69,7 @@ _IGNORED_KEYS = frozenset({"id", "type", "call_id", "tool_call_id", "index", "re
 """Fields of a call that say nothing about it."""
 
 _NAMESPACE = re.compile(
-    r"\A(?:to=)?(?:functions?|tools?|actions?|default_api|api|multi_tool_use|namespace|call|calls?)[./:]+",
+    r"\A(?:to=)?(?:functions?|tools?|actions?|default_api|api|multi_tool_use|namespace|calls?)[./:]+",
     re.IGNORECASE,
 )
 """What some models write before the name of a tool."""
@@ -250,12 +250,30 @@ def calls_in(speech: str, offers: Offers) -> list[Call]:
     group.reverse()
     _demand_meant(group, calls, speech)
     for call in group:
-        if not call.name:
-            known = ", ".join(offers.parameters) or "none can be used now"
-            raise ParseError(f"there is no tool {call.written[:80]!r}; choose one of: {known}.")
-        if call.fault:
-            raise ParseError(f"{call.name}: {call.fault}.")
+        demand_usable(call, offers.parameters)
     return group[:MAX_CALLS]
+
+
+def demand_usable(call: Call, names: Iterable[str]) -> None:
+    """Check that a call is of something on offer, and that its arguments could be read.
+
+    Args:
+        call: The call.
+        names: Names of what is on offer.
+
+    Raises:
+        ParseError: If it is not.
+    """
+    if not call.name:
+        known = ", ".join(names) or "none can be used now"
+        raise ParseError(f"there is no tool {call.written[:80]!r}; choose one of: {known}.")
+    if call.fault:
+        raise ParseError(f"{call.name}: {call.fault}.")
+
+
+def line_before(text: str, index: int) -> str:
+    """Return what stands before an index on its line."""
+    return text[text.rfind("\n", 0, index) + 1 : index]
 
 
 def _demand_meant(group: Sequence[Call], calls: Sequence[Call], speech: str) -> None:
@@ -267,14 +285,12 @@ def _demand_meant(group: Sequence[Call], calls: Sequence[Call], speech: str) -> 
     """
     first, last = group[0], group[-1]
     between = " ".join(speech[one.end : other.start] for one, other in itertools.pairwise(group))
-    head = speech[speech.rfind("\n", 0, first.start) + 1 : first.start][-MAX_LINE:]
+    head = line_before(speech, first.start)[-MAX_LINE:]
     if len(group) > 1 and _CHOICE.search(f"{head} {between}"):
         raise ParseError(f"the reply names {len(group)} calls to choose from.")
-    before, after = speech[speech.rfind("\n", 0, last.start) + 1 : last.start][-MAX_LINE:], speech[last.end :]
+    before = head if len(group) > 1 else re.sub(r"[\w.]+[.:]\Z", "", head)  # without the namespace of a tool
+    after = speech[last.end :]
     rest = after.partition("\n")[0]
-    before = re.sub(r"[\w.]+[.:]\Z", "", before)  # the namespace of a tool
-    if len(group) > 1:
-        before, rest = speech[speech.rfind("\n", 0, first.start) + 1 : first.start][-MAX_LINE:], rest
     is_before, is_after = (re.search(r"\w", _BETWEEN.sub("", part)) is not None for part in (before, rest))
     others = {(call.name, repr(call.arguments)) for call in calls} - {(one.name, repr(one.arguments)) for one in group}
     is_called = last.notation != "Python call" or (
@@ -462,7 +478,7 @@ def _named_calls(speech: str, values: Values, offers: Offers) -> Iterator[Call]:
         if any(start <= match.start() < end for start, end in taken):
             continue
         name = offers.resolve(match[0])
-        head = speech[speech.rfind("\n", 0, match.start()) + 1 : match.start()][-MAX_LINE:]
+        head = line_before(speech, match.start())[-MAX_LINE:]
         if re.search(r"\w[.:]\Z", head) and not _NAMESPACE.search(re.split(r"[^\w.:/=]", head)[-1]):
             continue
         call = name and _named_call(speech, match, name, offers, is_call)
@@ -574,7 +590,7 @@ def _line_call(speech: str, match: re.Match[str], name: str, offers: Offers) -> 
     line_end = len(speech) if line_end < 0 else line_end
     if re.search(r"\w", speech[match.end() : line_end]):
         return None
-    before = speech[speech.rfind("\n", 0, match.start()) + 1 : match.start()]
+    before = line_before(speech, match.start())
     is_labelled = _LABEL.search(before[-MAX_LINE:]) is not None
     is_bare = not re.search(r"\w", before)
     if not (is_labelled or is_bare):

@@ -128,7 +128,7 @@ class Misfit(ValueError):
 
 
 class Fit:
-    """Fits values to schemas; `repairs` says what was changed, `faults` what stays off its list, by path.
+    """Fits values to schemas.
 
     Attributes:
         repairs: Descriptions of the repairs.
@@ -510,9 +510,9 @@ def sentence_answers(text: str, names: Sequence[str], numbers: Sequence[int | fl
     has_cue = is_first or _CUE.search(before) is not None
     if not has_cue or _AFTER.match(after) is None:
         return []
-    said_after = _REASON.split(after, maxsplit=1)[0]
-    is_negated = NEGATION.search(before) or (letters(name) != "no" and NEGATION.search(said_after))
-    if is_negated or CONTRAST.search(before) or CONTRAST.search(said_after):
+    remark = _REASON.split(after, maxsplit=1)[0]
+    is_negated = NEGATION.search(before) or (letters(name) != "no" and NEGATION.search(remark))
+    if is_negated or CONTRAST.search(before) or CONTRAST.search(remark):
         return []
     return [next((number for number in numbers if str(number) == name), name)]
 

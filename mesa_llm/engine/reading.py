@@ -15,11 +15,11 @@ from typing import Any, cast
 from mesa_llm.canonical import member_value
 from mesa_llm.config import Reasoning
 from mesa_llm.engine.answers import Answer, bare_schema, checked_answer, read_typed
-from mesa_llm.engine.calls import MAX_CALLS, Call, Offers, calls_in, native, offers_of
+from mesa_llm.engine.calls import MAX_CALLS, Call, Offers, calls_in, demand_usable, native, offers_of
 from mesa_llm.engine.fitting import THOUGHT_KEYS, Fit, Misfit, letters
 from mesa_llm.engine.thought import spoken
 from mesa_llm.errors import ParseError, ToolError
-from mesa_llm.llm.notation import read_value, values_in
+from mesa_llm.llm.notation import Value, read_value, values_in
 from mesa_llm.records import Decision, Observation, Reply, ToolCall, options_for
 from mesa_llm.tools.toolbox import ToolBox
 
@@ -54,10 +54,7 @@ def read(
         if decision is not None:
             return decision
     offers = offers_of(box.specs)
-    if reply.tool_calls:
-        calls = [native(call.name, call.arguments, offers) for call in reply.tool_calls[:MAX_CALLS]]
-    else:
-        calls = calls_in(_speech(reply), offers)
+    calls = _calls_of(reply, offers)
     if not calls:
         raise ParseError("the reply is empty." if not reply.text.strip() else "the reply names no action.")
     _demand_end(reply, calls[-1].end)
@@ -85,6 +82,17 @@ def _decided_to_the_letter(reply: Reply, call: ToolCall, seen: Observation, box:
     if reply.text:
         text = f"{text}\n{reply.text}" if text else reply.text
     return Decision(0, (ToolCall(checked.name, arguments),), text=text[:MAX_TEXT], reading="tool call")
+
+
+def _calls_of(reply: Reply, offers: Offers) -> list[Call]:
+    """Return the calls of a reply: those that the endpoint recognised, else those in its text.
+
+    Raises:
+        ParseError: As `calls_in` does.
+    """
+    if reply.tool_calls:
+        return [native(call.name, call.arguments, offers) for call in reply.tool_calls[:MAX_CALLS]]
+    return calls_in(_speech(reply), offers)
 
 
 def _speech(reply: Reply) -> str:
@@ -162,11 +170,7 @@ def _checked_call(
     Raises:
         ParseError: If it does not fit.
     """
-    if not call.name:
-        known = ", ".join(box) or "none can be used now"
-        raise ParseError(f"there is no tool {call.written[:80]!r}; choose one of: {known}.")
-    if call.fault:
-        raise ParseError(f"{call.name}: {call.fault}.")
+    demand_usable(call, box)
     repairs = list(call.repairs)
     raw = ToolCall(call.name, call.arguments, call_id)
     options = seen.options if box.is_action(call.name) else {}
@@ -231,21 +235,18 @@ def _reading(notation: str, repairs: Iterable[str]) -> str:
 
 def _reasoning_beside(speech: str) -> str:
     """Return the reasoning that a model wrote beside its action, instead of among its arguments."""
-    try:
-        values = values_in(speech).found
-    except ValueError:
-        return ""
-    for value in reversed(values):
+    for value in reversed(_values_of(speech)):
         if isinstance(value.value, dict) and (thought := cast("dict[str, Any]", value.value).get(REASONING)):
             return str(thought)[:MAX_TEXT]
     return ""
 
 
-def _holds_values(speech: str) -> bool:
+def _values_of(speech: str) -> list[Value]:
+    """Return the objects and lists of a text; none if it cannot be searched."""
     try:
-        return bool(values_in(speech).found)
+        return values_in(speech).found
     except ValueError:
-        return False
+        return []
 
 
 def thought_in(reply: Reply, box: ToolBox, reasoning: Reasoning) -> str:
@@ -255,15 +256,12 @@ def thought_in(reply: Reply, box: ToolBox, reasoning: Reasoning) -> str:
     if reasoning == "inline":
         offers = offers_of(box.specs)
         try:
-            if reply.tool_calls:
-                calls = [native(call.name, call.arguments, offers) for call in reply.tool_calls[:MAX_CALLS]]
-            else:
-                calls = calls_in(_speech(reply), offers)
+            calls = _calls_of(reply, offers)
             thought = _without_reasoning(calls, box)[1]
         except ParseError:
             calls = []
         thought = thought or _reasoning_beside(reply.text)
-        if not thought and not calls and not _holds_values(reply.text):
+        if not thought and not calls and not _values_of(reply.text):
             thought = reply.text[:MAX_TEXT].strip()
     return "\n".join(filter(None, (reply.reasoning, thought)))
 
@@ -378,7 +376,7 @@ def _read_reply_to_question(
     """Read the reply to a question as an answer, or as calls of tools that read."""
     readers = offers_of(box.readers)
     if reply.tool_calls:
-        calls = [native(call.name, call.arguments, readers) for call in reply.tool_calls[:MAX_CALLS]]
+        calls = _calls_of(reply, readers)
         if all(call.name for call in calls):
             return _decision_of(calls, reply, seen, box, "")
         if not reply.text.strip():

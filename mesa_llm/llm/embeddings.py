@@ -221,7 +221,7 @@ def _litellm(model: str) -> Encode:
     def encode(texts: list[str]) -> list[list[float]]:
         failure: MesaLLMError | None = None
         response: Any = None
-        with watching(model, base) as asked:
+        with watching(model, base) as watch:
             try:
                 response = request(model=model, input=texts, timeout=TIMEOUT_S, num_retries=2, api_base=base)
             except openai.OpenAIError as error:
@@ -230,7 +230,7 @@ def _litellm(model: str) -> Encode:
                     failure = ConfigError(f"the embedding model {model!r} refuses: {message}")
                 else:
                     failure = ServerTrouble(f"the embedding model {model!r} failed: {message}")
-        failure = asked.fault or failure
+        failure = watch.fault or failure
         if failure is not None:  # raised outside `except`, to carry no exception of litellm's, which may quote keys
             raise failure
         return [row["embedding"] for row in sorted(response.data, key=lambda row: row["index"])]

@@ -32,10 +32,10 @@ _FOR_TOKENS = frozenset(
 _SEND = "_send_single_request"
 """Method of httpx's clients that sends one request, and follows nothing."""
 
-_ASKED: ContextVar[Asked | None] = ContextVar("mesa_llm_asked", default=None)
+_WATCH: ContextVar[Watch | None] = ContextVar("mesa_llm_watch", default=None)
 
 
-class Asked:
+class Watch:
     """A call of litellm, and what went wrong with where its requests were sent.
 
     Attributes:
@@ -93,7 +93,7 @@ class Asked:
 
 
 @contextmanager
-def watching(model: str, base: str | None) -> Generator[Asked]:
+def watching(model: str, base: str | None) -> Generator[Watch]:
     """Watch the requests that litellm sends in this block.
 
     Args:
@@ -101,13 +101,13 @@ def watching(model: str, base: str | None) -> Generator[Asked]:
         base: Base URL that is recorded; None: the provider's own.
     """
     _install()
-    asked = Asked(model, base)
-    token = _ASKED.set(asked)
+    watch = Watch(model, base)
+    token = _WATCH.set(watch)
     try:
-        yield asked
+        yield watch
     finally:
-        asked.is_over = True  # tasks that litellm leaves behind have inherited it
-        _ASKED.reset(token)
+        watch.is_over = True  # tasks that litellm leaves behind have inherited it
+        _WATCH.reset(token)
 
 
 @cache
@@ -119,33 +119,33 @@ def _install() -> None:
     send_async, send = (getattr(client, _SEND) for client in clients)
 
     async def watched_async(client: Any, request: Any) -> Any:
-        asked = _before(request)
-        return _after(asked, request, await send_async(client, request))
+        watch = _before(request)
+        return _after(watch, request, await send_async(client, request))
 
     def watched(client: Any, request: Any) -> Any:
-        asked = _before(request)
-        return _after(asked, request, send(client, request))
+        watch = _before(request)
+        return _after(watch, request, send(client, request))
 
     setattr(clients[0], _SEND, watched_async)
     setattr(clients[1], _SEND, watched)
 
 
-def _before(request: Any) -> Asked | None:
+def _before(request: Any) -> Watch | None:
     import httpx
 
-    asked = _ASKED.get()
-    if asked is None or asked.is_over:
+    watch = _WATCH.get()
+    if watch is None or watch.is_over:
         return None
     if request.method != "GET" or "authorization" in request.headers:
-        asked.check(str(request.url), request.headers)
-        if asked.fault is not None:
+        watch.check(str(request.url), request.headers)
+        if watch.fault is not None:
             raise httpx.RequestError("not sent", request=request)
-    return asked
+    return watch
 
 
-def _after(asked: Asked | None, request: Any, response: Any) -> Any:
-    if asked is not None and 300 <= response.status_code < 400 and "location" in response.headers:
-        asked.note(str(request.url), response.status_code, response.headers["location"])
+def _after(watch: Watch | None, request: Any, response: Any) -> Any:
+    if watch is not None and 300 <= response.status_code < 400 and "location" in response.headers:
+        watch.note(str(request.url), response.status_code, response.headers["location"])
         del response.headers["location"]  # without it, no client follows
     return response
 

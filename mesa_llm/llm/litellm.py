@@ -101,7 +101,7 @@ class LiteLLM:
         start = time.perf_counter()
         failure: MesaLLMError | None = None
         response: Any = None
-        with watching(self.model, self._base) as asked:
+        with watching(self.model, self._base) as watch:
             try:
                 async with asyncio.timeout(self.timeout_s):
                     response = await self._litellm.acompletion(**self._arguments(request))
@@ -109,7 +109,7 @@ class LiteLLM:
                 failure = ServerTrouble(f"{self.model} gave no reply within {self.timeout_s:g} s")
             except self._failure as error:
                 failure = self._as_our_error(error)
-        failure = asked.fault or failure
+        failure = watch.fault or failure
         if failure is not None:  # raised outside `except`, to carry no exception of litellm's, which may quote keys
             raise failure
         return self._read(response, request, time.perf_counter() - start)

@@ -142,7 +142,7 @@ def value_at(text: str, start: int) -> Value:
         ValueError: If it is neither JSON nor what can be read as JSON.
     """
     try:
-        value, end = _DECODER.raw_decode(text, start)
+        value, end = DECODER.raw_decode(text, start)
         if not _is_deep(text, start, end):
             return Value(value, start, end)
         raise ValueError(f"it is nested more than {MAX_DEPTH} times", 1)
@@ -187,7 +187,7 @@ def read_value(text: str) -> Value:
         try:
             if _is_deep(text, 0, len(text)):
                 raise ValueError(f"it is nested more than {MAX_DEPTH} times")
-            value = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_pairs)
+            value = DECODER.decode(text)
             read = Value(value, 0, len(text))
         except _Twice as error:
             return Value(None, 0, len(text), tuple(repairs), str(error))
@@ -282,7 +282,8 @@ def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is no JSON")
 
 
-_DECODER = json.JSONDecoder(parse_constant=_no_constant, object_pairs_hook=_pairs)
+DECODER = json.JSONDecoder(parse_constant=_no_constant, object_pairs_hook=_pairs)
+"""Reads JSON; a ValueError for NaN and infinities, and for a key that occurs twice with two values."""
 
 
 class _Reader:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from mesa_llm.errors import BadReply
-from mesa_llm.llm.notation import UNREAD
+from mesa_llm.llm.notation import DECODER, UNREAD
 from mesa_llm.llm.openai.body import REASONING
 from mesa_llm.llm.tokens import dollars_of, usage_in
 from mesa_llm.records import Reply, Request, ToolCall, Usage
@@ -176,7 +176,7 @@ def _arguments_of(encoded: object) -> dict[str, Any]:
         return {}
     text = encoded if isinstance(encoded, str) else json.dumps(encoded)
     try:
-        arguments = _STRICT.decode(text)
+        arguments = DECODER.decode(text)
         if "\\u" in text or not text.isascii():
             arguments = json.loads(_clean(json.dumps(arguments, ensure_ascii=False)))
     except (ValueError, RecursionError):
@@ -184,16 +184,6 @@ def _arguments_of(encoded: object) -> dict[str, Any]:
     if arguments is None:
         return {}
     return cast("dict[str, Any]", arguments) if isinstance(arguments, dict) else {UNREAD: _clean(text[:MAX_ARGUMENTS])}
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    fields = dict(pairs)
-    if len(fields) < len(pairs):
-        raise ValueError("a key occurs twice")
-    return fields
-
-
-_STRICT = json.JSONDecoder(object_pairs_hook=_once)
 
 
 def _clean(text: str) -> str:
