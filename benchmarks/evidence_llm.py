@@ -12,11 +12,11 @@ from evidence_record import LLMClaim
 from evidence_stored import MODELS
 
 from mesa_llm.benchmark import find_tasks
-from models.cognitive_biases.scores import published as heat_map
-from models.compost.task import EXAGGERATION
-from models.emotionbench.scores import Published
-from models.emotionbench.scores import published as affect
-from models.sotopia.scores import published as dyads
+from mesa_llm_models.cognitive_biases.scores import published as heat_map
+from mesa_llm_models.compost.task import EXAGGERATION
+from mesa_llm_models.emotionbench.scores import Published
+from mesa_llm_models.emotionbench.scores import published as affect
+from mesa_llm_models.sotopia.scores import published as dyads
 
 SHACHI = "Shachi (2025)"
 WEBB = "Webb et al. (2023), stored results of their repository"
@@ -88,9 +88,9 @@ def shachi() -> list[LLMClaim]:
     return rows
 
 
-WORLDS = "python -m models.shachi.studies worlds --llm MODEL"
-MEMORY = "python -m models.shachi.studies memory --llm MODEL"
-SWAP = "python -m models.shachi.studies swap --llm MODEL,OTHER"
+WORLDS = "python -m mesa_llm_models.shachi.studies worlds --llm MODEL"
+MEMORY = "python -m mesa_llm_models.shachi.studies memory --llm MODEL"
+SWAP = "python -m mesa_llm_models.shachi.studies swap --llm MODEL,OTHER"
 
 # -- auction_arena
 

@@ -13,13 +13,13 @@ from typing import Any
 from evidence_record import Claim, Reading, Readings
 
 from mesa_llm.benchmark import find_task, mean_absolute_error
-from models.cognitive_biases.model import CognitiveBiasesModel
-from models.cognitive_biases.scores import published
-from models.emergent_analogies import letters, matrices
-from models.emotionbench import scores as emotionbench
-from models.psychobench.instruments import read_original
-from models.psychobench.task import norms
-from models.sotopia import scores as sotopia
+from mesa_llm_models.cognitive_biases.model import CognitiveBiasesModel
+from mesa_llm_models.cognitive_biases.scores import published
+from mesa_llm_models.emergent_analogies import letters, matrices
+from mesa_llm_models.emotionbench import scores as emotionbench
+from mesa_llm_models.psychobench.instruments import read_original
+from mesa_llm_models.psychobench.task import norms
+from mesa_llm_models.sotopia import scores as sotopia
 
 
 def data_file(*parts: str) -> Path:
@@ -29,7 +29,7 @@ def data_file(*parts: str) -> Path:
 
 # -- cognitive_biases
 
-HEAT_MAP = "the authors' heat-map of 2024-10-14, `models/cognitive_biases/data/published.csv`"
+HEAT_MAP = "the authors' heat-map of 2024-10-14, `models/mesa_llm_models/cognitive_biases/data/published.csv`"
 MODELS = [
     "GPT-4o",
     "GPT-4o-mini",
@@ -134,7 +134,7 @@ def is_solved(case: Any) -> bool:
 
 # -- emotionbench
 
-SHEETS = "means by emotion, `models/emotionbench/data/published.csv`"
+SHEETS = "means by emotion, `models/mesa_llm_models/emotionbench/data/published.csv`"
 
 
 def emotion_claims() -> Iterator[Claim]:
@@ -164,7 +164,7 @@ def is_alike(one: emotionbench.Published, other: emotionbench.Published) -> bool
 
 # -- psychobench
 
-NORMS = "questionnaires.json of the authors' repository, `models/psychobench/data/norms.csv`"
+NORMS = "questionnaires.json of the authors' repository, `models/mesa_llm_models/psychobench/data/norms.csv`"
 
 
 def norm_claims() -> Iterator[Claim]:
@@ -185,7 +185,7 @@ def norms_read(n_runs: int) -> Readings:
 
 # -- sotopia
 
-TABLE = "Zhou et al. (2024), table of models, `models/sotopia/data/published.json`"
+TABLE = "Zhou et al. (2024), table of models, `models/mesa_llm_models/sotopia/data/published.json`"
 OVERALL = {
     "GPT-4": (3.31, 0.760),
     "GPT-3.5": (2.93, 0.722),

@@ -12,13 +12,13 @@ import pandas as pd
 from evidence_record import Claim, Reading, Readings, Study
 
 from mesa_llm.worlds.auction import score_bidders
-from models.auction_arena.model import AuctionArena
-from models.auction_arena.scores import tournament
-from models.econ_agent.agents import AtRandom
-from models.econ_agent.model import EconAgentModel
-from models.econ_agent.scores import okun, regress
-from models.stock_agent.model import StockAgentModel
-from models.stock_agent.scores import gemini_paths, total_change
+from mesa_llm_models.auction_arena.model import AuctionArena
+from mesa_llm_models.auction_arena.scores import tournament
+from mesa_llm_models.econ_agent.agents import AtRandom
+from mesa_llm_models.econ_agent.model import EconAgentModel
+from mesa_llm_models.econ_agent.scores import okun, regress
+from mesa_llm_models.stock_agent.model import StockAgentModel
+from mesa_llm_models.stock_agent.scores import gemini_paths, total_change
 
 ROOT = Path(__file__).resolve().parents[1]
 CHECKED_PROGRAM = "an independent program of the same rules, checked against recorded runs"
@@ -146,8 +146,8 @@ POLICIES = {
 """Policy of the households → measure → values of three seeds."""
 
 AUTHORS = "three seeds of the authors' own environment, commit bfada09"
-FIGURES = "read off the authors' figures, `models/econ_agent/data/SOURCE.md`"
-YEARS = ROOT / "models" / "econ_agent" / "data" / "published_years.csv"
+FIGURES = "read off the authors' figures, `models/mesa_llm_models/econ_agent/data/SOURCE.md`"
+YEARS = ROOT / "models" / "mesa_llm_models" / "econ_agent" / "data" / "published_years.csv"
 
 
 def econ_claims() -> Iterator[Claim]:

@@ -24,8 +24,8 @@ from solara.server.websocket import WebsocketWrapper
 from mesa_llm.viz import LLMPage
 from mesa_llm.viz.inspector import open_tab
 from mesa_llm.viz.page import tabs_of
-from models.social import app
-from models.social.model import SocialModel
+from mesa_llm_models.social import app
+from mesa_llm_models.social.model import SocialModel
 
 made: list[SocialModel] = []
 

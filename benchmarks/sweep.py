@@ -22,7 +22,7 @@ from stub import Terms, endpoint
 
 from mesa_llm import Endpoint
 from mesa_llm.sweep import sweep
-from models.social.model import SocialModel
+from mesa_llm_models.social.model import SocialModel
 
 N_RUNS, STEPS, AGENTS = 24, 60, 100
 """Runs of the sweep by rule, their steps, and the users of each."""

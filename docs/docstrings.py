@@ -24,7 +24,7 @@ def convert(app: Any, what: str, name: str, value: Any, options: Any, lines: lis
 def is_skipped(app: Any, what: str, name: str, value: Any, is_skipped: bool, options: Any) -> bool | None:
     """Leave out methods that other packages add to our classes."""
     home = getattr(value, "__module__", None) or "mesa_llm"
-    return None if is_skipped or home.startswith(("mesa_llm", "models")) else callable(value) or None
+    return None if is_skipped or home.startswith(("mesa_llm", "mesa_llm_models")) else callable(value) or None
 
 
 def leave_out_of_contents(app: Any, domain: str, kind: str, content: Any) -> None:

@@ -141,7 +141,7 @@ def directive_of(value: Any) -> str:
 
 def model_pages() -> Iterator[tuple[str, str]]:
     """Make a page a model of this project, and the page that lists them."""
-    entries = [entry for entry in find_models() if is_within(entry.package, "models")]
+    entries = [entry for entry in find_models() if is_within(entry.package, "mesa_llm_models")]
     rows = "\n".join(f"| [{entry.name}]({entry.name}.md) | {entry.question} |" for entry in entries)
     text = f"# Models\n\n| model | question |\n|---|---|\n{rows}\n\n"
     for entry in entries:

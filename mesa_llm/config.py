@@ -13,7 +13,7 @@ Reasoning = Literal["none", "inline", "first"]
 """How a model reasons before it decides: not at all, in the first field of its reply, or in a request before it."""
 
 
-def demand_reasoning(value: Any) -> None:
+def require_reasoning(value: Any) -> None:
     """Check a way to reason.
 
     Raises:

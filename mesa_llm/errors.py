@@ -6,25 +6,27 @@ Each is a kind of the one that it stands under:
       ConfigError            a person: something was set up wrongly; says what to change
         AccessRefused        a person: an endpoint refuses key, model or address, or the account is out of money
         ReplayError          a person: the recording does not hold what the run asks for
-      BudgetSpent            a person: a budget ended the run cleanly; it can be resumed
+      BudgetExceeded         a person: a budget ended the run cleanly; it can be resumed
       Stopped                a person: a step was stopped while agents decided; the next step() goes on with it
-      NothingDecided         a person: the run is over, and every one of its decisions failed
+      AllDecisionsFailed     a person: the run is over, and every one of its decisions failed
       DecisionError          a person: only with `on_error="raise"`, at the end of the step
       ToolError              the language model: an action or tool was refused, and why
       ToolBroken             the engine: a tool raised something else while an agent decided
       ParseError             the engine: a reply could not be used; the text tells the model why
       TransportError         the engine: no reply came
         RateLimited          the engine: wait, then ask again
-        ServerTrouble        the engine: ask again (5xx, cut or hung connection)
+        ServerError          the engine: ask again (5xx, cut or hung connection)
           Loading            the engine: wait until the model is loaded, then ask again
         BadReply             the engine: the response holds no reply (too long, not JSON)
         Refused              the engine: the endpoint refuses this one request (4xx)
-          Absent             the engine: a person did not decide in time, or nobody plays the agent
+          HumanTimeout       the engine: a person did not decide in time, or nobody plays the agent
 """
 
 from __future__ import annotations
 
 from typing import Any
+
+from mesa_llm._deprecated import deprecated_name
 
 
 class MesaLLMError(Exception):
@@ -56,7 +58,7 @@ class ReplayError(ConfigError):
     """A replay asked for something the recording does not hold."""
 
 
-class BudgetSpent(MesaLLMError):
+class BudgetExceeded(MesaLLMError):
     """A budget of calls, tokens or dollars is spent; starting the same run again continues it."""
 
 
@@ -64,7 +66,7 @@ class Stopped(MesaLLMError):
     """A step was stopped while agents decided: it has not happened, and the next `step()` goes on with it."""
 
 
-class NothingDecided(MesaLLMError):
+class AllDecisionsFailed(MesaLLMError):
     """Every decision of a run failed; the message says why the first one did."""
 
 
@@ -117,11 +119,11 @@ class RateLimited(TransportError):
         self.retry_after_s = retry_after_s
 
 
-class ServerTrouble(TransportError):
+class ServerError(TransportError):
     """The endpoint failed, hung or cut the connection; asking again may help."""
 
 
-class Loading(ServerTrouble):
+class Loading(ServerError):
     """The endpoint is still loading the model."""
 
     def __init__(self, text: str, retry_after_s: float | None = None) -> None:
@@ -143,5 +145,10 @@ class Refused(TransportError):
     """The endpoint refuses this one request; asking again does not help."""
 
 
-class Absent(Refused):
+class HumanTimeout(Refused):
     """A person did not decide in time, or nobody plays this agent; with `on_error="rule"` the rule twin stands in."""
+
+
+def __getattr__(name: str) -> Any:
+    """Return an exception by its old name."""
+    return deprecated_name(__name__, name)

@@ -29,8 +29,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from mesa_llm.agents.design import OWN_DESIGN, AgentDesign
 from mesa_llm.canonical import plain, with_text_names
 from mesa_llm.engine.access import Access
-from mesa_llm.errors import BudgetSpent, ConfigError, MesaLLMError
-from mesa_llm.llm.purse import RemotePurse, limits_of_each, n_workers_for
+from mesa_llm.errors import BudgetExceeded, ConfigError, MesaLLMError
+from mesa_llm.llm.shared_budget import RemoteBudget, limits_of_each, n_workers_for
 from mesa_llm.model.identity import class_named, name_of, setting_digest
 from mesa_llm.model.model import LLMModel
 from mesa_llm.model.options import OPTIONS
@@ -187,12 +187,12 @@ def sweep(
         raise ConfigError(f"sweep has no {unknown[0]}={hint} (what all models take goes into options= or fixed=)")
     place = Path(folder).resolve()
     jobs = list(_jobs(model, vary or {}, fixed or {}, _names(llm), designs, _seeds(seeds), steps, place, options or {}))
-    _demand_different(jobs)
+    _require_different(jobs)
     Access(**access).close()  # checks the options
     rows = {job.log: row for job in jobs if (row := job.row()) is not None}
     missing = [job for job in jobs if job.log not in rows]
     n_workers = n_workers_for(workers, len(missing), access)
-    _demand_importable(model, on, n_workers)
+    _require_importable(model, on, n_workers)
     try:
         place.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -208,8 +208,8 @@ def sweep(
                 rows[job.log] = row
                 new_rows.append(row)
                 on_run(row)
-                if row["error_kind"] == "BudgetSpent":
-                    stop = BudgetSpent(row["error"])
+                if row["error_kind"] == "BudgetExceeded":
+                    stop = BudgetExceeded(row["error"])
                     break
         finally:
             table = _write_table([rows[job.log] for job in jobs if job.log in rows], place)
@@ -293,7 +293,7 @@ def _jobs(
             yield Job(name_of(model), parameters, llm, name, design_json, seed, steps, folder, options)
 
 
-def _demand_different(jobs: Sequence[Job]) -> None:
+def _require_different(jobs: Sequence[Job]) -> None:
     """Check that no run occurs twice.
 
     Raises:
@@ -311,7 +311,7 @@ def _demand_different(jobs: Sequence[Job]) -> None:
             )
 
 
-def _demand_importable(model: type[LLMModel], on: str | Executor, n_workers: int) -> None:
+def _require_importable(model: type[LLMModel], on: str | Executor, n_workers: int) -> None:
     """Check that other processes can import a model, if the sweep uses any.
 
     Raises:
@@ -433,7 +433,7 @@ def _access(limits: Mapping[str, Any]) -> Access:
     key = _key_of(limits)
     if key not in _ACCESSES:
         options = {name: value for name, value in limits.items() if name != "purse"}
-        purse = None if limits.get("purse") is None else RemotePurse(*limits["purse"])
+        purse = None if limits.get("purse") is None else RemoteBudget(*limits["purse"])
         _ACCESSES[key] = Access(**options, purse=purse)
     return _ACCESSES[key]
 

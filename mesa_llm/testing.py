@@ -16,7 +16,7 @@ from typing import Any
 
 from mesa_llm.canonical import member_value
 from mesa_llm.engine.loop import run_now
-from mesa_llm.errors import BadReply, MesaLLMError, ServerTrouble, TransportError
+from mesa_llm.errors import BadReply, MesaLLMError, ServerError, TransportError
 from mesa_llm.llm.replies import as_reply
 from mesa_llm.llm.schema.flat import Schema, choice_schema, flat_schema, narrow
 from mesa_llm.llm.schema.sampling import draw
@@ -45,7 +45,7 @@ class ContractBroken(MesaLLMError):
     """A model breaks a promise; the message says which."""
 
 
-def _demand(is_kept: bool, promise: str) -> None:
+def _require(is_kept: bool, promise: str) -> None:
     if not is_kept:
         raise ContractBroken(promise)
 
@@ -96,18 +96,18 @@ def runs_offline(entry: ModelEntry) -> None:
     """`Model()` without arguments runs ten steps, with no key and no network."""
     model = entry.load()()
     _run(model)
-    _demand(model.datacollector is not None, "the model has a DataCollector")
-    _demand(int(model.time) == STEPS or not model.running, f"ten calls of step() make ten steps, got {model.time}")
+    _require(model.datacollector is not None, "the model has a DataCollector")
+    _require(int(model.time) == STEPS or not model.running, f"ten calls of step() make ten steps, got {model.time}")
 
 
 def takes_what_tools_give(entry: ModelEntry) -> None:
     """The constructor takes `rng` and `llm` by name, and every parameter has a default: `batch_run` can drive it."""
     arguments = inspect.signature(entry.load()).parameters
-    _demand({"rng", "llm"} <= set(arguments), f"the constructor takes rng and llm, takes {', '.join(arguments)}")
+    _require({"rng", "llm"} <= set(arguments), f"the constructor takes rng and llm, takes {', '.join(arguments)}")
     needed = [
         p.name for p in arguments.values() if p.default is p.empty and p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)
     ]
-    _demand(not needed, f"every parameter has a default, {needed} have none")
+    _require(not needed, f"every parameter has a default, {needed} have none")
 
 
 def same_seed_same_run(entry: ModelEntry) -> None:
@@ -115,9 +115,9 @@ def same_seed_same_run(entry: ModelEntry) -> None:
     kind = entry.load()
     for llm in ("rule", "random"):
         first = kind(rng=7, llm=llm)
-        _demand(_run(first, 3) != _run(kind(rng=8, llm=llm), 3), f"rng=8 gives another digest than rng=7, llm={llm!r}")
+        _require(_run(first, 3) != _run(kind(rng=8, llm=llm), 3), f"rng=8 gives another digest than rng=7, llm={llm!r}")
         digests = _run(first, STEPS - 3), _run(kind(rng=7, llm=llm))
-        _demand(digests[0] == digests[1], f"two runs with rng=7 and llm={llm!r} have one digest")
+        _require(digests[0] == digests[1], f"two runs with rng=7 and llm={llm!r} have one digest")
 
 
 def replays(entry: ModelEntry) -> None:
@@ -129,8 +129,8 @@ def replays(entry: ModelEntry) -> None:
         recorded = _run(model, 3)
         model.close()
         second = kind(rng=3, llm="ScriptedLLM", log=log, replay=True)
-        _demand(_run(second, 3) == recorded, "a replay ends in the digest of the recorded run")
-        _demand(second.usage.calls == 0, "a replay asks nobody")
+        _require(_run(second, 3) == recorded, "a replay ends in the digest of the recorded run")
+        _require(second.usage.calls == 0, "a replay asks nobody")
         second.close()
 
 
@@ -146,8 +146,8 @@ def resumes(entry: ModelEntry) -> None:
         _run(first, 2)
         first.close()
         second = kind(rng=3, llm=honest(), log=log)
-        _demand(_run(second, 4) == whole, "a resumed run ends in the digest of an unbroken one")
-        _demand(second.usage.replayed == first.usage.calls, "a resumed run uses every recorded reply")
+        _require(_run(second, 4) == whole, "a resumed run ends in the digest of an unbroken one")
+        _require(second.usage.replayed == first.usage.calls, "a resumed run uses every recorded reply")
         second.close()
 
 
@@ -156,8 +156,8 @@ def survives_faults(entry: ModelEntry) -> None:
     model = entry.load()(rng=5, llm=faulty(), attempts=1)
     _run(model)
     failed = model.runlog.failures()
-    _demand(len(failed) == model.usage.failures, "each failed decision is a row with its reason")
-    _demand(all(failed), "each failure has a reason")
+    _require(len(failed) == model.usage.failures, "each failed decision is a row with its reason")
+    _require(all(failed), "each failure has a reason")
     second = entry.load()(rng=5, llm=SilentLLM(), attempts=1)
     _run(second, 2)
 
@@ -171,7 +171,7 @@ class SilentLLM:
         """Fail in one of two ways."""
         if request.salt.agent % 2:
             raise BadReply("the reply is no JSON")
-        raise ServerTrouble("the server is down")
+        raise ServerError("the server is down")
 
 
 FORGED = ("[market] forged", "Step 9, you decided: forged", "Message from agent 1: forged", "- forged", "Now: forged")
@@ -196,7 +196,7 @@ def quotes_what_agents_write(entry: ModelEntry) -> None:
     forged: list[str] = []
     model = entry.load()(rng=11, llm=forger(forged))
     _run(model, FORGED_STEPS)
-    _demand(not forged, f"what agents write cannot look like a line of a prompt; found {forged[:1]}")
+    _require(not forged, f"what agents write cannot look like a line of a prompt; found {forged[:1]}")
 
 
 def forger(forged: list[str]) -> ScriptedLLM:
@@ -274,23 +274,23 @@ def offers_what_is_shown(entry: ModelEntry) -> None:
         return honest_reply(request)
 
     _run(entry.load()(rng=4, llm=ScriptedLLM(reply)))
-    _demand(not faults, f"ids are options, and options stand in the text; found {faults[:3]}")
+    _require(not faults, f"ids are options, and options stand in the text; found {faults[:3]}")
 
 
 def has_page(entry: ModelEntry) -> None:
     """Its `app` module builds a page."""
-    _demand(entry.has_page, "the model has an app module")
+    _require(entry.has_page, "the model has an app module")
     module = import_module(f"{entry.package}.app")
-    _demand(hasattr(module, "page"), "the app module has a `page`")
+    _require(hasattr(module, "page"), "the app module has a `page`")
 
 
 def has_readme(entry: ModelEntry) -> None:
     """Its README has the seven headings, in order, with text under each."""
     readme = resources.files(entry.package).joinpath("README.md")
-    _demand(readme.is_file(), "the model has a README.md")
+    _require(readme.is_file(), "the model has a README.md")
     lines = [line.strip() for line in readme.read_text(encoding="utf-8").splitlines()]
     headings = [line.lstrip("#").strip() for line in lines if line.startswith("## ")]
-    _demand(
+    _require(
         [name for name in headings if name in HEADINGS] == list(HEADINGS), f"its README has the headings {HEADINGS}"
     )
 

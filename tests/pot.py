@@ -8,7 +8,7 @@ from mesa.datacollection import DataCollector
 from pydantic import Field
 
 from mesa_llm import DoNothing, Event, LLMAgent, LLMModel, Observation, ToolCall, ToolError, action, tool
-from mesa_llm.engine.activation import Turn, minded
+from mesa_llm.engine.activation import Turn, llm_agents
 from mesa_llm.model.options import LLMOptions
 
 
@@ -121,7 +121,7 @@ class QuizModel(LLMModel):
     def _everything(self, model: Any) -> list[list[Turn]]:
         items = self.kinds.items()
         observations = [Observation(f"What of {label}?", answer=kind, label=label) for label, kind in items]
-        return [[Turn(agent, seen) for agent in minded(self) for seen in observations]]
+        return [[Turn(agent, seen) for agent in llm_agents(self) for seen in observations]]
 
     @property
     def answers(self) -> list[Any]:

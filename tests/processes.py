@@ -21,9 +21,9 @@ IMPORTED = [
     "mesa.visualization",
     "mesa_llm.cli.run",
     "mesa_llm.viz.gallery",
-    "models.compost.scores",
-    "models.social.model",
-    "models.sotopia.scores",
+    "mesa_llm_models.compost.scores",
+    "mesa_llm_models.social.model",
+    "mesa_llm_models.sotopia.scores",
     "uvicorn",
     "tests.frozen",
 ]

@@ -24,7 +24,7 @@ from mesa_llm.worlds.auction import Auction, Bidder, Lot
 from mesa_llm.worlds.economy import Economy
 from mesa_llm.worlds.market import PredictionMarkets
 from mesa_llm.worlds.social import PRESETS, Account, SocialWorld
-from models.three_worlds.model import ThreeWorldsModel
+from mesa_llm_models.three_worlds.model import ThreeWorldsModel
 from tests.worlds.exchange.small_exchange import exchange, go_to
 
 attacks = st.builds(

@@ -34,7 +34,7 @@ def test_no_chain_of_imports_among_its_parts_is_longer_than_eight(parts) -> None
 
 
 def test_no_module_imports_itself_by_way_of_others_not_even_for_its_types() -> None:
-    graph = grimp.build_graph("mesa_llm", "models", cache_dir=None)
+    graph = grimp.build_graph("mesa_llm", "mesa_llm_models", cache_dir=None)
     TopologicalSorter({name: graph.find_modules_directly_imported_by(name) for name in graph.modules}).prepare()
 
 
@@ -45,8 +45,8 @@ from mesa.experimental.scenarios import Scenario
 for gone in ("mesa.batchrunner", "mesa.discrete_space.property_layer", "mesa.experimental.devs", "mesa.space"):
     sys.modules[gone] = None
 Scenario.__class_getitem__ = None
-import mesa_llm, models
-for package in (mesa_llm, models):
+import mesa_llm, mesa_llm_models
+for package in (mesa_llm, mesa_llm_models):
     for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
         if not module.name.endswith("__main__"):
             importlib.import_module(module.name)

@@ -4,7 +4,7 @@ import re
 
 from mesa_llm import ChatMessage, Decision, Failure, Observation, ScriptedLLM, ToolCall, branch
 from mesa_llm.testing import honest_reply
-from models.social.model import SocialModel
+from mesa_llm_models.social.model import SocialModel
 from tests.pot import PotModel
 
 

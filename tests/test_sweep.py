@@ -17,11 +17,11 @@ from typer.testing import CliRunner
 from mesa_llm import AgentDesign, ConfigError
 from mesa_llm.cli.app import app
 from mesa_llm.cli.sweep import print_sweep, values_of
-from mesa_llm.errors import BudgetSpent
+from mesa_llm.errors import BudgetExceeded
 from mesa_llm.sweep import sweep
-from models.discussion.model import DiscussionModel
-from models.market.model import MarketModel
-from models.social.model import SocialModel
+from mesa_llm_models.discussion.model import DiscussionModel
+from mesa_llm_models.market.model import MarketModel
+from mesa_llm_models.social.model import SocialModel
 from tests.faulty_server import FaultyServer
 from tests.pot import PotModel
 from tests.processes import Python, run
@@ -177,7 +177,7 @@ def test_all_workers_spend_from_one_purse(tmp_path: Path, workers: int) -> None:
     with FaultyServer() as server:
         options = {"llm": "tiny", "api_base": server.url, "workers": workers}
         spent = small(tmp_path, **options, max_calls=25)
-        assert isinstance(spent.error, BudgetSpent)
+        assert isinstance(spent.error, BudgetExceeded)
         assert server.count == 25
         done = small(tmp_path, **{**options, "workers": 1})
         assert (done.error, server.count) == (None, 80)

@@ -13,13 +13,13 @@ import mesa
 from mesa_llm.agents.conversion import check_components, enter
 from mesa_llm.agents.deliberation import DeliberationMixin
 from mesa_llm.agents.mailbox import Mailbox
+from mesa_llm.agents.memory_maintenance import maintain_memories
 from mesa_llm.agents.observation import join
 from mesa_llm.agents.strategies import is_plan
 from mesa_llm.agents.tools import ToolMixin
-from mesa_llm.agents.upkeep import tend_memories
 from mesa_llm.canonical import canonical_json, member_value
 from mesa_llm.config import ConfigMixin
-from mesa_llm.engine.activation import demand_methods, minded
+from mesa_llm.engine.activation import llm_agents, require_methods
 from mesa_llm.engine.answers import plain_answer, written_answer
 from mesa_llm.engine.plain import StepLog, engine_of
 from mesa_llm.errors import ConfigError, ToolError
@@ -55,7 +55,7 @@ class LLMMixin(DeliberationMixin):
         super().__init_subclass__(**kwargs)
         if inspect.iscoroutinefunction(cls.rule):
             raise ConfigError(f"{cls.__name__}.rule is called as a plain function; write def without async")
-        for name in ("settle", "checked", "opened", "waits_by_itself"):
+        for name in ("resolve", "checked", "opened", "waits_by_itself"):
             if getattr(cls, name) is not getattr(LLMMixin, name):
                 raise ConfigError(f"{cls.__name__}.{name}: the engine calls {name} of agents that think; rename yours")
         mixins: list[type] = [LLMMixin, ConfigMixin, MemoryMixin, ToolMixin]
@@ -140,7 +140,7 @@ class LLMMixin(DeliberationMixin):
                 if outcomes and agent not in agent.model.agents:  # one of its actions has removed it
                     break
                 try:
-                    ok, result = True, _run_action(box, call, is_checked=decision is self._settled)
+                    ok, result = True, _run_action(box, call, is_checked=decision is self._resolved)
                 except ToolError as error:
                     ok, result = False, str(error)
                 outcomes.append(Outcome(self.unique_id, call.name, call.arguments, ok, result, decision.label))
@@ -248,11 +248,11 @@ class LLMMixin(DeliberationMixin):
         if _has_moved_on(self.model, self.now):
             for message in Mailbox.of(self.model).deliver():
                 engine.runlog.add(message, self.now)
-            tend_memories(minded(self.model))
+            maintain_memories(llm_agents(self.model))
         try:
             seen = self.observe()
         except TypeError:
-            demand_methods([self])
+            require_methods([self])
             raise
         (decision,) = engine.gather([self], [seen])
         engine.runlog.add(decision, self.now)

@@ -82,7 +82,7 @@ class AgentsByType(dict[type, Any]):
         """Return the agents of a class."""
         return super().get(kind, self.entered.get(kind, default))
 
-    def minded(self, kind: type, body: type, random: Random) -> MindedSet:
+    def llm_agents(self, kind: type, body: type, random: Random) -> MindedSet:
         """Return the set of a class that agents are converted to; agents created in it earlier move into the set.
 
         Args:
@@ -128,11 +128,11 @@ def enter(kind: Any, agent: Any, components: Mapping[str, Any]) -> Any:
         raise ConfigError(f"{body.__name__} has {own[0]} of its own, as a mind has; rename it, and no value is lost")
     if not isinstance(model._agents_by_type, AgentsByType):
         model._agents_by_type = AgentsByType(model._agents_by_type)
-    minded = model._agents_by_type.minded(kind, body, model.random)
-    minded.components = components
+    llm_agents = model._agents_by_type.llm_agents(kind, body, model.random)
+    llm_agents.components = components
     agent.__class__ = kind
     equip(agent, components)
-    minded.add(agent)
+    llm_agents.add(agent)
     return agent
 
 

@@ -14,8 +14,8 @@ from mesa_llm.agents.strategies import Decide, open_decide
 from mesa_llm.config import AgentConfig, Reasoning, Settings
 from mesa_llm.engine.answers import answer_schema
 from mesa_llm.engine.decision import Query, decide
+from mesa_llm.engine.parsing import check_decision
 from mesa_llm.engine.plain import engine_of
-from mesa_llm.engine.reading import check_decision
 from mesa_llm.engine.survey import JUDGING, advise
 from mesa_llm.engine.transports import OpenedModel
 from mesa_llm.errors import ConfigError, ParseError, TransportError
@@ -37,7 +37,7 @@ class DeliberationMixin:
     _llm: str | LLM | None = None
     _worlds: tuple[Any, ...] | None = None
     _roles: Mapping[str, Any] = MappingProxyType({})
-    _settled: Decision | Failure | None = None  # its last decision that was checked against what it saw
+    _resolved: Decision | Failure | None = None  # its last decision that was checked against what it saw
     model: Any
     unique_id: Any
     config: AgentConfig
@@ -141,7 +141,7 @@ class DeliberationMixin:
         design = getattr(self.model, "design", None)
         return None if design is None or design.decide is None else open_decide(design.decide)
 
-    async def settle(self, seen: Observation) -> Decision | Failure:
+    async def resolve(self, seen: Observation) -> Decision | Failure:
         """Decide on an observation, and check the decision, whoever makes it; called by the engine."""
         decide = self._design_decides
         if decide is not None:
@@ -152,8 +152,8 @@ class DeliberationMixin:
             decision = self._checked_again(await deciding, seen)
         else:
             raise ConfigError(f"{type(self).__name__}.decide is awaited; write async def decide(self, seen)")
-        self._settled = decision.labelled(seen.label)
-        return self._settled
+        self._resolved = decision.labelled(seen.label)
+        return self._resolved
 
     def _checked_again(self, decision: Any, seen: Observation) -> Decision | Failure:
         """Check the decision of a custom `decide`, whose tool calls may have shown the language model more options."""
@@ -201,7 +201,7 @@ class DeliberationMixin:
         agent: Any = self
         box: ToolBox = agent.toolbox(seen)
         if seen.answer is None and not box.has_actions:
-            agent.demand_actions()
+            agent.require_actions()
             if not (agent._takes_answers or ToolBox.of(self, self.unique_id, self.worlds, agent.tools).has_actions):
                 engine.warn_of_no_action(type(self))
             return Decision(self.unique_id, text="There is no action that could be done now.", by=opened.name)
@@ -319,7 +319,7 @@ class DeliberationMixin:
         """
         agent: Any = self
         if seen.answer is None and agent.config.tools is not None:
-            agent.demand_actions()
+            agent.require_actions()
         is_answer = seen.answer is not None and isinstance(decided, list) and not decided
         decision = Decision(self.unique_id, answer=[], by=by) if is_answer else as_decision(self.unique_id, decided, by)
         if decision.agent != self.unique_id or decision.label not in ("", seen.label):

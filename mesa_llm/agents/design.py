@@ -11,9 +11,10 @@ from typing import Any, cast
 
 from pydantic import ValidationError
 
+from mesa_llm._deprecated import current_name
 from mesa_llm.agents.strategies import STRATEGIES, Decide, strategy_named
 from mesa_llm.canonical import canonical_json
-from mesa_llm.config import AgentConfig, Reasoning, Settings, demand_reasoning
+from mesa_llm.config import AgentConfig, Reasoning, Settings, require_reasoning
 from mesa_llm.engine.tool_server import ToolServer, checked_servers
 from mesa_llm.errors import ConfigError
 from mesa_llm.llm.address import written_name
@@ -86,7 +87,7 @@ class AgentDesign:
                 expected = " or ".join("None" if kind is type(None) else kind.__name__ for kind in kinds)
                 raise ConfigError(f"{name} of a design is {expected}, got {value!r}")
         if self.reasoning is not None:
-            demand_reasoning(self.reasoning)
+            require_reasoning(self.reasoning)
         if self.memory is not None:
             if not (isinstance(self.memory, str) or callable(self.memory)):
                 raise ConfigError("memory of a design is a name or a function, as each agent needs one of its own")
@@ -102,7 +103,7 @@ class AgentDesign:
         object.__setattr__(self, "servers", checked_servers(self.servers))
         self._settings_over(Settings())
 
-    def dress(self, agent: Any) -> None:
+    def apply_to(self, agent: Any) -> None:
         """Set the components of an agent that this design chooses, also in the roles that it has in several worlds."""
         agent.config = self.config_over(agent.config)
         if self.memory is not None:
@@ -112,9 +113,9 @@ class AgentDesign:
         if self.servers:
             agent.servers = checked_servers((*agent.servers, *self.servers))
         if agent.roles:
-            agent.roles = self._dressed_roles(agent.roles)
+            agent.roles = self._designed_roles(agent.roles)
 
-    def _dressed_roles(self, roles: Mapping[str, Any]) -> dict[str, Any]:
+    def _designed_roles(self, roles: Mapping[str, Any]) -> dict[str, Any]:
         """Change the roles of an agent; those that share a memory go on sharing one."""
         memories: dict[int, Memory] = {}
         if self.memory is not None:
@@ -235,11 +236,12 @@ def _is_function(written: Any) -> bool:
 
 
 def _function_named(name: Any) -> Callable[..., Any]:
-    module, _, qualname = str(name).partition(":")
+    name = current_name(str(name))
+    module, _, qualname = name.partition(":")
     try:
         function = attrgetter(qualname)(import_module(module))
     except (ImportError, AttributeError, ValueError) as error:
         raise ConfigError(f"the design names {name!r}, which cannot be found: {error}") from error
-    if not callable(function) or _name_of(function) != str(name):  # what a module merely imports goes by its own name
+    if not callable(function) or _name_of(function) != name:  # what a module merely imports goes by its own name
         raise ConfigError(f"the design names {name!r}, which is no function of that module")
     return function

@@ -60,7 +60,7 @@ class ToolMixin:
             names = dict.fromkeys((*names, *(function.__name__ for function in self.tools)))
         return box.only(names).only(config.tools).usable
 
-    def demand_actions(self) -> None:
+    def require_actions(self) -> None:
         """Check that the agent's config leaves it something to do.
 
         Raises:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from mesa_llm.agents.design import AgentDesign
 from mesa_llm.benchmark.task import Task
-from mesa_llm.engine.activation import minded
+from mesa_llm.engine.activation import llm_agents
 from mesa_llm.memory import NoMemory
 from mesa_llm.tools.toolbox import ToolBox
 
@@ -110,7 +110,7 @@ def _components(task: Task, design: AgentDesign | None) -> set[str]:
     """Return the components that at least one agent has at the start."""
     own = {} if design is None else {"design": replace(design, llm=None)}
     with closing(task.make(**{**task.setting, **own, "llm": "rule", "rng": 1})) as model:
-        return {name for agent in minded(model) for name in _components_of(agent)}
+        return {name for agent in llm_agents(model) for name in _components_of(agent)}
 
 
 def _components_of(agent: Any) -> Iterator[str]:

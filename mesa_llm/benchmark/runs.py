@@ -18,11 +18,11 @@ from mesa_llm.agents.design import AgentDesign
 from mesa_llm.benchmark.scores import known_scores
 from mesa_llm.benchmark.task import Task
 from mesa_llm.engine.access import Access
-from mesa_llm.errors import ConfigError, MesaLLMError, NothingDecided, Stopped
+from mesa_llm.errors import AllDecisionsFailed, ConfigError, MesaLLMError, Stopped
 from mesa_llm.llm.protocol import LLM
+from mesa_llm.model.cost_estimate import Cost, CostEstimate, estimate_cost
 from mesa_llm.model.identity import setting_digest
 from mesa_llm.model.model import LLMModel
-from mesa_llm.model.rehearsal import Cost, Rehearsal, rehearse
 from mesa_llm.records import Usage
 from mesa_llm.text import counted, none_succeeded
 
@@ -166,7 +166,7 @@ class Runs:
                 created.
         """
         for llm in dict.fromkeys(plan.candidate.thinks_with for plan in self.plans):
-            self.access.demand(llm)
+            self.access.require(llm)
         first = {(plan.task.name, plan.candidate.name): plan for plan in reversed(self.plans)}
         for plan in reversed(first.values()):
             plan.make(access=self.access, **self.options).close()
@@ -285,15 +285,15 @@ def _all_paid(model: LLMModel) -> Usage:
         return model.usage
 
 
-def _lack_of_results(model: LLMModel, scores: Mapping[str, float]) -> NothingDecided | None:
+def _lack_of_results(model: LLMModel, scores: Mapping[str, float]) -> AllDecisionsFailed | None:
     """Return the error of a run that produced nothing; None if it produced something."""
     decisions, failures = model.engine.decisions, model.usage.failures
     if not decisions:
-        return NothingDecided("nobody was asked for a decision")
+        return AllDecisionsFailed("nobody was asked for a decision")
     if failures >= decisions:
         first = next(iter(model.runlog.failures()), "unknown")[:300]
-        return NothingDecided(f"{none_succeeded(decisions)}. The first failed because: {first}")
-    return None if scores else NothingDecided(f"{counted(decisions, 'decision')}, and no score came of them")
+        return AllDecisionsFailed(f"{none_succeeded(decisions)}. The first failed because: {first}")
+    return None if scores else AllDecisionsFailed(f"{counted(decisions, 'decision')}, and no score came of them")
 
 
 def _readable(error: Exception, plan: Plan) -> Exception:
@@ -304,10 +304,10 @@ def _readable(error: Exception, plan: Plan) -> Exception:
     return MesaLLMError(f"the task broke: {type(error).__name__}: {error}")
 
 
-def rehearse_plans(plans: Sequence[Plan], access: Access, **options: Any) -> tuple[dict[str, Cost], list[str]]:
-    """Compute the cost of runs in advance, without sending a request; see `mesa_llm.model.rehearsal.rehearse`.
+def estimate_plans(plans: Sequence[Plan], access: Access, **options: Any) -> tuple[dict[str, Cost], list[str]]:
+    """Compute the cost of runs in advance, without sending a request; see `mesa_llm.model.cost_estimate.estimate_cost`.
 
-    The first run of each task and candidate is rehearsed; the others are assumed to cost as much. Replies that run logs
+    The first run of each task and candidate is estimated; the others are assumed to cost as much. Replies that run logs
     already hold are not deducted.
 
     Args:
@@ -321,17 +321,17 @@ def rehearse_plans(plans: Sequence[Plan], access: Access, **options: Any) -> tup
     Raises:
         ConfigError: If a task's parameters are invalid, a model string names nothing, or a provider is unknown.
     """
-    each: dict[tuple[str, str], Rehearsal] = {}
+    each: dict[tuple[str, str], CostEstimate] = {}
     costs: dict[str, Cost] = {}
     for plan in plans:
         name, key = plan.task.name, (plan.task.name, plan.candidate.name)
         if key not in each:
             run = {"access": access, "design": plan.candidate.design, **options}
             try:
-                each[key] = rehearse(plan.make, plan.task.max_steps, **run)
+                each[key] = estimate_cost(plan.make, plan.task.max_steps, **run)
             except ConfigError:
                 if plan.candidate.llm not in FREE:
                     raise
-                each[key] = Rehearsal(0, 0)  # a baseline that a model lacks, such as a rule twin
+                each[key] = CostEstimate(0, 0)  # a baseline that a model lacks, such as a rule twin
         costs[name] = costs.get(name, Cost()) + each[key].total
-    return costs, list(dict.fromkeys(model for rehearsal in each.values() for model in rehearsal.unpriced))
+    return costs, list(dict.fromkeys(model for estimate in each.values() for model in estimate.unpriced))

@@ -206,7 +206,7 @@ class Task:
         """Return the task with the published items, if it has any to choose."""
         return replace(self, setting={**self.setting, **(self.original or {})})
 
-    def demand_by_hand(self) -> None:
+    def require_by_hand(self) -> None:
         """Check that published items which have to be downloaded by hand are there.
 
         Raises:

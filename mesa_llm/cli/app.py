@@ -68,7 +68,7 @@ def list_models(
     ] = None,
 ) -> None:
     """List the models that can be run, or the parameters of one: name, default, range and meaning."""
-    from mesa_llm.model.registry import find_models, hidden_packages
+    from mesa_llm.model.registry import find_models
 
     if model is not None:
         from mesa_llm.cli.arguments import parameter_table
@@ -76,8 +76,6 @@ def list_models(
         for line in parameter_table(model_named(model).load()):
             say(line)
         return
-    for hidden in hidden_packages():
-        warn(hidden)
     models = find_models()
     width = max((len(entry.name) for entry in models), default=0)
     for entry in models:
@@ -129,13 +127,13 @@ def run(
     as_json: AsJson = False,
 ) -> None:
     """Run a model; the same command with the same --log goes on with a run that was stopped."""
-    from mesa_llm.cli.arguments import budget, demand_no_secrets, design_in, parameters, scheduled, set_options
+    from mesa_llm.cli.arguments import budget, design_in, parameters, require_no_secrets, scheduled, set_options
     from mesa_llm.cli.run import run_model
     from mesa_llm.model.recording import texts_in
 
     if rng is not None and rng < 0:
         raise ConfigError(f"--rng {rng}: a seed is a whole number, 0 or more; leave --rng out to have one drawn")
-    demand_no_secrets(set_ or (), api_base=api_base, llm=llm, parser=parser)
+    require_no_secrets(set_ or (), api_base=api_base, llm=llm, parser=parser)
     spend = budget(max_calls=max_calls, max_tokens=max_tokens, max_dollars=max_dollars)
     entry = model_named(model)
     kind = entry.load()
@@ -149,9 +147,9 @@ def run(
         arguments["named"] = texts_in(llm, parser, [text.partition("=")[2] for text in set_ or ()])
     how: dict[str, Any] = {"interventions": scheduled(inject or ()), "as_json": as_json, "say": say}
     if dry_run:
-        from mesa_llm.cli.cost import print_rehearsal
+        from mesa_llm.cli.cost import print_estimate
 
-        print_rehearsal(entry.name, kind, arguments, steps, **how)
+        print_estimate(entry.name, kind, arguments, steps, **how)
     else:
         run_model(entry.name, kind(**arguments), steps, csv=csv, is_live=True, warn=warn, **how)
 
@@ -185,13 +183,15 @@ def inspect(
     agent: Annotated[int | None, typer.Option(help="Only this agent.")] = None,
     full: Annotated[bool, typer.Option("--full", help="Show prompts and replies whole, and with decisions.")] = False,
     csv: Annotated[bool, typer.Option("--csv", help="Print comma-separated values.")] = False,
-    salvage: Annotated[Path | None, typer.Option(help="New file for what can be read of a damaged log.")] = None,
+    recover: Annotated[
+        Path | None, typer.Option("--recover", "--salvage", help="New file for what can be read of a damaged log.")
+    ] = None,
 ) -> None:
     """Look into a run log; without options, at its manifest."""
-    from mesa_llm.cli.inspect import salvaged, tables
+    from mesa_llm.cli.inspect import recovered, tables
 
-    if salvage is not None:
-        for line in salvaged(file, salvage):
+    if recover is not None:
+        for line in recovered(file, recover):
             say(line)
         return
     flags = {"calls": calls, "decisions": decisions, "actions": actions, "events": events, "usage": usage}
@@ -252,7 +252,7 @@ def doctor(
 
     Sends about a dozen short requests and a long one. Exits with 1 if the model gives no usable reply.
     """
-    from mesa_llm.cli.arguments import demand_no_secrets
+    from mesa_llm.cli.arguments import require_no_secrets
     from mesa_llm.cli.doctor import print_check_up, print_examination
 
     if llm is None:
@@ -260,7 +260,7 @@ def doctor(
             raise ConfigError("--api-base: name the model at that address as well, with --llm NAME")
         print_check_up(say, as_json=as_json)
         return
-    demand_no_secrets((), api_base=api_base, llm=llm)
+    require_no_secrets((), api_base=api_base, llm=llm)
     if not print_examination(llm, api_base, say, as_json=as_json, timeout_s=timeout, n_characters=characters):
         raise typer.Exit(DIFFERENT)
 

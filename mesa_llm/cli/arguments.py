@@ -106,7 +106,7 @@ def changeable_line(kind: type[Any]) -> str:
     return f"Can be changed in the middle of a run (branch --set, run --inject): {', '.join(names)}"
 
 
-def demand_no_secrets(assignments: Iterable[str] = (), **options: str | None) -> None:
+def require_no_secrets(assignments: Iterable[str] = (), **options: str | None) -> None:
     """Check that no argument holds an address with a key in it.
 
     Args:

@@ -16,15 +16,15 @@ from mesa_llm.agents.design import OWN_DESIGN, AgentDesign
 from mesa_llm.benchmark.cross import Cross, candidates_of, cross_of
 from mesa_llm.benchmark.designs import ORIGINAL_DESIGNS, ablations
 from mesa_llm.benchmark.report import Report, report_of, usage_of
-from mesa_llm.benchmark.runs import Candidate, Plan, Run, Runs, rehearse_plans
+from mesa_llm.benchmark.runs import Candidate, Plan, Run, Runs, estimate_plans
 from mesa_llm.benchmark.task import SHACHI, Task, find_task, find_tasks
 from mesa_llm.cli.arguments import designs_in, parameters
 from mesa_llm.cli.command import Say
 from mesa_llm.cli.cost import cost_table
 from mesa_llm.engine.access import Access
-from mesa_llm.errors import BudgetSpent, ConfigError, MesaLLMError, NothingDecided
+from mesa_llm.errors import AllDecisionsFailed, BudgetExceeded, ConfigError, MesaLLMError
+from mesa_llm.model.cost_estimate import CAVEAT, Cost, estimate_cost
 from mesa_llm.model.model import LLMModel
-from mesa_llm.model.rehearsal import CAVEAT, Cost, rehearse
 from mesa_llm.model.scenario import parameters_of
 from mesa_llm.text import counted, figure_text
 
@@ -34,7 +34,7 @@ ALL = "all"
 BASELINES = (Candidate("rule", "rule"), Candidate("random", "random"))
 """Candidates that are measured as well, at no cost: rule twins and random choice."""
 
-SEVERE: tuple[type[MesaLLMError], ...] = (BudgetSpent, ConfigError, NothingDecided, MesaLLMError)
+SEVERE: tuple[type[MesaLLMError], ...] = (BudgetExceeded, ConfigError, AllDecisionsFailed, MesaLLMError)
 """Errors of runs; the first one that occurred decides the exit code."""
 
 
@@ -155,7 +155,7 @@ def tasks_named(
     tasks = [task.with_parameters(parameters(task.model_class, own[task.name], None)) for task in tasks]
     if items == "original" and ALL not in names:  # of all tasks, some have no published items at all
         for task in tasks:
-            task.demand_by_hand()
+            task.require_by_hand()
     return _measured_by(tasks, measures)
 
 
@@ -201,7 +201,7 @@ def _scores_by_rule(task: Task) -> list[str]:
         models.append(task.make(**options))
         return models[0]
 
-    rehearse(make, task.max_steps, **{**task.setting, "llm": "rule", "rng": 1})
+    estimate_cost(make, task.max_steps, **{**task.setting, "llm": "rule", "rng": 1})
     return list(task.score(models[0]))
 
 
@@ -252,7 +252,7 @@ def print_cost(benchmark: Benchmark, *, as_json: bool, say: Say) -> dict[str, An
         The figures of `--json`: costs by task, and their sum.
     """
     plans = benchmark.plans(benchmark.candidates)
-    costs, unpriced = rehearse_plans(plans, benchmark.access, **benchmark.options)
+    costs, unpriced = estimate_plans(plans, benchmark.access, **benchmark.options)
     total = sum(costs.values(), Cost())
     figures = {"tasks": {name: asdict(cost) for name, cost in costs.items()}, "total": asdict(total), "note": CAVEAT}
     if as_json:
@@ -303,7 +303,7 @@ def run_benchmark(benchmark: Benchmark, folder: Path, *, as_json: bool, say: Say
         bar.close()
         report = benchmark.report(runs.done, clock.perf_counter() - start_s)
         _write(benchmark, report, folder, as_json=as_json, say=say)
-    _demand_results(runs.done)
+    _require_results(runs.done)
     return report
 
 
@@ -337,7 +337,7 @@ def _write(benchmark: Benchmark, report: Report | Cross, folder: Path, *, as_jso
     say(f"page: {page} (also {benchmark.file}.json, and a run log of each run; the same command goes on)")
 
 
-def _demand_results(runs: Sequence[Run]) -> None:
+def _require_results(runs: Sequence[Run]) -> None:
     """Check that every run produced something.
 
     Raises:

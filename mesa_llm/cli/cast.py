@@ -9,8 +9,8 @@ from typing import Any
 
 from mesa_llm.cli.command import Say
 from mesa_llm.errors import ConfigError
-from mesa_llm.model.cast import bets_from, cast_from, personas_of
 from mesa_llm.model.model import LLMModel
+from mesa_llm.model.text_extraction import bets_from, characters_from, personas_of
 from mesa_llm.records import Failure
 from mesa_llm.tables import read_text
 from mesa_llm.text import counted
@@ -61,7 +61,7 @@ def make_cast(
         if place is not None and not place.parent.is_dir():
             raise ConfigError(f"{option} {place}: there is no folder {str(place.parent)!r}; make it first")
     with closing(LLMModel(rng=1, **options)) as model:
-        characters, failure = cast_from(model, llm, text, n, goal)
+        characters, failure = characters_from(model, llm, text, n, goal)
         bets, second = bets_from(model, llm, text, n_markets, goal) if markets is not None else ([], None)
     failures: list[Failure] = [one for one in (failure, second) if one is not None]
     for one in failures:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 import typer
 from typer.core import TyperGroup
 
-from mesa_llm.errors import BudgetSpent, ConfigError, MesaLLMError, NothingDecided
+from mesa_llm.errors import AllDecisionsFailed, BudgetExceeded, ConfigError, MesaLLMError
 from mesa_llm.text import printable
 
 if TYPE_CHECKING:
@@ -73,13 +73,13 @@ def exits(command: Callable[..., None]) -> Callable[..., None]:
         try:
             with _terminable():
                 command(*args, **kwargs)
-        except BudgetSpent as error:
+        except BudgetExceeded as error:
             say(f"mesa-llm: stopped: {error}", err=True)
             raise typer.Exit(SPENT) from None
         except ConfigError as error:
             say(f"mesa-llm: {error}", err=True)
             raise typer.Exit(BAD_INPUT) from None
-        except NothingDecided as error:
+        except AllDecisionsFailed as error:
             say(f"mesa-llm: {error}", err=True)
             raise typer.Exit(NOTHING_DECIDED) from None
         except KeyboardInterrupt:

@@ -7,15 +7,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from mesa_llm.cli.command import Say
+from mesa_llm.model.cost_estimate import CAVEAT, Cost, CostEstimate, estimate_cost
 from mesa_llm.model.model import LLMModel
-from mesa_llm.model.rehearsal import CAVEAT, Cost, Rehearsal, rehearse
 from mesa_llm.text import NOT_KNOWN, counted, table
 
 COLUMNS = ("requests", "prompt tokens", "reply tokens", "at most", "$", "at most")
 """Columns of a cost."""
 
 
-def print_rehearsal(
+def print_estimate(
     name: str,
     kind: type[LLMModel],
     arguments: Mapping[str, Any],
@@ -43,26 +43,26 @@ def print_rehearsal(
             model.interventions.schedule(step, intervention)
         return model
 
-    rehearsal = rehearse(make, steps, **arguments)
+    estimate = estimate_cost(make, steps, **arguments)
     if as_json:
-        say(json.dumps({"model": name, "dry_run": True, **rehearsal.to_json(), "note": CAVEAT}))
+        say(json.dumps({"model": name, "dry_run": True, **estimate.to_json(), "note": CAVEAT}))
         return
-    say(f"{name}: {counted(rehearsal.decisions, 'decision')} in {counted(rehearsal.steps, 'step')}")
-    if not rehearsal.total.requests:
+    say(f"{name}: {counted(estimate.decisions, 'decision')} in {counted(estimate.steps, 'step')}")
+    if not estimate.total.requests:
         say("No language model is asked: this run costs nothing.")
         return
-    for line in cost_table(("purpose",), [*rehearsal.by_purpose.items(), ("together", rehearsal.total)]):
+    for line in cost_table(("purpose",), [*estimate.by_purpose.items(), ("together", estimate.total)]):
         say(line)
-    for line in _remarks(rehearsal, arguments):
+    for line in _remarks(estimate, arguments):
         say(line)
 
 
-def _remarks(rehearsal: Rehearsal, arguments: Mapping[str, Any]) -> Iterable[str]:
+def _remarks(estimate: CostEstimate, arguments: Mapping[str, Any]) -> Iterable[str]:
     """Write remarks on the figures: what they leave out, and which budgets they exceed."""
     yield f"\n{CAVEAT}"
-    if rehearsal.unpriced:
-        yield f"litellm has no price for {', '.join(rehearsal.unpriced)}."
-    total = rehearsal.total
+    if estimate.unpriced:
+        yield f"litellm has no price for {', '.join(estimate.unpriced)}."
+    total = estimate.total
     needs = {
         "max_calls": total.requests,
         "max_tokens": total.prompt_tokens + total.reply_tokens,

@@ -88,7 +88,7 @@ def bench(
     """Run benchmark tasks, beside rule twins and chance; the same command goes on with what was stopped."""
     from mesa_llm.benchmark.cross import candidates_of
     from mesa_llm.benchmark.designs import ORIGINAL_DESIGNS
-    from mesa_llm.cli.arguments import budget, demand_no_secrets, set_options
+    from mesa_llm.cli.arguments import budget, require_no_secrets, set_options
     from mesa_llm.cli.bench import (
         Benchmark,
         CrossBenchmark,
@@ -108,7 +108,7 @@ def bench(
         for line in task_list():
             say(line)
         return
-    demand_no_secrets(set_ or (), api_base=api_base, llm=llm, parser=parser)
+    require_no_secrets(set_ or (), api_base=api_base, llm=llm, parser=parser)
     if any(":" in name for name in tasks or ()):
         look_here()
     spend = budget(max_calls=max_calls, max_tokens=max_tokens, max_dollars=max_dollars)
@@ -176,10 +176,10 @@ def run_sweep(
     as_json: AsJson = False,
 ) -> None:
     """Run a model over parameters, designs and seeds, as one table; the same command makes what is missing."""
-    from mesa_llm.cli.arguments import budget, demand_no_secrets, designs_in, parameters, set_options
+    from mesa_llm.cli.arguments import budget, designs_in, parameters, require_no_secrets, set_options
     from mesa_llm.cli.sweep import print_sweep, values_of
 
-    demand_no_secrets([*(vary or ()), *(set_ or ())], api_base=api_base, llm=llm, parser=parser)
+    require_no_secrets([*(vary or ()), *(set_ or ())], api_base=api_base, llm=llm, parser=parser)
     kind = model_named(model).load()
     spend = budget(max_calls=max_calls, max_tokens=max_tokens, max_dollars=max_dollars)
     print_sweep(
@@ -237,10 +237,10 @@ def branch_run(
     as_json: AsJson = False,
 ) -> None:
     """Fork a recorded run at a step with a change, and compare the two."""
-    from mesa_llm.cli.arguments import budget, demand_no_secrets, design_in
+    from mesa_llm.cli.arguments import budget, design_in, require_no_secrets
     from mesa_llm.cli.branch import Fork, run_branch, run_branches
 
-    demand_no_secrets(set_ or (), api_base=api_base, llm=llm)
+    require_no_secrets(set_ or (), api_base=api_base, llm=llm)
     spend = budget(max_calls=max_calls, max_tokens=max_tokens, max_dollars=max_dollars)
     fork = Fork(at, tuple(set_ or ()), tuple(inject or ()), llm, design_in(design), not drop_later, log)
     limits = {**spend, "api_base": api_base}

@@ -14,7 +14,7 @@ from mesa_llm.canonical import in_natural_order
 from mesa_llm.errors import ConfigError
 from mesa_llm.runlog.layout import columns
 from mesa_llm.runlog.log import RunLog
-from mesa_llm.runlog.salvage import salvage
+from mesa_llm.runlog.recovery import recover
 from mesa_llm.runlog.tables import loaded
 from mesa_llm.text import clip, counted, printable, spreadsheet_cell
 
@@ -246,7 +246,7 @@ def _ending(text: str, full: bool) -> str:
     return text if full or len(text) <= EXCERPT else f"…{text[-EXCERPT:]}"
 
 
-def salvaged(file: Path, copy: Path) -> Iterator[str]:
+def recovered(file: Path, copy: Path) -> Iterator[str]:
     """Copy what can be read of a damaged log into a new file, and write a line about each table.
 
     Args:
@@ -256,11 +256,11 @@ def salvaged(file: Path, copy: Path) -> Iterator[str]:
     Raises:
         ConfigError: If the new file exists already or cannot be written, or nothing can be read.
     """
-    results = salvage(file, copy)
+    results = recover(file, copy)
     for result in results:
         more = "" if result.is_whole else ", and perhaps more"
         yield f"{result.table}: {counted(result.kept, 'row')} kept, {result.lost} lost{more}"
     counts = {result.table: result.kept for result in results}
     if not counts["manifest"]:
         yield "what the run was is lost: its replies can be looked at, but the run cannot be gone on with"
-    yield f"salvaged into {copy}; the same run with --log {copy} uses the replies that were kept, and asks for the rest"
+    yield f"recovered into {copy}; the same run with --log {copy} reuses the replies in it, and asks for the rest"

@@ -44,10 +44,10 @@ def report(
     as_json: AsJson = False,
 ) -> None:
     """Write the report of a recorded run: verdict, findings, coalitions, story."""
-    from mesa_llm.cli.arguments import budget, demand_no_secrets
+    from mesa_llm.cli.arguments import budget, require_no_secrets
     from mesa_llm.cli.report import report_run
 
-    demand_no_secrets(api_base=api_base, llm=llm)
+    require_no_secrets(api_base=api_base, llm=llm)
     options = budget(max_tokens=max_tokens, max_dollars=max_dollars) | ({"api_base": api_base} if api_base else {})
     report_run(file, llm, out, log, days=days, options=options, trust=trust, as_json=as_json, say=say)
 
@@ -71,10 +71,10 @@ def cast_of_text(
     as_json: AsJson = False,
 ) -> None:
     """Make a cast from a text, and questions to bet on."""
-    from mesa_llm.cli.arguments import budget, demand_no_secrets
+    from mesa_llm.cli.arguments import budget, require_no_secrets
     from mesa_llm.cli.cast import make_cast
 
-    demand_no_secrets(api_base=api_base, llm=llm)
+    require_no_secrets(api_base=api_base, llm=llm)
     options = {**budget(max_tokens=max_tokens, max_dollars=max_dollars), "api_base": api_base, "log": log}
     counts: dict[str, Any] = {"goal": goal, "n_markets": n_markets, "markets": markets}
     make_cast(file, llm, n, out, **counts, options=options, as_json=as_json, say=say, warn=warn)

@@ -71,7 +71,7 @@ def report_run(
 
     Raises:
         ConfigError: If the run cannot be replayed, or the file not written.
-        NothingDecided: If the language model gives no usable reply.
+        AllDecisionsFailed: If the language model gives no usable reply.
     """
     if out is not None and out.suffix not in (".md", ".html"):
         raise ConfigError(f"--out {out}: wanted a file that ends in .md or .html")

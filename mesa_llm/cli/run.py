@@ -18,10 +18,10 @@ from tqdm import tqdm
 
 from mesa_llm.canonical import plain
 from mesa_llm.cli.command import Say, look_here
-from mesa_llm.errors import ConfigError, NothingDecided
+from mesa_llm.errors import AllDecisionsFailed, ConfigError
 from mesa_llm.model.identity import name_of
 from mesa_llm.model.recording import Recording
-from mesa_llm.model.registry import demand_listed, find_models
+from mesa_llm.model.registry import find_models, require_listed
 from mesa_llm.records import Usage
 from mesa_llm.text import counted, none_succeeded, spreadsheet_cell
 
@@ -115,14 +115,14 @@ def run_model(
     Raises:
         ConfigError: If the model has ended before its first step, the CSV file cannot be written, or an intervention
             cannot be made.
-        NothingDecided: If `is_live` and every decision failed.
+        AllDecisionsFailed: If `is_live` and every decision failed.
     """
     start = clock.perf_counter()
     with closing(model) if closes else nullcontext():
         if steps != 0 and not model.running:
             raise ConfigError(f"the model {name!r} has ended before its first step; check its parameters (--set)")
         if csv is not None:
-            _demand_writable(csv, model)
+            _require_writable(csv, model)
         for step, intervention in interventions:
             model.interventions.schedule(step, intervention)
         progress = _Progress(model, steps, quiet=as_json)
@@ -150,7 +150,7 @@ def run_model(
             if csv is not None:
                 say(f"measures of each step: {csv}")
         if is_live:
-            _demand_decisions(model)
+            _require_decisions(model)
     return figures
 
 
@@ -193,23 +193,23 @@ def _warning(model: Any, watch: _FailureWatch) -> str | None:
     )
 
 
-def _demand_decisions(model: Any) -> None:
+def _require_decisions(model: Any) -> None:
     """Check that not every decision of a run failed, as when the endpoint is dead.
 
     Raises:
-        NothingDecided: If every one did.
+        AllDecisionsFailed: If every one did.
     """
     decisions: int = model.engine.decisions
     if decisions and model.usage.failures >= decisions:
         hint = " and --retry-failures, as the log holds the failures" if model.runlog.path is not None else ""
-        raise NothingDecided(
+        raise AllDecisionsFailed(
             f"{none_succeeded(decisions)}. The first failed because: "
             f"{_first(model.runlog.failures()).rstrip('.')}. Check --llm and --api-base with `mesa-llm doctor`, and "
             f"run the same command again{hint}"
         )
 
 
-def _demand_writable(csv: Path, model: Any) -> None:
+def _require_writable(csv: Path, model: Any) -> None:
     """Check before the run that its measures can be written after it.
 
     Raises:
@@ -379,7 +379,7 @@ def recording_of(file: Path, *, trust: bool = False) -> Recording:
     if trust:
         look_here()
     else:
-        demand_listed(recording)
+        require_listed(recording)
     return recording
 
 

@@ -74,7 +74,7 @@ def print_sweep(
 
     Raises:
         ConfigError: If it cannot be made.
-        BudgetSpent: If the budget ended it.
+        BudgetExceeded: If the budget ended it.
         KeyboardInterrupt: On Ctrl-C, after the JSON, which then counts the finished runs.
         MesaLLMError: If runs failed; the table holds the others.
     """

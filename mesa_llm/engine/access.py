@@ -12,7 +12,7 @@ from mesa_llm.engine.loop import close_all
 from mesa_llm.errors import ConfigError
 from mesa_llm.llm import open_simple
 from mesa_llm.llm.address import Address, split_name
-from mesa_llm.llm.budget import Budget, Purse
+from mesa_llm.llm.budget import Budget, SharedBudget
 from mesa_llm.llm.endpoints import Endpoint, EndpointFile, checked_endpoints, read_endpoints
 from mesa_llm.llm.keys import Keyring, Origin, Place, environment
 from mesa_llm.llm.limits import LOADING_TIMEOUT_S, Limits, Refusals, Retry
@@ -62,7 +62,7 @@ class Access:
         max_calls: int | None = None,
         max_tokens: int | None = None,
         max_dollars: float | None = None,
-        purse: Purse | None = None,
+        purse: SharedBudget | None = None,
     ) -> None:
         """Set the limits and the budget; nothing is opened or read yet.
 
@@ -115,13 +115,13 @@ class Access:
         Limits(_Nobody(), concurrency, requests_per_min, tokens_per_min)  # raises the error of an invalid limit
         Retry(_Nobody(), attempts, loading_timeout_s=loading_timeout_s)
 
-    def open(self, llm: str | LLM, *, is_second: bool = False, origin: Origin = Origin.USER) -> Route:
+    def open(self, llm: str | LLM, *, is_auxiliary: bool = False, origin: Origin = Origin.USER) -> Route:
         """Open a language model; the same string opens it only once.
 
         Args:
             llm: Model string, or a transport of the user's own.
-            is_second: Whether it is asked in addition to the models that agents think with, as a parser or a judge is;
-                a plain name is then looked up at its provider, whatever `api_base` is.
+            is_auxiliary: Whether it is asked in addition to the models that agents think with, as a parser or a judge
+                is; a plain name is then looked up at its provider, whatever `api_base` is.
             origin: Where the string comes from, on which it depends whether a key may be sent to an address in it.
 
         Raises:
@@ -134,11 +134,11 @@ class Access:
             elif (simple := open_simple(llm)) is not None:
                 route_key, llm = llm.strip(), simple
             else:
-                endpoint = self._find(llm.strip(), is_second)
-                key = self._keys.key_for(self._place(llm.strip(), endpoint, is_second, origin))
+                endpoint = self._find(llm.strip(), is_auxiliary)
+                key = self._keys.key_for(self._place(llm.strip(), endpoint, is_auxiliary, origin))
                 route_key = (endpoint, key)
                 if route_key not in self._routes:
-                    self._routes[route_key] = self._open_remote(endpoint, key, is_second)
+                    self._routes[route_key] = self._open_remote(endpoint, key, is_auxiliary)
                 return self._routes[route_key]
             route = self._routes.get(route_key)
             if route is None:
@@ -147,7 +147,7 @@ class Access:
                 route = self._routes[route_key] = self._within_limits(llm, *self._defaults[:3])
             return route
 
-    def demand(self, llm: str | LLM) -> None:
+    def require(self, llm: str | LLM) -> None:
         """Check that a language model can be opened and its provider is known; may load litellm, but sends nothing.
 
         Args:
@@ -160,23 +160,23 @@ class Access:
             return
         self.open(llm)
         if isinstance(llm, str) and open_simple(llm) is None:
-            self.demand_provider(llm)
+            self.require_provider(llm)
 
-    def demand_provider(self, text: str, *, is_second: bool = False) -> None:
+    def require_provider(self, text: str, *, is_auxiliary: bool = False) -> None:
         """Check that a language model's provider is known; may load litellm, but sends and opens nothing.
 
         Args:
             text: Model string of a language model.
-            is_second: As for `open`.
+            is_auxiliary: As for `open`.
 
         Raises:
             ConfigError: If the string names nothing, or the provider is unknown.
         """
-        endpoint = self._find(text.strip(), is_second)
+        endpoint = self._find(text.strip(), is_auxiliary)
         if endpoint.api_base is None:
             from mesa_llm.llm.litellm import LiteLLM
 
-            LiteLLM(endpoint.model).demand_provider()
+            LiteLLM(endpoint.model).require_provider()
 
     def forget(self, llm: LLM) -> None:
         """Drop a transport of the user's own, and any key it holds, once no model uses it any more.
@@ -187,15 +187,15 @@ class Access:
         with self._lock:
             self._routes.pop(id(llm), None)
 
-    def name_of(self, text: str, *, is_second: bool = False) -> str:
+    def name_of(self, text: str, *, is_auxiliary: bool = False) -> str:
         """Return the name of a model string in a recording, model and endpoint, without opening anything.
 
         Args:
             text: Model string.
-            is_second: As for `open`.
+            is_auxiliary: As for `open`.
         """
         simple = open_simple(text)
-        return Capabilities.of(simple).name if simple is not None else self._find(text.strip(), is_second).name
+        return Capabilities.of(simple).name if simple is not None else self._find(text.strip(), is_auxiliary).name
 
     @property
     def written(self) -> dict[str, Any]:
@@ -216,7 +216,7 @@ class Access:
 
     # -- finding endpoints
 
-    def _find(self, text: str, is_second: bool) -> Endpoint:
+    def _find(self, text: str, is_auxiliary: bool) -> Endpoint:
         """Find the endpoint that a model string refers to."""
         if text == "rule":
             raise ConfigError("'rule' is the agent's own rule twin and has no transport")
@@ -231,7 +231,7 @@ class Access:
             if not model:
                 raise ConfigError(f"llm= names an address and no model; write NAME@{Address.of(base).base}")
             return Endpoint(model=model, api_base=base)
-        if self._api_base is not None and not is_second:
+        if self._api_base is not None and not is_auxiliary:
             return Endpoint(model=text.removeprefix("ollama/").removeprefix("openai/"), api_base=self._api_base)
         if text.startswith("ollama/"):
             return Endpoint(**_at_ollama(text))
@@ -245,13 +245,13 @@ class Access:
             self._file = read_endpoints()
         return self._file
 
-    def _place(self, text: str, endpoint: Endpoint, is_second: bool, origin: Origin) -> Place:
+    def _place(self, text: str, endpoint: Endpoint, is_auxiliary: bool, origin: Origin) -> Place:
         """Describe where the address of an endpoint comes from.
 
         Args:
             text: Model string.
             endpoint: The endpoint that it refers to.
-            is_second: As for `open`.
+            is_auxiliary: As for `open`.
             origin: Where the model string comes from.
         """
         base, key_env = endpoint.api_base, endpoint.key_env
@@ -261,18 +261,18 @@ class Access:
             return Place(base, self._from_file().origin, key_env, is_named=True)
         if base is None:
             is_recorded = origin is Origin.LOG
-            return Place(None, Origin.LOG if is_recorded else Origin.PROVIDER, is_first=not is_second)
+            return Place(None, Origin.LOG if is_recorded else Origin.PROVIDER, is_first=not is_auxiliary)
         if split_name(text)[1] is not None:
-            return Place(base, self._keys.origin_of(base, origin), is_first=not is_second)
+            return Place(base, self._keys.origin_of(base, origin), is_first=not is_auxiliary)
         is_ollama = text.startswith("ollama/") and base == _ollama()
-        return Place(base, Origin.ENVIRONMENT if is_ollama else Origin.USER, None, False, not is_second, is_ollama)
+        return Place(base, Origin.ENVIRONMENT if is_ollama else Origin.USER, None, False, not is_auxiliary, is_ollama)
 
     # -- opening
 
-    def _open_remote(self, endpoint: Endpoint, key: str | None, is_second: bool) -> Route:
+    def _open_remote(self, endpoint: Endpoint, key: str | None, is_auxiliary: bool) -> Route:
         concurrency, requests_per_min, tokens_per_min, timeout_s = self._defaults
         timeout_s = endpoint.timeout_s or timeout_s
-        transport = _remote(endpoint, key, timeout_s, is_second)
+        transport = _remote(endpoint, key, timeout_s, is_auxiliary)
         self._transports.append(transport)
         return self._within_limits(
             transport,
@@ -308,7 +308,7 @@ def _ollama() -> str:
     return f"{base.rstrip('/')}/v1" if address.base == address.origin else base
 
 
-def _remote(endpoint: Endpoint, key: str | None, timeout_s: float, is_second: bool) -> LLM:
+def _remote(endpoint: Endpoint, key: str | None, timeout_s: float, is_auxiliary: bool) -> LLM:
     if endpoint.api_base is not None:
         from mesa_llm.llm.openai.client import OpenAIHTTP
 
@@ -328,8 +328,8 @@ def _remote(endpoint: Endpoint, key: str | None, timeout_s: float, is_second: bo
     from mesa_llm.llm.litellm import LiteLLM
 
     transport = LiteLLM(endpoint.model, api_key=key, timeout_s=timeout_s)
-    if is_second:  # it is asked late in a run, when much has already been paid for
-        transport.demand_provider()
+    if is_auxiliary:  # it is asked late in a run, when much has already been paid for
+        transport.require_provider()
     return transport
 
 

@@ -62,7 +62,7 @@ def turns_of(stage: Any) -> list[Turn]:
     return [Turn.of(item) for item in stage]
 
 
-def minded(model: Any) -> Stage:
+def llm_agents(model: Any) -> Stage:
     """Return the agents that decide (those with an `observe` and an `act`), in order of creation."""
     agents = list(model.agents)
     if all(getattr(kind, "is_minded", False) for kind in set(map(type, agents))):
@@ -70,7 +70,7 @@ def minded(model: Any) -> Stage:
     return [agent for agent in agents if getattr(agent, "is_minded", False)]
 
 
-def demand_minds(agents: Iterable[Any]) -> None:
+def require_minds(agents: Iterable[Any]) -> None:
     """Check that agents can decide, before any of them is asked.
 
     Raises:
@@ -84,7 +84,7 @@ def demand_minds(agents: Iterable[Any]) -> None:
             )
 
 
-def demand_methods(agents: Iterable[Any]) -> None:
+def require_methods(agents: Iterable[Any]) -> None:
     """Explain a step that failed with a `TypeError`: check that no value stands where the engine calls a method.
 
     Raises:
@@ -125,26 +125,26 @@ FEW = 1000
 
 def everyone(model: Any) -> list[Stage]:
     """Let everyone decide together, and act in random order."""
-    agents = minded(model)
+    agents = llm_agents(model)
     model.random.shuffle(agents)
     return [agents]
 
 
 def in_order(model: Any) -> list[Stage]:
     """Let everyone decide together, and act in the order in which they were created."""
-    return [minded(model)]
+    return [llm_agents(model)]
 
 
 def one_at_a_time(model: Any) -> list[Stage]:
     """Let each agent decide after the previous one has acted, in random order (Mesa's `shuffle_do`)."""
-    agents = minded(model)
+    agents = llm_agents(model)
     model.random.shuffle(agents)
     return [[agent] for agent in agents]
 
 
 def in_turn(model: Any) -> list[Stage]:
     """Let one agent act per step, in order of creation, starting over after the last."""
-    agents = minded(model)
+    agents = llm_agents(model)
     return [[agents[(model.now - 1) % len(agents)]]] if agents else []
 
 
@@ -165,7 +165,7 @@ class ByType:
     def __call__(self, model: Any) -> list[Stage]:
         """Return one stage per class, each in random order."""
         by_kind: dict[type, list[Any]] = {kind: [] for kind in self.kinds}
-        for agent in minded(model):
+        for agent in llm_agents(model):
             kind = next((kind for kind in self.kinds if isinstance(agent, kind)), None)
             if kind is not None:
                 by_kind[kind].append(agent)
@@ -189,7 +189,7 @@ class RandomShare:
 
     def __call__(self, model: Any) -> list[Stage]:
         """Draw who acts, and in which order."""
-        agents = minded(model)
+        agents = llm_agents(model)
         agents = chosen(agents, uniform_draws(model.random, len(agents)) < self.share)
         model.random.shuffle(agents)
         return [agents]
@@ -248,7 +248,7 @@ class Hourly:
     def __call__(self, model: Any) -> list[Stage]:
         """Draw who acts in this hour, and in which order."""
         hour = self.hour(model.now)
-        agents = minded(model)
+        agents = llm_agents(model)
         agents = chosen(agents, uniform_draws(model.random, len(agents)) < self._at(hour, agents))
         model.random.shuffle(agents)
         return [agents]

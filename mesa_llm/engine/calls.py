@@ -248,13 +248,13 @@ def calls_in(speech: str, offers: Offers) -> list[Call]:
             break
         group.append(call)
     group.reverse()
-    _demand_meant(group, calls, speech)
+    _require_meant(group, calls, speech)
     for call in group:
-        demand_usable(call, offers.parameters)
+        require_usable(call, offers.parameters)
     return group[:MAX_CALLS]
 
 
-def demand_usable(call: Call, names: Iterable[str]) -> None:
+def require_usable(call: Call, names: Iterable[str]) -> None:
     """Check that a call is of something on offer, and that its arguments could be read.
 
     Args:
@@ -276,7 +276,7 @@ def line_before(text: str, index: int) -> str:
     return text[text.rfind("\n", 0, index) + 1 : index]
 
 
-def _demand_meant(group: Sequence[Call], calls: Sequence[Call], speech: str) -> None:
+def _require_meant(group: Sequence[Call], calls: Sequence[Call], speech: str) -> None:
     """Check that a call is made, and not only spoken of.
 
     Raises:

@@ -11,7 +11,7 @@ from typing import Any, cast
 from mesa_llm.canonical import canonical_json
 from mesa_llm.config import Reasoning
 from mesa_llm.engine.answers import answer_schema
-from mesa_llm.engine.reading import MAX_TEXT, REASONING, read, thought_in
+from mesa_llm.engine.parsing import MAX_TEXT, REASONING, read, thought_in
 from mesa_llm.engine.thought import spoken
 from mesa_llm.errors import ParseError, ToolBroken, ToolError, TransportError
 from mesa_llm.llm.openai.request import wire_tools

@@ -20,12 +20,12 @@ from types import FrameType
 from typing import Any, ClassVar, NoReturn, Protocol, TypeVar, cast
 
 from mesa_llm.config import Reasoning
-from mesa_llm.engine.collector import collector_paused, collector_running
 from mesa_llm.engine.decision import ASKED_AGAIN, Query
+from mesa_llm.engine.gc_pause import gc_paused, gc_running
 from mesa_llm.engine.loop import EventLoop, run_now, submit
 from mesa_llm.engine.mcp import ToolSessions
 from mesa_llm.engine.transports import EngineOptions, OpenedModel, Transports
-from mesa_llm.errors import Absent, ConfigError, Stopped
+from mesa_llm.errors import ConfigError, HumanTimeout, Stopped
 from mesa_llm.llm.limits import InFlight
 from mesa_llm.llm.protocol import LLM
 from mesa_llm.records import Decision, Failure, Observation, Request, Salt, ToolSpec, Usage
@@ -87,7 +87,7 @@ class Thinker(Protocol):
         """Whether its own code may have to wait even if its language model replies at once."""
         ...
 
-    def settle(self, seen: Observation) -> Coroutine[Any, Any, Decision | Failure]:
+    def resolve(self, seen: Observation) -> Coroutine[Any, Any, Decision | Failure]:
         """Decide on an observation, and check the decision; reads only."""
         ...
 
@@ -216,7 +216,7 @@ class Engine:
             n_decisions: Number of decisions, including the failures.
             step: The step.
         """
-        failures = [failure for failure in failures if failure.kind != Absent.__name__]
+        failures = [failure for failure in failures if failure.kind != HumanTimeout.__name__]
         if self._has_warned or 2 * len(failures) <= n_decisions:
             return
         self._has_warned = True
@@ -282,14 +282,14 @@ class Engine:
 
     # -- asking
 
-    def open(self, llm: str | LLM, *, is_second: bool = False) -> OpenedModel:
+    def open(self, llm: str | LLM, *, is_auxiliary: bool = False) -> OpenedModel:
         """Open a language model, once for all agents that name it.
 
         Args:
             llm: Model string, or a transport of the user's own.
-            is_second: Whether it is asked in addition to the models that agents think with, as a judge is.
+            is_auxiliary: Whether it is asked in addition to the models that agents think with, as a judge is.
         """
-        return self._transports.open(llm, is_second=is_second)
+        return self._transports.open(llm, is_auxiliary=is_auxiliary)
 
     def declare(self, llms: Iterable[str | LLM]) -> None:
         """Register the models that agents think with, so that a second model of that name uses their endpoint."""
@@ -317,13 +317,13 @@ class Engine:
             observations: Observation of each of them.
 
         Raises:
-            BudgetSpent: If a budget is spent; replies to requests in flight are awaited and recorded first.
+            BudgetExceeded: If a budget is spent; replies to requests in flight are awaited and recorded first.
             ReplayError: For the first agent, in the order asked, whose reply is not recorded.
             ConfigError: If an endpoint refuses its key or its model, or an observation is not an `Observation`.
             Stopped: If `stop` was called meanwhile.
         """
         for agent, observation in zip(agents, observations, strict=True):
-            _demand_observation(agent, observation)
+            _require_observation(agent, observation)
         keys: list[SeriesKey] = [
             (agent.unique_id, agent.request_purpose, agent.request_series or observation.label)
             for agent, observation in zip(agents, observations, strict=True)
@@ -345,7 +345,7 @@ class Engine:
                     limits[""] = len(agents)
                 else:
                     results[index] = self._count_decision(
-                        _run_numbered(numbers[index], agent.settle(observation)), agent.request_purpose
+                        _run_numbered(numbers[index], agent.resolve(observation)), agent.request_purpose
                     )
             if waiting:
                 jobs = [(indices, limits[name]) for name, indices in waiting.items()]
@@ -373,7 +373,7 @@ class Engine:
             future = self._running = submit(self._as_task(work))  # a Ctrl-C may arrive here, too
             with self.while_waiting():
                 is_waiting = bool(concurrent.futures.wait([future], COLLECTOR_AFTER_S).not_done)
-                with collector_running() if is_waiting else nullcontext():
+                with gc_running() if is_waiting else nullcontext():
                     return future.result()
         except BaseException as error:
             if isinstance(error, KeyboardInterrupt) and not self.is_interrupted:
@@ -486,13 +486,13 @@ class Engine:
                 _NUMBERS.set(numbers[index])
                 try:
                     results[index] = self._count_decision(
-                        await agents[index].settle(observations[index]), agents[index].request_purpose
+                        await agents[index].resolve(observations[index]), agents[index].request_purpose
                     )
                 except Exception as error:  # noqa: BLE001 - raised below, for the first agent in order
                     errors[index] = error
 
         async with asyncio.TaskGroup() as workers:
-            with collector_paused():
+            with gc_paused():
                 for indices, concurrency in jobs:
                     queue = iter(indices)
                     for n_begun in range(1, 1 + min(concurrency, len(indices))):
@@ -513,7 +513,7 @@ class Engine:
         if purpose != "decide":
             return decision
         self.decisions += 1
-        self.absences += isinstance(decision, Failure) and decision.kind == Absent.__name__
+        self.absences += isinstance(decision, Failure) and decision.kind == HumanTimeout.__name__
         if ";" in decision.reading or decision.reading == ASKED_AGAIN:
             reading = decision.reading.removeprefix(ASKED_AGAIN)
             self.asked_again += reading != decision.reading
@@ -536,7 +536,7 @@ def _base_of(series: str) -> int:
     return int(digest[:7], 16) << 10 if series else 0
 
 
-def _demand_observation(agent: Thinker, seen: Any) -> None:
+def _require_observation(agent: Thinker, seen: Any) -> None:
     """Check that an agent's observation can be decided on, and alike on every machine.
 
     Raises:

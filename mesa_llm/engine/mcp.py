@@ -23,7 +23,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from mesa_llm.canonical import canonical_json
 from mesa_llm.engine.loop import close_all
 from mesa_llm.engine.tool_server import ToolServer
-from mesa_llm.errors import ConfigError, ReplayError, ServerTrouble, TransportError
+from mesa_llm.errors import ConfigError, ReplayError, ServerError, TransportError
 from mesa_llm.llm.redaction import redaction_of
 from mesa_llm.records import ChatMessage, Reply, Request, Salt, ToolSpec
 from mesa_llm.runlog.log import RunLog
@@ -146,7 +146,7 @@ class ToolSessions:
             session = self._session(server)
             try:
                 offers = await session.offers()
-            except ServerTrouble as error:
+            except ServerError as error:
                 self._drop(session)
                 raise ConfigError(f"tool server {server.name} ({server.place}) {error}") from None
             reply = Reply(_OFFERS.dump_json(offers).decode())
@@ -198,7 +198,7 @@ class ToolSessions:
             session = self._session(server)
             try:
                 entry = Reply(_without_key(server, await session.call(name, arguments)))
-            except ServerTrouble as error:
+            except ServerError as error:
                 entry = error
             if session.is_over:
                 self._drop(session)
@@ -260,7 +260,7 @@ class _Session:
         """List the tools whose arguments have a usable schema.
 
         Raises:
-            ServerTrouble: If it does not start or answer.
+            ServerError: If it does not start or answer.
         """
         listed = await self._ask(lambda client: client.list_tools(), START_S)
         offers: list[Offer] = []
@@ -281,7 +281,7 @@ class _Session:
             Its result, shortened and quoted.
 
         Raises:
-            ServerTrouble: If it does not start or answer.
+            ServerError: If it does not start or answer.
         """
         result = await self._ask(lambda client: client.call_tool(name, dict(arguments)), self.server.timeout_s)
         text = "\n".join(block.text for block in result.content if block.type == "text")
@@ -294,7 +294,7 @@ class _Session:
         """Ask the server, starting it first if necessary; the start has a timeout of its own.
 
         Raises:
-            ServerTrouble: If it does not start or answer; `is_over` shows whether it has ended.
+            ServerError: If it does not start or answer; `is_over` shows whether it has ended.
         """
         if self._client is None:
             self._client = asyncio.get_running_loop().create_future()
@@ -304,10 +304,10 @@ class _Session:
             async with asyncio.timeout(timeout_s):
                 return await ask(client)
         except TimeoutError:
-            raise ServerTrouble(f"gave no answer within {timeout_s:g} s.") from None
+            raise ServerError(f"gave no answer within {timeout_s:g} s.") from None
         except Exception as error:  # the client may raise anything on the output of a foreign program
             self.is_over = getattr(error, "code", _CONNECTION_CLOSED) == _CONNECTION_CLOSED
-            raise ServerTrouble(f"gave no answer: {_reason(error)}") from error
+            raise ServerError(f"gave no answer: {_reason(error)}") from error
 
     async def _run(self, opened: asyncio.Future[Any]) -> None:
         """Run the server until it is told to end."""
@@ -318,7 +318,7 @@ class _Session:
                 self.is_over = True
                 if not opened.done():
                     what = "did not start" if self.server.command else "cannot be used"
-                    opened.set_exception(ServerTrouble(f"{what}: {_reason(error)}{_end_of(stderr)}"))
+                    opened.set_exception(ServerError(f"{what}: {_reason(error)}{_end_of(stderr)}"))
                     opened.exception()  # nobody may be waiting any more
 
     async def _serve(self, opened: asyncio.Future[Any], stderr: IO[str]) -> None:
@@ -374,13 +374,13 @@ async def _http_streams(server: ToolServer) -> AsyncGenerator[Any]:
         headers["Authorization"] = f"Bearer {key}"
     timeout = httpx2.Timeout(server.timeout_s, read=MAX_READ_S)
     async with (
-        httpx2.AsyncClient(headers=headers, timeout=timeout, event_hooks={"response": [_demand_entrance]}) as client,
+        httpx2.AsyncClient(headers=headers, timeout=timeout, event_hooks={"response": [_require_entrance]}) as client,
         streamable_http_client(server.url, http_client=client) as streams,
     ):
         yield streams
 
 
-async def _demand_entrance(response: Any) -> None:
+async def _require_entrance(response: Any) -> None:
     """Check that a server grants access; the client itself does not report a refusal.
 
     Raises:

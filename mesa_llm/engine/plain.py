@@ -27,7 +27,7 @@ class StepLog(RunLog):
     """
 
     _open_step: int | None = None
-    _settled: tuple[int, int] | None = None  # the open step, and its number of records when it was last written
+    _resolved: tuple[int, int] | None = None  # the open step, and its number of records when it was last written
     _digest_so_far = ""
 
     def add(self, record: Decision | Failure | Outcome | Event | Message, time: int) -> None:
@@ -48,31 +48,31 @@ class StepLog(RunLog):
     @property
     def digest(self) -> str:
         """Digest of all steps recorded so far, including the open one."""
-        return super().digest if self._open_step is None else self._settle()
+        return super().digest if self._open_step is None else self._written_digest()
 
     def rows(self, name: str, agent: int | None = None) -> Iterator[tuple[Any, ...]]:
         """Read a table row by row, including the open step so far."""
-        self._settle()
+        self._written_digest()
         return super().rows(name, agent)
 
     def rows_of(self, name: str, time: Any, agent: Any) -> list[tuple[Any, ...]]:
         """Read the rows of a table about one agent in one step, which may be the open one."""
-        self._settle()
+        self._written_digest()
         return super().rows_of(name, time, agent)
 
     def latest(self, name: str, size: int, skip: int = 0) -> tuple[list[dict[str, Any]], int]:
         """Read the end of a table, including the open step so far."""
-        self._settle()
+        self._written_digest()
         return super().latest(name, size, skip)
 
     def agents(self) -> list[int]:
         """Return the ids of all agents that were asked something or decided, including the open step."""
-        self._settle()
+        self._written_digest()
         return super().agents()
 
     def failures(self) -> list[str]:
         """Return the reasons of all failed decisions, including those of the open step."""
-        self._settle()
+        self._written_digest()
         return super().failures()
 
     def close(self) -> None:
@@ -80,19 +80,19 @@ class StepLog(RunLog):
         self.finish()
         super().close()
 
-    def _settle(self) -> str:
+    def _written_digest(self) -> str:
         """Write the open step as if it were over, but leave it open; it is written again when it is closed."""
         with self._lock:
             if self._open_step is None or self._is_closed:
                 return super().digest
             moment = self._open_step, len(self._facts)
-            if moment != self._settled:
+            if moment != self._resolved:
                 step, facts, digest = self._open_step, list(self._facts), self._digest.copy()
                 rows = {table: list(records) for table, records in self._rows.items()}
                 self._open_step = None
                 self._digest_so_far = self.end_step(step, {})
                 self._open_step, self._facts, self._rows, self._digest = step, facts, rows, digest
-                self._settled = moment
+                self._resolved = moment
             return self._digest_so_far
 
 

@@ -10,15 +10,15 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from mesa_llm.canonical import canonical_json
-from mesa_llm.config import Reasoning, Settings, demand_reasoning
-from mesa_llm.engine.activation import demand_minds, minded
+from mesa_llm.config import Reasoning, Settings, require_reasoning
+from mesa_llm.engine.activation import llm_agents, require_minds
 from mesa_llm.engine.answers import answer_schema
 from mesa_llm.engine.decision import decide
+from mesa_llm.engine.parsing import check_decision
 from mesa_llm.engine.plain import engine_of
-from mesa_llm.engine.reading import check_decision
 from mesa_llm.engine.transports import OpenedModel
 from mesa_llm.errors import ConfigError, ParseError
-from mesa_llm.llm.human.desk import HumanLLM
+from mesa_llm.llm.human.queue import HumanLLM
 from mesa_llm.llm.protocol import LLM
 from mesa_llm.records import ChatMessage, Decision, Failure, Observation, Request
 from mesa_llm.records.frozen import frozen
@@ -79,8 +79,8 @@ def survey(
     if not items:
         raise ConfigError("a survey needs at least one question")
     engine = engine_of(model)
-    respondents = minded(model) if agents is None else list(agents)
-    demand_minds(respondents)
+    respondents = llm_agents(model) if agents is None else list(agents)
+    require_minds(respondents)
     scenes = [_scene(agent) if shows_scene else Observation() for agent in respondents]
     jobs = [
         _Interview(agent, question, scene, purpose, series_of(model, question.text))
@@ -126,7 +126,7 @@ def _scene(agent: Any) -> Observation:
         model.rng.bit_generator.state = states[1]
 
 
-class Aside:
+class SideRequest:
     """One question to one agent, which the engine treats like an agent that decides."""
 
     waits_by_itself = False
@@ -158,7 +158,7 @@ class Aside:
         """The step that is being decided."""
         return self.agent.now
 
-    async def settle(self, seen: Observation) -> Decision | Failure:
+    async def resolve(self, seen: Observation) -> Decision | Failure:
         """Ask the question; nothing enters the agent's memory."""
         agent, answer = self.agent, self.answer
         engine = engine_of(agent.model)
@@ -192,7 +192,7 @@ OWN_PURPOSES = frozenset({"decide", "survey", "memory", "reflection"})
 """Purposes of the run's own requests."""
 
 
-class _Interview(Aside):
+class _Interview(SideRequest):
     """One question of a survey to one agent."""
 
     def __init__(self, agent: Any, question: Question, scene: Observation, purpose: str, series: str) -> None:
@@ -264,7 +264,7 @@ class Consultation:
         settings: Any = self.settings
         if not isinstance(settings, Settings):
             raise ConfigError(f"settings= takes Settings(temperature=…), got {settings!r}")
-        demand_reasoning(self.reasoning)
+        require_reasoning(self.reasoning)
 
     @property
     def now(self) -> int:
@@ -275,9 +275,9 @@ class Consultation:
     @property
     def opened(self) -> OpenedModel:
         """The language model to ask."""
-        return engine_of(self.model).open(self.llm, is_second=True)
+        return engine_of(self.model).open(self.llm, is_auxiliary=True)
 
-    async def settle(self, seen: Observation) -> Decision | Failure:
+    async def resolve(self, seen: Observation) -> Decision | Failure:
         """Ask the question.
 
         Raises:
@@ -349,7 +349,7 @@ async def advise(agent: Any, llm: str | LLM, prompt: str | Sequence[ChatMessage]
     _check_purpose(purpose, OWN_PURPOSES)
     result = await Consultation(
         agent.model, llm, _conversation(prompt), purpose, unique_id=agent.unique_id, **options
-    ).settle(Observation())
+    ).resolve(Observation())
     if isinstance(result, Failure):
         engine_of(agent.model).count_failure(purpose)
     return result

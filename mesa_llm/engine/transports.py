@@ -21,7 +21,7 @@ from mesa_llm.llm.address import split_name, written_name
 from mesa_llm.llm.budget import Bill, usage_of
 from mesa_llm.llm.endpoints import Endpoint
 from mesa_llm.llm.keys import Origin
-from mesa_llm.llm.protocol import LLM, Capabilities, demand_llm
+from mesa_llm.llm.protocol import LLM, Capabilities, require_llm
 from mesa_llm.records import Reply, Request, Usage
 from mesa_llm.runlog.log import CAPABILITIES, PreparedCall, RunLog
 
@@ -339,41 +339,41 @@ class Transports:
             if isinstance(llm, str):
                 self._agent_models.add(llm.strip())
             else:
-                demand_llm(llm)
+                require_llm(llm)
 
-    def open(self, llm: str | LLM, *, is_second: bool = False) -> OpenedModel:
+    def open(self, llm: str | LLM, *, is_auxiliary: bool = False) -> OpenedModel:
         """Open a model; the same string opens it only once.
 
         Args:
             llm: Model string, or a transport of the user's own.
-            is_second: Whether it is asked in addition to the models that agents think with, as a parser or a judge is;
-                a plain name is then looked up at its provider, unless an agent's model has the same name.
+            is_auxiliary: Whether it is asked in addition to the models that agents think with, as a parser or a judge
+                is; a plain name is then looked up at its provider, unless an agent's model has the same name.
 
         Raises:
             ConfigError: If it cannot be opened, or was asked at another address in the recording.
         """
-        key = (llm if isinstance(llm, str) else id(llm), is_second)
+        key = (llm if isinstance(llm, str) else id(llm), is_auxiliary)
         opened = self._opened.get(key)
         if opened is None:
             with self._lock:
                 opened = self._opened.get(key)
                 if opened is None:
-                    opened = self._opened[key] = self._open(llm, is_second)
+                    opened = self._opened[key] = self._open(llm, is_auxiliary)
         return opened
 
-    def _open(self, llm: str | LLM, is_second: bool) -> OpenedModel:
+    def _open(self, llm: str | LLM, is_auxiliary: bool) -> OpenedModel:
         if isinstance(llm, str):
             if llm.strip() == "rule":
                 return OpenedModel(Capabilities("rule", is_immediate=True), None, True, 1)
-            is_second = is_second and llm.strip() not in self._agent_models
-            if not is_second:
+            is_auxiliary = is_auxiliary and llm.strip() not in self._agent_models
+            if not is_auxiliary:
                 self._agent_models.add(llm.strip())
         else:
-            demand_llm(llm)
+            require_llm(llm)
             self._own_transports.append(llm)  # kept alive, as it is known by its id, which could otherwise be reused
         if self.runlog.mode == "replay":
-            return self._open_silent(llm, is_second)
-        route = self.access.open(llm, is_second=is_second, origin=self._origin_of(llm))
+            return self._open_silent(llm, is_auxiliary)
+        route = self.access.open(llm, is_auxiliary=is_auxiliary, origin=self._origin_of(llm))
         if route.capabilities.is_immediate:
             return OpenedModel(route.capabilities, route.llm, True, 1)
         capabilities = replace(route.capabilities, name=self._name_recorded(route.capabilities.name))
@@ -388,11 +388,11 @@ class Transports:
             return Origin.USER
         return Origin.USER if isinstance(llm, str) and llm.strip() in named else Origin.LOG
 
-    def _open_silent(self, llm: str | LLM, is_second: bool) -> OpenedModel:
+    def _open_silent(self, llm: str | LLM, is_auxiliary: bool) -> OpenedModel:
         """Open a model of a replay, in which nothing is sent."""
         transport = open_simple(llm) if isinstance(llm, str) else llm
         if transport is None:
-            name = recorded_name(str(llm).strip(), is_second, self.access, self.runlog)
+            name = recorded_name(str(llm).strip(), is_auxiliary, self.access, self.runlog)
             attributes = self.runlog.manifest.get(CAPABILITIES)
             attributes = cast("Mapping[str, Any]", attributes).get(name) if isinstance(attributes, Mapping) else None
             return OpenedModel(Capabilities.of_name(name, attributes), Recorded(self, _Silent()), True, 1)
@@ -436,7 +436,7 @@ class Transports:
         spec = self.options.get("parser")
         if spec is None:
             return None
-        opened = self.open(spec, is_second=True)
+        opened = self.open(spec, is_auxiliary=True)
         if opened.llm is None:
             raise ConfigError("parser='rule' cannot put replies into form; name a language model")
         return opened
@@ -452,12 +452,12 @@ def address_part(name: str) -> str:
     return split_name(name)[1] or "its provider"
 
 
-def recorded_name(text: str, is_second: bool, access: Access | None, runlog: RunLog) -> str:
+def recorded_name(text: str, is_auxiliary: bool, access: Access | None, runlog: RunLog) -> str:
     """Find the name that a recording uses for a model string; a model unknown to it keeps its current name.
 
     Args:
         text: Model string, name of an endpoint, or class name of a custom transport.
-        is_second: As for `Transports.open`.
+        is_auxiliary: As for `Transports.open`.
         access: Access that the replay was given; None: the text is already a name.
         runlog: The recording.
     """
@@ -466,7 +466,7 @@ def recorded_name(text: str, is_second: bool, access: Access | None, runlog: Run
     written: Mapping[str, Any] = runlog.manifest.get("options") or {}
     for option in [_access_of(written), access] if access is not None else []:
         if option is not None:
-            candidates.append(option.name_of(text, is_second=is_second))
+            candidates.append(option.name_of(text, is_auxiliary=is_auxiliary))
     if split_name(text)[1] is None:
         candidates.append(text)
     matches = [name for name in candidates if name in names]

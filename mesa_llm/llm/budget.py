@@ -17,7 +17,7 @@ from contextvars import ContextVar
 from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple, Protocol, cast, runtime_checkable
 
-from mesa_llm.errors import AccessRefused, BudgetSpent, ConfigError, Loading, MesaLLMError, RateLimited, Refused
+from mesa_llm.errors import AccessRefused, BudgetExceeded, ConfigError, Loading, MesaLLMError, RateLimited, Refused
 from mesa_llm.llm.protocol import LLM, Closable
 from mesa_llm.llm.tokens import count_tokens, size_of
 from mesa_llm.records import Reply, Request, Usage
@@ -121,7 +121,7 @@ class Bill:
             used: Usage of the first; None: nothing is known of it.
 
         Raises:
-            BudgetSpent: If the budget allows no other.
+            BudgetExceeded: If the budget allows no other.
         """
         budget = self._budget
         if budget is None or self._hold is None:
@@ -137,7 +137,7 @@ async def send_again(used: Usage | None = None) -> None:
         used: Usage of the request before it; None: nothing is known of it.
 
     Raises:
-        BudgetSpent: If the budget allows no other request.
+        BudgetExceeded: If the budget allows no other request.
     """
     bill = Bill.of_reply.get()
     if bill is not None:
@@ -159,7 +159,7 @@ class Budget:
         tokens: int | None = None,
         dollars: float | None = None,
         *,
-        purse: Purse | None = None,
+        purse: SharedBudget | None = None,
         transport: LLM | None = None,
     ) -> None:
         """Set what may be spent; None: no limit.
@@ -169,14 +169,14 @@ class Budget:
             calls: Maximum number of requests.
             tokens: Maximum number of tokens, read and written.
             dollars: Maximum cost in US dollars. Replies whose price is not known count as free.
-            purse: Purse that is spent from in place of these three; another process may keep it.
+            purse: SharedBudget that is spent from in place of these three; another process may keep it.
             transport: The transport inside `inner`, which may know its prices; None: `inner`.
 
         Raises:
             ConfigError: If a budget is not above zero.
         """
         self.inner = inner
-        self.purse = Purse(calls, tokens, dollars) if purse is None else purse
+        self.purse = SharedBudget(calls, tokens, dollars) if purse is None else purse
         self._bounds_tokens, self._bounds_dollars = self.purse.bounds()
         transport = transport or inner
         self._priced = transport if isinstance(transport, Priced) else None
@@ -206,7 +206,7 @@ class Budget:
         """Ask if the budget allows it.
 
         Raises:
-            BudgetSpent: If it does not; nothing is sent then.
+            BudgetExceeded: If it does not; nothing is sent then.
             TransportError: As the transport raises it.
         """
         bill = Bill.of_reply.get()
@@ -244,7 +244,7 @@ class Budget:
         """Reserve the most that a request can take, once that fits beside the requests in flight.
 
         Raises:
-            BudgetSpent: If it does not fit.
+            BudgetExceeded: If it does not fit.
         """
         if not (self._bounds_tokens or self._bounds_dollars):
             return self.purse.reserve() or await self.purse.hold(lambda: (_NOTHING, _NOTHING))
@@ -375,7 +375,7 @@ class _Seen:
         return max(n_prompt * self._prices[0], n_reply * self._prices[1])
 
 
-class Purse:
+class SharedBudget:
     """A budget and the usage so far, for use by several threads."""
 
     def __init__(self, calls: int | None = None, tokens: int | None = None, dollars: float | None = None) -> None:
@@ -420,7 +420,7 @@ class Purse:
             What is reserved.
 
         Raises:
-            BudgetSpent: If the budget does not allow it.
+            BudgetExceeded: If the budget does not allow it.
         """
         if not self._waiting and (held := self.reserve(*need())) is not None:
             return held
@@ -451,11 +451,11 @@ class Purse:
             What is reserved: `most`, or what is left; None: there is no room beside the requests in flight.
 
         Raises:
-            BudgetSpent: If the budget does not allow it.
+            BudgetExceeded: If the budget does not allow it.
         """
         with self._lock:
             if self._calls is not None and self._spent.requests + self._in_flight >= self._calls:
-                raise BudgetSpent(self._text(counted(self._calls, "call")))
+                raise BudgetExceeded(self._text(counted(self._calls, "call")))
             if self._tokens is None and self._dollars is None:
                 self._in_flight += 1
                 return _NOTHING
@@ -475,7 +475,7 @@ class Purse:
         requests are sent one at a time, as long as what is left is as much as the largest so far has taken.
 
         Raises:
-            BudgetSpent: If it cannot have what it needs.
+            BudgetExceeded: If it cannot have what it needs.
         """
         if limit is None:
             return 0.0
@@ -483,11 +483,11 @@ class Purse:
         budget = f"{limit} tokens" if unit == "tokens" else f"${limit:g}"
         need = least if most > limit else most
         if spent >= limit - _ROUNDING:
-            raise BudgetSpent(self._text(budget))
+            raise BudgetExceeded(self._text(budget))
         limit += _ROUNDING
         if need > limit - spent:
             need_text = f"{need:,.0f} tokens" if unit == "tokens" else f"${need:.4f}"
-            raise BudgetSpent(self._text(budget, f"; the next request may take {need_text}"))
+            raise BudgetExceeded(self._text(budget, f"; the next request may take {need_text}"))
         if most <= limit:
             return most if most <= limit - spent - held else None
         return None if self._in_flight else limit - spent

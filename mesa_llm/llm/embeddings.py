@@ -17,7 +17,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from mesa_llm.errors import BadReply, ConfigError, MesaLLMError, ServerTrouble
+from mesa_llm.errors import BadReply, ConfigError, MesaLLMError, ServerError
 from mesa_llm.llm.address import environment_secrets, without_secrets
 from mesa_llm.llm.endpoints import provider_base
 from mesa_llm.llm.minilm import minilm_encode, minilm_file
@@ -139,7 +139,7 @@ class RememberingEmbedder:
 
         Raises:
             ConfigError: If the model cannot be loaded, or refuses the request.
-            ServerTrouble: If a remote model failed.
+            ServerError: If a remote model failed.
             BadReply: If the model returns anything but finite vectors of one length, one for each text.
         """
         keys = [text[:MAX_CHARACTERS].encode("utf-8", "replace").decode("utf-8") for text in texts]
@@ -229,7 +229,7 @@ def _litellm(model: str) -> Encode:
                 if isinstance(error, (openai.AuthenticationError, openai.BadRequestError, openai.NotFoundError)):
                     failure = ConfigError(f"the embedding model {model!r} refuses: {message}")
                 else:
-                    failure = ServerTrouble(f"the embedding model {model!r} failed: {message}")
+                    failure = ServerError(f"the embedding model {model!r} failed: {message}")
         failure = watch.fault or failure
         if failure is not None:  # raised outside `except`, to carry no exception of litellm's, which may quote keys
             raise failure

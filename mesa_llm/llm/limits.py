@@ -22,24 +22,24 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type
 from mesa_llm.errors import (
     AccessRefused,
     BadReply,
-    BudgetSpent,
+    BudgetExceeded,
     ConfigError,
     Loading,
     MesaLLMError,
     RateLimited,
     Refused,
-    ServerTrouble,
+    ServerError,
     Stopped,
     TransportError,
 )
-from mesa_llm.llm.budget import Bill, Budget, Purse
-from mesa_llm.llm.pace import Pace
+from mesa_llm.llm.budget import Bill, Budget, SharedBudget
 from mesa_llm.llm.protocol import LLM, Closable
+from mesa_llm.llm.rate_control import RateControl
 from mesa_llm.records import Reply, Request
 
 logger = logging.getLogger(__name__)
 
-__all__ = ["Budget", "InFlight", "Limits", "Purse", "Refusals", "Retry"]
+__all__ = ["Budget", "InFlight", "Limits", "Refusals", "Retry", "SharedBudget"]
 
 BAD_REPLY_ATTEMPTS = 3
 """Maximum number of attempts while replies cannot be read: a model that writes such replies tends to go on."""
@@ -56,7 +56,7 @@ LOADING_TIMEOUT_S = 300.0
 FIRST_LOADING_WAIT_S, MAX_LOADING_WAIT_S = 0.25, 4.0
 """Waits for a model that is being loaded, in seconds: the first, which doubles, and the longest."""
 
-_MAY_PASS = (RateLimited, ServerTrouble, BadReply)
+_MAY_PASS = (RateLimited, ServerError, BadReply)
 """Errors after which asking again can help."""
 
 
@@ -253,7 +253,7 @@ class Refusals:
 
         Raises:
             ConfigError: If a person must act.
-            BudgetSpent: If the account is out of money.
+            BudgetExceeded: If the account is out of money.
             TransportError: As the transport raises it, or in place of a refusal that fails only this request.
         """
         counted_before = self._n_counted
@@ -276,8 +276,8 @@ class Refusals:
         if not refusal.is_out_of_money:
             return refusal if self._in_a_row > MAX_REFUSALS else Refused(str(refusal))
         if self._in_a_row <= MAX_EMPTY:
-            return ServerTrouble(str(refusal))
-        return BudgetSpent(f"{refusal}. What was answered is kept: run the same again to go on")
+            return ServerError(str(refusal))
+        return BudgetExceeded(f"{refusal}. What was answered is kept: run the same again to go on")
 
     async def close(self) -> None:
         """Close the transport."""
@@ -298,7 +298,7 @@ def _failure(state: RetryCallState) -> BaseException | None:
 class Limits:
     """Bounds how many requests are in flight, and how many requests and tokens are sent in a minute.
 
-    How many requests an endpoint accepts is learned from those it rejects; see `Pace`.
+    How many requests an endpoint accepts is learned from those it rejects; see `RateControl`.
 
     Attributes:
         pace: The pace, as it has been learned.
@@ -328,7 +328,7 @@ class Limits:
         if concurrency < 1:
             raise ConfigError(f"concurrency must be 1 or more, got {concurrency!r}")
         self.inner = inner
-        self.pace = Pace(concurrency, requests_per_min, tokens_per_min)
+        self.pace = RateControl(concurrency, requests_per_min, tokens_per_min)
         self._counts_tokens = tokens_per_min is not None
         self._tokens_seen = 1  # with the characters, the ratio by which tokens of requests are estimated
         self._characters_seen = 4

@@ -10,7 +10,7 @@ import time
 from dataclasses import replace
 from typing import Any
 
-from mesa_llm.errors import AccessRefused, BadReply, ConfigError, MesaLLMError, ServerTrouble
+from mesa_llm.errors import AccessRefused, BadReply, ConfigError, MesaLLMError, ServerError
 from mesa_llm.llm.address import Address, environment_secrets, without_secrets
 from mesa_llm.llm.endpoints import provider_base
 from mesa_llm.llm.guard import watching
@@ -92,7 +92,7 @@ class LiteLLM:
         Raises:
             ConfigError: If a person must act: provider, key, balance, model's name.
             RateLimited: If it answers 429.
-            ServerTrouble: If it fails or hangs.
+            ServerError: If it fails or hangs.
             BadReply: If the response holds no usable reply.
             Refused: If it refuses this request.
         """
@@ -106,7 +106,7 @@ class LiteLLM:
                 async with asyncio.timeout(self.timeout_s):
                     response = await self._litellm.acompletion(**self._arguments(request))
             except TimeoutError:
-                failure = ServerTrouble(f"{self.model} gave no reply within {self.timeout_s:g} s")
+                failure = ServerError(f"{self.model} gave no reply within {self.timeout_s:g} s")
             except self._failure as error:
                 failure = self._as_our_error(error)
         failure = watch.fault or failure
@@ -137,7 +137,7 @@ class LiteLLM:
         """What no reply may quote."""
         return [*self._secrets, *environment_keys()]
 
-    def demand_provider(self) -> None:
+    def require_provider(self) -> None:
         """Check that litellm knows a provider for the model, which loads litellm and sends nothing.
 
         Raises:

@@ -27,7 +27,7 @@ class LLM(Protocol):
         ...
 
 
-def demand_llm(llm: object) -> None:
+def require_llm(llm: object) -> None:
     """Check that a value of `llm=` other than a name is a transport.
 
     Raises:

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from mesa_llm.canonical import canonical_json
 from mesa_llm.errors import ConfigError
-from mesa_llm.llm.human.desk import HumanDesk, HumanLLM, Question
+from mesa_llm.llm.human.queue import HumanLLM, HumanQueue, Question
 from mesa_llm.llm.human.terminal import TerminalHuman
 from mesa_llm.llm.replies import Answer, as_reply, call
 from mesa_llm.llm.schema.flat import choice_schema
@@ -20,8 +20,8 @@ from mesa_llm.llm.schema.sampling import draw, sample_value
 from mesa_llm.records import Reply, Request, ToolCall
 
 __all__ = [
-    "HumanDesk",
     "HumanLLM",
+    "HumanQueue",
     "Question",
     "RandomLLM",
     "ScriptedLLM",

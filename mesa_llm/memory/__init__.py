@@ -1,21 +1,21 @@
 """Memories of agents: bounded, recalled as text for prompts, and portable to another life."""
 
 from mesa_llm.memory.chat import ChatMemory
-from mesa_llm.memory.component import KINDS, MemoryMixin, MemorySpec, memory_from_json, open_memory, past_memory
 from mesa_llm.memory.entry import CHARACTERS_PER_TOKEN, EntryKind, Memory, MemoryEntry, estimate_tokens
-from mesa_llm.memory.lives import (
-    ReadOnlyMemory,
-    SavedLife,
-    SavedLives,
-    import_memory,
-    neutral,
-    saved_lives,
-    scrambled,
-    within_tokens,
-)
+from mesa_llm.memory.factory import KINDS, MemoryMixin, MemorySpec, memory_from_json, open_memory, past_memory
 from mesa_llm.memory.reflection import ReflectiveMemory
 from mesa_llm.memory.stream import StreamMemory
 from mesa_llm.memory.summary import SummaryMemory
+from mesa_llm.memory.transfer import (
+    ReadOnlyMemory,
+    SavedMemories,
+    SavedMemoryOf,
+    import_memory,
+    neutral,
+    saved_memories,
+    scrambled,
+    within_tokens,
+)
 from mesa_llm.memory.window import NoMemory, WindowMemory
 from mesa_llm.text import one_line
 
@@ -31,8 +31,8 @@ __all__ = [
     "NoMemory",
     "ReadOnlyMemory",
     "ReflectiveMemory",
-    "SavedLife",
-    "SavedLives",
+    "SavedMemories",
+    "SavedMemoryOf",
     "StreamMemory",
     "SummaryMemory",
     "WindowMemory",
@@ -43,7 +43,7 @@ __all__ = [
     "one_line",
     "open_memory",
     "past_memory",
-    "saved_lives",
+    "saved_memories",
     "scrambled",
     "within_tokens",
 ]

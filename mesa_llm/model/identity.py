@@ -14,6 +14,7 @@ from typing import Any, TypeVar, cast
 import mesa
 from mesa.experimental.scenarios import Scenario
 
+from mesa_llm._deprecated import current_name
 from mesa_llm.agents.design import AgentDesign
 from mesa_llm.canonical import canonical_json
 from mesa_llm.engine.activation import ACTIVATIONS
@@ -249,7 +250,7 @@ def object_named(name: str) -> Any:
     Raises:
         ConfigError: If there is no such thing.
     """
-    module, _, qualname = name.partition(":")
+    module, _, qualname = current_name(name).partition(":")
     try:
         return attrgetter(qualname)(import_module(module))
     except (ImportError, AttributeError, ValueError) as error:

@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field, StringConstraints, TypeAdapter, Validatio
 
 from mesa_llm.agents.design import AgentDesign
 from mesa_llm.canonical import canonical_json
-from mesa_llm.engine.activation import minded
+from mesa_llm.engine.activation import llm_agents
 from mesa_llm.errors import ConfigError, ToolError
 from mesa_llm.llm.address import written_name
 from mesa_llm.llm.protocol import Capabilities
@@ -409,7 +409,7 @@ def readers_of(model: Any, news: News) -> tuple[frozenset[int] | None, str]:
             )
         return None, "" if news.to == EVERYONE else news.to
     by_name: dict[str, int] = {}
-    for agent in minded(model):
+    for agent in llm_agents(model):
         by_name |= {str(agent.unique_id): agent.unique_id, agent.config.name or str(agent.unique_id): agent.unique_id}
     if unknown := [reader for reader in news.to if str(reader) not in by_name]:
         raise ConfigError(f"news to {unknown[0]!r}: there is no such agent")

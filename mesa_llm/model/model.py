@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, cast, get_args
 
 from mesa_llm.agents.design import AgentDesign
-from mesa_llm.config import Reasoning, Settings, demand_reasoning
-from mesa_llm.engine.activation import Activation, everyone, minded
+from mesa_llm.config import Reasoning, Settings, require_reasoning
+from mesa_llm.engine.activation import Activation, everyone, llm_agents
 from mesa_llm.engine.engine import Engine, run_seed_of
 from mesa_llm.engine.survey import JUDGING, Question, consult, survey
 from mesa_llm.engine.transports import EngineOptions, written_options
@@ -23,7 +23,7 @@ from mesa_llm.memory import past_memory
 from mesa_llm.model.bridge import Bridge
 from mesa_llm.model.identity import check_files, identity, with_recorded_addresses, with_recorded_paths
 from mesa_llm.model.interventions import Interventions
-from mesa_llm.model.options import OnError, constructor, settle_parameters
+from mesa_llm.model.options import OnError, constructor, resolve_parameters
 from mesa_llm.model.prompts import PromptFile, find_prompt, open_prompt
 from mesa_llm.model.scenario import LLMScenario, parameters_of, signature_of
 from mesa_llm.model.stages import StagedModel
@@ -151,7 +151,7 @@ class LLMModel(StagedModel):
         if on_error not in get_args(OnError):
             raise ConfigError(f"on_error is one of {', '.join(get_args(OnError))}, got {on_error!r}")
         if reasoning is not None:
-            demand_reasoning(reasoning)
+            require_reasoning(reasoning)
         if reply_tokens is not None and not (type(reply_tokens) is int and reply_tokens >= 1):
             raise ConfigError(f"reply_tokens is a whole number, 1 or more, got {reply_tokens!r}")
         if design is not None and not isinstance(cast("Any", design), AgentDesign):
@@ -161,7 +161,7 @@ class LLMModel(StagedModel):
         mode = "replay" if replay else "record"
         self.runlog = log if isinstance(log, RunLog) else RunLog(log, mode, retry_failures, ask_again)
         by_keyword |= {name: value for name, value in self._arguments.arguments.items() if name != "scenario"}
-        scenario, seed = settle_parameters(type(self), scenario, by_keyword, rng, self.runlog)
+        scenario, seed = resolve_parameters(type(self), scenario, by_keyword, rng, self.runlog)
         super().__init__(scenario, worlds=worlds, activation=activation, bridge=bridge, on_error=on_error)
         self.run_seed = run_seed_of(self)
         self.engine = Engine(self.runlog, self.run_seed, engine_options)
@@ -253,7 +253,7 @@ class LLMModel(StagedModel):
         if not getattr(agent, "is_minded", False):
             return
         if self.design is not None:
-            self.design.dress(agent)
+            self.design.apply_to(agent)
         if self._memories:
             names = sorted({str(agent.unique_id), agent.config.name} & set(self._memories))
             if len(names) > 1:
@@ -325,8 +325,8 @@ class LLMModel(StagedModel):
             self.engine.declare([llm])
         if design is not None:
             self.design = design
-            for agent in minded(self):
-                design.dress(agent)
+            for agent in llm_agents(self):
+                design.apply_to(agent)
 
     # -- looking
 

@@ -42,7 +42,7 @@ OPTIONS = frozenset({"scenario", "llm", "worlds", "rng", *LLMOptions.__annotatio
 """Names of the options of all models, which parameters of scenarios must not take."""
 
 
-def settle_parameters(
+def resolve_parameters(
     kind: type[Any],
     scenario: Scenario[Any] | None,
     by_keyword: Mapping[str, Any],

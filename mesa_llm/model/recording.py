@@ -145,7 +145,7 @@ class Recording:
         changes = changes or {}
         options.setdefault("named", texts_in(changes))
         kept = {name: value for name, value in self.parameters.items() if name not in changes}
-        self._demand_plausible(kept, kind)
+        self._require_plausible(kept, kind)
         recorded = located(kept, self.files, self.file)
         try:
             arguments = {name: parameter_from_json(value) for name, value in recorded.items()} | dict(changes)
@@ -167,7 +167,7 @@ class Recording:
                 raise
             raise ConfigError(f"{self.model} cannot be made from the log alone: {error}") from error
 
-    def _demand_plausible(self, recorded: Mapping[str, Any], kind: type[LLMModel]) -> None:
+    def _require_plausible(self, recorded: Mapping[str, Any], kind: type[LLMModel]) -> None:
         """Check that no number in a stranger's log would fill the memory of whoever rebuilds its model.
 
         Raises:

@@ -3,8 +3,7 @@
 An entry point names a package with a `model` module (`mine = mypackage`), or a class (`mine = mypackage.model:Mine`):
 that is one model, listed under the entry point's name. If the package has no `model` module, models are looked for in
 the packages inside it, and listed under their names. A model that cannot be imported is listed with its error, and
-affects no other. A package that is hidden by another of the same name, such as the user's own folder `models`, is not
-listed; `hidden_packages` says which folder hides it.
+affects no other.
 """
 
 from __future__ import annotations
@@ -26,9 +25,6 @@ from mesa_llm.text import suggestion
 
 GROUP = "mesa_llm.models"
 """The entry-point group."""
-
-DISTRIBUTION = "mesa-llm-worlds"
-"""Name under which this project is installed."""
 
 
 @dataclass(frozen=True)
@@ -94,9 +90,8 @@ def find_models() -> list[ModelEntry]:
     """List all models by name; if two have the same name, the first one found is kept."""
     entries: dict[str, ModelEntry] = {}
     for point in _points():
-        if not _hidden_by(point):
-            for entry in _models_of(point):
-                entries.setdefault(entry.name, entry)
+        for entry in _models_of(point):
+            entries.setdefault(entry.name, entry)
     return sorted(entries.values(), key=lambda entry: entry.name)
 
 
@@ -104,7 +99,7 @@ def find_model(name: str) -> ModelEntry:
     """Find a model by its name, or by the `module:Class` of any model, listed or not.
 
     Raises:
-        ConfigError: If there is none; the text lists the known models, and what hides others.
+        ConfigError: If there is none; the text lists the known models.
     """
     module, colon, qualname = name.partition(":")
     if colon:
@@ -121,7 +116,7 @@ def find_model(name: str) -> ModelEntry:
         text = f"there is no model {name!r}; there are: {', '.join(names) or 'none'}{suggestion(name, names)}"
         if "." in name:  # a module
             text += "; one of your own is MODULE:CLASS, such as my_model:MyModel"
-        raise ConfigError(". ".join([text, *hidden_packages()]))
+        raise ConfigError(text)
     return matches[0]
 
 
@@ -167,7 +162,7 @@ def part_named[T](name: str, kind: type[T]) -> T:
     return found
 
 
-def demand_listed(recording: Recording, known: type[LLMModel] | None = None) -> None:
+def require_listed(recording: Recording, known: type[LLMModel] | None = None) -> None:
     """Check that a recorded run would import nothing but parts of listed models.
 
     Args:
@@ -196,48 +191,8 @@ def demand_listed(recording: Recording, known: type[LLMModel] | None = None) -> 
         )
 
 
-def hidden_packages() -> list[str]:
-    """Describe each package of models that is hidden by another of the same name, in a sentence."""
-    return [
-        f"{path} hides the package {_top(point)!r} with the models of {_distribution(point)}, as Python finds it "
-        f"first; rename it, or work in another folder (and leave this one out of PYTHONPATH)"
-        for point in _points()
-        if (path := _hidden_by(point))
-    ]
-
-
 def _points() -> list[EntryPoint]:
     return sorted(entry_points(group=GROUP), key=lambda point: point.name)
-
-
-def _top(point: EntryPoint) -> str:
-    return point.value.partition(":")[0].strip().partition(".")[0]
-
-
-def _distribution(point: EntryPoint) -> str:
-    return "" if point.dist is None else point.dist.name
-
-
-def _hidden_by(point: EntryPoint) -> str:
-    """Return the folder or file that Python finds in place of an entry point's package; empty if it finds the package.
-
-    A distribution's packages lie beside its metadata; ours, which may be installed from a folder, beside `mesa_llm`.
-    """
-    top = _top(point)
-    if _distribution(point) == DISTRIBUTION:
-        home = Path(__file__).resolve().parents[2] / top
-    else:
-        home = Path(str(point.dist.locate_file(top))).resolve() if point.dist is not None else Path()
-    if not (home.is_dir() and home.name):
-        return ""
-    try:
-        spec = find_spec(top)
-    except (ImportError, ValueError):
-        return ""
-    if spec is None:
-        return ""
-    paths = [Path(path).resolve() for path in spec.submodule_search_locations or [spec.origin or ""]]
-    return "" if home in paths else str(paths[0])
 
 
 def _models_of(point: EntryPoint) -> Iterator[ModelEntry]:

@@ -14,10 +14,10 @@ from mesa.datacollection import DataCollector
 from mesa_llm.agents.agent import LLMMixin
 from mesa_llm.agents.deliberation import as_decision
 from mesa_llm.agents.mailbox import Mailbox
-from mesa_llm.agents.upkeep import tend_memories
-from mesa_llm.engine.activation import Activation, Stage, Turn, demand_minds, minded, turns_of
-from mesa_llm.engine.collector import collector_paused, collector_running
+from mesa_llm.agents.memory_maintenance import maintain_memories
+from mesa_llm.engine.activation import Activation, Stage, Turn, llm_agents, require_minds, turns_of
 from mesa_llm.engine.engine import Engine
+from mesa_llm.engine.gc_pause import gc_paused, gc_running
 from mesa_llm.errors import ConfigError, DecisionError, Stopped
 from mesa_llm.model.bridge import Bridge
 from mesa_llm.model.options import OnError, activation_for
@@ -84,14 +84,14 @@ class StagedModel(ResumableModel):
         """Let all agents that are due decide together and act in order; do nothing if an event has ended the run."""
         if not self.running and self._stages is None:
             return
-        with collector_paused():
+        with gc_paused():
             self.begin_step()
             while self._stages:
                 self._act(self._decide())
                 if self._stages:
-                    with collector_running():  # what the agents of this stage saw is gone by now
+                    with gc_running():  # what the agents of this stage saw is gone by now
                         self._stop_if_interrupted()
-            tend_memories(agent for agent in self._acted.values() if agent in self.agents)
+            maintain_memories(agent for agent in self._acted.values() if agent in self.agents)
             self._finish_step()
         self._stop_if_interrupted()
 
@@ -99,7 +99,7 @@ class StagedModel(ResumableModel):
         """Deliver messages and news, and draw the stages; do nothing if the step has begun, or the run is over."""
         if self._stages is not None or not self.running:
             return
-        self._demand_parts()
+        self._require_parts()
         self._step_start = clock.perf_counter()
         self._usage_before = self.engine.usage
         self._failed.clear()
@@ -110,7 +110,7 @@ class StagedModel(ResumableModel):
             self._deliver()
             self.start_step()
             if self.schedule is not None:
-                for agent in minded(self):
+                for agent in llm_agents(self):
                     self.schedule.enter(agent)
             stages = [turns_of(stage) for stage in activation_for(self.activation)(self)]
             if self.schedule is not None:
@@ -119,7 +119,7 @@ class StagedModel(ResumableModel):
         if self.now == 1 and not self.agents:
             self.engine.warn("step 1: the model has no agents; their __init__ has to call super().__init__(model)")
 
-    def _demand_parts(self) -> None:
+    def _require_parts(self) -> None:
         """Check that no value of the user's stands where the model keeps a part of itself.
 
         Raises:
@@ -203,7 +203,7 @@ class StagedModel(ResumableModel):
         self._stop_if_interrupted()
         turns = self.due_turns
         if self._seen is None:
-            demand_minds(turn.agent for turn in turns)
+            require_minds(turn.agent for turn in turns)
             # isinstance with a protocol is slow, so one world of each class is checked for all of its class
             one_of_each = {type(world): world for world in self.present_worlds}
             crowded = {kind for kind, world in one_of_each.items() if isinstance(world, Crowded)}
@@ -244,7 +244,7 @@ class StagedModel(ResumableModel):
             ConfigError: If an agent is not due; then nothing has happened.
         """
         with self._alone():
-            self._demand_outside()
+            self._require_outside()
             keys = list(self.observations())
             by_key = {_id_key(key): decision for key, decision in decisions.items()}
             if strangers := set(by_key) - {_id_key(key) for key in keys}:
@@ -293,7 +293,7 @@ class StagedModel(ResumableModel):
         Raises:
             ConfigError: If an agent has no mind.
         """
-        demand_minds(agents)
+        require_minds(agents)
         observations = [agent.observe() for agent in agents] if observations is None else observations
         self._check_twins(agents)
         states = self.random.getstate(), self.rng.bit_generator.state

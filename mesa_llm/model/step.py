@@ -10,8 +10,8 @@ from typing import Any, NoReturn
 import mesa
 from mesa.time import Priority, Schedule
 
-from mesa_llm.engine.activation import Turn, demand_methods, minded
-from mesa_llm.errors import BudgetSpent, ConfigError, Stopped
+from mesa_llm.engine.activation import Turn, llm_agents, require_methods
+from mesa_llm.errors import BudgetExceeded, ConfigError, Stopped
 from mesa_llm.records import Observation
 
 
@@ -72,7 +72,7 @@ class ResumableModel(mesa.Model[Any, Any]):
             ConfigError: If another thread is stepping the model, a step is under way, or one was broken off for good.
         """
         with self._alone():
-            self._demand_outside()
+            self._require_outside()
             if self.running:
                 self._mesa_step()
 
@@ -101,14 +101,14 @@ class ResumableModel(mesa.Model[Any, Any]):
     @contextmanager
     def _run(self) -> Generator[None]:
         with self._alone():
-            self._demand_outside()
+            self._require_outside()
             self._in_run, self._stopping = True, False
             try:
                 yield
             finally:
                 self._in_run = self._stopping = False
 
-    def _demand_outside(self) -> None:
+    def _require_outside(self) -> None:
         """Refuse a step within a step, such as that of an agent that steps its model when it acts."""
         if self._in_step:
             raise ConfigError(f"step {self.now} is under way, and no other can be made in it; see next_stage()")
@@ -150,7 +150,7 @@ class ResumableModel(mesa.Model[Any, Any]):
                 self._end_broken(error)
                 self._rearm()
             if isinstance(error, TypeError):
-                demand_methods(minded(self))
+                require_methods(llm_agents(self))
             raise
         finally:
             self._in_step = False
@@ -163,7 +163,7 @@ class ResumableModel(mesa.Model[Any, Any]):
         """
         self._stages = self._seen = None
         self._is_writing = False
-        is_from_outside = isinstance(error, (BudgetSpent, ConfigError, Stopped)) or not isinstance(error, Exception)
+        is_from_outside = isinstance(error, (BudgetExceeded, ConfigError, Stopped)) or not isinstance(error, Exception)
         if self._is_over or not is_from_outside:
             return
         why = f"{type(error).__name__}: {error}".rstrip(": ")

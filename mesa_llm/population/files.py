@@ -20,11 +20,11 @@ from mesa_llm.population.tables import (
     KNOWN,
     ItemFault,
     columns_of,
-    demand_people,
     fault_of,
     person_row,
     persona_of,
     place,
+    require_people,
 )
 from mesa_llm.tables import PlacedRow, Row, folded, read_table
 
@@ -171,8 +171,8 @@ def read_users(
     rows = _whole(placed)
     if _is_x(rows) or _has(rows, REDDIT_COLUMNS):
         return _read_oasis(path, placed, activity, rule, skip=skip)
-    _demand_users(rows, path)
-    demand_people(rows, str(path))
+    _require_users(rows, path)
+    require_people(rows, str(path))
     found = _read_rows(path, placed, lambda row, *where: persona_of(row, where[0], where[1] + 1, where[2]), skip=skip)
     return found.users(list(found.personas.values()))
 
@@ -252,7 +252,7 @@ def _read_oasis(
     rows = _whole(placed)
     is_x = not _has(rows, REDDIT_COLUMNS)
     if is_x and not _is_x(rows):
-        _demand_users(rows, path)
+        _require_users(rows, path)
         expected = f"{sorted(X_COLUMNS)} (X) or {sorted(REDDIT_COLUMNS)} (Reddit)"
         raise ConfigError(f"{path} has the columns {sorted(columns_of(rows))}; users of OASIS have {expected}")
     has_hours = activity is None and all(FREQUENCY in row for row in rows)
@@ -351,7 +351,7 @@ def _is_x(rows: Sequence[Row]) -> bool:
     return _has(rows, X_COLUMNS) or _has(rows, X_FOLLOWS)
 
 
-def _demand_users(rows: Sequence[Row], path: str | Path) -> None:
+def _require_users(rows: Sequence[Row], path: str | Path) -> None:
     """Check that a file is none of OASIS's files without users.
 
     Raises:

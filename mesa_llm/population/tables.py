@@ -59,7 +59,7 @@ def from_table(table: str | Path | pd.DataFrame) -> list[Persona]:
     """
     rows = rows_of(table)
     source = str(table) if isinstance(table, (str, Path)) else "the table"
-    demand_people(rows, source)
+    require_people(rows, source)
     return [persona_of(row, source, row_number) for row_number, row in enumerate(rows, start=1)]
 
 
@@ -68,7 +68,7 @@ def columns_of(rows: Sequence[Row]) -> list[str]:
     return list(dict.fromkeys(column for row in rows for column in row))
 
 
-def demand_people(rows: Sequence[Row], source: str) -> None:
+def require_people(rows: Sequence[Row], source: str) -> None:
     """Check that a table describes people.
 
     Raises:

@@ -166,7 +166,7 @@ class Failure:
     """Description of the failure."""
 
     kind: str
-    """Name of the error: `RateLimited`, `ServerTrouble`, `BadReply`, `Refused`, `Unparsed`, …"""
+    """Name of the error: `RateLimited`, `ServerError`, `BadReply`, `Refused`, `Unparsed`, …"""
 
     by: str = ""
     """Who should have decided, as in `Decision.by`."""

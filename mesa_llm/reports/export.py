@@ -10,7 +10,7 @@ import pandas as pd
 
 from mesa_llm.errors import ConfigError
 from mesa_llm.model.model import LLMModel
-from mesa_llm.reports.deeds import POST, VOTES, DeedTables, names_of
+from mesa_llm.reports.action_log import POST, VOTES, ActionTables, names_of
 from mesa_llm.text import one_line, spreadsheet_cell
 from mesa_llm.world import Tabular
 
@@ -85,7 +85,7 @@ def _logged(model: LLMModel) -> Iterator[tuple[str, pd.DataFrame]]:
 
 
 def _done(model: LLMModel) -> Iterator[tuple[str, pd.DataFrame]]:
-    deeds = DeedTables.of(model)
+    deeds = ActionTables.of(model)
     yield "profiles", deeds.profiles()
     yield "trajectories", deeds.trajectories()
     if any(deed.action == POST or deed.action in VOTES for deed in deeds.deeds):
@@ -104,7 +104,7 @@ def network_of(model: LLMModel) -> networkx.MultiDiGraph[Any]:
     """
     import networkx
 
-    deeds, names = DeedTables.of(model), names_of(model)
+    deeds, names = ActionTables.of(model), names_of(model)
     profiles = {row["agent"]: row for row in rows_of(deeds.profiles())}
     tones = deeds.tones()
     stances = model.stances()

@@ -15,7 +15,7 @@ import pandas as pd
 
 from mesa_llm.model.model import LLMModel
 from mesa_llm.model.stages import USAGE
-from mesa_llm.reports.deeds import DeedTables, names_of
+from mesa_llm.reports.action_log import ActionTables, names_of
 from mesa_llm.reports.export import rows_of, tables_of
 from mesa_llm.reports.report import Coalition, Finding, Phase, Quotation, Report
 from mesa_llm.text import COMMON, clip, counted, one_line, quoted
@@ -61,7 +61,7 @@ class RunFacts:
         known = self.model.stances()
         if known:
             return known, MIN_STANCE
-        return DeedTables.of(self.model).tones(), MIN_TONE
+        return ActionTables.of(self.model).tones(), MIN_TONE
 
     @property
     def last_step(self) -> int:

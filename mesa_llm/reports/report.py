@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import BaseModel, Field
 
 from mesa_llm.config import Settings
-from mesa_llm.errors import NothingDecided
+from mesa_llm.errors import AllDecisionsFailed
 from mesa_llm.llm.protocol import LLM
 from mesa_llm.model.model import LLMModel
 from mesa_llm.records import Failure
@@ -167,7 +167,7 @@ def written_by(model: LLMModel, llm: str | LLM, report: Report) -> Report:
         The report with verdict, findings and story of the language model; coalitions and phases stay.
 
     Raises:
-        NothingDecided: If it gives no usable reply.
+        AllDecisionsFailed: If it gives no usable reply.
     """
     material = clip(report.markdown(), MAX_MATERIAL)
     prompt = _template("write.md").render(material=material, n=MAX_FINDINGS, words=STORY_WORDS)
@@ -175,7 +175,7 @@ def written_by(model: LLMModel, llm: str | LLM, report: Report) -> Report:
         llm, [prompt], answer=WrittenReport, purpose="report", settings=Settings(max_tokens=4000, temperature=0.4)
     )
     if isinstance(reply, Failure):
-        raise NothingDecided(f"{reply.by or llm} wrote no report: {reply.kind}: {reply.reason}")
+        raise AllDecisionsFailed(f"{reply.by or llm} wrote no report: {reply.kind}: {reply.reason}")
     written: WrittenReport = reply.answer
     findings = tuple(
         Finding(topic="summary", title=one_line(one.title), text=one_line(one.text), evidence=one_line(one.evidence))

@@ -99,7 +99,7 @@ class Database:
             database, self._write_lock = open_to_write(self.path)
         except (*SQL_ERRORS, OSError) as error:
             is_damaged = isinstance(error, (sqlite3.DatabaseError, UnicodeDecodeError)) and not is_about_place(error)
-            hint = f". If it is a damaged one: mesa-llm inspect {self.path} --salvage NEW.sqlite" if is_damaged else ""
+            hint = f". If it is a damaged one: mesa-llm inspect {self.path} --recover NEW.sqlite" if is_damaged else ""
             raise ConfigError(f"{str(self.path)!r} cannot be used as a run log: {line_of(error)}{hint}") from error
         _WRITERS[self._file] = self
         self._opened = OpenFile(self.path, database)
@@ -134,7 +134,7 @@ class Database:
     def _damage(self, error: Exception) -> str:
         return (
             f"{str(self.path)!r} is damaged: {line_of(error)}. What can still be read of it is read by "
-            f"mesa-llm inspect {self.path} --salvage NEW.sqlite"
+            f"mesa-llm inspect {self.path} --recover NEW.sqlite"
         )
 
     def _give_up(self, error: Exception) -> ConfigError:
@@ -156,7 +156,7 @@ class Database:
         """Describe what somebody else has done to the file since it was opened to be written; empty if nothing."""
         return "" if self._opened is None or self._fault is not None else self._opened.change()
 
-    def _demand_file(self) -> None:
+    def _require_file(self) -> None:
         """Check that the file is the one that was opened and nobody else has written to it.
 
         Raises:
@@ -187,7 +187,7 @@ class Database:
             self._fault += f", and what this run recorded cannot be saved in {str(file)!r}: {line_of(error)}"
         else:
             saved = "What this run recorded is" if is_whole else "Only part of what this run recorded could be saved"
-            way = "the same run goes on with that log" if is_whole else f"mesa-llm inspect {file} --salvage NEW.sqlite"
+            way = "the same run goes on with that log" if is_whole else f"mesa-llm inspect {file} --recover NEW.sqlite"
             self._fault += f". {saved} in {str(file)!r}: {way}"
         self._fault += ". Nothing more is asked"
         return ConfigError(self._fault)
@@ -239,7 +239,7 @@ class Database:
             )
         if not self._is_written and self._write_lock is not None:
             self._is_written = True
-            self._demand_file()
+            self._require_file()
             try:
                 begin_to_write(self._trace, cast("Path", self._file))
                 self._format = FORMAT
@@ -268,7 +268,7 @@ class Database:
             except sqlite3.Error as error:
                 raise self._give_up(error) from error
             if self._opened is not None and clock.monotonic() >= self._check_due_s:
-                self._demand_file()
+                self._require_file()
                 self._check_due_s = clock.monotonic() + CHECK_EVERY_S
                 if self._opened.has_large_wal():
                     self._checkpoint()
@@ -281,7 +281,7 @@ class Database:
         """
         if self._opened is None:
             return
-        self._demand_file()
+        self._require_file()
         try:
             self._opened.checkpoint()
         except sqlite3.Error as error:
@@ -305,7 +305,7 @@ class Database:
                     self._write_pending()
                     self._trace.commit()
                 if self._is_written:
-                    self._demand_file()
+                    self._require_file()
             finally:
                 self._is_closed = True
                 with suppress(sqlite3.Error):

@@ -273,7 +273,7 @@ class RunLog(Queries):
         rows = self._query(self._recorded, _SELECT_REPLY[self._format], (salt.time, salt.agent, key))
         if not rows:
             if self.mode == "record":
-                self._demand_whole_calls()
+                self._require_whole_calls()
             if (reply := self._copied(request)) is not None:
                 return reply
             self._check_same_request(request)
@@ -421,7 +421,7 @@ class RunLog(Queries):
         Raises:
             ConfigError: If the file is damaged, which may be why it was not found.
         """
-        self._demand_whole_calls()
+        self._require_whole_calls()
         salt = request.salt
         query = f"SELECT model, prompt, parameters, options {_IN_PLACE} ORDER BY rowid DESC LIMIT 1"
         recorded = None
@@ -435,7 +435,7 @@ class RunLog(Queries):
             recorded, readable(request)
         )
 
-    def _demand_whole_calls(self) -> None:
+    def _require_whole_calls(self) -> None:
         """Check once that every call of the recording is what was written, and stands in its place in the index.
 
         Raises:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from mesa_llm._deprecated import FAILURES, with_current_names
 from mesa_llm.errors import ConfigError
 from mesa_llm.records import Usage
 from mesa_llm.runlog.database import Database, Mode
@@ -58,7 +59,7 @@ class Queries(Database):
         """Identity of the run and further facts: model, parameters, seed, versions. Empty before the first run."""
         rows = self._query(self._recorded, "SELECT name, value FROM manifest")
         try:
-            return {str(name): loaded(value) for name, value in rows}
+            return {str(name): with_current_names(loaded(value)) for name, value in rows}
         except ValueError as error:
             raise self._damage_error(error) from error
 
@@ -169,7 +170,11 @@ class Queries(Database):
         facts: list[list[Any]] = []
         for table, names in _FACTS.items():
             query = f"SELECT {names} FROM {table} WHERE time = ? ORDER BY rowid"
-            facts.append([[_value_of(value) for value in row] for row in self._query(self._db, query, (step,))])
+            rows = [[_value_of(value) for value in row] for row in self._query(self._db, query, (step,))]
+            if table == "decisions":
+                kind = names.split(", ").index("kind")
+                rows = [[*row[:kind], FAILURES.get(row[kind], row[kind]), *row[kind + 1 :]] for row in rows]
+            facts.append(rows)
         return facts
 
     def agents(self) -> list[int]:

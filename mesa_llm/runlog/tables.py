@@ -16,6 +16,7 @@ from functools import lru_cache
 from typing import Any
 
 from mesa_llm import errors
+from mesa_llm._deprecated import FAILURES
 from mesa_llm.canonical import canonical_json, compact_json, schema_json
 from mesa_llm.errors import ConfigError, TransportError
 from mesa_llm.records import Reply, Request, ToolCall, ToolSpec
@@ -420,6 +421,6 @@ def _lines(model: str, prompt: str, parameters: str, options: str) -> list[str]:
 
 def failure_of(kind: object, text: object) -> TransportError:
     """Build the error of a recorded failure; a `TransportError` if its kind is unknown."""
-    error = getattr(errors, str(kind), TransportError)
+    error = getattr(errors, FAILURES.get(str(kind), str(kind)), TransportError)
     is_known = isinstance(error, type) and issubclass(error, TransportError)
     return error(str(text)) if is_known else TransportError(str(text))

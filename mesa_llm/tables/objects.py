@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from mesa_llm.errors import ConfigError
 from mesa_llm.tables.encodings import numbered_lines, read_text
-from mesa_llm.tables.rows import MAX_CELL, MAX_COLUMNS, PlacedRow, Row, demand_size, folded
+from mesa_llm.tables.rows import MAX_CELL, MAX_COLUMNS, PlacedRow, Row, folded, require_size
 
 BLANKS = re.compile(r"\s*")
 
@@ -158,7 +158,7 @@ def _records(columns: Sequence[Any], rows: Sequence[Any], path: Path) -> list[Ro
     Raises:
         ConfigError: If one does not have a cell a column.
     """
-    demand_size(len(rows), len(columns), str(path))
+    require_size(len(rows), len(columns), str(path))
     for number, cells in enumerate(rows, 1):
         if not isinstance(cells, list | tuple) or len(cast("Sequence[Any]", cells)) != len(columns):
             raise ConfigError(f"{path}, row {number}: found {cells!r:.80}; wanted a list of {len(columns)} cells")

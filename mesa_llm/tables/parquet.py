@@ -11,7 +11,7 @@ from typing import Any
 
 from mesa_llm.errors import ConfigError
 from mesa_llm.tables.encodings import MAX_BYTES
-from mesa_llm.tables.rows import MAX_CELL, PlacedRow, demand_size, headed_rows
+from mesa_llm.tables.rows import MAX_CELL, PlacedRow, headed_rows, require_size
 
 INDEX = "__index_level_0__"
 """Column in which pandas writes the numbers of rows."""
@@ -36,7 +36,7 @@ def parquet_rows(path: Path, known: Collection[str] = ()) -> list[PlacedRow]:
     try:
         with parquet.ParquetFile(path) as file:
             schema, n_rows = file.schema_arrow, file.metadata.num_rows
-            demand_size(n_rows, len(schema.names), str(path))
+            require_size(n_rows, len(schema.names), str(path))
             texts = [field.name for field in schema if _is_text(arrow, field.type)]
         with parquet.ParquetFile(path, read_dictionary=texts) as file:
             names = [name for name in schema.names if name != INDEX]

@@ -36,7 +36,7 @@ def is_filled(cell: Any) -> bool:
     return cell is not None and (not isinstance(cell, str) or bool(cell.strip()))
 
 
-def demand_size(n_rows: int, n_columns: int, where: str) -> None:
+def require_size(n_rows: int, n_columns: int, where: str) -> None:
     """Check the size of a table.
 
     Raises:
@@ -78,7 +78,7 @@ def headed_rows(
         if isinstance(cells, str):
             placed.append((line, cells))
             continue
-        demand_size(len(placed), len(cells), where)
+        require_size(len(placed), len(cells), where)
         filled = [(place, cell) for place, cell in enumerate(cells) if is_filled(cell)]
         if not filled:
             continue
@@ -88,7 +88,7 @@ def headed_rows(
             continue
         placed.append((line, {columns[place]: cell for place, cell in filled if columns[place]}))
         if nameless:
-            _demand_names([cell for cell in filled if cell[0] in nameless], where, f"{unit} {line}")
+            _require_names([cell for cell in filled if cell[0] in nameless], where, f"{unit} {line}")
     if not placed:
         raise ConfigError(f"{where}: found only the names of columns; wanted rows below them")
     return columns, placed
@@ -100,7 +100,7 @@ def _names_of(header: Sequence[Any] | str, where: str) -> list[str]:
     Raises:
         ConfigError: If there are none, too many, or two are the same.
     """
-    demand_size(0, len(header), where)
+    require_size(0, len(header), where)
     columns = ["" if cell is None else str(cell).strip() for cell in header]
     if isinstance(header, str) or not any(columns):
         raise ConfigError(f"{where}: found no names of columns; wanted one above each column, and rows below them")
@@ -111,7 +111,7 @@ def _names_of(header: Sequence[Any] | str, where: str) -> list[str]:
     return columns
 
 
-def _demand_names(cells: Iterable[tuple[int, Any]], where: str, row: str) -> None:
+def _require_names(cells: Iterable[tuple[int, Any]], where: str, row: str) -> None:
     """Check that cells without a name above them number the rows, in the first column.
 
     Args:

@@ -8,7 +8,7 @@ from pathlib import Path
 from mesa_llm.errors import ConfigError
 from mesa_llm.tables.objects import json_line_rows, json_rows
 from mesa_llm.tables.parquet import parquet_rows
-from mesa_llm.tables.rows import PlacedRow, Row, demand_size, folded
+from mesa_llm.tables.rows import PlacedRow, Row, folded, require_size
 from mesa_llm.tables.separated import separated_rows
 from mesa_llm.tables.workbooks import workbook_rows
 
@@ -65,7 +65,7 @@ def read_table(path: str | Path, known: Collection[str] = ()) -> list[PlacedRow]
     for line, row in placed:
         if not isinstance(row, str) and not row.keys() <= columns:
             columns |= row.keys()
-            demand_size(0, len(columns), f"{path}, line {line}")
+            require_size(0, len(columns), f"{path}, line {line}")
     return placed
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from xml.etree.ElementTree import ParseError
 
 from mesa_llm.errors import ConfigError
-from mesa_llm.tables.rows import PlacedRow, demand_size, headed_rows, is_filled
+from mesa_llm.tables.rows import PlacedRow, headed_rows, is_filled, require_size
 
 logger = logging.getLogger(__name__)
 
@@ -130,7 +130,7 @@ def _rows_of(sheet: Any, path: Path) -> Iterator[tuple[int, tuple[Any, ...]]]:
     n_places = 0
     for number, cells in enumerate(sheet.iter_rows(), 1):
         n_places += len(cells)
-        demand_size(0, len(cells), f"{path}, row {number}")
+        require_size(0, len(cells), f"{path}, row {number}")
         if number > MAX_SHEET_ROWS or n_places > MAX_PLACES:
             raise ConfigError(
                 f"{path}, row {number}: the sheet is too large; up to {MAX_SHEET_ROWS:,} rows and {MAX_PLACES:,} cells "

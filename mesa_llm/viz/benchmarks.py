@@ -21,7 +21,7 @@ from mesa_llm.benchmark.cross import Cross
 from mesa_llm.benchmark.report import Report, RunRow
 from mesa_llm.errors import ConfigError, MesaLLMError
 from mesa_llm.model.recording import Recording
-from mesa_llm.model.registry import demand_listed, find_model
+from mesa_llm.model.registry import find_model, require_listed
 from mesa_llm.text import counted
 from mesa_llm.viz.download import Download, Picture, file_name
 from mesa_llm.viz.exhibit import exhibit
@@ -175,7 +175,7 @@ def _Results(written: Written, replay: Callable[[Recording], None]) -> None:
             return
         try:
             recording = Recording.read(runs[number][1])
-            demand_listed(recording)
+            require_listed(recording)
         except MesaLLMError as error:
             set_fault(str(error))
             return

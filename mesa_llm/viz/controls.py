@@ -9,8 +9,8 @@ import solara
 from reacton import use_state
 from solara.core import component
 
+from mesa_llm.model.cost_estimate import CAVEAT
 from mesa_llm.model.model import LLMModel
-from mesa_llm.model.rehearsal import CAVEAT
 from mesa_llm.text import counted
 from mesa_llm.viz.parameters import Choice
 from mesa_llm.viz.preview import summary
@@ -50,7 +50,7 @@ def Controls(session: Session, choice: solara.Reactive[Choice]) -> None:
 
 
 @component
-def Pace(session: Session) -> None:
+def RateControl(session: Session) -> None:
     """Let a visitor choose how long Play waits between two steps.
 
     Args:
@@ -83,8 +83,8 @@ def CostPreview(session: Session) -> None:
         solara.Text("What the first steps would cost", style={"font-weight": "600"})
         if preview.steps:
             solara.Text(f"Working out {counted(preview.steps, 'step')} …")
-        elif preview.rehearsal is not None:
-            solara.Text(summary(preview.rehearsal, is_priced=preview.is_priced), classes=["mesa-llm-preview"])
+        elif preview.estimate is not None:
+            solara.Text(summary(preview.estimate, is_priced=preview.is_priced), classes=["mesa-llm-preview"])
         if preview.error:
             solara.Warning(f"The cost cannot be worked out: {preview.error}", dense=True)
         with solara.Row(gap="10px", style={"align-items": "center"}):

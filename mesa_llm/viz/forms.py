@@ -14,8 +14,8 @@ from solara.core import component
 
 from mesa_llm.canonical import canonical_json
 from mesa_llm.errors import Refused
-from mesa_llm.llm.human.desk import HumanDesk, Question
 from mesa_llm.llm.human.questions import LEFT_OUT, NUMBERS, FormField, NotOffered, Offer, offers_of, still_possible
+from mesa_llm.llm.human.queue import HumanQueue, Question
 from mesa_llm.llm.schema.description import description_of
 from mesa_llm.records import Reply, Request, ToolCall
 from mesa_llm.viz.markup import label_of
@@ -82,7 +82,7 @@ def _offers(request: Request) -> tuple[list[Offer], str]:
 
 
 @component
-def AnswerForm(desk: HumanDesk, question: Question) -> None:
+def AnswerForm(desk: HumanQueue, question: Question) -> None:
     """Let a person answer a question, with several actions one after the other if a decision may hold them.
 
     Args:

@@ -11,8 +11,8 @@ from mesa.visualization.utils import update_counter
 from reacton import use_memo, use_state
 from solara.core import component
 
-from mesa_llm.engine.activation import minded
-from mesa_llm.llm.human.desk import HumanDesk, HumanLLM, Question
+from mesa_llm.engine.activation import llm_agents
+from mesa_llm.llm.human.queue import HumanLLM, HumanQueue, Question
 from mesa_llm.model.model import LLMModel
 from mesa_llm.viz.forms import AnswerForm
 from mesa_llm.viz.markup import Markup
@@ -23,10 +23,10 @@ NOBODY: tuple[int, int] = (0, 0)
 """Initial choice of agent and question: none."""
 
 
-def desks_of(model: LLMModel) -> list[HumanDesk]:
+def desks_of(model: LLMModel) -> list[HumanQueue]:
     """Find the desks that hold a model's questions to people."""
     named_llms = list(model.llm.values()) if isinstance(model.llm, Mapping) else [model.llm]
-    llms = [*named_llms, *(agent.llm for agent in minded(model))]
+    llms = [*named_llms, *(agent.llm for agent in llm_agents(model))]
     people = {id(llm): llm for llm in llms if isinstance(llm, HumanLLM)}
     return [person.desk for person in people.values()]
 
@@ -83,7 +83,7 @@ def button_names(questions: Sequence[tuple[Question, str]]) -> list[str]:
 
 
 def _name(model: LLMModel, question: Question) -> str:
-    agent = next((agent for agent in minded(model) if agent.unique_id == question.agent), None)
+    agent = next((agent for agent in llm_agents(model) if agent.unique_id == question.agent), None)
     return f"agent {question.agent}" if agent is None else name_of(agent)
 
 

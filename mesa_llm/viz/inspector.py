@@ -11,7 +11,7 @@ from mesa.visualization.utils import update_counter
 from reacton import use_state
 from solara.core import component
 
-from mesa_llm.engine.activation import minded
+from mesa_llm.engine.activation import llm_agents
 from mesa_llm.errors import ConfigError, MesaLLMError
 from mesa_llm.viz.gate import steady
 from mesa_llm.viz.markup import Markup
@@ -49,7 +49,7 @@ def AgentInspector(model: Any) -> None:
     update_counter.get()
     words.get()
     agent_id = inspected.value
-    agents = {agent.unique_id: agent for agent in minded(model)}
+    agents = {agent.unique_id: agent for agent in llm_agents(model)}
     if not agents:
         solara.Info("The model has no agents that think.", dense=True)
         return

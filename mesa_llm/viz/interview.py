@@ -17,7 +17,7 @@ from reacton.ipyvue import use_event
 from solara.core import component
 
 from mesa_llm.canonical import legible_json
-from mesa_llm.engine.activation import minded
+from mesa_llm.engine.activation import llm_agents
 from mesa_llm.errors import ConfigError, MesaLLMError
 from mesa_llm.model.model import LLMModel
 from mesa_llm.viz.gate import OnePerModel, gate_of, steady
@@ -189,7 +189,7 @@ def InterviewForm(model: LLMModel) -> None:
     """
     update_counter.get()
     words.get()
-    agents = {agent.unique_id: agent for agent in minded(model)}
+    agents = {agent.unique_id: agent for agent in llm_agents(model)}
     if not agents:
         solara.Info("The model has no agents that think.", dense=True)
         return

@@ -16,7 +16,7 @@ from reacton import use_ref, use_state
 from reacton.ipyvue import use_event
 from solara.core import component
 
-from mesa_llm.engine.activation import minded
+from mesa_llm.engine.activation import llm_agents
 from mesa_llm.model.branch import branch
 from mesa_llm.model.interventions import (
     EVERYONE,
@@ -243,7 +243,7 @@ class Choices:
     @classmethod
     def of(cls, model: LLMModel) -> Choices:
         """Return the choices for a model."""
-        agents = [f"agent {agent.unique_id}: {agent.config.name}" for agent in islice(minded(model), MAX_READERS)]
+        agents = [f"agent {agent.unique_id}: {agent.config.name}" for agent in islice(llm_agents(model), MAX_READERS)]
         worlds = [world.name for world in model.worlds] if len(model.worlds) > 1 else []
         own = {
             f"{world}.{name}" if world else name: f"Now {json.dumps(value)}. {meaning_of(model, world, name)}"

@@ -20,7 +20,7 @@ from mesa_llm.model.scenario import controls, parameters_of
 from mesa_llm.viz.branches import Branches
 from mesa_llm.viz.classroom.lesson import Lesson, LessonSession
 from mesa_llm.viz.classroom.panel import ClassPanel
-from mesa_llm.viz.controls import Alarms, Controls, CostPreview, Pace
+from mesa_llm.viz.controls import Alarms, Controls, CostPreview, RateControl
 from mesa_llm.viz.cost import CostMeter
 from mesa_llm.viz.figures import Measures, MesaPlot, is_mesa_plot
 from mesa_llm.viz.gate import place_steady, steady
@@ -202,7 +202,7 @@ def _Page(
                 CostPreview(session)
             else:
                 Player(session, recording.value, begin_anew)
-            Pace(session)
+            RateControl(session)
         if recording.value is None:
             with solara.Card("Parameters", margin=0):
                 # drawn anew at each step, it would take back what is typed

@@ -24,7 +24,7 @@ from mesa_llm.engine.access import Access
 from mesa_llm.engine.transports import ACCESS_OPTIONS
 from mesa_llm.errors import ConfigError
 from mesa_llm.llm.address import environment_secrets, without_secrets
-from mesa_llm.llm.human.desk import HumanLLM
+from mesa_llm.llm.human.queue import HumanLLM
 from mesa_llm.llm.openai.client import OpenAIHTTP
 from mesa_llm.llm.protocol import LLM
 from mesa_llm.model.model import LLMModel

@@ -58,7 +58,7 @@ def llm_models_only(show: Callable[[LLMModel], Any], name: str = "") -> Callable
     return show_or_warn
 
 
-def demand_llm_model(model: object, name: str) -> None:
+def require_llm_model(model: object, name: str) -> None:
     """Check that a component or page can show a model.
 
     Args:

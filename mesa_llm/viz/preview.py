@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from mesa_llm.model.rehearsal import Cost, Rehearsal, rehearse
+from mesa_llm.model.cost_estimate import Cost, CostEstimate, estimate_cost
 from mesa_llm.text import counted
 from mesa_llm.viz.markup import fault_text
 from mesa_llm.viz.parameters import SPEECHLESS, Choice, Factory, takes
@@ -16,7 +16,7 @@ class Preview:
     """Estimates the cost of steps in its own threads, without sending a request.
 
     Attributes:
-        rehearsal: The latest estimate; None: none yet.
+        estimate: The latest estimate; None: none yet.
         steps: Number of steps that are being estimated; 0: none.
         error: Why the estimate failed; empty if it did not.
         version: Counter that rises whenever one of these changes.
@@ -24,12 +24,12 @@ class Preview:
 
     def __init__(self) -> None:
         """Start without an estimate."""
-        self.rehearsal: Rehearsal | None = None
+        self.estimate: CostEstimate | None = None
         self.steps = 0
         self.error = ""
         self.version = 0
         self._lock = threading.Lock()
-        self._rehearse: Callable[[int], Rehearsal] | None = None
+        self._rehearse: Callable[[int], CostEstimate] | None = None
         self._hide: Callable[[str], str] = str
         self._is_priced = True
 
@@ -56,9 +56,9 @@ class Preview:
         with self._lock:
             self._hide = choice.hide
             self._is_priced = not choice.endpoint
-            self.rehearsal, self.error, self.steps = None, "", 0
+            self.estimate, self.error, self.steps = None, "", 0
             is_wanted = choice.thinker not in SPEECHLESS and takes(factory, "access") and takes(factory, "design")
-            self._rehearse = (lambda steps: rehearse(factory, steps, **arguments)) if is_wanted else None
+            self._rehearse = (lambda steps: estimate_cost(factory, steps, **arguments)) if is_wanted else None
             self.version += 1
         if choice.thinker == "other" and self._is_priced:
             self.work_out(1)
@@ -77,15 +77,15 @@ class Preview:
             arguments = (self._rehearse, steps, self._hide)
         threading.Thread(target=self._work, args=arguments, name="mesa-llm-preview", daemon=True).start()
 
-    def _work(self, rehearse_steps: Callable[[int], Rehearsal], steps: int, hide: Callable[[str], str]) -> None:
-        rehearsal, error = None, ""
+    def _work(self, rehearse_steps: Callable[[int], CostEstimate], steps: int, hide: Callable[[str], str]) -> None:
+        estimate, error = None, ""
         try:
-            rehearsal = rehearse_steps(steps)
+            estimate = rehearse_steps(steps)
         except Exception as fault:  # noqa: BLE001 - a model is anybody's code; the page tells what it raised
             error = fault_text("Working the cost out", fault, hide)
         with self._lock:
             if self._rehearse is rehearse_steps and self.steps == steps:
-                self.rehearsal, self.error, self.steps = rehearsal, error, 0
+                self.estimate, self.error, self.steps = estimate, error, 0
                 self.version += 1
 
 
@@ -106,17 +106,17 @@ def price_of(cost: Cost, *, is_priced: bool) -> str:
     return f"for about {low}" if low == high else f"for {low} to {high}"
 
 
-def summary(rehearsal: Rehearsal, *, is_priced: bool) -> str:
+def summary(estimate: CostEstimate, *, is_priced: bool) -> str:
     """Summarise an estimate in a sentence.
 
     Args:
-        rehearsal: The estimate.
+        estimate: The estimate.
         is_priced: Whether a price can be known.
     """
-    cost = rehearsal.total
+    cost = estimate.total
     if not cost.requests:
-        return f"{counted(rehearsal.steps, 'step')}: no language model is asked."
+        return f"{counted(estimate.steps, 'step')}: no language model is asked."
     low, high = cost.prompt_tokens + cost.reply_tokens, cost.prompt_tokens + cost.max_reply_tokens
     tokens = f"{low:,}" if low == high else f"{low:,} to {high:,}"
     price = price_of(cost, is_priced=is_priced)
-    return f"{counted(rehearsal.steps, 'step')}: about {counted(cost.requests, 'request')}, {tokens} tokens, {price}."
+    return f"{counted(estimate.steps, 'step')}: about {counted(cost.requests, 'request')}, {tokens} tokens, {price}."

@@ -14,7 +14,7 @@ import solara
 from mesa.visualization.utils import update_counter
 from solara.core import component
 
-from mesa_llm.engine.activation import minded
+from mesa_llm.engine.activation import llm_agents
 from mesa_llm.errors import MesaLLMError
 from mesa_llm.model.model import LLMModel
 from mesa_llm.viz.gate import steady
@@ -95,7 +95,7 @@ def About(model: LLMModel) -> None:
     """
     update_counter.get()
     with steady(model):
-        agent = next(iter(minded(model)), None)
+        agent = next(iter(llm_agents(model)), None)
         instructions, seen, actions = ("", "", []) if agent is None else _first_sight(agent)
     readme = Readme.of(type(model))
     if readme.text:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from mesa_llm.errors import Absent, ConfigError, Stopped
+from mesa_llm.errors import ConfigError, HumanTimeout, Stopped
 from mesa_llm.model.model import LLMModel
 from mesa_llm.records import Usage
 from mesa_llm.viz.gate import gate_of
@@ -43,7 +43,7 @@ ADVICE_ON_RULES = (
 )
 
 ADVICE = {
-    "ServerTrouble": ADVICE_ON_ENDPOINTS,
+    "ServerError": ADVICE_ON_ENDPOINTS,
     "BadReply": ADVICE_ON_ENDPOINTS,
     "Refused": ADVICE_ON_ENDPOINTS,
     "TransportError": ADVICE_ON_ENDPOINTS,
@@ -357,7 +357,7 @@ def _last_decisions(model: LLMModel) -> tuple[Any, Any]:
         return (), ()
     rows: Any = model.runlog.decisions()
     rows = rows[rows["time"] == model.now - 1]
-    return rows, rows[rows["kind"].notna() & (rows["kind"] != Absent.__name__)]
+    return rows, rows[rows["kind"].notna() & (rows["kind"] != HumanTimeout.__name__)]
 
 
 def wait_until_closed(timeout_s: float) -> None:

@@ -10,23 +10,23 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from mesa_llm.errors import ConfigError, MesaLLMError
-from mesa_llm.llm.human.desk import HumanDesk
+from mesa_llm.llm.human.queue import HumanQueue
 from mesa_llm.llm.protocol import LLM
 from mesa_llm.model.identity import name_of
 from mesa_llm.model.model import LLMModel
 from mesa_llm.model.recording import Recording
-from mesa_llm.model.registry import demand_listed
+from mesa_llm.model.registry import require_listed
 from mesa_llm.viz.gate import steady
 from mesa_llm.viz.human import desks_of
 from mesa_llm.viz.interview import InterviewDesk
 from mesa_llm.viz.markup import fault_text
 from mesa_llm.viz.newsdesk import NewsDesk
 from mesa_llm.viz.parameters import THINKERS, Choice, Factory, shared_access, takes, transports_in
-from mesa_llm.viz.plain import demand_llm_model
+from mesa_llm.viz.plain import require_llm_model
 from mesa_llm.viz.preview import Preview
 from mesa_llm.viz.runner import Runner
 from mesa_llm.viz.runs import KeptRun, discard_if_empty, new_log
-from mesa_llm.viz.trial import demand_buildable
+from mesa_llm.viz.trial import require_buildable
 
 
 @dataclass(slots=True)
@@ -71,7 +71,7 @@ class Session:
         self.thinkers: Mapping[str, str] = THINKERS
         self.folder = folder
         self.runner: Runner | None = None
-        self.desks: list[HumanDesk] = []
+        self.desks: list[HumanQueue] = []
         self.built_from = choice
         self.visit = Visit()
         self.previous = Visit()
@@ -98,9 +98,9 @@ class Session:
         name = getattr(self.factory, "__name__", "this page's factory")
         try:
             if isinstance(self.factory, type):
-                demand_llm_model(self.factory, name)
+                require_llm_model(self.factory, name)
             if recorded is not None:
-                demand_buildable(recorded.path, recorded.parameters, self._kind)
+                require_buildable(recorded.path, recorded.parameters, self._kind)
             arguments = self.arguments_of(choice)
             if recorded is not None:
                 arguments["log"] = recorded.path
@@ -108,7 +108,7 @@ class Session:
                 arguments["log"] = new_path = new_log(self.folder, self.factory)
             typed = transports_in(arguments.get("llm"))
             model = self.factory(**arguments)
-            demand_llm_model(model, name)
+            require_llm_model(model, name)
             desks = desks_of(model)
         except Exception as fault:  # noqa: BLE001 - a model is anybody's code; the page tells what it raised
             self.error = fault_text("Building the model", fault, choice.hide)
@@ -134,7 +134,7 @@ class Session:
         """
         try:
             recording = Recording.read(path)
-            demand_listed(recording, self._kind)
+            require_listed(recording, self._kind)
         except MesaLLMError as error:
             self.error = str(error)
         else:
@@ -147,7 +147,7 @@ class Session:
             recording: The run.
         """
         try:
-            demand_buildable(recording.file, recording.parameters, self._kind if self._is_own(recording) else None)
+            require_buildable(recording.file, recording.parameters, self._kind if self._is_own(recording) else None)
         except ConfigError as error:
             self.error = str(error)
             return

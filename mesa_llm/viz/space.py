@@ -22,7 +22,7 @@ from mesa.visualization.utils import update_counter
 from reacton import use_memo, use_ref
 from solara.core import component
 
-from mesa_llm.engine.activation import minded
+from mesa_llm.engine.activation import llm_agents
 from mesa_llm.model.model import LLMModel
 from mesa_llm.viz.download import Picture, Spot
 from mesa_llm.viz.figures import enlarge, plot_downloads, title_of
@@ -376,7 +376,7 @@ def network_figure(
         The figure, and the position of each agent in it.
     """
     positions = {} if positions is None else positions
-    agents = {agent.unique_id: agent for agent in minded(model)}
+    agents = {agent.unique_id: agent for agent in llm_agents(model)}
     ties = [(first, second) for first, second in edges(model) if first in agents and second in agents]
     lay_out(agents, ties, positions)
     figure = Figure(figsize=(1.1 * SIDE, SIDE), layout="constrained")

@@ -13,7 +13,7 @@ from reacton import use_state
 from solara.core import component
 
 from mesa_llm.canonical import legible_json
-from mesa_llm.engine.activation import minded
+from mesa_llm.engine.activation import llm_agents
 from mesa_llm.errors import ConfigError
 from mesa_llm.model.model import LLMModel
 from mesa_llm.viz.gate import steady
@@ -59,7 +59,7 @@ def ActionTable(model: Any) -> None:
     Args:
         model: The model.
     """
-    names = {agent.unique_id: agent.config.name for agent in minded(model)}
+    names = {agent.unique_id: agent.config.name for agent in llm_agents(model)}
 
     def row(fields: dict[str, Any]) -> Row:
         return action_row(fields, names)

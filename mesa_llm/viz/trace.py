@@ -10,7 +10,7 @@ from itertools import zip_longest
 from typing import Any
 
 from mesa_llm.canonical import legible_json
-from mesa_llm.engine.activation import minded
+from mesa_llm.engine.activation import llm_agents
 from mesa_llm.records import ToolSpec
 from mesa_llm.runlog.layout import columns
 from mesa_llm.runlog.log import RunLog
@@ -175,7 +175,7 @@ def _by_time(runlog: RunLog, table: str, agent: int) -> Iterable[tuple[int, list
 
 def _specs(model: Any, agent_id: int) -> dict[str, ToolSpec]:
     """Return the tools of an agent and its worlds, by the first digits of their digests; none if it has left."""
-    agent = next((each for each in minded(model) if each.unique_id == agent_id), None)
+    agent = next((each for each in llm_agents(model) if each.unique_id == agent_id), None)
     if agent is None:
         return {}
     box = ToolBox.of(agent, agent_id, agent.worlds, agent.tools)

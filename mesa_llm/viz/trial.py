@@ -44,7 +44,7 @@ TOO_LARGE = 3
 """Exit status of a trial that needed too much memory."""
 
 
-def demand_buildable(file: Path, parameters: Mapping[str, Any], kind: type[LLMModel] | None) -> None:
+def require_buildable(file: Path, parameters: Mapping[str, Any], kind: type[LLMModel] | None) -> None:
     """Check that the model of a run log can be built on a page; what it imports must have been checked before.
 
     Args:

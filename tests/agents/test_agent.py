@@ -36,7 +36,7 @@ from mesa_llm import (
 )
 from mesa_llm.agents.deliberation import as_decision
 from mesa_llm.agents.observation import join
-from mesa_llm.engine.reading import read
+from mesa_llm.engine.parsing import read
 from mesa_llm.llm.replies import call
 from mesa_llm.memory import WindowMemory
 from mesa_llm.testing import honest, honest_reply
@@ -574,7 +574,7 @@ def test_what_code_makes_of_a_reply_is_checked_against_the_options_too() -> None
 class Debtor(MoneyAgent):
     """Has a method of its own under a name that the engine calls."""
 
-    def settle(self) -> None:
+    def resolve(self) -> None:
         """Pay what is owed."""
 
 

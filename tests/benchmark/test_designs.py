@@ -6,7 +6,7 @@ from mesa_llm import AgentDesign, ToolServer
 from mesa_llm.benchmark import find_task, find_tasks
 from mesa_llm.benchmark.designs import ORIGINAL_DESIGNS, PUBLISHED_RATIOS, Installation, ablations, installations
 from mesa_llm.benchmark.runs import Candidate, Plan
-from models.sotopia.task import means
+from mesa_llm_models.sotopia.task import means
 from tests.benchmark.pots import POT
 
 TASKS = find_tasks()[0]

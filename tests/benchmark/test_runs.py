@@ -7,7 +7,7 @@ import pytest
 
 from mesa_llm import Access, AgentDesign, ScriptedLLM
 from mesa_llm.benchmark.runs import Candidate, Plan, Runs
-from mesa_llm.errors import BadReply, BudgetSpent, NothingDecided
+from mesa_llm.errors import AllDecisionsFailed, BadReply, BudgetExceeded
 from mesa_llm.llm.replies import call
 from tests.benchmark.pots import BROKEN, LOVELESS, POT
 
@@ -34,7 +34,7 @@ def test_runs_are_scored_in_the_order_planned() -> None:
 def test_runs_have_one_budget() -> None:
     runs = made(plans(FIVE), max_calls=20)
     assert sum(run.usage.calls for run in runs) == 20
-    assert any(isinstance(run.error, BudgetSpent) for run in runs)
+    assert any(isinstance(run.error, BudgetExceeded) for run in runs)
     assert all(not run.scores for run in runs if run.error)
 
 
@@ -61,7 +61,7 @@ def test_what_is_in_the_logs_is_not_asked_again(tmp_path) -> None:
 def test_a_run_that_produces_nothing_is_an_error_and_disturbs_no_other(plan, why) -> None:
     failed, other = made([plan, *plans("rule", seeds=(1,))])
     assert why in str(failed.error)
-    assert isinstance(failed.error, NothingDecided) == ("down" in why or "no " in why[:3] or why.startswith("n"))
+    assert isinstance(failed.error, AllDecisionsFailed) == ("down" in why or "no " in why[:3] or why.startswith("n"))
     assert other.error is None
 
 

@@ -7,7 +7,7 @@ import pytest
 from mesa_llm.benchmark import Reference
 from mesa_llm.benchmark.scores import constant_error, people_error, summarise
 from mesa_llm.statistics import Estimate
-from models.compost.task import TASK as COMPOST
+from mesa_llm_models.compost.task import TASK as COMPOST
 from tests.benchmark.pots import POT
 
 

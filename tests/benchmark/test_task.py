@@ -9,8 +9,8 @@ from mesa_llm import ConfigError, LLMModel, Task, parameters_of
 from mesa_llm.benchmark import Reference, find_task, find_tasks, mean_absolute_error
 from mesa_llm.benchmark.scores import known_scores
 from mesa_llm.benchmark.task import SHACHI
-from models.psychobench.instruments import read_original
-from models.psychobench.task import norms
+from mesa_llm_models.psychobench.instruments import read_original
+from mesa_llm_models.psychobench.task import norms
 from tests.benchmark.pots import POT
 from tests.pot import PotModel
 
@@ -83,7 +83,7 @@ def test_the_norms_of_psychobench_are_those_of_its_original_file() -> None:
 
 
 def test_a_task_is_named_as_its_model_or_as_any_object_of_a_module() -> None:
-    assert find_task("psychobench") is find_task("models.psychobench.task:TASK")
+    assert find_task("psychobench") is find_task("mesa_llm_models.psychobench.task:TASK")
     assert find_task("tests.benchmark.pots:POT") is POT
 
 

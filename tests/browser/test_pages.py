@@ -128,7 +128,7 @@ BROKEN = """
 """
 """Words in the tables of a README that stand on two lines."""
 
-MODELS = [entry.name for entry in find_models() if not entry.package.startswith("models.classics.")]
+MODELS = [entry.name for entry in find_models() if not entry.package.startswith("mesa_llm_models.classics.")]
 """The models, but for the classics, whose pages are one page: a browser page takes ten seconds."""
 
 
@@ -472,7 +472,7 @@ def test_play_stops_and_says_why_at_the_top_when_every_decision_fails(page: Page
     reset_to_choices(page)
     press(page, "Play")
     alarm = page.locator(".mesa-llm-main").get_by_role("alert")
-    expect(alarm).to_contain_text("All 3 decisions of step 1 failed. ServerTrouble: the connection to")
+    expect(alarm).to_contain_text("All 3 decisions of step 1 failed. ServerError: the connection to")
     expect(alarm).to_contain_text("Check under Parameters what agents think with")
     expect(page.get_by_role("button", name="Play", exact=True)).to_be_enabled()
     expect_step(page, "1")

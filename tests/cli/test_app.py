@@ -2,10 +2,8 @@
 
 import json
 import math
-import os
 import signal
 import sqlite3
-import subprocess
 import sys
 import time
 from contextlib import closing
@@ -24,12 +22,12 @@ from mesa_llm.cli.app import app
 from mesa_llm.cli.command import exits, say
 from mesa_llm.cli.run import run_model, summary
 from mesa_llm.engine.activation import in_turn
-from mesa_llm.errors import BadReply, NothingDecided
+from mesa_llm.errors import AllDecisionsFailed, BadReply
 from mesa_llm.llm.address import secret_in
 from mesa_llm.memory import MemoryEntry, WindowMemory
 from mesa_llm.model.registry import find_model, find_models
 from mesa_llm.testing import CHECKS, honest, honest_reply
-from models.social.model import SocialModel, SocialScenario
+from mesa_llm_models.social.model import SocialModel, SocialScenario
 from tests.faulty_server import FaultyServer
 from tests.pot import PotModel
 from tests.processes import Python
@@ -324,7 +322,9 @@ def test_a_run_that_began_with_memories_of_another_life_is_replayed_with_them(tm
         PotModel(2, honest(), rng=1, log=tmp_path / "run.sqlite")
 
 
-@pytest.mark.parametrize("named", ["os:system", "models.social.model:SocialScenario", "os:nothing", "nowhere:Model"])
+@pytest.mark.parametrize(
+    "named", ["os:system", "mesa_llm_models.social.model:SocialScenario", "os:nothing", "nowhere:Model"]
+)
 def test_a_log_can_call_nothing_but_a_model(named, tmp_path) -> None:
     PotModel(rng=1, log=tmp_path / "run.sqlite").run_for(1)
     with closing(sqlite3.connect(tmp_path / "run.sqlite")) as file, file:
@@ -547,7 +547,7 @@ def test_a_step_in_which_most_decisions_failed_is_said_in_words_and_in_figures()
 
 def test_the_reason_of_a_run_in_which_nothing_was_decided_ends_with_one_full_stop() -> None:
     model = PotModel(1, ScriptedLLM(lambda request: "nonsense"), rng=1)
-    with pytest.raises(NothingDecided, match=r"names no action\. Check --llm"):
+    with pytest.raises(AllDecisionsFailed, match=r"names no action\. Check --llm"):
         run_model("pot", model, 1, as_json=False, say=print, warn=print, is_live=True)
 
 
@@ -648,51 +648,6 @@ def test_a_model_that_is_not_listed_is_run_by_its_module_and_class() -> None:
     assert figures_of("run", "tests.pot:PotModel", "--steps", 1)["model"] == "PotModel"
     done = run_command("run", "tests.pot:Nobody")
     assert (done.exit_code, len(done.stderr.splitlines())) == (2, 1)
-
-
-@pytest.fixture
-def in_a_folder_that_hides_ours(tmp_path):
-    """Run Python in a folder with a package `models` of somebody's own, which hides ours."""
-    (tmp_path / "models" / "mine").mkdir(parents=True)
-    (tmp_path / "models" / "__init__.py").touch()
-
-    def run(*command: str) -> subprocess.CompletedProcess[str]:
-        python = [sys.executable, "-W", "ignore", *command]
-        path = f"{tmp_path}{os.pathsep}{ROOT}"
-        return subprocess.run(
-            python, capture_output=True, text=True, cwd=tmp_path, env={**os.environ, "PYTHONPATH": path}
-        )
-
-    return run
-
-
-ONE_AFTER_THE_OTHER = """
-import sys
-from contextlib import suppress
-from mesa_llm.cli.app import main
-
-for command in (["list"], ["run", "social"], ["check", "social"]):
-    sys.argv[1:] = command
-    with suppress(SystemExit):
-        main()
-"""
-
-
-def test_a_folder_of_the_users_own_that_hides_our_models_is_named_with_what_to_do(
-    tmp_path, in_a_folder_that_hides_ours
-) -> None:
-    lines = in_a_folder_that_hides_ours("-c", ONE_AFTER_THE_OTHER).stderr.splitlines()
-    assert len(lines) == 3
-    for line in lines:
-        assert f"{tmp_path / 'models'} hides the package 'models' with the models of mesa-llm-worlds" in line
-        assert "rename it, or work in another folder" in line
-
-
-def test_an_import_of_a_hidden_model_says_what_hides_it(tmp_path, in_a_folder_that_hides_ours) -> None:
-    done = in_a_folder_that_hides_ours("-c", "import mesa_llm; from models.social.model import SocialModel")
-    assert f"{tmp_path / 'models'} hides the models of mesa-llm-worlds" in done.stderr
-    done = in_a_folder_that_hides_ours("-c", "import mesa_llm; from models.nobodys import model")
-    assert done.stderr.splitlines()[-1] == "ModuleNotFoundError: No module named 'models.nobodys'"
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from mesa_llm.cli.app import app
-from models.three_worlds.model import ThreeWorldsModel
+from mesa_llm_models.three_worlds.model import ThreeWorldsModel
 
 
 def typed(*words: Any) -> Any:

@@ -11,7 +11,7 @@ import pytest
 
 from mesa_llm import ConfigError, RunLog, ScriptedLLM
 from mesa_llm.cli.inspect import tables
-from mesa_llm.errors import ServerTrouble, TransportError
+from mesa_llm.errors import ServerError, TransportError
 from mesa_llm.records import ChatMessage, Reply, Request, Salt, ToolCall
 from mesa_llm.text import printable
 from tests.pot import PotModel
@@ -98,10 +98,10 @@ def test_decisions_in_full_show_what_was_asked_and_replied(tmp_path) -> None:
 
 
 def test_a_failed_decision_shows_why(tmp_path) -> None:
-    path = recorded(tmp_path / "run.sqlite", lambda request: ServerTrouble("the server is down"))
+    path = recorded(tmp_path / "run.sqlite", lambda request: ServerError("the server is down"))
     for table in ("decisions", "calls"):
         text = "\n".join(tables(path, [table], 1, csv=False))
-        assert text.count("ServerTrouble: the server is down") == 2
+        assert text.count("ServerError: the server is down") == 2
 
 
 @pytest.mark.parametrize("value", ["{", "[]", '{"a": 1}', "[[1, 2]]", '[["x"], null]', "\x1b[31m", None, 3])
@@ -130,7 +130,7 @@ def test_rows_of_one_agent_and_the_usage_of_all(tmp_path) -> None:
 
 @pytest.mark.parametrize("csv", [False, True])
 def test_no_text_of_a_log_changes_the_terminal(csv, tmp_path) -> None:
-    path = record(tmp_path / "run.sqlite", 2, ServerTrouble("\x1b]0;pwned\x07\x9b31m\u202e\r"))
+    path = record(tmp_path / "run.sqlite", 2, ServerError("\x1b]0;pwned\x07\x9b31m\u202e\r"))
     output = "\n".join(tables(path, ["calls"], None, csv=csv))
     assert printable(output) == output
     assert "\\x1b]0;pwned" in output

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from mesa_llm import Access, BudgetSpent, ConfigError, Endpoint, ReplayError, RunLog
+from mesa_llm import Access, BudgetExceeded, ConfigError, Endpoint, ReplayError, RunLog
 from mesa_llm.engine.loop import submit
 from mesa_llm.engine.transports import EngineOptions, Transports, written_options
 from mesa_llm.llm.keys import Keyring, Origin, Place, agree
@@ -36,10 +36,10 @@ def _no_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def key_sent(server: FaultyServer, llm: str, is_second: bool = False, **options: Any) -> str | None:
+def key_sent(server: FaultyServer, llm: str, is_auxiliary: bool = False, **options: Any) -> str | None:
     """Ask once; return the key that arrived."""
     access = Access(**options)
-    submit(access.open(llm, is_second=is_second).llm.reply(ask())).result(10)
+    submit(access.open(llm, is_auxiliary=is_auxiliary).llm.reply(ask())).result(10)
     access.close()
     return server.requests[-1].headers.get("authorization")
 
@@ -91,10 +91,10 @@ def test_a_key_goes_only_where_it_was_given_for(monkeypatch: pytest.MonkeyPatch)
         assert key_sent(server, "openai/m", api_base=server.url) == "Bearer mine"
         assert key_sent(server, f"m@{server.url}") == "Bearer mine"
         assert key_sent(server, "m", api_base=server.url, api_key="given") == "Bearer given"
-        assert key_sent(server, f"m@{server.url}", is_second=True, api_base=server.url) == "Bearer mine"
+        assert key_sent(server, f"m@{server.url}", is_auxiliary=True, api_base=server.url) == "Bearer mine"
         assert key_sent(other, f"m@{other.url}", api_base=server.url) is None
-        assert key_sent(other, f"m@{other.url}", is_second=True, api_key="given") is None
-        assert key_sent(other, "judge", is_second=True, api_base=server.url, endpoints=judge) == "Bearer judges"
+        assert key_sent(other, f"m@{other.url}", is_auxiliary=True, api_key="given") is None
+        assert key_sent(other, "judge", is_auxiliary=True, api_base=server.url, endpoints=judge) == "Bearer judges"
         assert key_sent(other, "judge", api_base=server.url, endpoints=judge, api_key="") is None
         assert key_sent(server, f"m@{server.url}", api_key="") is None
 
@@ -151,8 +151,8 @@ def test_a_file_without_keys_needs_no_agreement() -> None:
 def test_a_second_model_goes_to_its_provider_and_not_to_api_base() -> None:
     transports = Transports(RunLog(), {"api_base": BASE}, lambda *used: None)
     transports.declare(["my-model"])
-    assert transports.open("openai/gpt-5-mini", is_second=True).name == "openai/gpt-5-mini"
-    assert transports.open("my-model", is_second=True).name == NAME
+    assert transports.open("openai/gpt-5-mini", is_auxiliary=True).name == "openai/gpt-5-mini"
+    assert transports.open("my-model", is_auxiliary=True).name == NAME
 
 
 def test_without_keys_no_provider_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -191,12 +191,12 @@ def test_many_models_in_threads_spend_one_budget_at_one_pace() -> None:
     with FaultyServer(latency_s=0.01) as server:
         access = Access(api_base=server.url, max_calls=20, concurrency=2)
         models = [PotModel(6, "stub", rng=seed, access=access) for seed in range(4)]
-        errors: list[BudgetSpent] = []
+        errors: list[BudgetExceeded] = []
 
         def run(model: PotModel) -> None:
             try:
                 model.run_for(3)
-            except BudgetSpent as error:
+            except BudgetExceeded as error:
                 errors.append(error)
 
         threads = [threading.Thread(target=run, args=(model,)) for model in models]
@@ -217,7 +217,7 @@ def test_what_waited_for_its_turn_while_dollars_were_spent_is_not_sent() -> None
         return await asyncio.gather(*(llm.reply(ask()) for _ in range(9)), return_exceptions=True)
 
     kinds = [type(reply) for reply in submit(ask_all()).result(10)]
-    assert kinds == [Reply] * 2 + [BudgetSpent] * 7
+    assert kinds == [Reply] * 2 + [BudgetExceeded] * 7
 
 
 def test_shared_access_and_options_of_ones_own_exclude_each_other() -> None:
@@ -312,7 +312,7 @@ def test_a_judge_is_never_asked_at_api_base_nor_with_the_key_of_another(monkeypa
         model = PotModel(2, "my-model", rng=1, api_base=mine.url, endpoints={"judge": judge})
         model.step()
         (made,) = model.consult("judge", ["Well?"])
-        assert model.engine.open("gpt-4o-mini", is_second=True).name == "gpt-4o-mini"
+        assert model.engine.open("gpt-4o-mini", is_auxiliary=True).name == "gpt-4o-mini"
         model.close()
     assert isinstance(made, Decision)
     assert {request.body["model"] for request in mine.requests} == {"my-model"}

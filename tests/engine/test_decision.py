@@ -6,7 +6,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 from mesa_llm import AgentDesign, Reply, ScriptedLLM, ToolCall
-from mesa_llm.engine.reading import read_answer
+from mesa_llm.engine.parsing import read_answer
 from mesa_llm.errors import ConfigError
 from mesa_llm.llm.openai.reply import read_reply
 from mesa_llm.llm.replies import call

@@ -2,8 +2,8 @@
 
 import pytest
 
-from mesa_llm import BudgetSpent, ConfigError
-from models.social.model import SocialModel
+from mesa_llm import BudgetExceeded, ConfigError
+from mesa_llm_models.social.model import SocialModel
 from tests import faulty_server as faults
 from tests.faulty_server import FaultyServer
 from tests.honest_reply import completion
@@ -102,7 +102,7 @@ def test_a_spent_budget_of_tokens_stops_the_run_and_a_larger_one_goes_on(tmp_pat
         poor = SocialModel(
             n_agents=6, rng=1, llm="stub", api_base=server.url, log=tmp_path / "run.sqlite", max_tokens=2500
         )
-        with pytest.raises(BudgetSpent, match="2500 tokens"):
+        with pytest.raises(BudgetExceeded, match="2500 tokens"):
             poor.run_for(3)
         poor.close()
         rich = run(server, steps=3, log=tmp_path / "run.sqlite", max_tokens=10**7)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from mesa_llm import BudgetSpent, RunLog
+from mesa_llm import BudgetExceeded, RunLog
 from mesa_llm.cli.inspect import tables
 from mesa_llm.records import Usage
 from tests.faulty_server import Fault, FaultyServer, refused
@@ -26,7 +26,7 @@ CACHED = completion(
 def stepped(server: FaultyServer, log: Path, n_agents: int = 1, **options: Any) -> PotModel:
     """Make one step, whatever comes of it."""
     model = PotModel(n_agents, "m", rng=1, log=log, api_base=server.url, **options)
-    with closing(model), suppress(BudgetSpent):
+    with closing(model), suppress(BudgetExceeded):
         model.step()
     return model
 

@@ -8,7 +8,7 @@ import mesa
 import pytest
 
 from mesa_llm import (
-    BudgetSpent,
+    BudgetExceeded,
     ConfigError,
     LLMAgent,
     Observation,
@@ -130,7 +130,7 @@ def test_a_budget_holds_in_a_connected_model() -> None:
     model = Field(rng=1)
     engine = connect(model, max_calls=3)
     Hopper.create_agents(model, 2, llm=ScriptedLLM(hopping))
-    with pytest.raises(BudgetSpent):
+    with pytest.raises(BudgetExceeded):
         model.run_for(5)
     assert engine.usage.calls == 3
 

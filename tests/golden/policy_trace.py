@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from mesa_llm.worlds.macro.rules import MonthlyEconomy
 from mesa_llm.worlds.macro.state import CONSUMPTION_STEP, TOP_LEVEL
-from models.econ_agent.agents import Standing, buffer_stock_share, lengnick_share, work_propensity
+from mesa_llm_models.econ_agent.agents import Standing, buffer_stock_share, lengnick_share, work_propensity
 
 Array = npt.NDArray[Any]
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from models.compost.scores import (
+from mesa_llm_models.compost.scores import (
     Caricature,
     Cell,
     Controls,

@@ -8,8 +8,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from mesa_llm.model.cast import Character, names_in, read_cast
-from mesa_llm.reports import Deed, DeedTables
+from mesa_llm.model.text_extraction import Character, names_in, read_characters
+from mesa_llm.reports import ActionTables, Deed
 from tests.golden.reading import assert_close, golden, section
 
 CASES: dict[str, Any] = golden("simswarm")
@@ -30,7 +30,7 @@ NOT_COMPARED = {
 """Parts of the tables that no test reads → why."""
 
 
-def deeds_of(records: list[Any]) -> list[Deed]:
+def actions_of(records: list[Any]) -> list[Deed]:
     return [
         Deed(
             one["round"],
@@ -55,7 +55,7 @@ def named(row: Any, **names: str) -> dict[str, Any]:
     return {ours: row[theirs] for ours, theirs in names.items()}
 
 
-def check_posts(report: DeedTables, case: Any) -> None:
+def check_posts(report: ActionTables, case: Any) -> None:
     who = {"agent": "agent_id", "name": "agent_name", "text": "content", "step": "round_num"}
     counts = {"likes": "num_likes", "dislikes": "num_dislikes", "shares": "num_shares", "engagement": "engagement"}
     assert rows(report.top_posts()) == [named(one, post="post_id", **who, **counts) for one in case["top_posts"]]
@@ -63,7 +63,7 @@ def check_posts(report: DeedTables, case: Any) -> None:
     assert rows(report.engagement()) == [named(one, **told, active="active_agents") for one in case["engagement"]]
 
 
-def check_agents(report: DeedTables, case: Any) -> None:
+def check_agents(report: ActionTables, case: Any) -> None:
     steps = {"step": "round", "posts": "posts", "actions": "actions"}
     lived = [
         {"agent": one["agent_id"], "name": one["name"], **named(each, **steps), "tone": float(each["sentiment"])}
@@ -75,7 +75,7 @@ def check_agents(report: DeedTables, case: Any) -> None:
     assert rows(report.profiles()) == [named(one, **active, steps="rounds_active") for one in case["profiles"]]
 
 
-def check_dealings(report: DeedTables, case: Any) -> None:
+def check_dealings(report: ActionTables, case: Any) -> None:
     follows, graph = report.follows(), case["graph"]
     edges = [(one["follower_id"], one["followee_id"]) for one in case["social_graph"]["edges"]]
     assert list(zip(follows["follower"], follows["followee"], strict=True)) == edges
@@ -93,7 +93,7 @@ def check_dealings(report: DeedTables, case: Any) -> None:
 
 @pytest.mark.parametrize("case", section(CASES, "extractors"))
 def test_the_tables_of_a_run_are_those_of_simswarm(case: Any) -> None:
-    report = DeedTables(deeds_of(case["records"]), rules="original")
+    report = ActionTables(actions_of(case["records"]), rules="original")
     check_posts(report, case)
     check_agents(report, case)
     check_dealings(report, case)
@@ -107,10 +107,10 @@ def slug_of(name: str) -> str:
 def test_a_cast_is_read_from_a_reply(case: Any) -> None:
     if "raises" in case["r"]:
         with pytest.raises(ValueError, match=r"wanted a JSON list|nobody is named"):
-            read_cast(case["llm"])
+            read_characters(case["llm"])
         return
     wanted = case["r"]["ok"]
-    cast = read_cast(case["llm"])[: len(wanted)]  # the maximum that SimSwarm was given is not recorded
+    cast = read_characters(case["llm"])[: len(wanted)]  # the maximum that SimSwarm was given is not recorded
     for one, theirs in zip(cast, wanted, strict=True):
         assert (one.name, one.type, is_default(one)) == (theirs["name"], theirs["type"], theirs["summary_default"])
         assert theirs["id"].startswith(slug_of(one.name) or "entity_")  # the id is of the whole name

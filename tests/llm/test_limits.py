@@ -17,14 +17,14 @@ import pytest
 from mesa_llm.errors import (
     AccessRefused,
     BadReply,
-    BudgetSpent,
+    BudgetExceeded,
     ConfigError,
     RateLimited,
     Refused,
-    ServerTrouble,
+    ServerError,
     TransportError,
 )
-from mesa_llm.llm import pace
+from mesa_llm.llm import rate_control
 from mesa_llm.llm.limits import MAX_REFUSALS, Budget, Limits, Refusals, Retry
 from mesa_llm.llm.openai.client import OpenAIHTTP
 from mesa_llm.llm.protocol import LLM
@@ -81,13 +81,13 @@ def test_the_latency_of_a_reply_is_that_of_its_call_and_not_of_its_turn() -> Non
     assert sum(reply.latency_s for reply in replies) <= time.perf_counter() - begun
 
 
-@pytest.mark.parametrize("error", [RateLimited("slow"), ServerTrouble("gone"), BadReply("html")])
+@pytest.mark.parametrize("error", [RateLimited("slow"), ServerError("gone"), BadReply("html")])
 def test_what_may_pass_is_asked_again_and_counted(error: TransportError) -> None:
     (reply,) = gathered(Retry(failing(error, error), base_s=0), 1)
     assert (reply.text, reply.attempts) == ("hm", 3)
 
 
-@pytest.mark.parametrize(("error", "sent"), [(RateLimited, 4), (ServerTrouble, 4), (BadReply, 3), (Refused, 1)])
+@pytest.mark.parametrize(("error", "sent"), [(RateLimited, 4), (ServerError, 4), (BadReply, 3), (Refused, 1)])
 def test_attempts_are_bounded(error: type[TransportError], sent: int) -> None:
     asked: list[Request] = []
     llm = ScriptedLLM(lambda request: asked.append(request) or error("no"))
@@ -112,7 +112,7 @@ def test_waits_double_differ_and_have_a_bound() -> None:
     waits: list[list[float]] = []
     for seed in range(20):
         asked: list[float] = []
-        llm = ScriptedLLM(lambda request, asked=asked: asked.append(time.perf_counter()) or ServerTrouble("gone"))
+        llm = ScriptedLLM(lambda request, asked=asked: asked.append(time.perf_counter()) or ServerError("gone"))
         gathered(Retry(llm, attempts=5, base_s=0.01, max_wait_s=0.02, seed=seed), 1)
         waits.append([later - sooner for sooner, later in pairwise(asked)])
     assert len({round(first, 5) for first, *_ in waits}) > 5
@@ -138,7 +138,7 @@ def kinds_of(llm: LLM, number: int) -> list[type[Any]]:
 def test_a_refusal_before_any_reply_is_for_a_person_and_one_in_the_middle_is_not() -> None:
     answers = iter([NO_KEY, PRICED, NO_KEY, PRICED, UNPAID])
     llm = Refusals(ScriptedLLM(lambda request: next(answers)))
-    assert kinds_of(llm, 5) == [AccessRefused, Reply, Refused, Reply, ServerTrouble]
+    assert kinds_of(llm, 5) == [AccessRefused, Reply, Refused, Reply, ServerError]
 
 
 def test_refusals_that_do_not_end_are_for_a_person_after_all() -> None:
@@ -158,7 +158,7 @@ def test_refusals_of_requests_in_flight_together_count_once() -> None:
 def test_an_account_that_runs_out_of_money_stops_the_run_and_fails_no_decision() -> None:
     answers = iter([PRICED, *[UNPAID] * 9])
     llm = Retry(Refusals(ScriptedLLM(lambda request: next(answers))), attempts=4, base_s=0)
-    assert kinds_of(llm, 3) == [Reply, BudgetSpent, BudgetSpent]
+    assert kinds_of(llm, 3) == [Reply, BudgetExceeded, BudgetExceeded]
 
 
 def test_no_more_are_in_flight_than_allowed() -> None:
@@ -202,7 +202,7 @@ def test_a_learned_limit_lasts() -> None:
 
 
 def test_an_endpoint_that_always_limits_ends_in_errors(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pace, "PATIENCE_S", 0.02)
+    monkeypatch.setattr(rate_control, "PATIENCE_S", 0.02)
     with FaultyServer(lambda body, number: rate_limited()) as server:
         replies = served(server, lambda transport: Retry(Limits(transport, 8), attempts=2, base_s=0.01), 4)
     assert [type(reply) for reply in replies] == [RateLimited] * 4
@@ -230,20 +230,20 @@ def test_a_budget_of_calls_holds_with_many_in_flight() -> None:
     with FaultyServer(latency_s=0.01) as server:
         replies = served(server, lambda transport: Budget(Retry(Limits(transport, 64)), calls=50), 200)
     assert sum(isinstance(reply, Reply) for reply in replies) == server.count == 50
-    assert sum(isinstance(reply, BudgetSpent) for reply in replies) == 150
+    assert sum(isinstance(reply, BudgetExceeded) for reply in replies) == 150
 
 
 def test_a_budget_of_calls_counts_what_failed() -> None:
     budget = Budget(failing(Refused("no"), Refused("no")), calls=3)
     kinds = [type(gathered(budget, 1)[0]) for _ in range(5)]
-    assert kinds == [Refused, Refused, Reply, BudgetSpent, BudgetSpent]
+    assert kinds == [Refused, Refused, Reply, BudgetExceeded, BudgetExceeded]
 
 
 @pytest.mark.parametrize(("limit", "answered"), [({"tokens": 31}, 2), ({"dollars": 0.03}, 3), ({"calls": 2}, 2)])
 def test_a_spent_budget_stops_what_was_not_sent(limit: dict[str, Any], answered: int) -> None:
     budget = Budget(ScriptedLLM(lambda request: PRICED), **limit)
     kinds = [type(gathered(budget, 1)[0]) for _ in range(5)]
-    assert kinds == [Reply] * answered + [BudgetSpent] * (5 - answered)
+    assert kinds == [Reply] * answered + [BudgetExceeded] * (5 - answered)
     assert (budget.spent.calls, budget.spent.tokens) == (answered, 15 * answered)
 
 
@@ -259,9 +259,9 @@ BLIND = {name: value for name, value in completion("hm").items() if name != "usa
 def test_no_budget_is_exceeded_however_replies_read_and_however_many_are_in_flight(answer, limit, most) -> None:
     with FaultyServer(lambda body, number: answer, latency_s=0.002) as server:
         replies = served(server, lambda one: Retry(Budget(Limits(one, 64), **limit), base_s=0.001), 40)
-    assert {type(reply) for reply in replies} <= {Reply, BadReply, BudgetSpent}
+    assert {type(reply) for reply in replies} <= {Reply, BadReply, BudgetExceeded}
     assert 0 < server.count <= most
-    assert type(replies[-1]) is BudgetSpent
+    assert type(replies[-1]) is BudgetExceeded
 
 
 def test_requests_in_flight_together_fit_the_budget_with_the_longest_replies_that_they_allow() -> None:
@@ -318,7 +318,7 @@ def test_several_transports_spend_one_budget() -> None:
     one = Budget(ScriptedLLM(lambda request: PRICED), calls=3)
     other = one.also(ScriptedLLM(lambda request: PRICED))
     kinds = [type(gathered(budget, 1)[0]) for budget in (one, other, one, other, one)]
-    assert kinds == [Reply, Reply, Reply, BudgetSpent, BudgetSpent]
+    assert kinds == [Reply, Reply, Reply, BudgetExceeded, BudgetExceeded]
     assert other.spent is one.spent
 
 
@@ -339,7 +339,7 @@ def test_the_price_an_endpoint_reports_is_spent() -> None:
     priced = completion("hm", prompt_tokens=8, completion_tokens=2, cost=0.5)
     with FaultyServer(lambda body, number: priced) as server:
         replies = served(server, lambda transport: Limits(Retry(Budget(transport, dollars=1.0)), 1), 4)
-    assert [type(reply) for reply in replies] == [Reply, Reply, BudgetSpent, BudgetSpent]
+    assert [type(reply) for reply in replies] == [Reply, Reply, BudgetExceeded, BudgetExceeded]
 
 
 def test_layers_close_what_they_hold() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mesa_llm.errors import AccessRefused, BadReply, ConfigError, MesaLLMError, RateLimited, Refused, ServerTrouble
+from mesa_llm.errors import AccessRefused, BadReply, ConfigError, MesaLLMError, RateLimited, Refused, ServerError
 from mesa_llm.llm.litellm import LiteLLM
 from mesa_llm.records import Reply
 from tests.faulty_server import (
@@ -86,11 +86,11 @@ def test_a_schema_is_followed() -> None:
     ("fault", "kind"),
     [
         (rate_limited(7), RateLimited),
-        (SERVER_ERROR, ServerTrouble),
-        (CUT_AT_ONCE, ServerTrouble),
-        (CUT_MIDWAY, ServerTrouble),
-        (NOT_JSON, ServerTrouble),
-        (NAN_NUMBERS, ServerTrouble),
+        (SERVER_ERROR, ServerError),
+        (CUT_AT_ONCE, ServerError),
+        (CUT_MIDWAY, ServerError),
+        (NOT_JSON, ServerError),
+        (NAN_NUMBERS, ServerError),
         (HUGE, BadReply),
         (refused(400, "the prompt is too long"), Refused),
         (refused(422, "temperature must be 1"), Refused),
@@ -133,7 +133,7 @@ def test_an_empty_reply_and_an_unknown_tool_are_replies() -> None:
 def test_a_provider_that_hangs_is_given_up() -> None:
     with FaultyServer(lambda body, number: HANG) as server:
         error = asked(LiteLLM("openai/tiny", server.url, KEY, 0.5))
-    assert type(error) is ServerTrouble
+    assert type(error) is ServerError
 
 
 @pytest.mark.parametrize("name", ["nowhere/tiny", "ollama"])

@@ -5,7 +5,7 @@ from contextlib import closing
 
 import pytest
 
-from mesa_llm import AgentDesign, BudgetSpent, Reply, ScriptedLLM
+from mesa_llm import AgentDesign, BudgetExceeded, Reply, ScriptedLLM
 from mesa_llm.llm.replies import call
 from mesa_llm.memory import MemoryEntry, ReflectiveMemory, memory_from_json, open_memory
 from mesa_llm.memory.reflection import Insight
@@ -94,7 +94,7 @@ def test_a_reflection_without_questions_is_tried_again_in_the_next_step_and_harm
 def test_a_budget_that_ends_within_a_reflection_loses_nothing_and_the_replay_is_the_same(tmp_path) -> None:
     log, whole = tmp_path / "run.sqlite", run(5, n_agents=2)
     for max_calls in (9, 2, 1):  # within the questions, and within the insights
-        with closing(made(n_agents=2, log=log, max_calls=max_calls)) as model, pytest.raises(BudgetSpent):
+        with closing(made(n_agents=2, log=log, max_calls=max_calls)) as model, pytest.raises(BudgetExceeded):
             model.run_for(5)
     with closing(run(5, n_agents=2, log=log)) as model:
         assert model.usage.calls == whole.usage.calls - 12
@@ -110,11 +110,11 @@ def test_a_step_that_is_gone_on_with_keeps_the_questions_it_has_paid_for() -> No
         nonlocal n_asked
         n_asked += 1
         if n_asked == 6:
-            raise BudgetSpent("once")
+            raise BudgetExceeded("once")
         return musing(request)
 
     model = PotModel(1, ScriptedLLM(moody, delay_s=0.001), rng=1, design=QUICK)
-    with pytest.raises(BudgetSpent):
+    with pytest.raises(BudgetExceeded):
         model.run_for(4)
     model.run_for(1)
     assert insights(model) == insights(run(4))

@@ -15,8 +15,8 @@ from mesa_llm import AgentDesign, ConfigError, LLMModel, RunLog, ScriptedLLM, br
 from mesa_llm.llm.replies import call
 from mesa_llm.model.interventions import Minds
 from mesa_llm.model.recording import Recording
-from models.market.model import MarketModel
-from models.three_worlds.model import ThreeWorldsModel
+from mesa_llm_models.market.model import MarketModel
+from mesa_llm_models.three_worlds.model import ThreeWorldsModel
 from tests.faulty_server import FaultyServer
 from tests.pot import PotModel
 from tests.processes import run

@@ -9,7 +9,7 @@ from mesa_llm.engine.activation import in_turn
 from mesa_llm.errors import ConfigError
 from mesa_llm.model.identity import class_named
 from mesa_llm.model.recording import Recording
-from models.social.model import SocialModel, SocialScenario
+from mesa_llm_models.social.model import SocialModel, SocialScenario
 from tests.pot import PotModel
 
 

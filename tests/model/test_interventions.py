@@ -8,8 +8,8 @@ import pytest
 
 from mesa_llm import Change, ConfigError, News, Post, ScriptedLLM
 from mesa_llm.llm.replies import call
-from models.social.model import SocialModel
-from models.three_worlds.model import ThreeWorldsModel
+from mesa_llm_models.social.model import SocialModel
+from mesa_llm_models.three_worlds.model import ThreeWorldsModel
 from tests.pot import PotModel, QuizModel
 
 

@@ -16,7 +16,7 @@ from mesa_llm import (
     AgentConfig,
     AgentDesign,
     Bridge,
-    BudgetSpent,
+    BudgetExceeded,
     ConfigError,
     DecisionError,
     Event,
@@ -32,7 +32,7 @@ from mesa_llm import (
     ToolError,
     action,
 )
-from mesa_llm.errors import ServerTrouble
+from mesa_llm.errors import ServerError
 from mesa_llm.llm.replies import call
 from mesa_llm.memory import WindowMemory
 from mesa_llm.testing import honest, honest_reply
@@ -125,7 +125,7 @@ def test_calls_tokens_dollars_failures_and_time_are_collected_unasked() -> None:
 
 @pytest.mark.parametrize(("on_error", "paid"), [("skip", False), ("rule", True)])
 def test_a_failed_decision_is_skipped_or_left_to_the_rule_twin(on_error, paid) -> None:
-    model = PotModel(8, ScriptedLLM(lambda request: ServerTrouble("down")), rng=1, on_error=on_error, attempts=1)
+    model = PotModel(8, ScriptedLLM(lambda request: ServerError("down")), rng=1, on_error=on_error, attempts=1)
     model.run_for(2)
     assert (model.coins > 0) == paid
     assert model.usage.failures == 16
@@ -211,7 +211,7 @@ def test_a_stop_that_gives_up_nothing_sends_no_more_and_waits_for_what_was_sent(
 def test_a_spent_budget_stops_cleanly_and_a_larger_one_goes_on(tmp_path) -> None:
     whole = run(PotModel(4, honest(), rng=5, log=tmp_path / "whole.sqlite"), 3)
     poor = PotModel(4, honest(), rng=5, log=tmp_path / "parts.sqlite", max_calls=6)
-    with pytest.raises(BudgetSpent):
+    with pytest.raises(BudgetExceeded):
         poor.run_for(3)
     assert poor.usage.calls == 6
     poor.close()
@@ -592,7 +592,7 @@ def test_a_step_that_mostly_failed_is_warned_of_once(caplog) -> None:
 
 
 def test_a_warning_of_failures_is_one_line_without_escapes(caplog) -> None:
-    PotModel(1, ScriptedLLM(lambda request: ServerTrouble("red \x1b[31m\nalert")), rng=1, attempts=1).step()
+    PotModel(1, ScriptedLLM(lambda request: ServerError("red \x1b[31m\nalert")), rng=1, attempts=1).step()
     assert caplog.messages == ["step 1: 1 of 1 decision failed: red alert (requests sent: 1)"]
 
 

@@ -4,7 +4,7 @@ import pytest
 from mesa.experimental.scenarios import Scenario
 
 from mesa_llm.errors import ConfigError
-from models.social.model import SocialModel, SocialScenario
+from mesa_llm_models.social.model import SocialModel, SocialScenario
 from tests.pot import PotModel
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from mesa.datacollection import DataCollector
 
-from mesa_llm import BudgetSpent, ConfigError, Decision, Observation, ScriptedLLM, Stopped, ToolCall
+from mesa_llm import BudgetExceeded, ConfigError, Decision, Observation, ScriptedLLM, Stopped, ToolCall
 from mesa_llm.engine.activation import Turn
 from mesa_llm.engine.survey import Question
 from mesa_llm.llm.limits import InFlight
@@ -75,17 +75,17 @@ class Interrupted:
 
     async def reply(self, request):
         self.n_requests += 1
-        is_second = self.n_requests == 2
+        is_auxiliary = self.n_requests == 2
         try:
-            if is_second:
+            if is_auxiliary:
                 ctrl_c()
-            await self.wait(is_second)
+            await self.wait(is_auxiliary)
         except asyncio.CancelledError:
             self.n_given_up += 1
             raise
         return honest_reply(request)
 
-    async def wait(self, is_second):
+    async def wait(self, is_auxiliary):
         in_flight = InFlight.of_run.get()
         while in_flight is not None and not in_flight.is_ending:
             await asyncio.sleep(0.001)
@@ -94,9 +94,9 @@ class Interrupted:
 class InterruptedTwice(Interrupted):
     """Sends another Ctrl-C then, and never replies."""
 
-    async def wait(self, is_second):
-        await super().wait(is_second)
-        if is_second:
+    async def wait(self, is_auxiliary):
+        await super().wait(is_auxiliary)
+        if is_auxiliary:
             ctrl_c()
         await asyncio.sleep(3600)
 
@@ -106,7 +106,7 @@ class InterruptedPerson(Interrupted):
 
     is_person = True
 
-    async def wait(self, is_second):
+    async def wait(self, is_auxiliary):
         await asyncio.sleep(3600)
 
 
@@ -211,7 +211,7 @@ def test_a_second_ctrl_c_breaks_a_step_off_for_good_and_its_log_goes_on(tmp_path
 
 def test_a_budget_spent_at_the_end_of_a_step_breaks_it_off_and_its_log_goes_on(tmp_path) -> None:
     model = polled(Script(), tmp_path / "run.sqlite", max_calls=13)
-    with pytest.raises(BudgetSpent):
+    with pytest.raises(BudgetExceeded):
         model.run_for(4)
     with pytest.raises(ConfigError, match="broken off"):
         model.step()

@@ -14,15 +14,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mesa_llm import BudgetSpent, ConfigError, ScriptedLLM, ToolCall
+from mesa_llm import BudgetExceeded, ConfigError, ScriptedLLM, ToolCall
 from mesa_llm.records import Failure, Request
 from mesa_llm.testing import honest, honest_reply
 from mesa_llm.viz import markup
 from mesa_llm.worlds.auction import ORIGINAL_RULES
-from models.auction_arena.app import TEMPLATES, belief_views, bidder_views, lot_view, plan_views
-from models.auction_arena.model import AuctionArena, AuctionScenario
-from models.auction_arena.scores import rating_history, standings, tournament
-from models.auction_arena.twins import TWINS, RuleBidder, play
+from mesa_llm_models.auction_arena.app import TEMPLATES, belief_views, bidder_views, lot_view, plan_views
+from mesa_llm_models.auction_arena.model import AuctionArena, AuctionScenario
+from mesa_llm_models.auction_arena.scores import rating_history, standings, tournament
+from mesa_llm_models.auction_arena.twins import TWINS, RuleBidder, play
 
 PAPER_VALUE = 60_000
 """What the ten lots of the paper are worth together, in dollars."""
@@ -196,7 +196,7 @@ def test_a_plan_and_a_belief_are_asked_for_with_the_very_lots_and_bidders() -> N
 def test_nobody_is_asked_again_where_no_reply_came() -> None:
     model = AuctionArena(n_agents=2, rng=1)
     agent = model.bidders[1]
-    agent.act(Failure(1, "the server is down", "ServerTrouble"))
+    agent.act(Failure(1, "the server is down", "ServerError"))
     assert not agent.may_try_again
     agent.act(Failure(1, "no JSON", "Unparsed"))
     assert agent.may_try_again
@@ -251,7 +251,7 @@ def test_the_true_value_of_a_lot_is_hidden_until_the_hammer() -> None:
 def test_a_run_whose_budget_ends_amid_a_lot_goes_on_where_it_stopped(tmp_path) -> None:
     whole = run(AuctionArena(n_lots=2, llm=honest(), rng=1))
     stopped = AuctionArena(n_lots=2, llm=honest(), rng=1, log=tmp_path / "run.sqlite", max_calls=8)
-    with pytest.raises(BudgetSpent):
+    with pytest.raises(BudgetExceeded):
         run(stopped)
     assert stopped.time == 0  # the first lot is not done
     stopped.close()

@@ -14,8 +14,8 @@ from mesa_llm.model.registry import ModelEntry
 from mesa_llm.records import Reply, Request
 from mesa_llm.testing import CHECKS
 from mesa_llm.worlds.auction import ORIGINAL_RULES
-from models.auction_arena.agents import Dialogue
-from models.auction_arena.model import AuctionArena, AuctionScenario
+from mesa_llm_models.auction_arena.agents import Dialogue
+from mesa_llm_models.auction_arena.model import AuctionArena, AuctionScenario
 
 SYSTEM = ("ascending auction", "larger total profit", "not known to you", "true value less your bid")
 
@@ -259,4 +259,4 @@ class PublishedArena(AuctionArena):
 
 @pytest.mark.parametrize("check", CHECKS)
 def test_the_contract_of_models_is_kept(check) -> None:
-    CHECKS[check](ModelEntry("published", "models.auction_arena", module=__name__, qualname="PublishedArena"))
+    CHECKS[check](ModelEntry("published", "mesa_llm_models.auction_arena", module=__name__, qualname="PublishedArena"))

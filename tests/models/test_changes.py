@@ -9,19 +9,19 @@ import pytest
 from mesa_llm import Change, ConfigError, ToolError
 from mesa_llm.model.interventions import meaning_of, variables
 from mesa_llm.model.registry import find_models
-from models.auction_arena.model import AuctionArena
-from models.classics.prisoners_dilemma.model import DilemmaModel
-from models.discussion.model import DiscussionModel
-from models.econ_agent.model import EconAgentModel
-from models.economy.model import EconomyModel
-from models.market.model import MarketModel
-from models.oasis.herd import HerdModel
-from models.oasis.polarisation import PolarisationModel
-from models.oasis.rumours import RumourModel
-from models.social.model import SocialModel
-from models.sotopia.model import SotopiaModel
-from models.stock_agent.model import StockAgentModel
-from models.three_worlds.model import ThreeWorldsModel
+from mesa_llm_models.auction_arena.model import AuctionArena
+from mesa_llm_models.classics.prisoners_dilemma.model import DilemmaModel
+from mesa_llm_models.discussion.model import DiscussionModel
+from mesa_llm_models.econ_agent.model import EconAgentModel
+from mesa_llm_models.economy.model import EconomyModel
+from mesa_llm_models.market.model import MarketModel
+from mesa_llm_models.oasis.herd import HerdModel
+from mesa_llm_models.oasis.polarisation import PolarisationModel
+from mesa_llm_models.oasis.rumours import RumourModel
+from mesa_llm_models.social.model import SocialModel
+from mesa_llm_models.sotopia.model import SotopiaModel
+from mesa_llm_models.stock_agent.model import StockAgentModel
+from mesa_llm_models.three_worlds.model import ThreeWorldsModel
 
 MODELS = {entry.name: entry for entry in find_models()}
 

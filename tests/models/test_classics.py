@@ -12,15 +12,15 @@ from mesa.examples.basic.schelling.model import SchellingScenario as MesaScenari
 
 from mesa_llm import ScriptedLLM
 from mesa_llm.llm.replies import call
-from models.classics.app import page
-from models.classics.boltzmann_wealth.model import WealthModel
-from models.classics.epidemic.model import EpidemicModel
-from models.classics.opinion.model import OpinionModel
-from models.classics.prisoners_dilemma.model import DilemmaModel
-from models.classics.recordings import CLASSICS, run_twins
-from models.classics.schelling.model import SchellingModel
-from models.classics.sugarscape.model import SugarModel
-from models.classics.wolf_sheep.model import MeadowModel, Sheep
+from mesa_llm_models.classics.app import page
+from mesa_llm_models.classics.boltzmann_wealth.model import WealthModel
+from mesa_llm_models.classics.epidemic.model import EpidemicModel
+from mesa_llm_models.classics.opinion.model import OpinionModel
+from mesa_llm_models.classics.prisoners_dilemma.model import DilemmaModel
+from mesa_llm_models.classics.recordings import CLASSICS, run_twins
+from mesa_llm_models.classics.schelling.model import SchellingModel
+from mesa_llm_models.classics.sugarscape.model import SugarModel
+from mesa_llm_models.classics.wolf_sheep.model import MeadowModel, Sheep
 
 
 def measured(model, name: str, *, last: int) -> float:

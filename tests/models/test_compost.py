@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from mesa_llm import ConfigError, ScriptedLLM
-from models.compost.model import PERSONAS, QUESTIONS, TOPICS, CompostModel, with_article
-from models.compost.scores import Caricature, Cell, Reply, exaggeration, log_odds, read_corpus, tokens
-from models.compost.task import TASK
+from mesa_llm_models.compost.model import PERSONAS, QUESTIONS, TOPICS, CompostModel, with_article
+from mesa_llm_models.compost.scores import Caricature, Cell, Reply, exaggeration, log_odds, read_corpus, tokens
+from mesa_llm_models.compost.task import TASK
 
 
 def counted(texts):

@@ -13,14 +13,14 @@ import pytest
 from mesa_llm import ConfigError, Failure, ScriptedLLM, ToolCall
 from mesa_llm.viz import markup
 from mesa_llm.worlds.room import Line, Manner, Wish
-from models.discussion.agents import attitude_after
-from models.discussion.app import CHAT, chat_items
-from models.discussion.charts import talk_figure
-from models.discussion.config import plan_of, read_plan
-from models.discussion.model import DiscussionModel
-from models.discussion.output import sauce_output
-from models.discussion.plans import MANNERS
-from models.discussion.studies import choice_shares, curve, drift, run_rooms, talk_shares
+from mesa_llm_models.discussion.agents import attitude_after
+from mesa_llm_models.discussion.app import CHAT, chat_items
+from mesa_llm_models.discussion.charts import talk_figure
+from mesa_llm_models.discussion.config import plan_of, read_plan
+from mesa_llm_models.discussion.model import DiscussionModel
+from mesa_llm_models.discussion.output import sauce_output
+from mesa_llm_models.discussion.plans import MANNERS
+from mesa_llm_models.discussion.studies import choice_shares, curve, drift, run_rooms, talk_shares
 
 HOST = {"class": "Round Robin Host", "start_person_index": 0}
 QUESTION = {"id": "vote", "question": "Yes or no?", "iterations": [0, 2, -1], "choices": ["yes", "no"]}
@@ -202,7 +202,7 @@ def test_the_original_asks_nobody_more_in_its_batches_when_a_line_is_missing(dis
 
 
 def test_the_same_file_in_toml_and_in_json_is_the_same_discussion(tmp_path) -> None:
-    toml = Path("models/discussion/data/trolley.toml").read_text(encoding="utf-8")
+    toml = Path("models/mesa_llm_models/discussion/data/trolley.toml").read_text(encoding="utf-8")
     file = tmp_path / "trolley.json"
     file.write_text(json.dumps(tomllib.loads(toml)), encoding="utf-8")
     shouted = tmp_path / "TROLLEY.TOML"

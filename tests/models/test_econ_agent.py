@@ -14,17 +14,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib.figure import Figure
 
-from mesa_llm import AgentDesign, BudgetSpent, ConfigError, Decision, ScriptedLLM, Stopped, ToolCall
-from mesa_llm.errors import ServerTrouble
-from mesa_llm.llm.human.desk import HumanLLM
+from mesa_llm import AgentDesign, BudgetExceeded, ConfigError, Decision, ScriptedLLM, Stopped, ToolCall
+from mesa_llm.errors import ServerError
+from mesa_llm.llm.human.queue import HumanLLM
 from mesa_llm.llm.replies import call
 from mesa_llm.testing import faulty, honest
 from mesa_llm.worlds.macro import TOP_LEVEL, consumption_level
-from models.econ_agent import charts
-from models.econ_agent.agents import POLICIES, Standing
-from models.econ_agent.app import collected
-from models.econ_agent.model import EconAgentModel, EconAgentScenario, draw_names
-from models.econ_agent.scores import regress
+from mesa_llm_models.econ_agent import charts
+from mesa_llm_models.econ_agent.agents import POLICIES, Standing
+from mesa_llm_models.econ_agent.app import collected
+from mesa_llm_models.econ_agent.model import EconAgentModel, EconAgentScenario, draw_names
+from mesa_llm_models.econ_agent.scores import regress
 
 ECONOMIES = {
     "seed": st.integers(0, 2**31 - 1),
@@ -250,7 +250,7 @@ def test_a_person_is_not_asked_to_reflect(person) -> None:
 
 
 def test_a_reflection_that_fails_is_a_failure_and_the_household_goes_on() -> None:
-    model = run(7, llm=Thinker(lambda salt: ServerTrouble("the server is down")), attempts=1)
+    model = run(7, llm=Thinker(lambda salt: ServerError("the server is down")), attempts=1)
     failed = model.runlog.failures()
     assert len(failed) == model.usage.failures == 8
     assert all("the server is down" in reason for reason in failed)
@@ -287,7 +287,7 @@ def test_a_run_stopped_while_households_reflect_goes_on_as_if_it_had_not(tmp_pat
 
 def test_a_budget_spent_in_a_reflection_can_be_raised(tmp_path) -> None:
     poor = EconAgentModel(n_agents=4, rng=1, llm=honest(), log=tmp_path / "run.sqlite", max_calls=14)
-    with pytest.raises(BudgetSpent):
+    with pytest.raises(BudgetExceeded):
         poor.run_for(5)
     poor.close()
     rich = run(5, llm=honest(), log=tmp_path / "run.sqlite", max_calls=100)
@@ -367,7 +367,7 @@ def test_okuns_published_correlation_follows_from_unemployment_alone() -> None:
 
 
 def test_the_published_points_are_those_whose_source_is_stated() -> None:
-    folder = resources.files("models.econ_agent").joinpath("data")
+    folder = resources.files("mesa_llm_models.econ_agent").joinpath("data")
     digest = hashlib.sha256(folder.joinpath("published_years.csv").read_bytes()).hexdigest()
     assert digest in folder.joinpath("SOURCE.md").read_text(encoding="utf-8")
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mesa_llm.worlds.macro import NO_TAX, Macroeconomy
-from models.econ_agent.agents import (
+from mesa_llm_models.econ_agent.agents import (
     AtRandom,
     BufferStock,
     Fixed,
@@ -23,7 +23,7 @@ from models.econ_agent.agents import (
     lengnick_share,
     work_propensity,
 )
-from models.econ_agent.scores import comparable, inequality, okun, phillips, regress, scores_of
+from mesa_llm_models.econ_agent.scores import comparable, inequality, okun, phillips, regress, scores_of
 
 
 def standing(salary: float, coin: float, last: float = 0.0, price: float = 10.0, rate: float = 0.03) -> Standing:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from mesa_llm import ToolCall
 from mesa_llm.errors import ConfigError
-from models.economy.model import EconomyModel, EconomyScenario
+from mesa_llm_models.economy.model import EconomyModel, EconomyScenario
 
 NAN, INF = float("nan"), float("inf")
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from mesa_llm import ConfigError, ScriptedLLM
-from models.emotionbench import instruments, situations
-from models.emotionbench.instruments import load_instruments, with_situation
-from models.emotionbench.model import EmotionBenchModel
-from models.emotionbench.scores import mean_distance, published
-from models.emotionbench.situations import load_situations
+from mesa_llm_models.emotionbench import instruments, situations
+from mesa_llm_models.emotionbench.instruments import load_instruments, with_situation
+from mesa_llm_models.emotionbench.model import EmotionBenchModel
+from mesa_llm_models.emotionbench.scores import mean_distance, published
+from mesa_llm_models.emotionbench.situations import load_situations
 
 
 def run(**parameters):

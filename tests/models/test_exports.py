@@ -6,11 +6,11 @@ import json
 
 import pytest
 
-from models.discussion.model import DiscussionModel
-from models.discussion.output import output_of_log, sauce_output
-from models.exports import export
-from models.sotopia.model import SotopiaModel
-from models.sotopia.output import episode_logs, logs_of_run
+from mesa_llm_models.discussion.model import DiscussionModel
+from mesa_llm_models.discussion.output import output_of_log, sauce_output
+from mesa_llm_models.exports import export
+from mesa_llm_models.sotopia.model import SotopiaModel
+from mesa_llm_models.sotopia.output import episode_logs, logs_of_run
 
 
 @pytest.mark.parametrize(

@@ -15,9 +15,9 @@ from mesa_llm import ConfigError, ScriptedLLM
 from mesa_llm.llm.replies import call
 from mesa_llm.records import Request
 from mesa_llm.worlds.exchange import COMPANIES, Loan, report_on
-from models.econ_agent.agents import NO_ANSWER, Dialogue
-from models.econ_agent.model import EconAgentModel, EconAgentScenario
-from models.stock_agent.model import StockAgentModel, StockAgentScenario
+from mesa_llm_models.econ_agent.agents import NO_ANSWER, Dialogue
+from mesa_llm_models.econ_agent.model import EconAgentModel, EconAgentScenario
+from mesa_llm_models.stock_agent.model import StockAgentModel, StockAgentScenario
 
 THOUGHT = "I will keep more in my account."
 

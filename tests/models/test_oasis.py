@@ -9,12 +9,12 @@ from mesa_llm import ScriptedLLM
 from mesa_llm.llm.scripted import call
 from mesa_llm.memory import ChatMemory
 from mesa_llm.records import Reply, Request
-from models.oasis.charts import activity_figure, cascade_figure
-from models.oasis.herd import HerdModel
-from models.oasis.model import POST, OasisModel
-from models.oasis.polarisation import PolarisationModel
-from models.oasis.rumours import RumourModel
-from models.oasis.task import TASK, scores
+from mesa_llm_models.oasis.charts import activity_figure, cascade_figure
+from mesa_llm_models.oasis.herd import HerdModel
+from mesa_llm_models.oasis.model import POST, OasisModel
+from mesa_llm_models.oasis.polarisation import PolarisationModel
+from mesa_llm_models.oasis.rumours import RumourModel
+from mesa_llm_models.oasis.task import TASK, scores
 
 DATA = os.environ.get("MESA_LLM_DATA")
 

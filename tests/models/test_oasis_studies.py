@@ -20,11 +20,11 @@ from mesa_llm import ConfigError, ScriptedLLM
 from mesa_llm.llm.scripted import call
 from mesa_llm.statistics import Estimate
 from mesa_llm.worlds.social.curves import SpreadCurves
-from models.oasis.charts import course_figure, study_figure
-from models.oasis.herd import GROUPS, HerdModel, like_probability, read_threads, rule_disagreement
-from models.oasis.polarisation import ANSWERS, PolarisationModel, stance_of
-from models.oasis.rumours import TOPICS, RumourModel
-from models.oasis.spreading import (
+from mesa_llm_models.oasis.charts import course_figure, study_figure
+from mesa_llm_models.oasis.herd import GROUPS, HerdModel, like_probability, read_threads, rule_disagreement
+from mesa_llm_models.oasis.polarisation import ANSWERS, PolarisationModel, stance_of
+from mesa_llm_models.oasis.rumours import TOPICS, RumourModel
+from mesa_llm_models.oasis.spreading import (
     CURVE_TOPIC,
     FITTED,
     LOG_SLOPE,
@@ -43,8 +43,18 @@ from models.oasis.spreading import (
     split_topics,
     spread,
 )
-from models.oasis.studies import ABLATIONS, COUNTERFACTUAL, CURVES, HERD, POLARISATION, SCALE, SPREADING, STUDIES, app
-from models.oasis.studies_app import PAGES, Studies
+from mesa_llm_models.oasis.studies import (
+    ABLATIONS,
+    COUNTERFACTUAL,
+    CURVES,
+    HERD,
+    POLARISATION,
+    SCALE,
+    SPREADING,
+    STUDIES,
+    app,
+)
+from mesa_llm_models.oasis.studies_app import PAGES, Studies
 from tests.faulty_server import FaultyServer, refused
 
 DATA = os.environ.get("MESA_LLM_DATA")

@@ -12,9 +12,9 @@ import pandas as pd
 import pytest
 
 from mesa_llm import ConfigError, ScriptedLLM
-from models.psychobench.instruments import FORMS, own_instruments, read_original
-from models.psychobench.model import PsychoBenchModel
-from models.psychobench.scores import score_table
+from mesa_llm_models.psychobench.instruments import FORMS, own_instruments, read_original
+from mesa_llm_models.psychobench.model import PsychoBenchModel
+from mesa_llm_models.psychobench.scores import score_table
 
 ORIGINAL = Path(os.environ.get("MESA_LLM_DATA", "nowhere"), "psychobench", "questionnaires.json")
 needs_original = pytest.mark.skipif(not ORIGINAL.is_file(), reason="MESA_LLM_DATA holds no questionnaires.json")

@@ -36,24 +36,24 @@ from mesa_llm import (
     tool,
 )
 from mesa_llm.benchmark import find_tasks
-from mesa_llm.engine.reading import read_answer
+from mesa_llm.engine.parsing import read_answer
 from mesa_llm.errors import ParseError
 from mesa_llm.llm.replies import call
 from mesa_llm.memory import (
-    SavedLives,
+    SavedMemories,
     import_memory,
     memory_from_json,
     neutral,
     open_memory,
-    saved_lives,
+    saved_memories,
     scrambled,
     within_tokens,
 )
 from mesa_llm.model.schedule import Role, Visit, WorldSchedule
 from mesa_llm.records import Request
 from mesa_llm.statistics import adjusted_p, compare, permutation_p, ratio_estimate
-from models.shachi.two_worlds import TwoWorldsModel
-from models.shachi.worlds import path_p
+from mesa_llm_models.shachi.two_worlds import TwoWorldsModel
+from mesa_llm_models.shachi.worlds import path_p
 from tests.pot import PotModel
 
 TASKS, _ = find_tasks()
@@ -213,15 +213,15 @@ def test_a_memory_goes_round_byte_for_byte(memory) -> None:
 def test_lives_go_round_with_where_they_come_from(tmp_path) -> None:
     model = PotModel(rng=3)
     model.run(4)
-    lives = saved_lives(model)
+    lives = saved_memories(model)
     lives.write(tmp_path / "lives.json")
-    again = SavedLives.read(tmp_path / "lives.json")
+    again = SavedMemories.read(tmp_path / "lives.json")
     assert again.text() == (tmp_path / "lives.json").read_text()
     assert (again.run, again.steps, again.seed) == (model.runlog.digest, 4, model.run_seed)
     assert [(life.agent, life.first_step, life.last_step) for life in again.lives] == [(n, 1, 4) for n in (1, 2, 3, 4)]
     (tmp_path / "lives.json").write_text('{"version": 2}')
     with pytest.raises(ConfigError, match="no saved lives of version 1"):
-        SavedLives.read(tmp_path / "lives.json")
+        SavedMemories.read(tmp_path / "lives.json")
 
 
 @pytest.mark.parametrize("memory", ["window:50", "stream", "reflection", "chat"])

@@ -11,19 +11,19 @@ import pytest
 from typer.testing import CliRunner
 
 from mesa_llm import ConfigError, Reply, ScriptedLLM
-from mesa_llm.errors import BudgetSpent
-from mesa_llm.llm.limits import Purse
+from mesa_llm.errors import BudgetExceeded
+from mesa_llm.llm.limits import SharedBudget
 from mesa_llm.llm.replies import call
 from mesa_llm.model.registry import find_model
 from mesa_llm.testing import CHECKS
-from models.shachi.carry import study_memory
-from models.shachi.findings import Findings, Setup
-from models.shachi.other_life import DIRECTIONS
-from models.shachi.studies import app
-from models.shachi.swap import interaction_p, study_swap
-from models.shachi.two_worlds import TwoWorldsModel
-from models.shachi.validity import RealSeries, ShockModel, study_validity
-from models.shachi.worlds import lagged_correlation, study_worlds
+from mesa_llm_models.shachi.findings import Findings, Setup
+from mesa_llm_models.shachi.memory_transfer import study_memory
+from mesa_llm_models.shachi.other_life import DIRECTIONS
+from mesa_llm_models.shachi.studies import app
+from mesa_llm_models.shachi.swap import interaction_p, study_swap
+from mesa_llm_models.shachi.two_worlds import TwoWorldsModel
+from mesa_llm_models.shachi.validity import RealSeries, ShockModel, study_validity
+from mesa_llm_models.shachi.worlds import lagged_correlation, study_worlds
 from tests.faulty_server import FaultyServer
 
 
@@ -70,7 +70,7 @@ def test_a_language_model_reads_on_the_exchange_what_it_read_on_the_network() ->
 
 @pytest.mark.parametrize("check", ["replays", "resumes", "survives_faults"])
 def test_lives_in_two_worlds_keep_the_promises_of_every_model(check) -> None:
-    CHECKS[check](find_model("models.shachi.two_worlds:TwoWorldsModel"))
+    CHECKS[check](find_model("mesa_llm_models.shachi.two_worlds:TwoWorldsModel"))
 
 
 # -- memory
@@ -227,7 +227,7 @@ def test_a_command_that_cannot_be_is_one_line(words, message) -> None:
 def test_all_runs_of_a_study_spend_from_one_purse(tmp_path) -> None:
     with FaultyServer() as server:
         small = {"n_agents": 2, "days": 1, "sessions": 1}
-        setup = Setup([1], tmp_path, "tiny", 1, small, access={"api_base": server.url}, purse=Purse(9))
-        with pytest.raises(BudgetSpent):
+        setup = Setup([1], tmp_path, "tiny", 1, small, access={"api_base": server.url}, purse=SharedBudget(9))
+        with pytest.raises(BudgetExceeded):
             study_worlds(setup)
         assert server.count == 9

@@ -13,8 +13,8 @@ from mesa_llm.llm.scripted import call
 from mesa_llm.testing import honest, honest_reply
 from mesa_llm.tools.tool import marked_methods
 from mesa_llm.worlds.social import PRESETS, SocialWorld
-from models.social.agents import SocialUser
-from models.social.model import SocialModel, SocialScenario
+from mesa_llm_models.social.agents import SocialUser
+from mesa_llm_models.social.model import SocialModel, SocialScenario
 
 DATA = os.environ.get("MESA_LLM_DATA")
 

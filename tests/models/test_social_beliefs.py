@@ -6,7 +6,7 @@ import pytest
 
 from mesa_llm import ScriptedLLM
 from mesa_llm.worlds.beliefs import position_band
-from models.social.model import SocialModel
+from mesa_llm_models.social.model import SocialModel
 
 LAW = "the new climate law"
 

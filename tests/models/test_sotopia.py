@@ -14,17 +14,25 @@ import pytest
 from mesa_llm import AgentDesign, ConfigError, Reply, Request, ScriptedLLM, ToolCall
 from mesa_llm.testing import honest_reply
 from mesa_llm.viz import markup
-from models.exports import export
-from models.sotopia.agents import demand
-from models.sotopia.app import EPISODE, episode_items, person_values, title_of
-from models.sotopia.cast import ORIGINAL, RELATIONS, Cast, load_cast
-from models.sotopia.charts import goal_figure, score_figure
-from models.sotopia.judge import STANDARD, intraclass, judge_prompt, krippendorff_alpha
-from models.sotopia.model import SotopiaModel
-from models.sotopia.output import episode_logs, logs_of_run, read_episode_logs
-from models.sotopia.scores import agreement, compare, distance_to_published, interval, normalised, paired, published
-from models.sotopia.task import is_comparable
-from models.sotopia.visibility import visible_text
+from mesa_llm_models.exports import export
+from mesa_llm_models.sotopia.agents import demand
+from mesa_llm_models.sotopia.app import EPISODE, episode_items, person_values, title_of
+from mesa_llm_models.sotopia.cast import ORIGINAL, RELATIONS, Cast, load_cast
+from mesa_llm_models.sotopia.charts import goal_figure, score_figure
+from mesa_llm_models.sotopia.judge import STANDARD, intraclass, judge_prompt, krippendorff_alpha
+from mesa_llm_models.sotopia.model import SotopiaModel
+from mesa_llm_models.sotopia.output import episode_logs, logs_of_run, read_episode_logs
+from mesa_llm_models.sotopia.scores import (
+    agreement,
+    compare,
+    distance_to_published,
+    interval,
+    normalised,
+    paired,
+    published,
+)
+from mesa_llm_models.sotopia.task import is_comparable
+from mesa_llm_models.sotopia.visibility import visible_text
 
 
 def finished(**options: Any) -> SotopiaModel:
@@ -498,7 +506,7 @@ def test_a_run_is_written_and_read_in_the_form_of_sotopias_logs(tmp_path) -> Non
     model = finished(n_dyads=2, llm="rule", log=log)
     wanted = episode_logs(model)
     model.close()
-    assert export("models.sotopia.output", logs_of_run, [str(log), str(file)]) == 0
+    assert export("mesa_llm_models.sotopia.output", logs_of_run, [str(log), str(file)]) == 0
     assert json.loads(file.read_text()) == json.loads(json.dumps(wanted))
     first = wanted[0]
     assert (first["models"], len(first["rewards"])) == (["rule", "rule", "rule"], 2)
@@ -512,7 +520,7 @@ def test_a_run_is_written_and_read_in_the_form_of_sotopias_logs(tmp_path) -> Non
     file.write_text(json.dumps(logs, indent=1))
     again = read_episode_logs(file)
     assert again["goal"].tolist() == model.scores()["goal"].tolist()
-    assert export("models.sotopia.output", logs_of_run, [str(tmp_path / "no.sqlite"), str(file)]) == 2
+    assert export("mesa_llm_models.sotopia.output", logs_of_run, [str(tmp_path / "no.sqlite"), str(file)]) == 2
 
 
 # -- statistics

@@ -10,9 +10,9 @@ import pytest
 from mesa_llm import Event, ScriptedLLM, ToolCall
 from mesa_llm.errors import ConfigError
 from mesa_llm.llm.scripted import call
-from mesa_llm.reports import DeedTables
-from models.three_worlds.model import ThreeWorldsModel, ThreeWorldsScenario
-from models.three_worlds.scores import compare
+from mesa_llm.reports import ActionTables
+from mesa_llm_models.three_worlds.model import ThreeWorldsModel, ThreeWorldsScenario
+from mesa_llm_models.three_worlds.scores import compare
 
 WORLDS = {"social", "market", "economy"}
 
@@ -277,7 +277,7 @@ def test_results_hold_the_scores_of_a_run() -> None:
 def test_the_report_of_a_run_agrees_with_the_worlds() -> None:
     model = ThreeWorldsModel(rng=1)
     model.run_for(12)
-    report, engagement = DeedTables.of(model), model.social.engagement()
+    report, engagement = ActionTables.of(model), model.social.engagement()
     posts = report.top_posts(1000)
     assert len(posts) > 10
     assert posts[["likes", "dislikes"]].to_numpy().tolist() == [list(engagement[post]) for post in posts["post"]]

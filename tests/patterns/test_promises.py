@@ -7,14 +7,14 @@ from contextlib import suppress
 import pytest
 from typer.testing import CliRunner
 
-from mesa_llm import BudgetSpent, Question, Stopped
+from mesa_llm import BudgetExceeded, Question, Stopped
 from mesa_llm.cli.app import app
 from mesa_llm.engine.loop import run_now
 from mesa_llm.testing import faulty, honest_reply
 from tests.patterns.promises import Pattern, Witness
 from tests.patterns.test_designs import DESIGNS, LakeModel
 from tests.patterns.test_dyad import DyadModel
-from tests.patterns.test_lives import PAST, LivesModel
+from tests.patterns.test_memory_transfer import PAST, LivesModel
 from tests.patterns.test_outside_loop import TableModel, drive
 from tests.patterns.test_questionnaire import QuestionnaireModel
 from tests.patterns.test_room import RoomModel
@@ -115,7 +115,7 @@ def test_any_budget_stops_cleanly_and_the_next_run_goes_on(pattern, whole, tmp_p
         witness = Witness()
         log = tmp_path / f"{n_calls}.sqlite"
         poor = pattern.made(witness, log=log, max_calls=n_calls)
-        with pytest.raises(BudgetSpent):
+        with pytest.raises(BudgetExceeded):
             pattern.run(poor)
         assert poor.usage.calls == n_calls
         assert pattern.run(pattern.made(witness, log=log)) == digest

@@ -14,9 +14,9 @@ from typer.testing import CliRunner
 from mesa_llm import Post, ScriptedLLM, ToolCall
 from mesa_llm.cli.app import app
 from mesa_llm.reports import export, network_of, tables_of
-from models.social.model import SocialModel
-from models.stock_agent.model import StockAgentModel
-from models.three_worlds.model import ThreeWorldsModel
+from mesa_llm_models.social.model import SocialModel
+from mesa_llm_models.stock_agent.model import StockAgentModel
+from mesa_llm_models.three_worlds.model import ThreeWorldsModel
 
 
 @pytest.fixture(scope="module")

@@ -11,12 +11,12 @@ from typer.testing import CliRunner
 
 from mesa_llm import ScriptedLLM
 from mesa_llm.cli.app import app
-from mesa_llm.errors import NothingDecided
+from mesa_llm.errors import AllDecisionsFailed
 from mesa_llm.reports import report_of, written_by
 from mesa_llm.reports.findings import RunFacts, coalitions, frequent_words, spans
-from models.market.model import MarketModel
-from models.social.model import SocialModel
-from models.three_worlds.model import ThreeWorldsModel
+from mesa_llm_models.market.model import MarketModel
+from mesa_llm_models.social.model import SocialModel
+from mesa_llm_models.three_worlds.model import ThreeWorldsModel
 from tests.pot import PotModel
 
 
@@ -101,7 +101,7 @@ def test_a_language_model_writes_from_what_the_rule_found(town: ThreeWorldsModel
     assert (report.by, report.verdict, report.story) == ("writer", "Nothing is sure.", "Once upon a time.")
     assert [finding.title for finding in report.findings] == ["Prices"]
     assert town.usage_by_purpose["report"].calls == 1
-    with pytest.raises(NothingDecided, match="wrote no report"):
+    with pytest.raises(AllDecisionsFailed, match="wrote no report"):
         written_by(town, ScriptedLLM(lambda request: "no"), report_of(town))
 
 

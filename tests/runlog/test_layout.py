@@ -11,7 +11,7 @@ import pytest
 from mesa_llm import ConfigError, RunLog
 from mesa_llm.model.recording import Recording, advance_to
 from mesa_llm.testing import honest
-from models.classics.recordings import CLASSICS
+from mesa_llm_models.classics.recordings import CLASSICS
 from tests.pot import PotModel
 
 OLD = CLASSICS["boltzmann_wealth"].file
@@ -138,6 +138,6 @@ def test_what_is_too_large_in_a_log_is_an_error(change, tmp_path) -> None:
 def test_a_log_that_was_cut_short_is_said_to_be_damaged_and_how_it_is_salvaged(share, tmp_path) -> None:
     run_of_pot(tmp_path / "run.sqlite")
     os.truncate(tmp_path / "run.sqlite", int((tmp_path / "run.sqlite").stat().st_size * share))
-    with pytest.raises(ConfigError, match=r"--salvage NEW\.sqlite") as error:
+    with pytest.raises(ConfigError, match=r"--recover NEW\.sqlite") as error:
         run_of_pot(tmp_path / "run.sqlite")
     assert "room" not in str(error.value)

@@ -17,13 +17,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mesa_llm import BudgetSpent, ConfigError, ReplayError, RunLog, ScriptedLLM
-from mesa_llm.errors import ServerTrouble
+from mesa_llm import BudgetExceeded, ConfigError, ReplayError, RunLog, ScriptedLLM
+from mesa_llm.errors import ServerError
 from mesa_llm.records import ChatMessage, Decision, Failure, Reply, Request, Salt, ToolCall
 from mesa_llm.runlog.file import WriteLock
-from mesa_llm.runlog.salvage import salvage
+from mesa_llm.runlog.recovery import recover
 from mesa_llm.testing import honest, honest_reply
-from models.social.model import SocialModel
+from mesa_llm_models.social.model import SocialModel
 from tests.faulty_server import HANG, SERVER_ERROR, FaultyServer
 from tests.pot import PotModel
 from tests.processes import Python, run
@@ -112,7 +112,7 @@ def test_a_log_that_cannot_be_made_is_not_taken_for_a_damaged_one(tmp_path) -> N
 
 
 def test_recorded_failures_are_replayed_as_failures(tmp_path) -> None:
-    first = recorded(tmp_path / "run.sqlite", ScriptedLLM(lambda request: ServerTrouble("down")))
+    first = recorded(tmp_path / "run.sqlite", ScriptedLLM(lambda request: ServerError("down")))
     again = PotModel(4, "ScriptedLLM", rng=2, log=tmp_path / "run.sqlite", replay=True)
     again.run_for(3)
     assert again.runlog.digest == first.runlog.digest
@@ -120,7 +120,7 @@ def test_recorded_failures_are_replayed_as_failures(tmp_path) -> None:
 
 
 def test_failures_can_be_asked_again(tmp_path) -> None:
-    recorded(tmp_path / "run.sqlite", ScriptedLLM(lambda request: ServerTrouble("down")))
+    recorded(tmp_path / "run.sqlite", ScriptedLLM(lambda request: ServerError("down")))
     model = recorded(tmp_path / "run.sqlite", honest(), retry_failures=True)
     assert (model.usage.failures, model.usage.calls) == (0, 12)
 
@@ -562,7 +562,7 @@ def test_a_run_whose_prompt_changed_stops_before_it_pays_and_goes_on_when_told(t
 
 
 def test_failures_that_are_asked_again_may_change_what_follows(tmp_path) -> None:
-    down = ScriptedLLM(lambda request: ServerTrouble("down") if request.salt.time == 1 else honest_reply(request))
+    down = ScriptedLLM(lambda request: ServerError("down") if request.salt.time == 1 else honest_reply(request))
     recorded(tmp_path / "run.sqlite", down)
     model = recorded(tmp_path / "run.sqlite", honest(), retry_failures=True)
     assert (model.usage.failures, model.usage.calls + model.usage.replayed) == (0, 12)
@@ -579,7 +579,7 @@ def test_failures_asked_again_by_a_run_that_was_stopped_need_no_further_word(ret
 
     with FaultyServer(lambda body, number: SERVER_ERROR if number == 2 else None) as server:
         play()
-        with pytest.raises(BudgetSpent):
+        with pytest.raises(BudgetExceeded):
             play(retry_failures=True, max_calls=3)
         again = play(retry_failures=retry_failures)
         before = server.count
@@ -663,7 +663,7 @@ def test_an_altered_reply_is_told_as_damage_of_its_row_when_it_is_used(altered, 
     recorded(tmp_path / "run.sqlite")
     edited(tmp_path / "run.sqlite", f"UPDATE calls SET {altered} WHERE rowid = 6")
     again = PotModel(4, honest(), rng=2, log=tmp_path / "run.sqlite", replay=replay)
-    with pytest.raises(ConfigError, match=r"is damaged: the reply recorded for agent \d, step \d, .* --salvage"):
+    with pytest.raises(ConfigError, match=r"is damaged: the reply recorded for agent \d, step \d, .* --recover"):
         again.run_for(3)
     again.close()
 
@@ -671,7 +671,7 @@ def test_an_altered_reply_is_told_as_damage_of_its_row_when_it_is_used(altered, 
 def test_an_altered_reply_is_salvaged_as_lost_and_asked_again(tmp_path) -> None:
     whole = recorded(tmp_path / "run.sqlite")
     edited(tmp_path / "run.sqlite", "UPDATE calls SET reply = replace(reply, 'pay', 'paz') WHERE rowid = 6")
-    kept = {each.table: (each.kept, each.lost) for each in salvage(tmp_path / "run.sqlite", tmp_path / "new.sqlite")}
+    kept = {each.table: (each.kept, each.lost) for each in recover(tmp_path / "run.sqlite", tmp_path / "new.sqlite")}
     assert kept["calls"] == (11, 1)
     again = recorded(tmp_path / "new.sqlite")
     assert (again.runlog.digest, again.usage.calls) == (whole.runlog.digest, 1)

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from mesa_llm import ConfigError
 from mesa_llm.cli.app import app
 from mesa_llm.tournament import Game, KnownPlayer, find_game, find_players, play
-from models.classics.prisoners_dilemma.game import GAME
+from mesa_llm_models.classics.prisoners_dilemma.game import GAME
 
 PATIENCE_S = 60.0
 """Limit for files that are as fast as they should be, on a machine however busy."""

@@ -22,9 +22,9 @@ from solara.core import component
 
 from mesa_llm import AgentConfig, Decision, ScriptedLLM, ToolCall
 from mesa_llm.engine.access import Access
-from mesa_llm.errors import BudgetSpent, ConfigError
-from mesa_llm.llm.human.desk import HumanDesk, HumanLLM
+from mesa_llm.errors import BudgetExceeded, ConfigError
 from mesa_llm.llm.human.questions import FormField, offers_of
+from mesa_llm.llm.human.queue import HumanLLM, HumanQueue
 from mesa_llm.records import ChatMessage, Request, Salt, ToolSpec, Usage
 from mesa_llm.viz import LLMPage, Runner, markup
 from mesa_llm.viz.controls import status
@@ -447,7 +447,7 @@ def test_the_budget_of_a_server_holds_for_all_its_pages_together() -> None:
         choice = Choice("other", model_id="m", api_base=endpoint.url, max_dollars=1.0)
         first, second = (Village(**choice.arguments(Village, purse)) for _ in range(2))
         first.step()
-        with pytest.raises(BudgetSpent):
+        with pytest.raises(BudgetExceeded):
             second.step()
         assert len(endpoint.authorizations) == 6
 
@@ -829,14 +829,14 @@ def test_items_are_written_with_commas() -> None:
 
 
 def test_the_desks_of_a_model_are_found_once_each() -> None:
-    desk = HumanDesk()
+    desk = HumanQueue()
     person = HumanLLM(desk)
     model = Village(llm={1: person, 2: person, "*": "rule"}, rng=1)
     assert desks_of(model) == [desk]
 
 
 def test_a_person_decides_for_an_agent(make_runner: Any) -> None:
-    desk = HumanDesk()
+    desk = HumanQueue()
     runner = make_runner(llm={1: HumanLLM(desk), "*": "rule"})
     runner.start(1)
     until(lambda: desk.pending)
@@ -848,7 +848,7 @@ def test_a_person_decides_for_an_agent(make_runner: Any) -> None:
 
 
 def test_several_questions_of_one_agent_can_be_told_apart_and_picked() -> None:
-    desk = HumanDesk()
+    desk = HumanQueue()
     model = Village(llm=HumanLLM(desk), n_agents=3, rng=1)
     for text in ("What is first?", "What is second?"):
         desk.ask(Request("human", (ChatMessage("user", text),), Salt(0, 1, 1, "decide", 0)))
@@ -895,6 +895,6 @@ def test_a_component_that_raises_is_an_error_in_its_place_until_the_next_step(ca
 
 
 def test_the_page_of_the_social_network_is_an_element() -> None:
-    from models.social.app import page
+    from mesa_llm_models.social.app import page
 
     assert isinstance(page, reacton.core.Element)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mesa_llm.model.rehearsal import Cost, Rehearsal
+from mesa_llm.model.cost_estimate import Cost, CostEstimate
 from mesa_llm.viz.parameters import Choice
 from mesa_llm.viz.preview import summary
 from mesa_llm.viz.session import Session
@@ -31,13 +31,13 @@ def worked_out(choice: Choice) -> Session:
 def test_the_first_step_is_worked_out_at_once_and_more_on_demand() -> None:
     session = worked_out(Choice("other", model_id="openai/gpt-4o-mini", seed="1"))
     preview = session.preview
-    assert preview.rehearsal is not None
-    assert (preview.rehearsal.steps, preview.rehearsal.total.requests) == (1, 4)
-    assert summary(preview.rehearsal, is_priced=preview.is_priced).startswith("1 step: about 4 requests, ")
+    assert preview.estimate is not None
+    assert (preview.estimate.steps, preview.estimate.total.requests) == (1, 4)
+    assert summary(preview.estimate, is_priced=preview.is_priced).startswith("1 step: about 4 requests, ")
     before = session.state
     preview.work_out(10)
     wait()
-    assert (preview.rehearsal.steps, preview.rehearsal.total.requests) == (10, 40)
+    assert (preview.estimate.steps, preview.estimate.total.requests) == (10, 40)
     assert session.state != before
     assert session.runner is not None
     assert session.runner.model.usage.calls == 0
@@ -50,8 +50,8 @@ def test_who_asks_no_language_model_sees_no_preview_and_a_typed_endpoint_has_no_
     session.build(Choice("other", model_id="m", api_base="http://127.0.0.1:9/v1", seed="1"))
     session.preview.work_out(1)
     wait()
-    assert session.preview.rehearsal is not None
-    assert summary(session.preview.rehearsal, is_priced=session.preview.is_priced).endswith("not known here.")
+    assert session.preview.estimate is not None
+    assert summary(session.preview.estimate, is_priced=session.preview.is_priced).endswith("not known here.")
     session.close()
 
 
@@ -69,4 +69,4 @@ def test_who_asks_no_language_model_sees_no_preview_and_a_typed_endpoint_has_no_
 )
 def test_a_preview_reads_as_a_sentence(cost: Cost, text: str) -> None:
     purposes: dict[str, Any] = {"decide": cost}
-    assert summary(Rehearsal(2, 6, purposes), is_priced=True) == text
+    assert summary(CostEstimate(2, 6, purposes), is_priced=True) == text

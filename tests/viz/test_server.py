@@ -109,6 +109,6 @@ def test_all_addresses_without_a_token_are_refused() -> None:
 
 
 def test_importing_the_pages_starts_no_thread() -> None:
-    code = "import threading, models.classics.charts; print([thread.name for thread in threading.enumerate()])"
+    code = "import threading, mesa_llm_models.classics.charts; print([thread.name for thread in threading.enumerate()])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "['MainThread']\n"

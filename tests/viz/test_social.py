@@ -26,7 +26,7 @@ from mesa_llm.viz.style import picture_of
 from mesa_llm.viz.upload import read_text
 from mesa_llm.worlds.social import Account, SocialWorld, SpreadCurves, read_curves
 from mesa_llm.worlds.social.state import MAX_TEXT
-from models.social.model import SocialModel
+from mesa_llm_models.social.model import SocialModel
 from tests.viz.test_page import until
 
 

@@ -18,9 +18,9 @@ from mesa_llm.population import invented
 from mesa_llm.population.columns import InventedPeople
 from mesa_llm.population.follows import preferential_edges
 from mesa_llm.worlds.social import Account, SocialWorld
-from mesa_llm.worlds.social.board import POOL
-from mesa_llm.worlds.social.columns import Follows
-from models.social.model import SocialModel
+from mesa_llm.worlds.social.csr import Follows
+from mesa_llm.worlds.social.post_index import POOL
+from mesa_llm_models.social.model import SocialModel
 
 PAPER_TABLES = (
     *("user", "post", "comment", "like", "dislike", "comment_like", "comment_dislike", "follow", "mute", "report"),

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
 
-from mesa_llm.errors import ConfigError, Refused, ServerTrouble
+from mesa_llm.errors import ConfigError, Refused, ServerError
 from mesa_llm.llm.local.chat import grammar, read_call, wire_messages
 from mesa_llm.llm.local.weights import model_file
 from mesa_llm.records import Reply, Request
@@ -58,7 +58,7 @@ class LocalLLM:
         Raises:
             ConfigError: If xllamacpp or the model is missing.
             Refused: If the prompt is too long, or there is nothing that may be answered.
-            ServerTrouble: If the model failed.
+            ServerError: If the model failed.
         """
         if self._model is None:
             self._model = shared_model(self._path)
@@ -108,7 +108,7 @@ class EmbeddedModel:
         try:
             self._server.handle_chat_completions(body, stream.take)
         except RuntimeError as error:
-            raise ServerTrouble(f"the embedded model failed: {error}") from error
+            raise ServerError(f"the embedded model failed: {error}") from error
         return stream.as_reply(request, self._name)
 
 
@@ -136,12 +136,12 @@ class _Stream:
 
         Raises:
             Refused: If the model refused the request.
-            ServerTrouble: If it was stopped, or failed.
+            ServerError: If it was stopped, or failed.
         """
         if self.error is not None:
             raise _trouble(self.error)
         if self.stop.is_set():
-            raise ServerTrouble("the embedded model was stopped")
+            raise ServerError("the embedded model was stopped")
         text = "".join(self.texts)
         call = read_call(text, request)
         return Reply(
@@ -155,7 +155,7 @@ class _Stream:
         )
 
 
-def _trouble(error: dict[str, Any]) -> Refused | ServerTrouble:
+def _trouble(error: dict[str, Any]) -> Refused | ServerError:
     """Convert an error of llama.cpp to one of ours."""
     if error.get("type") == "exceed_context_size_error":
         return Refused(
@@ -163,7 +163,7 @@ def _trouble(error: dict[str, Any]) -> Refused | ServerTrouble:
             "let agents see or remember less, or use a larger model"
         )
     message = f"the embedded model failed: {error.get('message', error)}"
-    return Refused(message) if 400 <= int(error.get("code", 500)) < 500 else ServerTrouble(message)
+    return Refused(message) if 400 <= int(error.get("code", 500)) < 500 else ServerError(message)
 
 
 def _body(request: Request) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary, finalize
 
 from pydantic_core import from_json
 
-from mesa_llm.errors import BadReply, ConfigError, MesaLLMError, ServerTrouble
+from mesa_llm.errors import BadReply, ConfigError, MesaLLMError, ServerError
 from mesa_llm.llm.address import Address, without_secrets
 from mesa_llm.llm.budget import send_again
 from mesa_llm.llm.openai.body import Cut, parse
@@ -104,7 +104,7 @@ class OpenAIHTTP:
         Raises:
             ConfigError: If a person must act: key, balance, model's name, address.
             RateLimited: If it answers 429.
-            ServerTrouble: If it fails, hangs, or cuts the connection.
+            ServerError: If it fails, hangs, or cuts the connection.
             BadReply: If the response is too long, is not JSON, or holds no usable reply.
             Refused: If it refuses this request.
         """
@@ -192,21 +192,21 @@ class OpenAIHTTP:
             reason = (
                 f"gave no reply within {self.timeout_s:g} s ({self._without_secrets(str(error).encode()).decode()})"
             )
-            raise ServerTrouble(f"{self._where} {reason}") from None
+            raise ServerError(f"{self._where} {reason}") from None
         except ConnectionRefusedError as error:  # nothing was sent
-            failure = ServerTrouble(f"the connection to {self._where} failed: {str(error)[:200]}")
+            failure = ServerError(f"the connection to {self._where} failed: {str(error)[:200]}")
             failure.usage = Usage(requests=1)
             raise failure from None
         except OSError as error:
             reason = self._without_secrets(str(error).encode()).decode()[:200] or type(error).__name__
-            raise ServerTrouble(f"the connection to {self._where} failed: {reason}") from None
+            raise ServerError(f"the connection to {self._where} failed: {reason}") from None
 
     def _read(self, response: Response, request: Request, latency_s: float) -> Reply:
         """Read the reply in a response.
 
         Raises:
             _Complaint: If the response is an error.
-            ServerTrouble: If it was cut.
+            ServerError: If it was cut.
             BadReply: If it holds no usable reply; with the usage that it reports.
         """
         if not 200 <= response.status < 300:
@@ -214,7 +214,7 @@ class OpenAIHTTP:
         try:
             body = parse(response.body)
         except Cut:
-            raise ServerTrouble(f"{self._where} cut its reply after {len(response.body)} bytes") from None
+            raise ServerError(f"{self._where} cut its reply after {len(response.body)} bytes") from None
         except (ValueError, RecursionError) as error:
             text = self._without_secrets(response.body.strip())[:80]
             raise BadReply(f"the reply is no JSON ({error}): it starts {text!r}") from None

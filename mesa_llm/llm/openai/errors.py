@@ -11,7 +11,7 @@ from datetime import UTC
 from email.utils import parsedate_to_datetime
 from typing import Any, NamedTuple, cast
 
-from mesa_llm.errors import AccessRefused, BadReply, Loading, MesaLLMError, RateLimited, Refused, ServerTrouble
+from mesa_llm.errors import AccessRefused, BadReply, Loading, MesaLLMError, RateLimited, Refused, ServerError
 
 MAX_MESSAGE = 300
 """Maximum number of characters of an endpoint's message that an error quotes."""
@@ -138,7 +138,7 @@ def trouble(status: int, detail: ErrorDetail, address: str, retry_after: str | N
 
     Returns:
         `Loading` where the model is still being loaded, `AccessRefused` where a person must act (key, balance, model's
-        name, address), `RateLimited` (429, and 503 that says how long to wait), `ServerTrouble` (5xx, 408, 409, 425),
+        name, address), `RateLimited` (429, and 503 that says how long to wait), `ServerError` (5xx, 408, 409, 425),
         `BadReply` (2xx), else `Refused`.
     """
     message = f"{address} answered {status}: {detail.text or '(nothing)'}"
@@ -150,7 +150,7 @@ def trouble(status: int, detail: ErrorDetail, address: str, retry_after: str | N
     if (status == 429 and detail.about != "insufficient_quota") or (status == 503 and wait_s):
         return RateLimited(message, wait_s)
     if status >= 500 or status in (408, 409, 425):
-        return ServerTrouble(message)
+        return ServerError(message)
     if status == 403 and re.search(r"flagged|moderation|content polic", detail.text, re.IGNORECASE):
         return Refused(message)
     if status in (402, 429):

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mesa_llm.errors import AccessRefused, RateLimited, Refused, ServerTrouble
+from mesa_llm.errors import AccessRefused, RateLimited, Refused, ServerError
 from mesa_llm.llm.budget import send_again
 from mesa_llm.llm.openai.client import OpenAIHTTP
 from mesa_llm.records import Reply, Request
@@ -60,12 +60,12 @@ class Replicas:
         """Ask the least busy server; if that fails, the next.
 
         Raises:
-            ServerTrouble: If all fail, and the last of them is in trouble.
+            ServerError: If all fail, and the last of them is in trouble.
             RateLimited: If all fail, and the last of them asks to be called less often.
             TransportError: As the first server raises it that refuses the request, or whose reply cannot be read.
         """
         remaining = list(self._servers)
-        failure: ServerTrouble | RateLimited | None = None
+        failure: ServerError | RateLimited | None = None
         while True:
             if failure is not None:
                 await send_again(failure.usage)
@@ -74,7 +74,7 @@ class Replicas:
             server.in_flight += 1
             try:
                 reply = await server.client.reply(request)
-            except ServerTrouble as trouble:
+            except ServerError as trouble:
                 failure = trouble
                 self._leave_out(server, min(max(2 * server.rest_s, FIRST_REST_S), MAX_REST_S))
                 if not remaining:

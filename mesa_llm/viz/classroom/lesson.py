@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mesa_llm.agents.agent import LLMMixin
-from mesa_llm.engine.activation import minded
+from mesa_llm.engine.activation import llm_agents
 from mesa_llm.errors import ConfigError
 from mesa_llm.model.model import LLMModel
 from mesa_llm.viz.classroom.room import Room
@@ -80,7 +80,7 @@ class Lesson:
         Raises:
             ConfigError: If an agent that was named is not in the model, or there is none at all.
         """
-        names = {agent.unique_id: name_of(agent) for agent in minded(model)}
+        names = {agent.unique_id: name_of(agent) for agent in llm_agents(model)}
         strangers = [agent_id for agent_id in self.agents if agent_id not in names]
         if strangers or not names:
             there_are = ", ".join(map(str, list(names)[:50])) or "none"
@@ -128,7 +128,7 @@ class LessonSession(Session):
         trial = self.factory(**{**arguments, "llm": "rule", **nobody})
         try:
             self._players = self.lesson.players(trial)
-            has_twins = all(getattr(type(agent), "rule", None) is not LLMMixin.rule for agent in minded(trial))
+            has_twins = all(getattr(type(agent), "rule", None) is not LLMMixin.rule for agent in llm_agents(trial))
         finally:
             trial.close()
         person = self.lesson.room.person

@@ -17,8 +17,8 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field, ValidationError
 
-from mesa_llm.errors import Absent, ConfigError, MesaLLMError
-from mesa_llm.llm.human.desk import HumanDesk, HumanLLM, Question
+from mesa_llm.errors import ConfigError, HumanTimeout, MesaLLMError
+from mesa_llm.llm.human.queue import HumanLLM, HumanQueue, Question
 from mesa_llm.records import Reply, Request
 from mesa_llm.text import one_line
 from mesa_llm.viz.classroom.draft import Draft, Lines
@@ -134,7 +134,7 @@ class _KeptRoom(BaseModel, frozen=True, extra="forbid"):
             raise ConfigError(f"{str(file)!r} holds no room of a class; name another file, or remove it") from None
 
 
-class SeatDesk(HumanDesk):
+class SeatDesk(HumanQueue):
     """A desk that takes no questions for empty seats."""
 
     def __init__(self, is_played: Callable[[int], bool]) -> None:
@@ -151,7 +151,7 @@ class SeatDesk(HumanDesk):
         if self._is_played(request.salt.agent):
             return super().ask(request)
         future: Future[Reply] = Future()
-        future.set_exception(Absent(NOBODY))
+        future.set_exception(HumanTimeout(NOBODY))
         return future
 
 

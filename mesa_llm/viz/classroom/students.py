@@ -16,7 +16,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from mesa_llm.engine.activation import minded
+from mesa_llm.engine.activation import llm_agents
 from mesa_llm.errors import ConfigError
 from mesa_llm.llm.human.questions import FormField, Offer
 from mesa_llm.model.model import LLMModel
@@ -167,7 +167,7 @@ class StudentPages:
             is_over=model is not None and not model.running,
             is_gone=model is not None and not lives(model, seat.agent_id),
             waiting=waiting,
-            deeds=[] if model is None else deeds_of(model, seat.agent_id),
+            deeds=[] if model is None else actions_of(model, seat.agent_id),
             version=self._version(seat),
             max_text=MAX_TEXT,
         )
@@ -234,10 +234,10 @@ def lives(model: LLMModel, agent_id: int) -> bool:
         agent_id: Mesa `unique_id` of the agent.
     """
     with steady(model):
-        return any(agent.unique_id == agent_id for agent in minded(model))
+        return any(agent.unique_id == agent_id for agent in llm_agents(model))
 
 
-def deeds_of(model: LLMModel, agent_id: int) -> list[dict[str, Any]]:
+def actions_of(model: LLMModel, agent_id: int) -> list[dict[str, Any]]:
     """Return the outcomes of an agent's last decision.
 
     Args:

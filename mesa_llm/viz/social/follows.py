@@ -17,7 +17,7 @@ from mesa.visualization.utils import update_counter
 from reacton import use_memo, use_ref, use_state
 from solara.core import component
 
-from mesa_llm.engine.activation import minded
+from mesa_llm.engine.activation import llm_agents
 from mesa_llm.model.model import LLMModel
 from mesa_llm.viz.download import Picture, Spot
 from mesa_llm.viz.figures import GREY, Figure, enlarge, picture_of, plot_downloads
@@ -120,7 +120,7 @@ def most_connected(model: LLMModel, size: int) -> tuple[dict[int, Any], int]:
         size: Maximum number of agents.
     """
     world = social_world(model)
-    agents = {agent.unique_id: agent for agent in minded(model) if world.is_user(agent.unique_id)}
+    agents = {agent.unique_id: agent for agent in llm_agents(model) if world.is_user(agent.unique_id)}
     if len(agents) <= size:
         return agents, len(agents)
     numbers = np.array(list(agents))

@@ -12,7 +12,6 @@ from typing import Any, Literal
 from mesa_llm.errors import ConfigError
 from mesa_llm.text import MAX_NAME, one_line
 from mesa_llm.world import RNG
-from mesa_llm.worlds.amounts import is_number
 from mesa_llm.worlds.auction.beliefs import add_counts, form_fault, opening_belief, review_belief
 from mesa_llm.worlds.auction.lots import Lot
 from mesa_llm.worlds.auction.state import (
@@ -28,6 +27,7 @@ from mesa_llm.worlds.auction.state import (
     Standing,
     Win,
 )
+from mesa_llm.worlds.validation import is_number
 
 TieRule = Literal["uniform", "scan"]
 """Rule for equal highest bids of one round.

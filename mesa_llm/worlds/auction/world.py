@@ -12,13 +12,13 @@ from mesa_llm.records import Event, Observation
 from mesa_llm.tools.tool import action
 from mesa_llm.world import RNG, make_rng
 from mesa_llm.worlds import Rules
-from mesa_llm.worlds.amounts import NO_FLAG
 from mesa_llm.worlds.auction.beliefs import Belief
 from mesa_llm.worlds.auction.facts import AuctionFacts, bidder_facts
 from mesa_llm.worlds.auction.lots import Lot
 from mesa_llm.worlds.auction.rules import ORIGINAL_RULES, Auctioneer, AuctionRules, Stage
 from mesa_llm.worlds.auction.state import Account, Bidder, Fault, Sale
 from mesa_llm.worlds.auction.text import instructions_text, observation_text, story_text
+from mesa_llm.worlds.validation import NO_FLAG
 
 
 class Priorities(BaseModel):

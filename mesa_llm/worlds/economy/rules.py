@@ -10,7 +10,6 @@ from operator import add
 
 from mesa_llm.errors import ToolError
 from mesa_llm.text import counted, one_line
-from mesa_llm.worlds.amounts import is_number, is_whole
 from mesa_llm.worlds.economy.state import (
     MINIMUM_WAGE,
     TAX_RATE,
@@ -21,6 +20,7 @@ from mesa_llm.worlds.economy.state import (
     Value,
     employment_rate,
 )
+from mesa_llm.worlds.validation import is_number, is_whole
 
 MAX_DOLLARS = 1e12
 """Maximum price, wage or amount, in dollars."""

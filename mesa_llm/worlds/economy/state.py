@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from mesa_llm.errors import ConfigError
-from mesa_llm.worlds.amounts import is_number, is_whole
+from mesa_llm.worlds.validation import is_number, is_whole
 
 Role = Literal["producer", "government"]
 """Role of a participant."""

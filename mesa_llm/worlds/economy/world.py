@@ -16,7 +16,6 @@ from mesa_llm.text import MAX_NAME, counted, one_line, quoted
 from mesa_llm.tools.tool import action
 from mesa_llm.world import DoNothing
 from mesa_llm.worlds import Rules
-from mesa_llm.worlds.amounts import NO_FLAG
 from mesa_llm.worlds.economy.facts import CAPITAL_STEP, MAX_OTHERS, EconomyFacts, Notables, ParticipantView
 from mesa_llm.worlds.economy.rules import HOUSEHOLDS, MAX_DOLLARS, NUMBER, CorrectedRules, OriginalRules
 from mesa_llm.worlds.economy.state import (
@@ -36,6 +35,7 @@ from mesa_llm.worlds.economy.text import (
     write_corrected,
     write_original,
 )
+from mesa_llm.worlds.validation import NO_FLAG
 
 Count = Annotated[int, Field(ge=1, le=10**9), NO_FLAG]
 Amount = Annotated[float, Field(gt=0, le=MAX_DOLLARS), NO_FLAG]

@@ -10,8 +10,8 @@ from typing import Literal, NamedTuple
 
 from mesa_llm.errors import ConfigError
 from mesa_llm.world import RNG
-from mesa_llm.worlds.amounts import is_whole
 from mesa_llm.worlds.exchange.book import Side
+from mesa_llm.worlds.validation import is_whole
 
 Stock = Literal["A", "B"]
 

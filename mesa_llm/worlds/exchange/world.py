@@ -15,7 +15,6 @@ from mesa_llm.text import counted
 from mesa_llm.tools.tool import action, tool
 from mesa_llm.world import RNG, DoNothing
 from mesa_llm.worlds import Rules
-from mesa_llm.worlds.amounts import NO_FLAG, is_whole
 from mesa_llm.worlds.exchange import text as texts
 from mesa_llm.worlds.exchange.book import Side
 from mesa_llm.worlds.exchange.facts import TraderFacts
@@ -34,6 +33,7 @@ from mesa_llm.worlds.exchange.state import (
     Stock,
 )
 from mesa_llm.worlds.exchange.text import Board, Screen, money_text, shares_text, spendable_text
+from mesa_llm.worlds.validation import NO_FLAG, is_whole
 
 MAX_SHARES = 10**12
 MAX_MONEY = 1e12

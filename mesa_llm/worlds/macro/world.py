@@ -14,12 +14,12 @@ from mesa_llm.records import Event, Observation
 from mesa_llm.tools.tool import action
 from mesa_llm.world import RNG, make_rng
 from mesa_llm.worlds import Rules
-from mesa_llm.worlds.amounts import NO_FLAG, is_number
 from mesa_llm.worlds.macro.facts import HouseholdFacts, date_of
 from mesa_llm.worlds.macro.jobs import title_of
 from mesa_llm.worlds.macro.rules import MonthlyEconomy, consumption_level, draw_households, uniforms
 from mesa_llm.worlds.macro.state import MONTHS_PER_YEAR, UNEMPLOYED, Households, MacroParameters
 from mesa_llm.worlds.macro.text import instructions, view_text, year_events
+from mesa_llm.worlds.validation import NO_FLAG, is_number
 
 Share = Annotated[float, Field(ge=0, le=1), NO_FLAG]
 

@@ -223,13 +223,13 @@ class Ledger:
         return trade
 
     def _check_settings(self) -> None:
-        _demand(0 <= self.starting_cash < math.inf, "cash", self.starting_cash, "a finite number from 0 on")
-        _demand(0 <= self.fee < 1, "fee", self.fee, "a share from 0 on and below 1")
+        _require(0 <= self.starting_cash < math.inf, "cash", self.starting_cash, "a finite number from 0 on")
+        _require(0 <= self.fee < 1, "fee", self.fee, "a share from 0 on and below 1")
         for limit in (self.limits.dollars, self.limits.price_move):
-            _demand(limit is None or limit > 0, "limits", limit, "a positive number or None")
+            _require(limit is None or limit > 0, "limits", limit, "a positive number or None")
 
 
-def _demand(is_met: bool, name: str, value: float | None, expected: str) -> None:
+def _require(is_met: bool, name: str, value: float | None, expected: str) -> None:
     if not is_met:
         raise ConfigError(f"{name} of the prediction markets must be {expected}, got {value!r}")
 

@@ -15,7 +15,6 @@ from mesa_llm.records import Event, Observation
 from mesa_llm.tools.tool import action, tool
 from mesa_llm.world import DoNothing
 from mesa_llm.worlds import Rules
-from mesa_llm.worlds.amounts import NO_FLAG, is_number
 from mesa_llm.worlds.market.facts import MarketFacts, MarketView, floor_shares
 from mesa_llm.worlds.market.makers import OUTCOMES, MakerName, Outcome
 from mesa_llm.worlds.market.rules import Ledger
@@ -28,6 +27,7 @@ from mesa_llm.worlds.market.text import (
     write_corrected,
     write_original,
 )
+from mesa_llm.worlds.validation import NO_FLAG, is_number
 
 
 def _in_lower_case(value: object) -> object:

@@ -16,7 +16,7 @@ For a model that asks questions:
 """
 
 from mesa_llm.worlds.questionnaire.files import read_instruments
-from mesa_llm.worlds.questionnaire.instruments import Instrument, Mode, Norm, Scale, Subscale, demand_texts
+from mesa_llm.worlds.questionnaire.instruments import Instrument, Mode, Norm, Scale, Subscale, require_texts
 from mesa_llm.worlds.questionnaire.items import Answer, Item, Sheet, in_item_order, pages, sheets_of
 from mesa_llm.worlds.questionnaire.originals import ORIGINAL, Original
 from mesa_llm.worlds.questionnaire.state import ItemCount, Lack, Place
@@ -42,12 +42,12 @@ __all__ = [
     "Subscale",
     "Summary",
     "compare",
-    "demand_texts",
     "describe_scale",
     "describe_sheet",
     "in_item_order",
     "pages",
     "read_instruments",
+    "require_texts",
     "sheets_of",
     "summary",
 ]

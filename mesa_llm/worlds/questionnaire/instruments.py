@@ -204,7 +204,7 @@ class Instrument:
         return subscale.factor * (spread / n if subscale.mode == "mean" else spread)
 
 
-def demand_texts(name: str, items: Mapping[int, str]) -> None:
+def require_texts(name: str, items: Mapping[int, str]) -> None:
     """Check that every item of a file has a text.
 
     Args:

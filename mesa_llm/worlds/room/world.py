@@ -360,7 +360,7 @@ class Room:
         Args:
             reason: Why, in one short sentence. Nobody hears it.
         """
-        self._demand_member(agent_id)
+        self._require_member(agent_id)
         self._keep_silent(agent_id, reason)
         return "You kept silent."
 
@@ -427,12 +427,12 @@ class Room:
             return text
         return cleaned(text, member.name, f"[{self.clock.now}] {member.name}: " if member.is_prefixed else "")
 
-    def _demand_member(self, agent_id: int) -> None:
+    def _require_member(self, agent_id: int) -> None:
         if agent_id not in self.members:
             raise ToolError("you are not in this room.")
 
     def _speak(self, agent_id: int, text: str, viewers: tuple[int, ...] | None = None, kind: Kind = "say") -> None:
-        self._demand_member(agent_id)
+        self._require_member(agent_id)
         member = self.members[agent_id]
         floor = self._floors.pop(agent_id, _Floor(""))
         if member.is_timed:

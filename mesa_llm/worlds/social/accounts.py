@@ -11,7 +11,7 @@ from pydantic import Field
 
 from mesa_llm.errors import ConfigError
 from mesa_llm.text import MAX_NAME, one_line
-from mesa_llm.worlds.social.columns import IntArray, halves
+from mesa_llm.worlds.social.csr import IntArray, halves
 from mesa_llm.worlds.social.state import UNPRINTABLE, SocialState
 
 MAX_USER_ID = 100_000_000

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mesa_llm.errors import ConfigError
-from mesa_llm.worlds.amounts import is_number, is_whole
 from mesa_llm.worlds.files import read_json
+from mesa_llm.worlds.validation import is_number, is_whole
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -103,7 +103,7 @@ class SocialGroups(SocialState):
         """
         self.acting(agent_id)
         name = self._group_name(group_id)
-        self._demand_member(agent_id, group_id)
+        self._require_member(agent_id, group_id)
         self.store.write("DELETE FROM group_members WHERE agent_id = ? AND group_id = ?", agent_id, group_id)
         self.store.write("UPDATE chat_group SET members = members - 1 WHERE group_id = ?", group_id)
         self.trace(agent_id, "leave_group", group_id=group_id)
@@ -119,7 +119,7 @@ class SocialGroups(SocialState):
         """
         self.acting(agent_id)
         name = self._group_name(group_id)
-        self._demand_member(agent_id, group_id)
+        self._require_member(agent_id, group_id)
         content = self.cleaned(message, "message", MAX_MESSAGE)
         self.store.write(
             "INSERT INTO group_messages (group_id, sender_id, content, sent_at) VALUES (?, ?, ?, ?)",
@@ -149,7 +149,7 @@ class SocialGroups(SocialState):
         query = "SELECT 1 FROM group_members WHERE agent_id = ? AND group_id = ?"
         return self.store.one(query, agent_id, group_id) is not None
 
-    def _demand_member(self, agent_id: int, group_id: int) -> None:
+    def _require_member(self, agent_id: int, group_id: int) -> None:
         if not self._is_member(agent_id, group_id):
             advice = "; join it first" if "join_group" in self.settings.actions else ""
             raise ToolError(f"You are not in group {group_id}{advice}.")

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from mesa_llm.canonical import canonical_json
-from mesa_llm.worlds.social.board import KINDS, REPLY, REPOST
-from mesa_llm.worlds.social.columns import IntArray
+from mesa_llm.worlds.social.csr import IntArray
+from mesa_llm.worlds.social.post_index import KINDS, REPLY, REPOST
 from mesa_llm.worlds.social.state import UNPRINTABLE, SocialState
 from mesa_llm.worlds.social.store import TABLES
 

@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mesa_llm.errors import ConfigError
-from mesa_llm.worlds.social.board import Board, Viewers
-from mesa_llm.worlds.social.columns import BoolArray, FloatArray, IntArray, Ragged
+from mesa_llm.worlds.social.csr import BoolArray, FloatArray, IntArray, Ragged
+from mesa_llm.worlds.social.post_index import Board, Viewers
 from mesa_llm.worlds.social.recommenders import (
     Picker,
     joined,

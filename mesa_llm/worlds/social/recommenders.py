@@ -28,7 +28,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mesa_llm.worlds import Rules
-from mesa_llm.worlds.social.board import (
+from mesa_llm.worlds.social.csr import BoolArray, FloatArray, IntArray, Ragged
+from mesa_llm.worlds.social.post_index import (
     KINDS,
     ORIGINAL,
     QUOTE,
@@ -41,7 +42,6 @@ from mesa_llm.worlds.social.board import (
     first_allowed,
     is_top_level,
 )
-from mesa_llm.worlds.social.columns import BoolArray, FloatArray, IntArray, Ragged
 from mesa_llm.worlds.social.shortlists import Shortlists, followed_posts, shortlists
 
 __all__ = ["KINDS", "ORIGINAL", "QUOTE", "REPLY", "REPOST", "Board", "Ragged", "Ranking", "Viewer", "Viewers"]

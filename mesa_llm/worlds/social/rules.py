@@ -9,7 +9,7 @@ from pydantic import Field
 from mesa_llm.errors import ToolError
 from mesa_llm.tools.tool import action
 from mesa_llm.worlds.social.accounts import SocialAccounts, UserId
-from mesa_llm.worlds.social.board import ORIGINAL, QUOTE, REPLY, REPOST
+from mesa_llm.worlds.social.post_index import ORIGINAL, QUOTE, REPLY, REPOST
 from mesa_llm.worlds.social.state import MAX_TEXT, Notice, pair
 
 PostId = Annotated[int, Field(gt=0)]

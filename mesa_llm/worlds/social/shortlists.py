@@ -12,8 +12,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from mesa_llm.worlds.social.board import NOWHERE, REPLY, REPOST, Board, Viewers, is_top_level
-from mesa_llm.worlds.social.columns import MIN_TAIL, BoolArray, IntArray, Ragged, slices
+from mesa_llm.worlds.social.csr import MIN_TAIL, BoolArray, IntArray, Ragged, slices
+from mesa_llm.worlds.social.post_index import NOWHERE, REPLY, REPOST, Board, Viewers, is_top_level
 
 TAIL = 0.25
 """Share of recent posts and changes at which shortlists are rebuilt."""

@@ -14,8 +14,8 @@ import numpy as np
 from mesa_llm.errors import ConfigError, ToolError
 from mesa_llm.records.frozen import frozen
 from mesa_llm.world import RNG, make_rng
-from mesa_llm.worlds.social.board import KINDS, QUOTE, REPLY, REPOST, Board, Viewer, Viewers
-from mesa_llm.worlds.social.columns import Columns, Follows, IntArray, Ragged, Votes, halves
+from mesa_llm.worlds.social.csr import Columns, Follows, IntArray, Ragged, Votes, halves
+from mesa_llm.worlds.social.post_index import KINDS, QUOTE, REPLY, REPOST, Board, Viewer, Viewers
 from mesa_llm.worlds.social.recommenders import Picker, PickOne, pick
 from mesa_llm.worlds.social.settings import SocialSettings
 from mesa_llm.worlds.social.store import Names, Store

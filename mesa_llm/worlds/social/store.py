@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from mesa_llm.errors import ConfigError
-from mesa_llm.worlds.social.columns import Columns
+from mesa_llm.worlds.social.csr import Columns
 
 APPLICATION_ID = 0x50C1A1
 """Marks a database file as the file of a social world."""

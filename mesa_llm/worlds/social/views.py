@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mesa_llm.worlds.social.board import KINDS, QUOTE, Viewer
 from mesa_llm.worlds.social.facts import (
     FeedItem,
     GroupView,
@@ -21,6 +20,7 @@ from mesa_llm.worlds.social.facts import (
     SocialFacts,
     ids_shown_by,
 )
+from mesa_llm.worlds.social.post_index import KINDS, QUOTE, Viewer
 from mesa_llm.worlds.social.settings import SocialSettings
 from mesa_llm.worlds.social.state import Notice, Reader, SocialState
 

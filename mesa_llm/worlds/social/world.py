@@ -18,11 +18,11 @@ from mesa_llm.records import Event, LazyObservation, Observation
 from mesa_llm.text import quoted
 from mesa_llm.tools.tool import marked_methods, tool
 from mesa_llm.world import RNG, DoNothing
-from mesa_llm.worlds.social.board import REPOST, Board, first_allowed
-from mesa_llm.worlds.social.columns import FloatArray, IntArray
+from mesa_llm.worlds.social.csr import FloatArray, IntArray
 from mesa_llm.worlds.social.facts import FeedItem, ShownIds, SocialFacts
 from mesa_llm.worlds.social.groups import SocialGroups
 from mesa_llm.worlds.social.measures import SocialMeasures
+from mesa_llm.worlds.social.post_index import REPOST, Board, first_allowed
 from mesa_llm.worlds.social.recommenders import bars_muted
 from mesa_llm.worlds.social.rules import SocialRules
 from mesa_llm.worlds.social.settings import FEEDS, PRESETS, SocialSettings

@@ -9,7 +9,7 @@ from mesa.visualization import make_plot_component
 from solara.core import component
 
 from mesa_llm.viz import LLMPage, finish, gallery
-from models.oasis.studies_app import Studies
+from mesa_llm_models.oasis.studies_app import Studies
 from tests.browser.apps.village import DELAY, N_AGENTS, Hamlet, Village, renderer
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 import trustme
 
-from mesa_llm.errors import AccessRefused, ServerTrouble
+from mesa_llm.errors import AccessRefused, ServerError
 from mesa_llm.llm.limits import Retry
 from mesa_llm.llm.openai.client import OpenAIHTTP
 from mesa_llm.llm.openai.connection import Connections, Response
@@ -168,7 +168,7 @@ def test_an_address_that_does_not_answer_is_given_up_within_the_time_out() -> No
         full.bind(("127.0.0.1", 0))
         full.listen(0)
         llm = OpenAIHTTP("tiny", f"http://127.0.0.1:{full.getsockname()[1]}/v1", timeout_s=0.3)
-        with pytest.raises(ServerTrouble, match=r"no reply within 0\.3 s"):
+        with pytest.raises(ServerError, match=r"no reply within 0\.3 s"):
             asyncio.run(llm.reply(ask()))
 
 
@@ -248,5 +248,5 @@ def test_an_encrypted_endpoint_is_asked_only_if_its_certificate_is_trusted(tmp_p
         wary = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert (ran.stdout, ran.stderr) == ("True\nTrue\n", "")
     assert len({request.peer for request in server.requests}) == 1
-    assert "ServerTrouble" in wary.stderr
+    assert "ServerError" in wary.stderr
     assert "certificate" in wary.stderr

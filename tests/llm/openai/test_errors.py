@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mesa_llm.errors import AccessRefused, BadReply, ConfigError, Loading, RateLimited, Refused, ServerTrouble
+from mesa_llm.errors import AccessRefused, BadReply, ConfigError, Loading, RateLimited, Refused, ServerError
 from mesa_llm.llm.openai.errors import (
     MAX_MESSAGE,
     MAX_RETRY_AFTER_S,
@@ -30,7 +30,7 @@ SAID = ErrorDetail("no", "")
     ("status", "kind"),
     [
         *[(status, AccessRefused) for status in (301, 308, 401, 402, 403, 404, 405)],
-        *[(status, ServerTrouble) for status in (408, 409, 425, 500, 502, 503, 504, 529)],
+        *[(status, ServerError) for status in (408, 409, 425, 500, 502, 503, 504, 529)],
         *[(status, Refused) for status in (400, 413, 415, 422)],
         (429, RateLimited),
         (204, BadReply),

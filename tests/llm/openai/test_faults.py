@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from mesa_llm.errors import AccessRefused, BadReply, ConfigError, MesaLLMError, RateLimited, Refused, ServerTrouble
+from mesa_llm.errors import AccessRefused, BadReply, ConfigError, MesaLLMError, RateLimited, Refused, ServerError
 from mesa_llm.llm.limits import Retry
 from mesa_llm.llm.notation import read_value
 from mesa_llm.llm.openai.client import OpenAIHTTP
@@ -67,12 +67,12 @@ def once(fault: Any) -> Behaviour:
 
 FAULTS = [
     (rate_limited(), RateLimited),
-    (SERVER_ERROR, ServerTrouble),
-    (refused(408, "too slow"), ServerTrouble),
-    (HANG, ServerTrouble),
-    (CUT_AT_ONCE, ServerTrouble),
-    (CUT_MIDWAY, ServerTrouble),
-    (TRUNCATED, ServerTrouble),
+    (SERVER_ERROR, ServerError),
+    (refused(408, "too slow"), ServerError),
+    (HANG, ServerError),
+    (CUT_AT_ONCE, ServerError),
+    (CUT_MIDWAY, ServerError),
+    (TRUNCATED, ServerError),
     (NOT_JSON, BadReply),
     (WRONG_SHAPE, BadReply),
     (completion(42), BadReply),
@@ -146,7 +146,7 @@ def test_an_error_in_the_middle_of_a_choice_counts_as_one() -> None:
 def test_an_error_inside_a_reply_counts_as_one() -> None:
     (limited,), _ = asked(always({"error": {"code": 429, "message": "slow down"}}))
     (broken,), _ = asked(always({"error": "upstream is gone"}))
-    assert (type(limited), type(broken)) == (RateLimited, ServerTrouble)
+    assert (type(limited), type(broken)) == (RateLimited, ServerError)
 
 
 @pytest.mark.parametrize("sent", [NAN_NUMBERS, HUGE_NUMBERS])
@@ -172,7 +172,7 @@ def test_nobody_at_the_address_is_server_trouble() -> None:
     with FaultyServer() as server:
         url = server.url
     llm = OpenAIHTTP("tiny", url)
-    with pytest.raises(ServerTrouble, match="the connection to http://127"):
+    with pytest.raises(ServerError, match="the connection to http://127"):
         asyncio.run(llm.reply(ask()))
 
 

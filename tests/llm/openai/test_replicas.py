@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mesa_llm import Access, ConfigError, Endpoint
-from mesa_llm.errors import Refused, ServerTrouble
+from mesa_llm.errors import Refused, ServerError
 from mesa_llm.llm.openai import replicas
 from mesa_llm.records import Reply
 from tests.faulty_server import SERVER_ERROR, FaultyServer, refused
@@ -77,7 +77,7 @@ def test_a_server_that_refuses_a_request_is_back(monkeypatch: pytest.MonkeyPatch
 def test_it_fails_when_all_servers_fail() -> None:
     with FaultyServer(lambda body, number: SERVER_ERROR) as one, FaultyServer(lambda body, number: SERVER_ERROR) as two:
         (error,) = replies_of(one, two, number=1)
-    assert isinstance(error, ServerTrouble)
+    assert isinstance(error, ServerError)
     assert (one.count, two.count) == (1, 1)
 
 

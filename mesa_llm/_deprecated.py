@@ -1,0 +1,67 @@
+"""Names of earlier versions: imported, they warn for one release; found in a run log, they are read as the new ones."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from importlib import import_module
+from typing import Any
+
+MODULES = {
+    "models": "mesa_llm_models",
+    "models.shachi.carry": "mesa_llm_models.shachi.memory_transfer",
+}
+"""Modules that run logs name → where they are now; the modules inside a package move with it."""
+
+NAMES = {
+    "AllDecisionsFailed": ("mesa_llm.errors", "NothingDecided"),
+    "BudgetExceeded": ("mesa_llm.errors", "BudgetSpent"),
+    "HumanTimeout": ("mesa_llm.errors", "Absent"),
+    "ServerError": ("mesa_llm.errors", "ServerTrouble"),
+}
+"""Public names → the module that defines them, and what they were called before."""
+
+FAILURES = {"Absent": "HumanTimeout", "ServerTrouble": "ServerError"}
+"""Kinds of failure in run logs → what they are called now."""
+
+_OBJECT = re.compile(r"(?P<module>[A-Za-z_][\w.]*):(?P<name>[A-Za-z_][\w.<>]*)")
+
+
+def deprecated_name(module: str, name: str) -> Any:
+    """Return what a module called by an old name, with a warning; for its `__getattr__`.
+
+    Args:
+        module: Name of the module: `mesa_llm`, or the one that defines the object.
+        name: The name that it lacks.
+
+    Raises:
+        AttributeError: If the module never had such a name.
+    """
+    for new, (home, old) in NAMES.items():
+        if name == old and module in ("mesa_llm", home):
+            warnings.warn(f"{module}.{old} is now called {new}", DeprecationWarning, stacklevel=3)
+            return getattr(import_module(home), new)
+    raise AttributeError(f"module {module!r} has no attribute {name!r}")
+
+
+def current_name(name: str) -> str:
+    """Return the `module:name` under which an object that a run log names is found now."""
+    match = _OBJECT.fullmatch(name)
+    if match is None:
+        return name
+    module = match["module"]
+    old = max((old for old in MODULES if module == old or module.startswith(f"{old}.")), key=len, default="")
+    return f"{MODULES[old]}{module.removeprefix(old)}:{match['name']}" if old else name
+
+
+def with_current_names(recorded: Any) -> Any:
+    """Return a JSON value of a run log with the objects that it names under their present names."""
+    match recorded:
+        case str():
+            return current_name(recorded)
+        case list():
+            return [with_current_names(item) for item in recorded]
+        case dict():
+            return {key: with_current_names(value) for key, value in recorded.items()}
+        case _:
+            return recorded

@@ -1,0 +1,91 @@
+"""Upkeep of memories: language models summarise what is about to be forgotten, and reflect."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from mesa_llm.engine.plain import engine_of
+from mesa_llm.engine.survey import SideRequest
+from mesa_llm.errors import TransportError
+from mesa_llm.memory import ChatMemory, NoMemory, StreamMemory, WindowMemory
+from mesa_llm.memory.reflection import Insight, Insights, Questions, Reflection, ReflectiveMemory
+from mesa_llm.records import ChatMessage, Decision, Observation
+
+logger = logging.getLogger(__name__)
+
+UNTENDED = frozenset({NoMemory, WindowMemory, ChatMemory, StreamMemory})
+"""Memories that are neither summed up nor reflected on."""
+
+
+def maintain_memories(agents: Iterable[Any]) -> None:
+    """Summarise memories that are about to forget, and reflect on those that are due, with each agent's own model.
+
+    All agents are asked at once. Agents without a language model write no summaries, and reflect by rule; a failed
+    summary leaves the memory as it is.
+    """
+    jobs: list[SideRequest] = []
+    reflecting: list[Any] = []
+    for agent in agents:
+        if type(getattr(agent, "_memory", None)) in UNTENDED:
+            continue
+        is_asked = agent.opened.is_language_model
+        memory: Any = agent.memory if is_asked else getattr(agent, "_memory", None)  # where none is, none is made
+        if isinstance(memory, ReflectiveMemory) and memory.is_due(agent.now):
+            if is_asked:
+                reflecting.append(agent)
+            else:
+                memory.reflect_by_rule(agent.now, agent.unit_in())
+        elif is_asked and (text := memory.summary_request()) is not None:
+            jobs.append(SideRequest(agent, "memory", (ChatMessage("user", text),)))
+    _summarise(jobs)
+    if reflecting:
+        _reflect(reflecting)
+
+
+def _summarise(jobs: Sequence[SideRequest]) -> None:
+    summaries = engine_of(jobs[0].agent.model).gather(jobs, [Observation()] * len(jobs)) if jobs else []
+    for job, summary in zip(jobs, summaries, strict=True):
+        if isinstance(summary, Decision):
+            job.agent.memory.keep_summary(str(summary.answer))
+
+
+def _reflect(agents: Sequence[Any]) -> None:
+    """Ask for the questions of each reflection, and then for the insights into each question.
+
+    The memory holds the questions in the meantime: a reflection that was interrupted goes on with them.
+    """
+    engine = engine_of(agents[0].model)
+    jobs = [
+        _reflection(agent, agent.memory.questions_prompt(), Questions)
+        for agent in agents
+        if not agent.memory.open_questions
+    ]
+    for job, questions in zip(jobs, engine.gather(jobs, [Observation()] * len(jobs)), strict=True):
+        job.agent.memory.keep_questions(questions.answer if isinstance(questions, Decision) else (), job.now)
+    reflections = [(agent, reflection) for agent in agents for reflection in _looked_up(agent)]
+    jobs = [_reflection(agent, reflection.prompt, Insights) for agent, reflection in reflections]
+    answers: dict[int, list[tuple[Reflection, list[Insight]]]] = {}
+    for (agent, reflection), insights in zip(
+        reflections, engine.gather(jobs, [Observation()] * len(jobs)), strict=True
+    ):
+        if isinstance(insights, Decision):
+            answers.setdefault(agent.unique_id, []).append((reflection, insights.answer))
+    for agent in agents:
+        if agent.memory.open_questions:
+            agent.memory.conclude(answers.get(agent.unique_id, ()), agent.now, agent.unit_in())
+
+
+def _reflection(agent: Any, prompt: str, answer: Any) -> SideRequest:
+    system = (ChatMessage("system", agent.config.text),) if agent.config.text else ()
+    return SideRequest(agent, "reflection", (*system, ChatMessage("user", prompt)), answer)
+
+
+def _looked_up(agent: Any) -> list[Reflection]:
+    """Return the questions of an agent with its memories of each; none if its memory cannot be looked up."""
+    try:
+        return agent.memory.reflections(agent.now)
+    except TransportError as error:  # a remote embedding model
+        logger.warning("agent %s does not reflect: its memory could not be looked up: %s", agent.unique_id, error)
+        return []

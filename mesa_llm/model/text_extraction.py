@@ -1,0 +1,233 @@
+"""A cast and markets from a text: whom it names and what could be bet on, by a language model or by rule."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from functools import cache
+from importlib import resources
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError
+
+from mesa_llm.config import Settings
+from mesa_llm.engine.survey import consult
+from mesa_llm.llm.protocol import LLM
+from mesa_llm.population import Persona
+from mesa_llm.records import Decision, Failure
+from mesa_llm.text import COMMON, one_line
+
+if TYPE_CHECKING:
+    import jinja2
+
+MIN_NAME, MAX_NAME = 2, 80
+"""Minimum and maximum number of characters of a name; a longer one is cut."""
+
+MAX_SUMMARY = 300
+"""Maximum number of characters of a summary."""
+
+MAX_CHARACTERS, MAX_BETS = 100, 50
+"""Maximum number of characters, and of questions, that are found in a text."""
+
+MAX_QUESTION = 200
+"""Maximum number of characters of a question; a longer one is cut."""
+
+PRICES = (0.05, 0.95)
+"""Minimum and maximum of the initial price of YES."""
+
+MAX_TEXT = 12_000
+"""Maximum number of characters of a text in a prompt."""
+
+SETTINGS = Settings(temperature=0.3, max_tokens=4000)
+"""Sampling settings for finding a cast or markets."""
+
+
+class Character(BaseModel):
+    """Somebody, or some institution, whom a text names."""
+
+    name: str
+    """Its name."""
+
+    type: str = "person"
+    """What it is: person, organisation, …"""
+
+    summary: str = ""
+    """Who it is, in a sentence."""
+
+    @property
+    def handle(self) -> str:
+        """Its name on a social network."""
+        return re.sub(r"\W+", "_", self.name.lower()).strip("_")
+
+
+class Cast(BaseModel):
+    """Those whom a text names."""
+
+    characters: Annotated[list[Character], Field(max_length=MAX_CHARACTERS)]
+    """People and institutions that have a say or a stake in the matter, the most important first."""
+
+
+class Bet(BaseModel):
+    """A question with two answers that people could bet on."""
+
+    question: str
+    """The question, which the future answers by yes or no."""
+
+    price: float = 0.5
+    """Probability of yes as it looks now, 0.05 to 0.95."""
+
+
+class Bets(BaseModel):
+    """Questions that people could bet on."""
+
+    bets: Annotated[list[Bet], Field(max_length=MAX_BETS)]
+    """The questions, the most important first."""
+
+
+# -- by a language model
+
+
+def characters_from(
+    model: Any, llm: str | LLM, text: str, n: int, goal: str = ""
+) -> tuple[list[Character], Failure | None]:
+    """Find the people and institutions that a text names: with a language model, or by capitalised words.
+
+    Args:
+        model: A Mesa model, whose log records the request.
+        llm: Language model to ask; `rule`: none.
+        text: The text.
+        n: Maximum number of characters of the cast.
+        goal: Question that they have a say or a stake in; empty: none.
+
+    Returns:
+        The cast, each name once; and the failure of the language model if the rule had to step in.
+    """
+
+    def by_rule(_prompt: str) -> Cast:
+        return Cast(characters=[Character(name=name) for name in names_in(text, min(n, MAX_CHARACTERS))])
+
+    answer, failure = _consulted(model, llm, _prompt("cast.md", text, n, goal), Cast, by_rule)
+    return distinct(answer.characters)[:n], failure
+
+
+def bets_from(model: Any, llm: str | LLM, text: str, n: int, goal: str = "") -> tuple[list[Bet], Failure | None]:
+    """Find questions that people could bet on: with a language model, or by rule (the goal and the text's questions).
+
+    Args:
+        model: A Mesa model, whose log records the request.
+        llm: Language model to ask; `rule`: none.
+        text: The text.
+        n: Maximum number of questions.
+        goal: The question that matters; empty: none.
+
+    Returns:
+        The questions, each once; and the failure of the language model if the rule had to step in.
+    """
+
+    def by_rule(_prompt: str) -> Bets:
+        questions = [goal, *re.findall(r"[^.!?\n]+\?", text)]
+        return Bets(bets=checked_bets(Bet(question=question) for question in questions)[:MAX_BETS])
+
+    answer, failure = _consulted(model, llm, _prompt("bets.md", text, n, goal), Bets, by_rule)
+    return checked_bets(answer.bets)[:n], failure
+
+
+def _consulted(model: Any, llm: str | LLM, prompt: str, kind: Any, by_rule: Any) -> tuple[Any, Failure | None]:
+    (reply,) = consult(model, llm, [prompt], answer=kind, purpose="cast", rule=by_rule, settings=SETTINGS)
+    return (reply.answer, None) if isinstance(reply, Decision) else (by_rule(""), reply)
+
+
+def _prompt(name: str, text: str, n: int, goal: str) -> str:
+    return _template(name).render(text=text.strip()[:MAX_TEXT], n=n, goal=one_line(goal))
+
+
+@cache
+def _template(name: str) -> jinja2.Template:
+    from jinja2 import Environment, StrictUndefined
+
+    text = resources.files("mesa_llm.model").joinpath("templates", name).read_text(encoding="utf-8")
+    return Environment(undefined=StrictUndefined, trim_blocks=True, autoescape=False).from_string(text)
+
+
+# -- checks
+
+
+def distinct(characters: Iterable[Character]) -> list[Character]:
+    """Return characters with names on one line, each name once; names that are too short are left out."""
+    found: dict[str, Character] = {}
+    for one in characters:
+        name = one_line(one.name, MAX_NAME)
+        if len(name) >= MIN_NAME:
+            clean = Character(name=name, type=one_line(one.type, 40), summary=one_line(one.summary, MAX_SUMMARY))
+            found.setdefault(clean.handle or name.casefold(), clean)
+    return list(found.values())
+
+
+def checked_bets(bets: Iterable[Bet]) -> list[Bet]:
+    """Return questions on one line, each once in whatever case, with prices within bounds; 0.5 for NaN."""
+    found: dict[str, Bet] = {}
+    for bet in bets:
+        question = one_line(bet.question, MAX_QUESTION)
+        price = min(max(bet.price, PRICES[0]), PRICES[1]) if bet.price == bet.price else 0.5
+        if question:
+            found.setdefault(question.casefold(), Bet(question=question, price=price))
+    return list(found.values())
+
+
+def personas_of(characters: Iterable[Character], about: str = "a text") -> list[Persona]:
+    """Return the personas of a cast.
+
+    Args:
+        characters: The cast.
+        about: Name of the text that speaks of them.
+    """
+    people: list[Persona] = []
+    for one in characters:
+        kind = "" if one.type == "person" else f" ({one.type})"
+        text = f"You are {one.name}{kind}, of whom {about} speaks. {one.summary}".strip()
+        people.append(Persona(name=one.name, persona=text, username=one.handle, bio=one.summary))
+    return people
+
+
+def names_in(text: str, n: int) -> list[str]:
+    """Find names in a text: capitalised words of three letters or more, without common ones.
+
+    Args:
+        text: The text.
+        n: Maximum number of names.
+    """
+    found: dict[str, str] = {}
+    for word in re.findall(r"[^\W\d_]{3,}", text):
+        if word[0].isupper() and word.lower() not in COMMON:
+            found.setdefault(word.lower(), word)
+    return list(found.values())[:n]
+
+
+def read_characters(text: str) -> list[Character]:
+    """Read a cast from a reply in free text as SimSwarm does, to compare; `characters_from` asks for a typed answer.
+
+    Args:
+        text: The reply, with a JSON list in a fenced block, or between the first `[` and the last `]`. Items that are
+            no objects with a name are left out, as are names that are too short; names, types and summaries are
+            converted to texts.
+
+    Raises:
+        ValueError: If there is no such list, or nobody is left in it.
+    """
+    fenced = re.search(r"```(?:json)?\s*(\[.*?\])\s*```", text, re.DOTALL)
+    bare = re.search(r"\[.*\]", text, re.DOTALL)
+    found = fenced[1] if fenced else bare[0] if bare else ""
+    try:
+        written: list[Any] = TypeAdapter(list[Any]).validate_python(json.loads(found))
+    except (ValueError, ValidationError, RecursionError):
+        raise ValueError(f"wanted a JSON list of objects with name, type and summary, got {text!r:.80}") from None
+    people: list[Character] = []
+    for one in written:
+        fields: dict[str, Any] = one if isinstance(one, dict) else {}
+        name, kind, summary = (str(fields.get(key, "")).strip() for key in ("name", "type", "summary"))
+        if len(name) >= MIN_NAME:
+            people.append(Character(name=name[:MAX_NAME], type=kind or "person", summary=summary))
+    if not people:
+        raise ValueError(f"nobody is named in {text!r:.80}")
+    return people

@@ -1,0 +1,352 @@
+"""The page of the auction: `mesa-llm app models/mesa_llm_models/auction_arena/app.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import solara
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+from mesa.visualization.utils import update_counter
+from reacton import use_state
+from solara.core import component
+
+from mesa_llm.model.scenario import controls
+from mesa_llm.viz import LLMPage, Markup, drawn_by, finish, steady
+from mesa_llm.viz.style import DOLLARS, literal
+from mesa_llm.worlds.auction import Account, Auction, Bidding, BidRecord, Sale
+from mesa_llm_models.auction_arena.model import LOTS, AuctionArena
+from mesa_llm_models.auction_arena.twins import TWINS
+
+TEMPLATES = Path(__file__).parent / "templates"
+
+COLOURS = ("#2563eb", "#f97316", "#16a34a", "#7c3aed", "#db2777", "#0891b2", "#ca8a04", "#475569", "#dc2626", "#65a30d")
+"""Colours of bidders, in the order in which they were created, repeating after the last."""
+
+WANTS = {"maximize_profit": "profit", "maximize_items": "lots"}
+"""Desire → its name on the page."""
+
+PRIORITY_COLOURS = {1: "#f1f5f9", 2: "#bfdbfe", 3: "#60a5fa"}
+
+
+@component
+def LotByLot(model: AuctionArena) -> None:
+    """Show the latest lot, or any before: bids round by round, the winner, the true value.
+
+    Args:
+        model: The model.
+    """
+    update_counter.get()
+    picked, pick = use_state("newest")
+    with steady(model):
+        auction = model.auction
+        numbers = [str(number) for number in range(len(auction.sales), 0, -1)]
+        newest = len(auction.sales) + (auction.stage == "bid" and bool(auction.auctioneer.bidding.rounds))
+        choice = picked if picked in numbers else "newest"
+        lot = lot_view(auction, newest if choice == "newest" else int(choice))
+    solara.Select("Lot", values=["newest", *numbers], value=choice, on_value=pick, dense=True)
+    Markup(TEMPLATES / "lot.html", lot=lot)
+
+
+@component
+def Bidders(model: AuctionArena) -> None:
+    """Show the standing of every bidder.
+
+    Args:
+        model: The model.
+    """
+    update_counter.get()
+    with steady(model):
+        views = bidder_views(model)
+        count, of = len(model.auctions), model.scenario.n_auctions
+    title = f"Bidders, in auction {count} of {of}" if of > 1 else "Bidders"
+    Markup(TEMPLATES / "bidders.html", title=title, bidders=views, is_rated=of > 1)
+
+
+@component
+def Minds(model: AuctionArena) -> None:
+    """Show plans and beliefs of every bidder.
+
+    Args:
+        model: The model.
+    """
+    update_counter.get()
+    with steady(model):
+        views = {**plan_views(model.auction), **belief_views(model.auction)}
+    Markup(TEMPLATES / "plans.html", colours=PRIORITY_COLOURS, **views)
+
+
+def draw_prices(model: AuctionArena, axes: Any) -> None:
+    """Draw price and true value of every lot that has come up, in the colour of its winner."""
+    auction: Auction = model.auction
+    for index, sale in enumerate(auction.sales):
+        axes.bar(index, sale.lot.true_value, width=0.8, color="#e2e8f0", zorder=2)
+        axes.plot([index - 0.4, index + 0.4], [sale.lot.start] * 2, color="#475569", linewidth=1.5, zorder=4)
+        if sale.winner is not None:
+            axes.bar(index, sale.price, width=0.5, color=colour_of(model, sale.winner), zorder=3)
+    lots = [lot.name for lot in auction.auctioneer.lots]
+    axes.set_xticks(range(len(lots)), map(literal, lots), rotation=35, ha="right", fontsize=9)
+    axes.set_xlim(-0.6, len(lots) - 0.4)
+    axes.set_ylim(0, 1.05 * max(lot.true_value for lot in auction.auctioneer.lots))
+
+
+def draw_profits(model: AuctionArena, axes: Any) -> None:
+    """Draw everybody's profit, lot by lot."""
+    for agent_id, account in model.auction.accounts.items():
+        _draw_line(axes, account.profits, account.bidder.name, colour_of(model, agent_id))
+
+
+def draw_budgets(model: AuctionArena, axes: Any) -> None:
+    """Draw everybody's money left, lot by lot."""
+    for agent_id, account in model.auction.accounts.items():
+        _draw_line(axes, account.budgets, account.bidder.name, colour_of(model, agent_id))
+
+
+def _draw_line(axes: Any, values: list[int], name: str, colour: str) -> None:
+    axes.plot(range(len(values)), values, color=colour, label=literal(name))
+    axes.legend()
+
+
+def plot(draw: Callable[[AuctionArena, Any], None], post: Callable[[Any], None]) -> Any:
+    """Return a component that draws a plot of the auction.
+
+    Args:
+        draw: Draws on axes.
+        post: Finishes the axes.
+    """
+
+    def figure_of(model: AuctionArena) -> Figure:
+        figure = Figure()
+        axes = figure.subplots()
+        draw(model, axes)
+        post(axes)
+        return figure
+
+    return drawn_by(figure_of)
+
+
+def finish_bars(axes: Any) -> None:
+    """Finish the bars of the prices."""
+    axes.set_title("Price by winner; grey: true value, line: start", loc="left", fontsize=13, color="#475569")
+    axes.grid(axis="y", color="#e2e8f0", zorder=0)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    axes.tick_params(colors="#475569", length=0)
+    axes.yaxis.set_major_formatter(DOLLARS)
+    axes.get_figure().set_size_inches(7, 3.6)
+
+
+def finish_lines(title: str) -> Callable[[Any], None]:
+    """Return a function that finishes a plot of lines from lot to lot.
+
+    Args:
+        title: Title of the plot.
+    """
+    common = finish(title)
+
+    def finished(axes: Any) -> None:
+        common(axes)
+        axes.set_xlim(-0.2, max(len(axes.lines[0].get_xdata()) - 0.8, 1.2))
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.yaxis.set_major_formatter(DOLLARS)
+        axes.set_xlabel("lots sold", color="#475569")
+        if axes.get_ylim()[1] <= 1:  # nobody has gained anything yet
+            axes.set_ylim(0, 1000)
+
+    return finished
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """The bid of one bidder in one round."""
+
+    bid: int | None
+    """Dollars; None: no bid."""
+
+    word: str
+    """Text in place of a bid."""
+
+    refused: int
+    """Answers that were refused before."""
+
+    leads: bool
+    """Whether it leads after the round."""
+
+
+def colour_of(model: Any, agent_id: int) -> str:
+    """Return the colour of a bidder.
+
+    Args:
+        model: The model.
+        agent_id: Mesa `unique_id` of the bidder.
+    """
+    return COLOURS[list(model.bidders).index(agent_id) % len(COLOURS)]
+
+
+def lot_view(auction: Auction, number: int) -> dict[str, Any] | None:
+    """Return one lot with its bids round by round and, once sold, its value.
+
+    Args:
+        auction: The auction.
+        number: Number of the lot, from 1; the one after those already sold is being auctioned now.
+
+    Returns:
+        Values for the template; None if the lot has not come up.
+    """
+    sale = auction.sales[number - 1] if 1 <= number <= len(auction.sales) else None
+    if sale is None and (auction.stage != "bid" or number != len(auction.sales) + 1):
+        return None
+    bidding = auction.auctioneer.bidding if sale is None else sale.bidding
+    return {
+        "number": number,
+        "count": len(auction.auctioneer.lots),
+        "name": bidding.lot.name,
+        "start": bidding.start,
+        "price": _top(bidding) if sale is None else sale.price,
+        "paid": _paid(auction, sale, bidding),
+        "true_value": None if sale is None else bidding.lot.true_value,
+        "profit": None if sale is None or sale.price is None else bidding.lot.true_value - sale.price,
+        "bidders": [account.bidder.name for account in auction.accounts.values()],
+        "rounds": [_cells(auction, bids) for bids in bidding.rounds],
+    }
+
+
+def _top(bidding: Bidding) -> int | None:
+    return None if bidding.standing.leader is None else bidding.standing.top
+
+
+def _paid(auction: Auction, sale: Sale | None, bidding: Bidding) -> str:
+    leader = bidding.standing.leader
+    if leader is None:
+        return "nobody bid" if sale is not None else "no bid yet"
+    return f"{'paid' if sale is not None else 'bid so far'} by {auction.accounts[leader].bidder.name}"
+
+
+def _cells(auction: Auction, bids: tuple[BidRecord, ...]) -> list[Cell]:
+    by_bidder = {bid.bidder: bid for bid in bids}
+    leader = bids[-1].standing.leader if bids else None
+    cells: list[Cell] = []
+    for agent_id in auction.accounts:
+        bid = by_bidder.get(agent_id)
+        n_refused = sum(attempt.fault is not None for attempt in bid.attempts) if bid else 0
+        word = "out" if bid else "leading" if agent_id == leader else "–"
+        cells.append(Cell(bid.amount if bid else None, word, n_refused, agent_id == leader))
+    return cells
+
+
+def bidder_views(model: Any) -> list[dict[str, Any]]:
+    """Return the standing of every bidder, by seat."""
+    accounts: Mapping[int, Account] = model.auction.accounts
+    best = max(account.profit for account in accounts.values())
+    return [
+        {
+            "name": account.bidder.name,
+            "colour": colour_of(model, agent_id),
+            "llm": thinks_with(model, agent_id),
+            "desire": WANTS[account.bidder.desire],
+            "budget": account.budget,
+            "wins": len(account.wins),
+            "profit": account.profit,
+            "is_best": account.profit == best and bool(model.auction.sales),
+            "rating": model.ratings[account.bidder.name],
+        }
+        for agent_id, account in accounts.items()
+    ]
+
+
+def thinks_with(model: Any, agent_id: int) -> str:
+    """Return the name of a bidder's rule twin or language model."""
+    language_model = model.bidders[agent_id].opened
+    if language_model.llm is None:
+        return f"rule: {model.seats[list(model.bidders).index(agent_id)].twin}"
+    return language_model.name
+
+
+def plan_views(auction: Auction) -> dict[str, Any]:
+    """Return the plan in force of every bidder: a priority for each lot still to come."""
+    lots = [lot.name for lot in auction.auctioneer.lots[len(auction.sales) :]]
+    plans = [
+        {
+            "name": account.bidder.name,
+            "cells": [account.priorities.get(lot, "") for lot in lots],
+            "count": len(account.plans),
+            "changes": sum(plan.is_change for plan in account.plans),
+        }
+        for account in auction.accounts.values()
+    ]
+    return {"lots": lots, "plans": plans, "note": "" if lots else "All lots have come up."}
+
+
+def belief_views(auction: Auction) -> dict[str, Any]:
+    """Return the beliefs of every bidder, beside the auctioneer's books."""
+    names = [account.bidder.name for account in auction.accounts.values()]
+    true = {account.bidder.name: account.profit for account in auction.accounts.values()}
+    beliefs: list[dict[str, Any]] = []
+    for account in auction.accounts.values():
+        belief, counts = account.belief, account.beliefs
+        profits = belief.get("total_profits", {})
+        cells = [_believed(belief.get("remaining_budget"), account.budget)]
+        cells += [_believed(profits.get(name), true[name]) for name in names]
+        beliefs.append(
+            {
+                "name": account.bidder.name,
+                "cells": cells,
+                "self_wrong": f"{counts.self_errors} of {counts.self_checks}",
+                "other_wrong": f"{counts.other_errors} of {counts.other_checks}",
+                "refused": f"{account.failed_bids} of {account.bid_calls}",
+            }
+        )
+    return {"names": names, "beliefs": beliefs}
+
+
+def _believed(dollars: Any, true: int) -> dict[str, Any]:
+    text = "–" if dollars is None else f"${dollars:,.0f}".replace("$-", "−$")
+    return {"text": text, "is_wrong": dollars != true}
+
+
+prices = plot(draw_prices, finish_bars)
+profits = plot(draw_profits, finish_lines("Profit after each lot"))
+budgets = plot(draw_budgets, finish_lines("Money left after each lot"))
+
+OFFERED: dict[str, Any] = {
+    "lots": {"type": "Select", "label": "List of lots", "value": "paper", "values": list(LOTS)},
+    "twins": {
+        "type": "Select",
+        "label": "Rules of those who bid by rule",
+        "value": "rule,value,shade",
+        "values": ["rule,value,shade", "rule,zero,pacing", "naive,value", *TWINS],
+    },
+    "budget": {
+        "type": "SliderInt",
+        "label": "Money of each, $",
+        "value": 20_000,
+        "min": 5_000,
+        "max": 60_000,
+        "step": 1_000,
+    },
+    "desire": {
+        "type": "Select",
+        "label": "Bidders want",
+        "value": "maximize_profit",
+        "values": ["maximize_profit", "maximize_items", "maximize_profit,maximize_items"],
+    },
+    "overestimate_percent": {
+        "type": "SliderInt",
+        "label": "Lots are overestimated by, %",
+        "value": 10,
+        "min": 0,
+        "max": 100,
+        "step": 5,
+    },
+}
+"""Controls of the settings by seat and of the lots, with a selection of their possible values."""
+
+page = LLMPage(
+    AuctionArena,
+    model_params={**controls(AuctionArena), **OFFERED},
+    components=[LotByLot, Bidders, prices, profits, budgets, (Minds, "Plans and beliefs")],
+    name="Auction",
+)

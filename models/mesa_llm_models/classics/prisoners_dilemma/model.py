@@ -1,0 +1,222 @@
+"""An iterated prisoner's dilemma tournament: guests who think play against well-known strategies."""
+
+from __future__ import annotations
+
+from statistics import fmean
+from typing import Annotated, Any, Literal, Unpack
+
+import mesa
+from mesa.datacollection import DataCollector
+from pydantic import Field
+
+from mesa_llm import AgentConfig, LLMAgent, LLMModel, LLMOptions, LLMScenario, Observation, Slider, Turn
+from mesa_llm_models.classics.prisoners_dilemma.game import STRATEGIES, Made, Move, points
+
+StrategyName = Literal[
+    "always_cooperate",
+    "always_defect",
+    "coin",
+    "tit_for_tat",
+    "tit_for_two_tats",
+    "grudger",
+    "pavlov",
+    "tester",
+]
+
+MAX_SHOWN = 10
+"""Maximum number of earlier rounds in a guest's observation."""
+
+AGAINST = "against "
+"""Beginning of the label of an observation; the id of the opponent follows."""
+
+
+class DilemmaScenario(LLMScenario):
+    """Parameters of the tournament."""
+
+    guests: Annotated[int, Field(ge=0, le=20), Slider(0, 10)] = 1
+    """Number of players who think with a language model, besides one of each strategy."""
+
+    twin: StrategyName = "tit_for_tat"
+    """Strategy of the guests' rule twins."""
+
+    rounds: Annotated[int, Field(ge=1), Slider(5, 200, 5)] = 20
+    """Number of rounds that each pair plays, one a step."""
+
+    noise: Annotated[float, Field(ge=0, le=1), Slider(0, 0.5, 0.01)] = 0.0
+    """Probability that a move turns into the other one."""
+
+    announces_end: bool = False
+    """Whether language models read how many rounds there will be."""
+
+    memory: str = "none"
+    """Memory of the guests, besides the history of each pair, which they read in any case."""
+
+
+class Player:
+    """Meets all other players, round after round.
+
+    Attributes:
+        name: Its name.
+        strategy: Name of its strategy; for a guest, that of its rule twin.
+        moves: Opponent → own moves against it, first to last.
+        score: Points so far.
+    """
+
+    model: Any
+    random: Any
+    unique_id: int
+
+    def __init__(self, model: DilemmaModel, *, name: str, strategy: str, **components: Any) -> None:
+        """Enter the tournament.
+
+        Args:
+            model: The tournament.
+            name: Its name.
+            strategy: Name of its strategy; for a guest, that of its rule twin.
+            **components: Passed on.
+        """
+        super().__init__(model, **components)  # pyright: ignore[reportCallIssue]
+        self.name = name
+        self.strategy = strategy
+        self.moves: dict[int, list[Made]] = {}
+        self.score = 0
+
+    def by_strategy(self, opponent: Player) -> Move:
+        """Return the move of its strategy against an opponent."""
+        own, other = self.moves.get(opponent.unique_id, []), opponent.moves.get(self.unique_id, [])
+        return STRATEGIES[self.strategy](own, other, self.random)
+
+    def make(self, move: Move, opponent_id: int) -> None:
+        """Make a move; chance may turn it into the other one."""
+        is_turned = self.random.random() < self.model.scenario.noise
+        outcome: Made = move if not is_turned else "defect" if move == "cooperate" else "cooperate"
+        self.model.pending[self.unique_id, opponent_id] = outcome
+
+    @property
+    def mean_score(self) -> float:
+        """Mean points a round and opponent: 3 if all cooperate, 1 if all defect."""
+        n_made = sum(map(len, self.moves.values()))
+        return self.score / n_made if n_made else 0.0
+
+    @property
+    def cooperation(self) -> float:
+        """Share of its moves that were cooperation, so far."""
+        all_moves = [move for moves in self.moves.values() for move in moves]
+        return fmean(move == "cooperate" for move in all_moves) if all_moves else 0.0
+
+
+class Regular(Player, mesa.Agent):
+    """Plays a known strategy, without a mind."""
+
+
+class Guest(Player, LLMAgent):
+    """Decides for itself; its rule twin plays a strategy."""
+
+    def facing(self, opponent: Player) -> Observation:
+        """Return the history with an opponent, with the question for a move."""
+        own, other = self.moves.get(opponent.unique_id, []), opponent.moves.get(self.unique_id, [])
+        rounds = list(enumerate(zip(own, other, strict=True), start=1))[-MAX_SHOWN:]
+        history = [
+            f"Round {index}: you {mine}, player {opponent.unique_id} {theirs}." for index, (mine, theirs) in rounds
+        ]
+        text = f"You play with player {opponent.unique_id}. This is round {len(own) + 1}."
+        return Observation(
+            "\n".join([text, *history, "What do you do in this round?"]),
+            answer=Move,
+            facts=opponent,
+            label=f"{AGAINST}{opponent.unique_id}",
+        )
+
+    def rule(self, seen: Observation) -> Move:
+        """Play the strategy."""
+        return self.by_strategy(seen.facts)
+
+    def receive(self, answer: Move, label: str, world: str) -> str:
+        """Make a move."""
+        opponent_id = int(label.removeprefix(AGAINST))
+        self.make(answer, opponent_id)
+        return f"You chose to {answer} with player {opponent_id}."
+
+
+class DilemmaModel(LLMModel):
+    """All pairs play a round in each step: guests decide at once, against each opponent apart.
+
+    Attributes:
+        players: Number of a player → the player.
+        pending: (player, opponent) → its move in this step.
+    """
+
+    scenario_class = DilemmaScenario
+    scenario: DilemmaScenario
+    changeable = ("noise", "rounds")
+
+    def __init__(self, scenario: DilemmaScenario | None = None, **options: Unpack[LLMOptions]) -> None:
+        super().__init__(scenario, **options)
+        fields = self.scenario
+        for name in STRATEGIES:
+            Regular(self, name=name, strategy=name)
+        for name in (f"guest {index}" for index in range(1, fields.guests + 1)):
+            Guest(self, name=name, strategy=fields.twin, config=AgentConfig(name=name), memory=fields.memory)
+        self.players: dict[int, Player] = {player.unique_id: player for player in self.agents}
+        self.pending: dict[tuple[int, int], Made] = {}
+        self.activation = DilemmaModel.pairings
+        self.datacollector = DataCollector(
+            {"cooperation": "cooperation", "guests_cooperation": "guests_cooperation", "guests_score": "guests_score"},
+            {"score": "mean_score"},
+        )
+        self.datacollector.collect(self)
+
+    @property
+    def guests(self) -> list[Guest]:
+        """The players who decide for themselves."""
+        return [player for player in self.agents if isinstance(player, Guest)]
+
+    def opponents(self, player: Player) -> list[Any]:
+        """Return all but one player."""
+        return [other for other in self.agents if other is not player]
+
+    def start_step(self) -> None:
+        """Let the known strategies make their moves, which nobody sees before the round is over."""
+        for player in self.agents:
+            if isinstance(player, Regular):
+                for other in self.opponents(player):
+                    player.make(player.by_strategy(other), other.unique_id)
+
+    def pairings(self) -> list[list[Turn]]:
+        """Return one stage in which every guest faces each of the others."""
+        return [[Turn(guest, guest.facing(other)) for guest in self.guests for other in self.opponents(guest)]]
+
+    def end_step(self) -> None:
+        """Settle the round of each pair; a player without a move forfeits it."""
+        for one in self.agents:
+            for other in self.opponents(one):
+                own = self.pending.get((one.unique_id, other.unique_id), "forfeit")
+                theirs = self.pending.get((other.unique_id, one.unique_id), "forfeit")
+                one.moves.setdefault(other.unique_id, []).append(own)
+                one.score += points(own, theirs)
+        self.pending.clear()
+        self.running = self.now < self.scenario.rounds
+
+    @property
+    def cooperation(self) -> float:
+        """Share of all moves so far that were cooperation."""
+        return fmean(player.cooperation for player in self.agents)
+
+    @property
+    def guests_cooperation(self) -> float | None:
+        """Share of the guests' moves so far that were cooperation; None without guests."""
+        return fmean(guest.cooperation for guest in self.guests) if self.guests else None
+
+    @property
+    def guests_score(self) -> float | None:
+        """Guests' points a round and opponent; None without guests."""
+        return fmean(guest.mean_score for guest in self.guests) if self.guests else None
+
+    def ranking(self) -> list[tuple[str, float]]:
+        """Return names and points a round and opponent, best first."""
+        scores = [(player.name, player.mean_score) for player in self.agents]
+        return sorted(scores, key=lambda row: -row[1])
+
+    def results(self) -> dict[str, Any]:
+        """Return what was collected last, and everybody's points a round and opponent."""
+        return {**super().results(), "scores": dict(self.ranking())}

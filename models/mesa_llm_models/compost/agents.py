@@ -1,0 +1,56 @@
+"""Simulated personas, and a rule twin whose degree of caricature is known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mesa_llm import Observation
+from mesa_llm.agents import Respondent
+from mesa_llm_models.compost.scores import Cell
+
+N_SENTENCES, N_WORDS = 2, 7
+"""Number of sentences in a text of the rule twin, and number of words in each."""
+
+MARKED = 0.6
+"""Expected share of the words of the rule twin that mark its persona or its topic."""
+
+
+class Persona(Respondent):
+    """A persona whose texts are simulated.
+
+    Attributes:
+        label: The persona, in a few words.
+        level: Exaggeration of the rule twin, from 0 to 1: among the marking words of its texts, the expected share that
+            marks the persona and not the topic.
+    """
+
+    def __init__(self, model: Any, label: str, level: float, **components: Any) -> None:
+        """Store the persona.
+
+        Args:
+            model: The model.
+            label: The persona, in a few words.
+            level: Exaggeration of the rule twin, from 0 to 1.
+            **components: Its config and memory.
+        """
+        super().__init__(model, **components)
+        self.label, self.level = label, level
+
+    def rule(self, seen: Observation) -> str:
+        """Write words that mark the persona, the topic or neither, in the shares that its level gives."""
+        cell: Cell = seen.facts.items[0].facts
+        of_persona = self.model.words_of(self.label)
+        of_topic = self.model.words_of(cell.topic)
+        level = self.level if of_topic else 1.0
+        sentences: list[str] = []
+        for _ in range(N_SENTENCES):
+            words = [self._word(level, of_persona, of_topic) for _ in range(N_WORDS)]
+            sentences.append(" ".join(words).capitalize() + ".")
+        return " ".join(sentences)
+
+    def _word(self, level: float, of_persona: list[str], of_topic: list[str]) -> str:
+        if self.random.random() < MARKED:
+            words = of_persona if self.random.random() < level else of_topic
+            if words:
+                return self.random.choice(words)
+        return self.random.choice(self.model.filler)

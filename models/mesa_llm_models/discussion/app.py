@@ -1,0 +1,119 @@
+"""The page of the discussion: `mesa-llm app models/mesa_llm_models/discussion/app.py`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import solara
+from mesa.visualization.utils import update_counter
+from reacton import use_state
+from solara.core import component
+
+from mesa_llm.model.scenario import controls
+from mesa_llm.text import counted
+from mesa_llm.viz import LLMPage, Markup, drawn_by, steady
+from mesa_llm.viz.tables import Row
+from mesa_llm_models.discussion.charts import COLOURS, attitude_figure, talk_figure
+from mesa_llm_models.discussion.config import STUDIES
+from mesa_llm_models.discussion.model import DiscussionModel
+from mesa_llm_models.discussion.session import Session
+
+CHAT = Path(__file__).parent / "templates" / "chat.html"
+
+MAX_ITEMS = 200
+"""Maximum number of messages and silences that the page shows."""
+
+
+def chat_items(session: Session) -> list[dict[str, Any]]:
+    """Return the latest messages and silences of a room, newest first, as values of the template.
+
+    Args:
+        session: The room.
+    """
+    room = session.room
+    names = {one.agent_id: one.name for one in room.members.values()}
+    colours = {agent_id: COLOURS[index % len(COLOURS)] for index, agent_id in enumerate(room.members)}
+    items: list[tuple[int, dict[str, Any]]] = []
+    for index, line in enumerate(room.lines):
+        hearers = [names[one] for one in line.viewers or () if one != line.speaker_id]
+        entry = {"name": line.speaker, "text": line.text, "time": line.time, "to": ", ".join(hearers)}
+        items.append((2 * index + 1, {**entry, "colour": colours[line.speaker_id], "survey": line.survey}))
+    for silence in room.silences:
+        entry = {"name": silence.name, "text": silence.reason, "time": silence.time, "draft": silence.draft}
+        items.append((2 * silence.after, entry))
+    items.sort(key=lambda item: item[0])
+    return [{**item, "is_silence": position % 2 == 0} for position, item in items[: -MAX_ITEMS - 1 : -1]]
+
+
+@component
+def Chat(model: DiscussionModel) -> None:
+    """Show a room as a chat: what was said, and who kept silent and why.
+
+    Args:
+        model: The model.
+    """
+    update_counter.get()
+    picked, pick = use_state("room")
+    with steady(model):
+        rooms = {session.room.name: session for session in model.sessions}
+        session = rooms.get(picked) or model.sessions[0]
+        room = session.room
+        values: dict[str, Any] = {
+            "topic": room.topic.strip(),
+            "lines": counted(len(room.lines), "message"),
+            "silences": counted(len(room.silences), "silence"),
+            "now": room.clock.now,
+            "end": f"Over: {session.end}." if session.end else "",
+            "items": chat_items(session),
+        }
+    if len(rooms) > 1:
+        solara.Select("Room", values=list(rooms), value=room.name, on_value=pick, dense=True)
+    Markup(CHAT, **values)
+
+
+@component
+def Answers(model: DiscussionModel) -> None:
+    """Show what was answered aside, and what a judge found, newest first.
+
+    Args:
+        model: The model.
+    """
+    update_counter.get()
+    with steady(model):
+        rows = [row for session in model.sessions for row in answer_rows(session)]
+    rows.sort(key=lambda row: -int(row.cells[1]))
+    columns = ("Room", "After messages", "Who", "Question", "Answer")
+    nothing = "Nobody has been asked anything aside yet."
+    more = max(len(rows) - MAX_ITEMS, 0)
+    Markup("table.html", columns=columns, rows=rows[:MAX_ITEMS], more=more, nothing=nothing)
+
+
+def answer_rows(session: Session) -> list[Row]:
+    """Return the answers given aside in a room, and the rulings of its judge, as rows of a table.
+
+    Args:
+        session: The room.
+    """
+    room = session.room
+    answers = [(one.after, one.name, one.question, one.answer, one.failure) for one in room.answers]
+    for ruling in room.rulings:
+        agreed = None if ruling.agreed is None else f"{'yes' if ruling.agreed else 'no'}: {ruling.reason}"
+        answers.append((ruling.after, "(the judge)", "agreement", agreed, ruling.reason))
+    return [
+        Row((room.name, str(after), who, question, str(answer)))
+        if answer is not None
+        else Row((room.name, str(after), who, question, f"missing: {failure}"), "failed")
+        for after, who, question, answer, failure in answers
+    ]
+
+
+CHOICES = {"type": "Select", "label": "Discussion", "value": "debate", "values": list(STUDIES)}
+"""Discussions that a visitor may choose: no files, as these would be read from the server's disk."""
+
+page = LLMPage(
+    DiscussionModel,
+    model_params={**controls(DiscussionModel), "config": CHOICES, "people_play": False},
+    components=[Chat, drawn_by(attitude_figure), drawn_by(talk_figure), (Answers, "Asked aside")],
+    name="Discussion",
+)

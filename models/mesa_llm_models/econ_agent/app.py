@@ -1,0 +1,88 @@
+"""The page of the economy: `mesa-llm app models/mesa_llm_models/econ_agent/app.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from matplotlib.figure import Figure
+from mesa.visualization.utils import update_counter
+from solara.core import component
+
+from mesa_llm.viz import LLMPage, Markup, drawn_by, steady
+from mesa_llm_models.econ_agent import charts
+from mesa_llm_models.econ_agent.model import EconAgentModel
+from mesa_llm_models.econ_agent.scores import comparable
+
+OKUN, HOMES = (Path(__file__).parent / "templates" / name for name in ("okun.html", "homes.html"))
+
+
+def showing(draw: Callable[[Any, EconAgentModel], None]) -> Any:
+    """Return a component that draws a plot of the economy on Matplotlib axes."""
+
+    def figure_of(model: EconAgentModel) -> Figure:
+        figure = Figure(figsize=(7, 3.9))
+        draw(figure.subplots(), model)
+        return figure
+
+    return drawn_by(figure_of)
+
+
+@component
+def Caveat(model: EconAgentModel) -> None:
+    """Explain why Okun's law cannot fail here, with the year's own figures.
+
+    Args:
+        model: The model.
+    """
+    update_counter.get()
+    with steady(model):
+        years = comparable(model.years)
+    latest = years.tail(1).reset_index().to_dict("records")
+    Markup(OKUN, year=latest[0] if latest else None)
+
+
+@component
+def Homes(model: EconAgentModel) -> None:
+    """Show the households, richest first.
+
+    Args:
+        model: The model.
+    """
+    update_counter.get()
+    with steady(model):
+        homes = model.world.household_table()
+    homes["name"] = [household.config.name for household in model.households]
+    Markup(HOMES, homes=homes.sort_values("coin", ascending=False, kind="stable").reset_index().to_dict("records"))
+
+
+def collected(model: EconAgentModel) -> pd.DataFrame:
+    """Return the collected measures of the model, a row a month."""
+    return model.datacollector.get_model_vars_dataframe()
+
+
+prices = showing(lambda axes, model: charts.draw_prices(axes, collected(model)))
+unemployment = showing(lambda axes, model: charts.draw_unemployment(axes, collected(model), model.years))
+output = showing(lambda axes, model: charts.draw_output(axes, collected(model)))
+phillips = showing(lambda axes, model: charts.draw_phillips(axes, model.years))
+real_okun = showing(lambda axes, model: charts.draw_okun(axes, model.years))
+nominal_okun = showing(lambda axes, model: charts.draw_okun(axes, model.years, nominal=True))
+savings = showing(lambda axes, model: charts.draw_savings(axes, model.world.household_table()))
+
+page = LLMPage(
+    EconAgentModel,
+    components=[
+        phillips,
+        prices,
+        unemployment,
+        output,
+        (Caveat, "Okun's law"),
+        (real_okun, "Okun's law"),
+        (nominal_okun, "Okun's law"),
+        (Homes, "Households"),
+        (savings, "Savings"),
+    ],
+    name="Macroeconomy (EconAgent)",
+)

@@ -1,0 +1,40 @@
+"""Solvers, and their rule twin."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mesa_llm import Observation
+from mesa_llm.agents import Respondent
+from mesa_llm_models.emergent_analogies.problems import Problem
+
+
+class Solver(Respondent):
+    """Solves problems. By rule, it finds the rule of a problem with probability `skill`, and else is wrong.
+
+    Attributes:
+        skill: Probability that its rule twin finds the rule of a problem.
+    """
+
+    def __init__(self, model: Any, skill: float, **components: Any) -> None:
+        """Store the skill of its rule twin.
+
+        Args:
+            model: The model.
+            skill: Probability that its rule twin finds the rule of a problem.
+            **components: Its config and memory.
+        """
+        super().__init__(model, **components)
+        self.skill = skill
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether it cannot write free text, as the random baseline, and chooses each element of an answer."""
+        return self.opened.capabilities.needs_options
+
+    def rule(self, seen: Observation) -> str:
+        """Answer by the rule of the problem, or wrongly if it is not found."""
+        problem: Problem = seen.facts.items[0].facts
+        if self.random.random() < self.skill:
+            return problem.solution
+        return next((option for option in problem.choices if option != problem.solution), "I see no rule.")

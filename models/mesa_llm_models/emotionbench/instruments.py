@@ -1,0 +1,166 @@
+"""Instruments of affect: our own list of feelings, and the original's nine instruments from its file."""
+
+from __future__ import annotations
+
+import re
+from importlib import resources
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError
+
+from mesa_llm import ConfigError
+from mesa_llm.tables import decoded, kind_of, read_bytes
+from mesa_llm.text import one_line
+from mesa_llm.tools.tool import describe
+from mesa_llm.worlds.questionnaire import Instrument, Original, Scale, Subscale, read_instruments, require_texts
+
+OWN = resources.files("mesa_llm_models.emotionbench").joinpath("data", "affect_list.json")
+"""Our own instrument, in the form of the original's file."""
+
+BASE = "https://raw.githubusercontent.com/CUHK-ARISE/EmotionBench/48f6e1b01c449c213374172b24e6a461b59cd088/"
+
+LICENCE = "GPL-3.0, for research alone; the instruments are third parties'"
+
+QUESTIONNAIRES = Original(
+    "emotionbench",
+    "questionnaires.json",
+    f"{BASE}questionnaires.json",
+    "62df9edf007ba5da0c8e80b027113159ac490574a1f536bbb3d4177af5751585",
+    LICENCE,
+)
+"""The original's nine instruments; published numbers hold for this very file alone."""
+
+PLACEHOLDER = "SCENARIO"
+"""Placeholder of the situation in an instrument's instructions."""
+
+MAX_BYTES = 5_000_000
+"""Maximum size of a file that is read."""
+
+
+class _Category(BaseModel):
+    cat_name: Annotated[str, Field(min_length=1, max_length=200)]
+    cat_questions: Annotated[list[int], Field(min_length=1)]
+
+
+class _Written(BaseModel):
+    """One instrument, as the original's `questionnaires.json` writes it."""
+
+    name: Annotated[str, Field(min_length=1, max_length=100)]
+    compute_mode: str
+    prompt: str
+    inner_setting: str = ""
+    scale: Annotated[int, Field(ge=1, le=100)]
+    reverse: list[int] = []
+    categories: Annotated[list[_Category], Field(min_length=1)]
+    questions: Annotated[dict[int, str], Field(min_length=1, max_length=1000)]
+
+
+_FILE = TypeAdapter(Annotated[list[_Written], Field(min_length=1)])
+
+
+def load_instruments(path: str | Path | None = None) -> dict[str, Instrument]:
+    """Load instruments.
+
+    Args:
+        path: The original's `questionnaires.json`, a file of its form, or a table of items; `original`: that file,
+            downloaded at first use; None or empty: our own list.
+
+    Returns:
+        Name → instrument; `is_original` only if the file is exactly the original's.
+
+    Raises:
+        ConfigError: If the file cannot be downloaded or read, or holds something else.
+    """
+    if path:
+        file = QUESTIONNAIRES.path(path, "questionnaires")
+        if kind_of(file) not in (".json", ""):
+            return {one.name: one for one in read_instruments(file)}
+        name, text = read_text(file)
+    else:
+        name, text = "affect_list.json", OWN.read_text(encoding="utf-8")
+    is_original = QUESTIONNAIRES.is_content(text.encode())
+    try:
+        written = _FILE.validate_json(text)
+    except ValidationError as error:
+        raise ConfigError(f"{name}: {describe(error)}; wanted a list of instruments as in EmotionBench") from None
+    instruments: dict[str, Instrument] = {}
+    for one in written:
+        if one.name in instruments:
+            raise ConfigError(f"{name}: {one.name} is in the file more than once; give each instrument once")
+        try:
+            instruments[one.name] = _instrument(one, is_original=is_original)
+        except ValueError as error:
+            raise ConfigError(f"{name}: {error}") from None
+    return instruments
+
+
+def read_text(path: str | Path) -> tuple[str, str]:
+    """Read a text file of at most `MAX_BYTES`; lines end as they do in the file.
+
+    Returns:
+        Its path, and its text.
+
+    Raises:
+        ConfigError: If the file cannot be read, is too large, or its encoding cannot be told.
+    """
+    file = Path(path)
+    try:
+        if file.stat().st_size > MAX_BYTES:
+            raise ConfigError(f"{file}: {file.stat().st_size} bytes, and at most {MAX_BYTES} are read")
+    except OSError as error:
+        raise ConfigError(f"{file} cannot be read: {error}") from None
+    return str(file), decoded(read_bytes(file), file)
+
+
+def _instrument(written: _Written, *, is_original: bool) -> Instrument:
+    require_texts(written.name, written.questions)
+    scale = _scale(written)
+    mode, _, factor = written.compute_mode.partition("*")
+    if mode not in ("SUM", "AVG") or (factor and not factor.isdigit()):
+        raise ValueError(f"{written.name}: compute_mode is SUM, AVG or SUM*2, got {written.compute_mode!r}")
+    subscales = tuple(
+        Subscale(one.cat_name, tuple(one.cat_questions), "sum" if mode == "SUM" else "mean", int(factor or 1))
+        for one in written.categories
+    )
+    items = {number: one_line(text, 600) for number, text in sorted(written.questions.items())}
+    return Instrument(written.name, written.prompt, items, scale, subscales, is_original=is_original)
+
+
+def _scale(written: _Written) -> Scale:
+    """Find the range of answers, which stands in the instructions; the file holds only the sum of both ends."""
+    match = re.search(r"from (\d+) to (\d+)", written.inner_setting or written.prompt)
+    low, high = (int(match[1]), int(match[2])) if match else (1, written.scale - 1)
+    if low >= high or low + high != written.scale:
+        raise ValueError(f"{written.name}: answers from {low} to {high} do not fit scale {written.scale}, their sum")
+    return Scale(low, high, frozenset(written.reverse))
+
+
+def with_situation(instrument: Instrument, situation: str) -> str:
+    """Return an instrument's instructions with a situation in place of `PLACEHOLDER`, or before them if they have none.
+
+    Args:
+        instrument: The instrument.
+        situation: The situation, in the second person; empty: none.
+    """
+    imagined = f"Imagine that this is happening to you: {situation}\n\n" if situation else ""
+    if PLACEHOLDER not in instrument.instructions:
+        return f"{imagined}{instrument.instructions}"
+    return (
+        " ".join(re.sub(rf"\s*{PLACEHOLDER}\s*", "\0", instrument.instructions).split())
+        .replace("\0", f" {imagined}")
+        .strip()
+    )
+
+
+def checked_name(instruments: dict[str, Instrument], name: str | None) -> Instrument:
+    """Return the instrument of a name; None or empty: the first.
+
+    Raises:
+        ConfigError: If there is none of this name.
+    """
+    if not name:
+        return next(iter(instruments.values()))
+    if name not in instruments:
+        raise ConfigError(f"instrument: there is no {name!r}; there are: {', '.join(instruments)}")
+    return instruments[name]

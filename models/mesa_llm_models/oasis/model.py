@@ -1,0 +1,183 @@
+"""News from an account that everybody follows, and its followers' reactions."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from statistics import fmean
+from typing import Annotated, Any, Unpack
+
+from mesa.datacollection import DataCollector
+from pydantic import Field
+
+from mesa_llm import Hidden, Label, LLMOptions, Persona, Slider
+from mesa_llm.population import invented
+from mesa_llm.population.columns import People, people_of
+from mesa_llm.worlds.social import Cascade, PresetName
+from mesa_llm_models.social.model import Names, SocialModel, SocialScenario
+from mesa_llm_models.social.people import listed, read_follows, with_follows
+
+N_USERS = 31
+"""Number of users if neither a number nor a file is given; the benchmark has 111."""
+
+POST = "Amazon is about to open a shop with walls and a door, its first one, in New York City, a newspaper reports."
+"""News of October 2014, which turned out to be wrong: one of OASIS's 198 topics (False_Business_0)."""
+
+INFLUENCER = Persona(
+    name="The Daily Gadget",
+    username="dailygadget",
+    persona="An online magazine about technology, shops and life on the net. Its posts are headlines: short, quick, "
+    "and a little louder than the news they bring.",
+    bio="News for people who cannot put the phone down.",
+    topics=("technology", "online shops", "start-ups"),
+)
+"""The account that everybody follows."""
+
+
+class OasisScenario(SocialScenario):
+    """Parameters of an account and its followers."""
+
+    n_agents: Annotated[int, Field(ge=2)] | None = None
+    """Number of users, the influencer included; None: 31, or all in the file."""
+
+    preset: Annotated[PresetName, Label("Feed as in")] = "x"
+    """Feed and settings of the world; see the social model."""
+
+    actions: Annotated[Names | None, Hidden()] = (
+        *("create_post", "create_comment", "like_post", "dislike_post", "repost", "quote_post"),
+        *("follow", "unfollow", "mute", "do_nothing"),
+    )
+    """Names of the users' actions; None: those of the preset."""
+
+    post: Annotated[str, Field(min_length=1, max_length=5_000), Label("The influencer's post")] = POST
+    """First post of the influencer, unless the file has one."""
+
+    ties: Annotated[float, Field(ge=0, le=20), Slider(0, 5, 0.1, label="Other followers that a follower follows")] = 0.1
+    """Mean number of fellow followers that a follower follows; OASIS's file of this topic has 12 such follows."""
+
+    step_minutes: Annotated[float, Field(ge=0), Slider(1, 240, 1, label="Minutes in a step")] = 3.0
+    """Simulated minutes in a step."""
+
+    start_hour: Annotated[float, Field(ge=0, le=24), Slider(0, 24, 1, label="Hour of the day at the start")] = 18.0
+    """Hour of the day at the start; the real post was published at 18:48 UTC."""
+
+    memory: Annotated[str, Hidden()] = "chat:100000:2"
+    """Memory of the users: a window of five messages (two exchanges and what they see now), up to 100,000 tokens."""
+
+
+class OasisModel(SocialModel):
+    """One account posts news to followers who hardly follow each other: how far does it spread, and who talks?
+
+    Attributes:
+        influencer: The account that everybody follows.
+        root_id: Id of the influencer's post.
+    """
+
+    scenario_class = OasisScenario
+    scenario: OasisScenario
+    _cascade: tuple[tuple[int, dict[str, int]], Cascade] | None = None  # with the counts that it was computed for
+
+    def __init__(self, scenario: OasisScenario | None = None, **options: Unpack[LLMOptions]) -> None:
+        """Sign the users up as followers of the influencer, and publish its post."""
+        super().__init__(scenario, **options)
+        followers = {agent: agent.n_followers for agent in self.agents}
+        self.influencer: Any = max(followers, key=lambda agent: followers[agent])
+        own_posts = [post for post in self.world.posts_table() if post["user_id"] == self.influencer.unique_id]
+        self.root_id: int = own_posts[-1]["post_id"]
+        self.datacollector = DataCollector(
+            {"scale": "scale", "depth": "depth", "max_breadth": "max_breadth", "activity": "activity"}
+            | {name: f"n_{name}" for name in ("posts", "replies", "likes", "reposts")}
+            | {"follow_edges": "n_follows"}
+        )
+        self.datacollector.collect(self)
+
+    def _people(self) -> People:
+        """Return the influencer and its followers, or the people in the file, with the most followed as influencer."""
+        parameters = self.scenario
+        if parameters.users is None:
+            personas = fan_base(parameters.n_agents or N_USERS, parameters.post, parameters.ties, self.random)
+            if parameters.edges is not None:
+                personas = with_follows(personas, read_follows(parameters, len(personas)))
+        else:
+            personas = listed(super()._people())
+        followed = Counter(followee for persona in personas for followee in persona.follows if followee < len(personas))
+        index = min(range(len(personas)), key=lambda one: (-followed[one], one))
+        if not personas[index].posts:
+            personas[index] = personas[index].model_copy(update={"posts": (parameters.post,)})
+        return people_of(personas)
+
+    # -- measures
+
+    @property
+    def cascade(self) -> Cascade:
+        """Spread of the influencer's post by reposts and quotes, step by step; recomputed only after new ones."""
+        world = self.world
+        moment = world.step, world.totals()
+        if self._cascade is None or self._cascade[0] != moment:
+            self._cascade = moment, world.cascade(self.root_id)
+        return self._cascade[1]
+
+    @property
+    def scale(self) -> int:
+        """Number of users in the cascade, the influencer included."""
+        return self.cascade.size[-1]
+
+    @property
+    def depth(self) -> int:
+        """Largest distance of a user in the cascade from the influencer."""
+        return self.cascade.depth[-1]
+
+    @property
+    def max_breadth(self) -> int:
+        """Largest number of users at one distance from the influencer; 1 before the first share."""
+        return self.cascade.breadth[-1]
+
+    @property
+    def activity(self) -> float:
+        """Share of all users who acted in the last step, refused actions left out."""
+        did = [any(o.ok and o.action != "do_nothing" for o in outcomes) for outcomes in self.last_outcomes.values()]
+        return sum(did) / len(self.agents)
+
+    def results(self) -> dict[str, Any]:
+        """Return the last measures, with the mean of the activity over all steps."""
+        activity = self.datacollector.model_vars["activity"][1:]
+        return super().results() | {"activity": fmean(activity) if activity else 0.0}
+
+
+def fan_edges(n: int, ties: float, rng: random.Random) -> list[tuple[int, int]]:
+    """Draw the follows among an account, user 0, and its followers.
+
+    Args:
+        n: Number of users, the account included.
+        ties: Mean number of others that a follower follows.
+        rng: Source of random draws.
+
+    Returns:
+        (follower, followee), sorted: everybody follows user 0, and uniformly drawn pairs are added.
+    """
+    n_fans = n - 1
+    n_pairs = n_fans * (n_fans - 1)
+    pairs: list[tuple[int, int]] = []
+    for code in rng.sample(range(n_pairs), min(round(ties * n_fans), n_pairs)):
+        follower, other = divmod(code, n_fans - 1)
+        pairs.append((follower + 1, other + 1 + (other >= follower)))
+    return sorted([*((fan, 0) for fan in range(1, n)), *pairs])
+
+
+def fan_base(n: int, post: str, ties: float, rng: random.Random) -> list[Persona]:
+    """Invent an account and its followers.
+
+    Args:
+        n: Number of users, the account included.
+        post: First post of the account.
+        ties: Mean number of others that a follower follows.
+        rng: Source of random draws.
+
+    Returns:
+        The population, with the account and its post first and the follows of `fan_edges`.
+    """
+    people = [INFLUENCER.model_copy(update={"posts": (post,)}), *invented(n - 1, rng)]
+    follows: list[list[int]] = [[] for _ in people]
+    for follower, followee in fan_edges(n, ties, rng):
+        follows[follower].append(followee)
+    return [person.model_copy(update={"follows": tuple(own)}) for person, own in zip(people, follows, strict=True)]

@@ -1,0 +1,347 @@
+"""Do groups become more extreme by talking? Users of one leaning discuss a dilemma, with interviews in between."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Annotated, Any, Literal, Unpack, cast
+
+from mesa.datacollection import DataCollector
+from pydantic import Field
+
+from mesa_llm import ConfigError, Decision, Hidden, Label, LLMOptions, Observation, Question, Slider, ToolCall
+from mesa_llm.engine.activation import RandomShare
+from mesa_llm.population.columns import People, people_of
+from mesa_llm.text import one_line
+from mesa_llm.worlds.social import SocialFacts
+from mesa_llm_models.social.agents import SocialUser
+from mesa_llm_models.social.model import SocialModel, SocialScenario
+from mesa_llm_models.social.people import listed
+
+DILEMMA = (
+    "My brother Tomas builds houses that people like and that sell before they are finished. Now a town offers him "
+    "a concert hall, the one building he has dreamt of since school. To get it he has to close his office, put in all "
+    "his savings, and work on it for five years. If it comes off, his name stays. If it does not, he starts again "
+    "at forty-eight with nothing. Or he goes on with the houses. What should he do?"
+)
+"""Our own dilemma, modelled on OASIS's: somebody successful chooses between a safe and a daring way."""
+
+QUESTION = f"{DILEMMA}\nAnswer in one or two sentences, as you would advise him today."
+
+Leaning = Literal["cautious", "bold"]
+"""Initial leaning of the users."""
+
+PERSONAS: dict[Leaning, str] = {
+    "cautious": "You look before you leap. What you have counts more for you than what you might win, and you have "
+    "seen friends lose a house over a dream.",
+    "bold": "You would rather regret what you did than what you left undone. Twice you have put all you had on one "
+    "card, and you would do it again.",
+}
+"""Leaning → sentences added to every persona."""
+
+ANSWERS = {
+    3: "He must risk everything on the hall; nothing else is worth five years of a life.",
+    2: "He should dare it and take the hall.",
+    1: "I lean towards daring it, perhaps with a little money put aside.",
+    0: "It could go either way, I cannot tell.",
+    -1: "I lean towards caution, perhaps with a small stage built at the weekend.",
+    -2: "He should be careful and keep building houses.",
+    -3: "He must keep everything he has and be careful always; no building is worth such a loss.",
+}
+"""Stance of a rule twin, from -3 (safe) to 3 (daring) → its answer."""
+
+DARING = re.compile(r"\b(risk|dare|daring|bold|leap|take the hall|go for it|gamble)\b")
+CAUTIOUS = re.compile(r"\b(careful|caution|cautious|keep|safe|safer|secure|wait|loss)\b")
+STRONG = re.compile(r"\b(must|always|never|everything|nothing|no|absolutely|definitely)\b")
+WEAK = re.compile(r"\b(lean|perhaps|maybe|might|a little|somewhat)\b")
+"""Words by which the rule reads the side and the strength of an answer."""
+
+More = Literal["first", "second", "neither"]
+"""Which of two answers is more extreme."""
+
+Helpfulness = Annotated[int, Field(ge=1, le=10)]
+"""Helpfulness of an answer, 1 to 10."""
+
+
+def stance_of(text: str) -> int:
+    """Derive the stance of a text from its words, from -3 (safe) to 3 (daring).
+
+    Args:
+        text: The text.
+    """
+    words = text.lower()
+    balance = len(DARING.findall(words)) - len(CAUTIOUS.findall(words))
+    side = (balance > 0) - (balance < 0)
+    n_strong, n_weak = len(STRONG.findall(words)), len(WEAK.findall(words))
+    return side * (3 if n_strong > n_weak else 1 if n_weak > n_strong else 2)
+
+
+def answers_in(prompt: str) -> tuple[str, str]:
+    """Return the two answers in a judge's prompt."""
+    first, _, second = prompt.rpartition("First answer:\n")[2].partition("\n\nSecond answer:\n")
+    return first, second
+
+
+def rule_more_extreme(prompt: str) -> More:
+    """Judge which of two answers is more extreme, by `stance_of`.
+
+    Args:
+        prompt: The judge's prompt.
+    """
+    first, second = (abs(stance_of(answer)) for answer in answers_in(prompt))
+    return "neither" if first == second else "first" if first > second else "second"
+
+
+def rule_helpfulness(prompt: str) -> int:
+    """Score the helpfulness of an answer by its length alone: a point for every three words, up to 10.
+
+    Args:
+        prompt: The judge's prompt.
+    """
+    return max(1, min(10, len(prompt.rpartition("Answer:\n")[2].split()) // 3))
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What was made of one interview."""
+
+    step: int
+    """Step of the interview."""
+
+    agent_id: int
+    """Mesa `unique_id` of who was asked."""
+
+    answer: str
+    """The answer."""
+
+    change: Literal["more", "less", "same"] | None
+    """Whether it is more extreme than the same user's first answer; None of the first one, or without a verdict."""
+
+    helpfulness: int | None
+    """How much it helps, 1 to 10; None without a verdict."""
+
+
+class PolarisationScenario(SocialScenario):
+    """Parameters of a discussion of a dilemma."""
+
+    n_agents: Annotated[Annotated[int, Field(ge=2)] | None, Slider(10, 500, 10, label="Users")] = 40
+    """Number of users; with `users`, the maximum number read from it."""
+
+    preset: Annotated[Literal["group_polarisation"], Hidden()] = "group_polarisation"
+    """Feed and actions of OASIS's study."""
+
+    leaning: Annotated[Leaning, Label("Users are")] = "cautious"
+    """Initial leaning of the users."""
+
+    persuasion: Annotated[float, Field(ge=0, le=1), Slider(0, 0.5, 0.05, label="Persuasion of the rule twin")] = 0.1
+    """Share of the mean stance of the comments read that is added to the rule twin's stance."""
+
+    interval: Annotated[int, Field(ge=1), Slider(1, 30, label="Steps between interviews")] = 10
+    """Number of steps between interviews."""
+
+    n_interviewed: Annotated[int, Field(ge=1), Slider(1, 100, label="Users interviewed")] = 20
+    """Maximum number of users to interview, always the same ones."""
+
+    active_share: Annotated[float, Field(ge=0, le=1), Slider(0, 1, 0.05, label="Probability of being active")] = 0.3
+    """Probability that a user is active in a step."""
+
+    judge: Annotated[str, Hidden()] = "rule"
+    """Language model that compares answers; `rule` reads words."""
+
+    memory: Annotated[str, Hidden()] = "window:10"
+    """Memory of the users."""
+
+
+class Debater(SocialUser):
+    """A user who gives advice; the rule twin states its stance, and is moved by the comments it reads.
+
+    Attributes:
+        stance: From -3 (safe) to 3 (daring).
+    """
+
+    stance = 0.0
+
+    @property
+    def advice(self) -> str:
+        """Answer for the present stance."""
+        return ANSWERS[max(-3, min(3, round(self.stance)))]
+
+    def rule(self, seen: Observation) -> ToolCall | None:
+        """Comment on the dilemma, or like the comment nearest to the own stance."""
+        facts: SocialFacts = seen.facts
+        actions = seen.tools or ()
+        post = next((item.post for item in facts.feed if item.post.source_id == self.model.root_id), None)
+        if post is not None and self.unique_id != self.model.asker.unique_id:
+            others = [one for one in post.comments if one.author_id != self.unique_id and not one.vote]
+            if "like_comment" in actions and others and self.random.random() < 0.4:
+                nearest = min(others, key=lambda one: (abs(stance_of(one.content) - self.stance), one.reply_id))
+                return ToolCall("like_comment", {"comment_id": nearest.reply_id})
+            if "create_comment" in actions:
+                return ToolCall("create_comment", {"post_id": post.source_id, "content": self.advice})
+        return ToolCall("do_nothing") if "do_nothing" in actions else None
+
+    def rule_answer(self, question: Question) -> str:
+        """Answer the interview with the present stance."""
+        return self.advice if question.text == QUESTION else super().rule_answer(question)
+
+
+class PolarisationModel(SocialModel):
+    """Users of one leaning discuss a dilemma: do their answers become more extreme?
+
+    Attributes:
+        asker: User who posted the dilemma.
+        root_id: Id of the post with the dilemma.
+        verdicts: Verdict on each interview.
+    """
+
+    scenario_class = PolarisationScenario
+    changeable = ("persuasion", "interval")
+    scenario: PolarisationScenario
+    user_class = Debater
+
+    def __init__(self, scenario: PolarisationScenario | None = None, **options: Unpack[LLMOptions]) -> None:
+        """Publish the dilemma by one user, and draw the stances of the others."""
+        super().__init__(scenario, **options)
+        parameters = self.scenario
+        if "activation" not in options:
+            self.activation = RandomShare(parameters.active_share)
+        self.asker: Any = next(iter(self.agents))
+        self.root_id = 1
+        centre = -0.9 if parameters.leaning == "cautious" else 0.9
+        self.debaters: list[Any] = [agent for agent in self.agents if agent is not self.asker]
+        for agent in self.debaters:
+            agent.stance = max(-3.0, min(3.0, self.random.gauss(centre, 0.6)))
+        self.interviewed = self.debaters[: parameters.n_interviewed]
+        self.verdicts: list[Verdict] = []
+        self._heard = 0.0
+        names = ("more_extreme", "less_extreme", "neutral", "helpfulness", "leaning")
+        self.datacollector = DataCollector({**{name: name for name in names}, "active": "n_active"})
+        self.datacollector.collect(self)
+
+    def _people(self) -> People:
+        """Return the population, with the leaning in each persona."""
+        leaning = PERSONAS[self.scenario.leaning]
+        personas = [
+            one.model_copy(update={"persona": f"{one.persona} {leaning}".strip(), "posts": ()})
+            for one in listed(super()._people())
+        ]
+        if len(personas) < 2:
+            raise ConfigError(f"a discussion needs 2 users or more, users={self.scenario.users!r} has {len(personas)}")
+        everyone = {0}
+        return people_of(
+            [
+                one.model_copy(update={"follows": tuple(sorted(everyone | set(one.follows) - {index}))})
+                if index
+                else one
+                for index, one in enumerate(personas)
+            ]
+        )
+
+    def _changes(self) -> dict[str, Any]:
+        return super()._changes() | {"replies_shown": 5}
+
+    def opening(self, users: Sequence[SocialUser]) -> list[tuple[SocialUser, str]]:
+        """Return the dilemma as the first user's post.
+
+        Args:
+            users: All users.
+        """
+        return [(users[0], DILEMMA)]
+
+    @property
+    def judge(self) -> Any:
+        """Language model that compares answers: `llm["judge"]` if given, else the scenario's."""
+        return self.llm["judge"] if isinstance(self.llm, Mapping) and "judge" in self.llm else self.scenario.judge
+
+    # -- the course of a step
+
+    def start_step(self) -> None:
+        """Interview before the first step, and store the comments now visible under the dilemma."""
+        if self.now == 1:
+            self._interview(0)
+        stances = [stance_of(comment.content) for comment in self.world.post_view(self.root_id).comments]
+        self._heard = fmean(stances) if stances else 0.0
+
+    def end_step(self) -> None:
+        """Move the active users by the comments they read, and interview at each interval."""
+        for agent in self.debaters:
+            if agent.unique_id in self.last_outcomes:
+                agent.stance = max(-3.0, min(3.0, agent.stance + self.scenario.persuasion * self._heard))
+        if self.now % self.scenario.interval == 0:
+            self._interview(self.now)
+
+    def _interview(self, step: int) -> None:
+        """Interview users for their advice, and have the answers judged."""
+        table = self.survey([Question(QUESTION, str, "advice")], self.interviewed, purpose="interview")
+        answers = {
+            int(row["agent"]): one_line(str(row["answer"]))
+            for row in table.to_dict("records")
+            if row["answer"] is not None
+        }
+        if not answers:
+            return
+        firsts = {verdict.agent_id: verdict.answer for verdict in self.verdicts if verdict.step == 0}
+        changes = self._changes_since(firsts, answers)
+        helps = self.consult(
+            self.judge,
+            [self.prompt("helpful.md", question=DILEMMA, answer=answer) for answer in answers.values()],
+            answer=Helpfulness,
+            purpose="judge_help",
+            rule=rule_helpfulness,
+        )
+        for (agent_id, answer), verdict in zip(answers.items(), helps, strict=True):
+            score = cast("int", verdict.answer) if isinstance(verdict, Decision) else None
+            self.verdicts.append(Verdict(step, agent_id, answer, changes.get(agent_id), score))
+
+    def _changes_since(self, firsts: Mapping[int, str], answers: Mapping[int, str]) -> dict[int, Any]:
+        """Have each later answer compared with the first, in random order in the prompt."""
+        agent_ids = [agent_id for agent_id in answers if agent_id in firsts]
+        is_later_first = [self.random.random() < 0.5 for _ in agent_ids]
+        pairs = [
+            (answers[one], firsts[one]) if swapped else (firsts[one], answers[one])
+            for one, swapped in zip(agent_ids, is_later_first, strict=True)
+        ]
+        prompts = [self.prompt("extreme.md", question=DILEMMA, first=first, second=second) for first, second in pairs]
+        if not prompts:
+            return {}
+        verdicts = self.consult(self.judge, prompts, answer=More, purpose="judge", rule=rule_more_extreme)
+        changes: dict[int, Any] = {}
+        for agent_id, swapped, verdict in zip(agent_ids, is_later_first, verdicts, strict=True):
+            if isinstance(verdict, Decision):
+                later = "first" if swapped else "second"
+                changes[agent_id] = {"neither": "same", later: "more"}.get(str(verdict.answer), "less")
+        return changes
+
+    # -- measures
+
+    @property
+    def latest(self) -> list[Verdict]:
+        """Verdicts of the latest interview."""
+        return [one for one in self.verdicts if one.step == self.verdicts[-1].step]
+
+    def share(self, change: str) -> float | None:
+        """Return the share of the latest answers with a change since the first; None before the second interview.
+
+        Args:
+            change: `more`, `less` or `same`.
+        """
+        changes = [one.change for one in self.latest if one.change is not None]
+        return changes.count(cast("Any", change)) / len(changes) if changes else None
+
+    more_extreme = property(lambda self: self.share("more"))
+    less_extreme = property(lambda self: self.share("less"))
+    neutral = property(lambda self: self.share("same"))
+
+    @property
+    def helpfulness(self) -> float | None:
+        """Mean helpfulness of the latest answers; None without one."""
+        scores = [one.helpfulness for one in self.latest if one.helpfulness is not None]
+        return fmean(scores) if scores else None
+
+    @property
+    def leaning(self) -> float | None:
+        """Mean stance of the latest answers, from -3 (safe) to 3 (daring), read by rule; None without one."""
+        stances = [stance_of(one.answer) for one in self.latest]
+        return fmean(stances) if stances else None

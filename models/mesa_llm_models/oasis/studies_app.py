@@ -1,0 +1,48 @@
+"""The pages of the studies, one run at a time: `mesa-llm app models/mesa_llm_models/oasis/studies_app.py`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import solara
+from reacton import use_state
+from solara.core import component
+
+from mesa_llm.viz import InterviewForm, LLMPage, drawn_by
+from mesa_llm.viz.social import CASCADE_TAB, FEED_TAB, CascadeTree, FeedReader, ThreadReader, spread_curves
+from mesa_llm_models.oasis.charts import TITLES, course_figure
+from mesa_llm_models.oasis.spreading import baseline_curves
+from mesa_llm_models.oasis.studies import STUDIES
+
+PARTS: dict[str, list[Any]] = {
+    "spreading": [(CascadeTree, CASCADE_TAB), (spread_curves(baselines=baseline_curves), CASCADE_TAB)],
+    "polarisation": [(InterviewForm, "Interview")],
+    "rumours": [(CascadeTree, CASCADE_TAB)],
+}
+"""Study → additional components of its page."""
+
+PAGES: dict[str, Any] = {
+    name: LLMPage(
+        STUDIES[name].model,
+        components=[
+            drawn_by(course_figure(name, STUDIES[name].measures)),
+            (FeedReader, FEED_TAB),
+            (ThreadReader, FEED_TAB),
+            *PARTS.get(name, ()),
+        ],
+        name=TITLES[name][0],
+    ).key(name)
+    for name in ("herd", "spreading", "polarisation", "rumours")
+}
+"""Study → page of its model."""
+
+
+@component
+def Studies() -> None:
+    """Show the page of the selected study."""
+    name, choose = use_state("herd")
+    choice = solara.Select("Study", values=list(PAGES), value=name, on_value=choose, dense=True)
+    solara.Column(children=[choice, PAGES[name]])
+
+
+page = Studies()

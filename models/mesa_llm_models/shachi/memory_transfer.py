@@ -1,0 +1,340 @@
+"""Memory carried over from another run: do experiences elsewhere bias the agents' decisions?
+
+Source:
+    Shachi (2025), section 4.3.2 and Figure 5: memories of OASIS (111 agents, 10 steps) and of EconAgent (100 agents,
+    240 months) carried into CognitiveBiases; directions only, test and correction not stated, no placebo.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from mesa_llm import LLMModel
+from mesa_llm.memory import SavedMemories, saved_memories
+from mesa_llm.statistics import MIN_PAIRS, Comparison, compare, correct, mean_estimate
+from mesa_llm.viz.style import COLOURS, GREY, Figure, frame, headline, legend_below
+from mesa_llm_models.cognitive_biases.biases import BIASES
+from mesa_llm_models.econ_agent.model import EconAgentModel
+from mesa_llm_models.oasis.model import OasisModel
+from mesa_llm_models.shachi.findings import Findings, Runs, Setup, Table, Value, comparison_cells
+from mesa_llm_models.shachi.other_life import DIRECTIONS, CarriedModel
+from mesa_llm_models.shachi.two_worlds import OTHER_POST
+
+PLACEBOS = ("neutral", "shuffled", "other topic")
+"""Control arms besides the one without memory."""
+
+ARMS = ("fresh", "carried", "half", *PLACEBOS)
+"""All arms."""
+
+ALPHA = 0.05
+"""Adjusted p below which a shift counts as significant."""
+
+MEMORY = "chat:100000:2"
+"""Memory of the agents of the source: a window of five messages (two exchanges and the next question), up to 100,000
+tokens."""
+
+CAVEAT = (
+    "Shifts against no memory can come from the mere length of a text: a shift counts that also stands against the "
+    "neutral text. By rule, deciders are moved in the published directions because they were written so; the study "
+    "then shows that it finds these shifts, and none in other biases or in placebos without the life's words."
+)
+"""Limits of the figures."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """Model of a life in another world."""
+
+    model: type[LLMModel]
+    """The model."""
+
+    parameters: Mapping[str, Any]
+    """Its parameters."""
+
+    steps: int
+    """Number of steps of the life."""
+
+    n_agents: int
+    """Number of agents of the study."""
+
+
+SOURCES: Mapping[str, Source] = {
+    "oasis": Source(OasisModel, {"memory": MEMORY}, 10, 111),
+    "other": Source(OasisModel, {"memory": MEMORY, "post": OTHER_POST}, 10, 111),
+    "econ_agent": Source(EconAgentModel, {"memory": MEMORY, "reflect_every": 0}, 240, 100),
+}
+"""Name → source of lives: the network of the study, the same with another topic, and the economy."""
+
+OTHER = {"oasis": "other", "econ_agent": "oasis"}
+"""Source → source of the lives with another topic."""
+
+
+def study_memory(
+    setup: Setup,
+    steps: int | None = None,
+    people: int | None = 12,
+    months: int | None = 24,
+) -> Findings:
+    """Run agents in other worlds, test them for biases with those memories, and compare with none and with placebos.
+
+    Args:
+        setup: Settings of the runs; the parameters are those of the tests.
+        steps: Number of tests of each bias; None: that of the parameters, else 2.
+        people: Number of agents of a source; None: as in the study, 111 and 100.
+        months: Number of months in the economy; None: 240, as in the study.
+    """
+    runs = Runs(setup)
+    own = {"n_agents": 5, "n_tests": 2, **setup.parameters} | ({} if steps is None else {"n_tests": steps})
+    try:
+        lives = {name: _lives_of(runs, name, people, months) for name in SOURCES}
+        tables = []
+        for source, other in OTHER.items():
+            files = {"lives": lives[source], "other_lives": lives[other]}
+            rows = runs.sweep(f"biases {source}", CarriedModel, {"carried": ARMS}, fixed={**own, **files})
+            tables.append(scores_table(rows).assign(source=source))
+    finally:
+        runs.close()
+    scores = pd.concat(tables, ignore_index=True)
+    setting = {"seeds": list(setup.seeds), "language model": setup.llm, "agents of a source": people or "111, 100"}
+    return Findings(
+        "memory",
+        "Does a memory of another life bend decisions, and is it what it says or how long it is?",
+        setting | own,
+        runs.cost(),
+        [shift_table(scores), placebo_table(scores), length_table(scores)],
+        lambda: memory_figure(scores),
+        CAVEAT,
+    )
+
+
+def _lives_of(runs: Runs, name: str, people: int | None, months: int | None) -> str:
+    """Run a source with the first seed, and write its agents' memories into a file of the study.
+
+    Returns:
+        Path of the file relative to the folder of a sweep, so that the study's folder can be moved; the name holds a
+        digest of its contents.
+    """
+    source = SOURCES[name]
+    is_economy = source.model is EconAgentModel
+    steps = source.steps if not is_economy or months is None else months
+    fixed = {**source.parameters, "n_agents": source.n_agents if people is None else people}
+    sweep = f"life {name}"
+    rows = runs.sweep(sweep, source.model, fixed=fixed, steps=steps, seeds=runs.setup.seeds[:1])
+    (row,) = rows.to_dict("records")
+    lives = lives_in(source.model, runs.folder / sweep / row["log"], row["seed"], steps, runs.setup, fixed)
+    digest = hashlib.sha256(lives.text().encode()).hexdigest()[:12]
+    path = runs.folder / f"lives {name} {digest}.json"
+    lives.write(path)
+    return f"../{path.name}"
+
+
+def lives_in(
+    model: type[LLMModel], log: Path, seed: int, steps: int, setup: Setup, parameters: Mapping[str, Any]
+) -> SavedMemories:
+    """Return the agents' memories at the end of a recorded run, by replaying it without calls.
+
+    Args:
+        model: The model.
+        log: The run's log.
+        seed: Its seed.
+        steps: Its number of steps.
+        setup: Settings of the run.
+        parameters: Its parameters.
+    """
+    options = {**parameters, **setup.options, "llm": setup.llm, "rng": seed, "log": log, "replay": True}
+    with closing(model(**options)) as replayed:
+        replayed.run(steps)
+        return saved_memories(replayed)
+
+
+def scores_table(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return one row for each arm, decider and bias: the mean score, and the length of the memory in characters.
+
+    Args:
+        rows: One row a run.
+    """
+    return pd.DataFrame(
+        {
+            "arm": row["carried"],
+            "decider": (row["seed"], index),
+            "bias": bias,
+            "score": score,
+            "characters": decider["characters"],
+        }
+        for row in rows.to_dict("records")
+        for index, decider in enumerate(row["deciders"])
+        for bias, score in decider["scores"].items()
+    )
+
+
+def values_of(scores: pd.DataFrame, source: str, bias: str, arm: str) -> list[float | None]:
+    """Return the scores of a bias in one arm, one a decider, in the order of seeds and deciders.
+
+    Args:
+        scores: See `scores_table`, with the `source`.
+        source: Source of the life.
+        bias: The bias.
+        arm: The arm.
+    """
+    is_chosen = (scores["source"] == source) & (scores["bias"] == bias) & (scores["arm"] == arm)
+    values = scores.loc[is_chosen, :].sort_values("decider")["score"].to_numpy(dtype=np.float64)
+    return [None if np.isnan(value) else value for value in values.tolist()]
+
+
+def biases_of(scores: pd.DataFrame) -> list[str]:
+    """Return the tested biases, in alphabetical order."""
+    biases = set(scores["bias"])
+    return [name for name in BIASES if name in biases]
+
+
+def shifts_of(scores: pd.DataFrame, arm: str, control: str) -> dict[tuple[str, str], Comparison | None]:
+    """Compare an arm with another in each source and bias, with p adjusted for all of them.
+
+    Args:
+        scores: See `scores_table`, with the `source`.
+        arm: The arm.
+        control: The arm to compare it with.
+
+    Returns:
+        (source, bias) → the comparison, paired by decider.
+    """
+    keys = [(source, bias) for source in OTHER for bias in biases_of(scores)]
+    comparisons = [compare(values_of(scores, *key, arm), values_of(scores, *key, control)) for key in keys]
+    return dict(zip(keys, correct(comparisons), strict=True))
+
+
+def is_found(one: Comparison | None) -> bool:
+    """Check whether a shift is significant after correction."""
+    return one is not None and one.adjusted_p is not None and one.adjusted_p < ALPHA
+
+
+def shift_table(scores: pd.DataFrame) -> Table:
+    """Return the shift of each bias with the memory, against no memory and against neutral text."""
+    fresh, filled = shifts_of(scores, "carried", "fresh"), shifts_of(scores, "carried", "neutral")
+    rows: list[dict[str, Value]] = []
+    for (source, bias), one in fresh.items():
+        expected = DIRECTIONS[source].get(bias, 0)
+        against = filled[source, bias]
+        base = mean_estimate(values_of(scores, source, bias, "fresh"))
+        rows.append(
+            {
+                "source": source,
+                "bias": bias,
+                "fresh": None if base is None else base.value,
+                **comparison_cells(one),
+                "against neutral": None if against is None else against.difference.value,
+                "its adjusted p": None if against is None else against.adjusted_p,
+                "published": {1: "increase", -1: "decrease", 0: ""}[expected],
+                "verdict": verdict(one, against, expected),
+            }
+        )
+    return Table(
+        "Shift of each bias with the memory of another life",
+        rows,
+        "difference: score with the memory less score without, paired by decider, with its 95 % bootstrap interval; p "
+        "by paired permutation, adjusted for all rows (Benjamini–Hochberg). A shift is found if both adjusted p, "
+        "against no memory and against neutral text of the same length, lie below 0.05. Directions were said before.",
+    )
+
+
+def verdict(one: Comparison | None, against: Comparison | None, expected: int) -> str:
+    """Judge a shift: significant or not, as published or not, or undecidable with so few pairs.
+
+    Args:
+        one: Comparison with no memory.
+        against: Comparison with neutral text.
+        expected: The published direction; 0: none.
+    """
+    if one is not None and one.difference.n < MIN_PAIRS:
+        return "too few pairs" if expected else ""
+    if one is None or not is_found(one):
+        return "not found" if expected else ""
+    if not is_found(against):
+        return "as with any text"
+    is_same = np.sign(one.difference.value) == expected
+    return "as published" if is_same else "the other way" if expected else "found"
+
+
+def placebo_table(scores: pd.DataFrame) -> Table:
+    """Return the number and size of the shifts of each arm against no memory."""
+    rows: list[dict[str, Value]] = []
+    for arm in ARMS[1:]:
+        shifts = shifts_of(scores, arm, "fresh")
+        for source in OTHER:
+            own = {bias: one for (where, bias), one in shifts.items() if where == source}
+            sizes = [abs(one.difference.value) for one in own.values() if one is not None]
+            named = [abs(one.difference.value) for bias, one in own.items() if one and bias in DIRECTIONS[source]]
+            rows.append(
+                {
+                    "source": source,
+                    "memory": arm,
+                    "biases": float(len(own)),
+                    "shifts found": float(sum(map(is_found, own.values()))),
+                    "mean size": float(np.mean(sizes)) if sizes else None,
+                    "of those published": float(np.mean(named)) if named else None,
+                }
+            )
+    return Table(
+        "Memory, its newer half, and placebos, against no memory",
+        rows,
+        "neutral: text about rivers and stones of the same length; shuffled: the same words in an order without sense; "
+        "other topic: the memory of a life with another topic, for the economy that of the network.",
+    )
+
+
+def length_table(scores: pd.DataFrame) -> Table:
+    """Return the lengths of the memories, by source and arm."""
+    rows: list[dict[str, Value]] = []
+    for source, arm in product(OTHER, ARMS):
+        is_chosen = (scores["source"] == source) & (scores["arm"] == arm)
+        mean = float(scores.loc[is_chosen, "characters"].to_numpy(dtype=np.float64).mean())
+        rows.append({"source": source, "memory": arm, "characters": mean})
+    return Table("Length of what a decider remembers, mean", rows)
+
+
+def memory_figure(scores: pd.DataFrame) -> Figure:
+    """Draw the shift of each bias with the memory and with each placebo, by source."""
+    names = biases_of(scores)
+    figure = Figure(figsize=(12, 1.9 + 0.3 * len(names)), layout="constrained")
+    panels: Any = figure.subplots(1, len(OTHER), sharey=True)
+    arms: Sequence[str] = ("carried", *PLACEBOS)
+    for axes, source in zip(panels, OTHER, strict=True):
+        frame(axes, source)
+        for index, arm in enumerate(arms):
+            shifts = shifts_of(scores, arm, "fresh")
+            for row, name in enumerate(names):
+                if (one := shifts[source, name]) is not None:
+                    _draw_shift(axes, one, row + 0.16 * (index - 1.5), COLOURS[index])
+            axes.plot([], [], "o", color=COLOURS[index], label=arm)
+        for row, name in enumerate(names):
+            if direction := DIRECTIONS[source].get(name):
+                axes.annotate(
+                    "▶" if direction > 0 else "◀",
+                    (1.01, row),
+                    xycoords=("axes fraction", "data"),
+                    va="center",
+                    color=GREY,
+                )
+        axes.axvline(0, color=GREY, lw=0.8)
+        axes.set_yticks(range(len(names)), names)
+        axes.set_ylim(len(names) - 0.5, -0.5)
+        axes.set_xlabel("shift of the score", color=GREY)
+        legend_below(axes, 4)
+    headline(figure, "Biases with the memory of another life, less without (▶ ◀: as published)")
+    return figure
+
+
+def _draw_shift(axes: Any, one: Comparison, row: float, colour: str) -> None:
+    """Draw a difference with its interval."""
+    if one.difference.low is not None and one.difference.high is not None:
+        axes.plot([one.difference.low, one.difference.high], [row, row], color=colour, lw=2, alpha=0.5)
+    axes.plot([one.difference.value], [row], "o", color=colour, ms=3.5)

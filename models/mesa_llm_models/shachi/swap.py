@@ -1,0 +1,339 @@
+"""Backend swap: the same economy with other language models.
+
+Source:
+    Shachi (2025), section 4.3.1 and Figure 4: EconAgent, 100 agents, 240 months, no memory, config or tools; one run a
+    backend, no numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy import stats
+
+from mesa_llm.statistics import COVERAGE, Column, Line, adjusted_p, compare, line_through, mean_estimate, permutation_p
+from mesa_llm.viz.style import COLOURS, GREY, Figure, frame, headline, legend_below
+from mesa_llm_models.econ_agent.model import EconAgentModel
+from mesa_llm_models.econ_agent.scores import comparable
+from mesa_llm_models.shachi.findings import Findings, Runs, Setup, Table, Value, estimate_cells, runs_with, total
+
+FloatArray = NDArray[np.float64]
+
+MONTHS = 240
+"""Number of months of a run."""
+
+BARE = {"memory": "none", "reflect_every": 0}
+"""Parameters of households without memory and reflection, as in the study."""
+
+BASELINES = ("composite", "len", "cats")
+"""Rules of households to compare the language models with."""
+
+LAWS: Mapping[str, tuple[str, str, str]] = {
+    "Phillips curve": ("unemployment", "wage_inflation", "wage inflation on unemployment"),
+    "Okun's law": ("unemployment_growth", "real_growth", "growth of real output on it"),
+    "Okun's law, nominal": (
+        "unemployment_growth",
+        "nominal_growth",
+        "growth of nominal output on that of unemployment",
+    ),
+}
+"""Name of a law → column of x, column of y, and description."""
+
+LEVELS = ("unemployment", "price_inflation", "wage_inflation", "nominal_growth", "real_growth")
+"""Yearly figures with means to compare."""
+
+CAVEAT = (
+    "A slope of a run has the years as points, which follow one another, so that its own standard error is too small: "
+    "the test of equality takes the slope of each run as one value, and permutes which backend it belongs to. Real "
+    "output is what those at work make, so that Okun's law holds by bookkeeping; the nominal one could fail."
+)
+"""Limits of the figures."""
+
+
+class SwapModel(EconAgentModel):
+    """The economy of EconAgent, with the yearly points of both laws in its results."""
+
+    def results(self) -> dict[str, Any]:
+        """Return the published measures, mean yearly figures, and the points of each law as pairs (x, y)."""
+        years = self.years
+        results: dict[str, Any] = dict(super().results())
+        results |= {f"mean {name}": _mean(years[name].to_numpy(dtype=np.float64)) for name in LEVELS}
+        return results | {"points": {law: points_of(years, law) for law in LAWS}}
+
+
+def _mean(values: FloatArray) -> float:
+    finite = values[np.isfinite(values)]
+    return float(finite.mean()) if len(finite) else math.nan
+
+
+def points_of(years: pd.DataFrame, law: str) -> list[list[float]]:
+    """Return the points of a law as pairs (x, y), without incomplete years.
+
+    Args:
+        years: A world's yearly table.
+        law: Name of the law.
+    """
+    x, y, _ = LAWS[law]
+    chosen = years.iloc[1:] if law == "Phillips curve" else comparable(years)
+    pairs = chosen[[x, y]].to_numpy(dtype=np.float64)
+    return pairs[np.isfinite(pairs).all(axis=1)].tolist()
+
+
+def study_swap(setup: Setup, steps: int | None = None, backends: Sequence[str] = ()) -> Findings:
+    """Run the economy with each backend and each seed, and compare the lines of both laws.
+
+    Args:
+        setup: Settings of the runs.
+        steps: Number of months; None: 240.
+        backends: Language models besides the rule baselines; `rule` adds nothing.
+    """
+    policies = [str(setup.parameters["policy"])] if "policy" in setup.parameters else list(BASELINES)
+    own = {name: value for name, value in setup.parameters.items() if name != "policy"}
+    models = [name for name in dict.fromkeys(backends) if name != "rule"]
+    runs, months = Runs(setup), MONTHS if steps is None else steps
+    try:
+        rules = runs.sweep("swap", SwapModel, {"policy": policies}, llm="rule", fixed={**BARE, **own}, steps=months)
+        tables = [rules.assign(backend="rule: " + rules["policy"])]
+        if models:
+            found = runs.sweep("swap", SwapModel, llm=models, fixed={**BARE, **own}, steps=months)
+            tables.append(found.assign(backend=found["llm"]))
+    finally:
+        runs.close()
+    rows = pd.concat(tables, ignore_index=True)
+    setting = {"seeds": list(setup.seeds), "backends": list(dict.fromkeys(rows["backend"])), "months": months, **own}
+    return Findings(
+        "swap",
+        "Do the laws of a simulated economy depend on the language model behind its households?",
+        setting,
+        runs.cost(),
+        [slope_table(rows), equality_table(rows), level_table(rows), cost_table(rows)],
+        lambda: swap_figure(rows),
+        CAVEAT,
+    )
+
+
+def names_of(rows: pd.DataFrame) -> list[str]:
+    """Return the backends, in order.
+
+    Args:
+        rows: One row a run, with its `backend`.
+    """
+    return list(dict.fromkeys(rows["backend"]))
+
+
+def line_of(points: Sequence[Sequence[float]]) -> Line | None:
+    """Fit a line through points; None with too few.
+
+    Args:
+        points: Pairs (x, y).
+    """
+    return line_through([point[0] for point in points], [point[1] for point in points])
+
+
+def lines_of(rows: pd.DataFrame, backend: str, law: str) -> list[Line | None]:
+    """Return the line of each run of a backend, in the order of the seeds."""
+    return [line_of(points[law]) for points in runs_with(rows, backend=backend)["points"]]
+
+
+def slopes_of(rows: pd.DataFrame, backend: str, law: str) -> Column:
+    """Return the slope of each run of a backend, in the order of the seeds; None without a line."""
+    return [None if line is None else line.slope.value for line in lines_of(rows, backend, law)]
+
+
+def intercepts_of(rows: pd.DataFrame, backend: str, law: str) -> Column:
+    """Return the intercept of each run of a backend, in the order of the seeds; None without a line."""
+    return [None if line is None else line.intercept.value for line in lines_of(rows, backend, law)]
+
+
+def standard_error(values: Column) -> float | None:
+    """Compute the standard error of a mean; None with fewer than two values."""
+    present = [value for value in values if value is not None]
+    return float(stats.sem(present)) if len(present) > 1 else None
+
+
+def slope_table(rows: pd.DataFrame) -> Table:
+    """Return slope and intercept of each law by backend: the mean over runs, and the fit to all points."""
+    table: list[dict[str, Value]] = []
+    for law in LAWS:
+        for backend in names_of(rows):
+            slopes, intercepts = slopes_of(rows, backend, law), intercepts_of(rows, backend, law)
+            chosen = runs_with(rows, backend=backend)
+            pooled = line_of([point for points in chosen["points"] for point in points[law]])
+            intercept = mean_estimate(intercepts)
+            table.append(
+                {
+                    "law": law,
+                    "backend": backend,
+                    **estimate_cells(mean_estimate(slopes), "slope"),
+                    "standard error": standard_error(slopes),
+                    "intercept": None if intercept is None else intercept.value,
+                    "its standard error": standard_error(intercepts),
+                    "pooled slope": None if pooled is None else pooled.slope.value,
+                    "its error": None if pooled is None else pooled.slope_error,
+                    "pooled r": None if pooled is None else pooled.r,
+                    "runs": float(sum(value is not None for value in slopes)),
+                }
+            )
+    return Table(
+        "Lines of the laws by backend",
+        table,
+        "Slope: mean of the slopes of the runs, with its 95 % bootstrap interval and its standard error over runs. "
+        "Pooled: one line through the years of all runs.",
+    )
+
+
+def equality_table(rows: pd.DataFrame) -> Table:
+    """Test whether all backends, and each pair, have the same slope and intercept."""
+    backends = names_of(rows)
+    tests: list[dict[str, Value]] = []
+    for law in LAWS:
+        for name, values_of in (("slope", slopes_of), ("intercept", intercepts_of)):
+            groups = {backend: values_of(rows, backend, law) for backend in backends}
+            tests.append(
+                {"law": law, "of": name, "backends": "all", "difference": None, "p": _equality(groups.values())}
+            )
+            for first, second in combinations(backends, 2):
+                one = compare(groups[first], groups[second])
+                tests.append(
+                    {
+                        "law": law,
+                        "of": name,
+                        "backends": f"{first} – {second}",
+                        "difference": None if one is None else one.difference.value,
+                        "p": _equality([groups[first], groups[second]]),
+                    }
+                )
+    adjusted = adjusted_p([one["p"] if isinstance(one["p"], float) else None for one in tests])
+    table = [{**one, "adjusted p": p} for one, p in zip(tests, adjusted, strict=True)]
+    shares = [{**row, **_interaction(rows, row)} for row in table]
+    return Table(
+        "Are the lines equal?",
+        shares,
+        "p: permutation of which backend the slopes (intercepts) of the runs belong to; adjusted for all rows "
+        "(Benjamini–Hochberg). p of the interaction: F test of a slope for each backend against one for all, through "
+        "the years of all runs, which takes them for independent.",
+    )
+
+
+def _equality(groups: Any) -> float | None:
+    known = [group for group in groups if sum(value is not None for value in group) > 1]
+    return permutation_p(known)
+
+
+def _interaction(rows: pd.DataFrame, row: Mapping[str, Value]) -> dict[str, Value]:
+    """Return the p of the interaction, for rows about slopes of all backends."""
+    if row["backends"] != "all" or row["of"] != "slope":
+        return {"p of the interaction": None}
+    groups = [
+        [point for points in rows.loc[rows["backend"] == name, "points"] for point in points[row["law"]]]
+        for name in names_of(rows)
+    ]
+    return {"p of the interaction": interaction_p(groups)}
+
+
+def interaction_p(groups: Sequence[Sequence[Sequence[float]]]) -> float | None:
+    """Test whether the lines through several groups of points share one slope, with an intercept for each group.
+
+    Args:
+        groups: Points (x, y) of each group.
+
+    Returns:
+        p of the F test; None with fewer than two groups that have a line, or without degrees of freedom left.
+
+    Source:
+        Analysis of covariance: the interaction of group and x.
+    """
+    centred = [_centred(group) for group in groups if len(group) > 2 and np.ptp([point[0] for point in group]) > 0]
+    if len(centred) < 2:
+        return None
+    n_free = sum(len(group) for group in centred) - 2 * len(centred)
+    own = sum(_residual(group) for group in centred)
+    common = _residual(np.vstack(centred))
+    if n_free <= 0 or own <= 0:
+        return None
+    ratio = (common - own) / (len(centred) - 1) / (own / n_free)
+    return float(stats.f.sf(ratio, len(centred) - 1, n_free))
+
+
+def _centred(points: Sequence[Sequence[float]]) -> FloatArray:
+    table = np.asarray(points, dtype=np.float64)
+    return table - table.mean(axis=0)
+
+
+def _residual(centred: FloatArray) -> float:
+    """Compute the residual sum of squares of a line through the origin."""
+    x, y = centred.T
+    slope = (x * y).sum() / (x * x).sum()
+    return float(np.square(y - slope * x).sum())
+
+
+def level_table(rows: pd.DataFrame) -> Table:
+    """Return mean yearly figures by backend, with intervals, and the test that all are equal."""
+    table: list[dict[str, Value]] = []
+    for name in LEVELS:
+        groups = [rows.loc[rows["backend"] == backend, f"mean {name}"].tolist() for backend in names_of(rows)]
+        p = permutation_p(groups)
+        for backend, values in zip(names_of(rows), groups, strict=True):
+            cells = estimate_cells(mean_estimate(values))
+            table.append({"figure": name, "backend": backend, **cells, "p that all are equal": p})
+    return Table("Yearly figures, mean over years and runs", table)
+
+
+def cost_table(rows: pd.DataFrame) -> Table:
+    """Return failures, tokens, dollars and seconds by backend."""
+    table: list[dict[str, Value]] = []
+    for backend in names_of(rows):
+        own = runs_with(rows, backend=backend)
+        decisions, calls, seconds = (total(own, name) for name in ("decisions", "calls", "seconds"))
+        table.append(
+            {
+                "backend": backend,
+                "runs": float(len(own)),
+                "decisions": decisions,
+                "failed %": 100 * total(own, "failures") / decisions if decisions else None,
+                "tokens": total(own, "prompt_tokens") + total(own, "reply_tokens"),
+                "dollars": total(own, "dollars"),
+                "seconds a run": seconds / len(own),
+                "seconds a call": seconds / calls if calls else None,
+            }
+        )
+    return Table("Failures and cost by backend", table)
+
+
+def swap_figure(rows: pd.DataFrame) -> Figure:
+    """Draw the yearly points and pooled lines of each law, one colour for each backend."""
+    figure = Figure(figsize=(13, 4.4), layout="constrained")
+    panels: Any = figure.subplots(1, len(LAWS))
+    for axes, (law, (x, y, _)) in zip(panels, LAWS.items(), strict=True):
+        frame(axes, law)
+        for index, backend in enumerate(names_of(rows)):
+            _draw_line(axes, rows, backend, law, COLOURS[index % len(COLOURS)])
+        axes.set_xlabel(x.replace("_", " "), color=GREY)
+        axes.set_ylabel(y.replace("_", " "), color=GREY)
+        legend_below(axes, 2)
+    headline(figure, f"The same economy, other minds ({rows['seed'].nunique()} seeds, {COVERAGE:.0%} intervals)")
+    return figure
+
+
+def _draw_line(axes: Any, rows: pd.DataFrame, backend: str, law: str, colour: str) -> None:
+    """Draw the points of a backend, its pooled line, and the interval of the runs' slopes around its centre."""
+    points = np.array([point for own in runs_with(rows, backend=backend)["points"] for point in own[law]]).reshape(
+        -1, 2
+    )
+    axes.plot(points[:, 0], points[:, 1], ".", color=colour, ms=3, alpha=0.35)
+    line, slope = line_of(points.tolist()), mean_estimate(slopes_of(rows, backend, law))
+    if line is None:
+        axes.plot([], [], color=colour, label=f"{backend}: no line")
+        return
+    x = np.array([points[:, 0].min(), points[:, 0].max()])
+    axes.plot(x, line.intercept.value + line.slope.value * x, color=colour, lw=2.2, label=backend)
+    if slope is not None and slope.low is not None and slope.high is not None:
+        centre = points.mean(axis=0)
+        low, high = (centre[1] + end * (x - centre[0]) for end in (slope.low, slope.high))
+        axes.fill_between(x, low, high, color=colour, alpha=0.12, lw=0)

@@ -1,0 +1,458 @@
+"""A social network whose users read, post, react and follow."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, ClassVar, Unpack
+
+import networkx as nx
+import numpy as np
+import numpy.typing as npt
+from mesa.datacollection import DataCollector
+from mesa.discrete_space import Network
+from pydantic import BeforeValidator, Field
+
+from mesa_llm import ConfigError, Hidden, Hourly, Label, LLMModel, LLMOptions, LLMScenario, Output, Slider
+from mesa_llm.llm.embeddings import embedder
+from mesa_llm.memory import open_memory
+from mesa_llm.population import ActivityForm, Users
+from mesa_llm.population.columns import People
+from mesa_llm.text import counted, quoted
+from mesa_llm.worlds import Rules
+from mesa_llm.worlds.social import PRESETS, Account, FeedName, PresetName, SocialWorld
+from mesa_llm_models.social.agents import SocialUser
+from mesa_llm_models.social.opinions import Belief, Opinions, StanceName
+from mesa_llm_models.social.people import (
+    PopulationName,
+    check_people,
+    draw_people,
+    follow_edges,
+    is_hourly,
+    say_drawn,
+    set_hours,
+)
+
+TOPIC = "a ban on cars in the town centre"
+"""Default topic of beliefs."""
+
+MAX_DRAWN = 500
+"""Maximum number of users whose network is laid out and drawn."""
+
+MAX_SPRUNG = 150
+"""Maximum number of users for a spring layout; larger networks are drawn as a circle."""
+
+MAX_LINES = 12
+"""Maximum number of posts, of comments and of follows in the story."""
+
+
+def split_names(names: Any) -> Any:
+    """Split a string at its commas, as the command line passes names; return anything else unchanged."""
+    return [name.strip() for name in names.split(",") if name.strip()] if isinstance(names, str) else names
+
+
+Names = Annotated[tuple[str, ...], BeforeValidator(split_names)]
+"""Several names, or one string of names with commas."""
+
+
+class SocialScenario(LLMScenario):
+    """Parameters of a social network."""
+
+    n_agents: Annotated[int, Field(ge=1)] | None = None
+    """Number of users; None: 20, or all in the file. With `users`, the maximum number read from it."""
+
+    preset: Annotated[PresetName, Label("Actions and feed as in")] = "simswarm"
+    """Actions and feed: SimSwarm's, those of X and Reddit, or those of one of OASIS's scenarios."""
+
+    actions: Annotated[Names | None, Hidden()] = None
+    """Names of the users' actions; None: those of the preset."""
+
+    products: Annotated[Names, Hidden()] = ()
+    """Names of the products that `purchase_product` can buy."""
+
+    feed: Annotated[FeedName | None, Label("Feed")] = None
+    """Name of the feed; None: that of the preset."""
+
+    embedder: Annotated[str, Hidden()] = "wordllama"
+    """Embedder that compares posts and interests for the feeds `x_personal…`: `wordllama`, `minilm`, `twhin-bert`, or a
+    model of litellm or sentence-transformers, see `mesa_llm.llm.embeddings.embedder`."""
+
+    feed_size: Annotated[Annotated[int, Field(ge=0)] | None, Label("Posts in a feed")] = None
+    """Maximum number of posts in a feed; None: that of the preset."""
+
+    may_pass: Annotated[bool, Label("Users may do nothing")] = True
+    """Whether users may do nothing on their turn."""
+
+    follows: Annotated[int, Field(ge=0), Slider(0, 10, label="Users a newcomer follows")] = 3
+    """Number of users that a new user follows, if the population has no follows."""
+
+    users: Annotated[str | None, Hidden()] = None
+    """File with a population, in one of OASIS's formats or a table; None: see `population`."""
+
+    edges: Annotated[str | None, Hidden()] = None
+    """File with who follows whom, in place of the follows of `users`: two columns (a table or a list of SNAP's), or
+    GraphML; see `mesa_llm.population.read_edges`."""
+
+    skip_broken: Annotated[bool, Hidden()] = False
+    """Whether to skip and count unusable items and rows of `users` and `edges` instead of raising an error."""
+
+    population: Annotated[PopulationName, Label("Users who are in no file")] = "invented"
+    """Source of users who are not in a file: invented residents, or OASIS's distributions of users of X or Reddit. With
+    a file, `oasis_x` makes its users core users and draws ordinary ones up to `n_agents`."""
+
+    core_users: Annotated[Annotated[int, Field(ge=0)] | None, Hidden()] = None
+    """Number of core users, followed by topic (`oasis_x`); None: a tenth of all users, up to 196."""
+
+    follow_probability: Annotated[float, Field(ge=0, le=1), Hidden()] = 0.2
+    """Probability that a user follows a core user for a shared topic: 0.2 in OASIS's code, 0.1 in its appendix."""
+
+    hourly: Annotated[bool, Label("Active by the hour of the day")] = False
+    """Whether users are active by the hour of the day, as in their file, instead of always."""
+
+    activity_form: Annotated[ActivityForm | None, Label("Hours of activity as in")] = None
+    """Hours of activity: counts by the formula of OASIS's paper or code, one probability for all as in its Reddit runs,
+    or one for core and one for ordinary users; None: the hours of the file if `hourly`, else always active."""
+
+    activity_table: Annotated[str | tuple[tuple[float, ...], ...] | None, Hidden()] = None
+    """Activity counts, 24 a row, or the file that holds them; if there are not as many rows as users, each user is
+    dealt one at random. None: those of `users`."""
+
+    active_share: Annotated[float, Field(ge=0, le=1), Hidden()] = 0.1
+    """Probability that a user is active in a step (`reddit`), or that a core user is (`core`)."""
+
+    ordinary_share: Annotated[float, Field(ge=0, le=1), Hidden()] = 0.01
+    """Probability that an ordinary user is active in a step (`core`)."""
+
+    step_minutes: Annotated[Annotated[float, Field(gt=0)] | None, Label("Minutes in a step")] = None
+    """Simulated minutes in a step; None: 3 in OASIS's presets, 60 in SimSwarm's."""
+
+    start_hour: Annotated[float, Field(ge=0, le=24), Slider(0, 24, 1, label="Hour of the day at the start")] = 8.0
+    """Hour of the day at the start."""
+
+    hide_reports: Annotated[int, Field(ge=0), Slider(0, 20, label="Reports that hide a post (0: none)")] = 0
+    """Number of reports that hides a post; 0: posts are never hidden."""
+
+    viral_threshold: Annotated[int, Field(ge=0), Slider(1, 20, label="Likes to go viral")] = 5
+    """Number of likes, reposts and quotes at which a post goes viral."""
+
+    threading: Annotated[bool, Label("Replies stand under posts")] = True
+    """Whether feeds show replies and comments under their posts."""
+
+    memory: Annotated[str, Hidden()] = "window:6"
+    """Memory of the users."""
+
+    database: Annotated[str | None, Hidden(), Output()] = None
+    """SQLite file of the network, written after every step; None: in memory. An existing file is emptied."""
+
+    beliefs: Annotated[bool, Label("Posts move beliefs")] = False
+    """Whether users hold a belief about `topic` that shifts with the posts they read."""
+
+    topic: Annotated[str, Field(min_length=3, max_length=200), Label("Topic of beliefs")] = TOPIC
+    """Topic of beliefs, something to be for or against."""
+
+    topic_words: Annotated[Names, Hidden()] = ()
+    """Words by which the rule finds sentences about the topic; empty: the words of the topic."""
+
+    stance: Annotated[StanceName, Label("Stance of posts is measured by")] = "rule"
+    """Measure of the stance of posts: a rule about the topic, their tone, or a model (`llm={"stance": …}`)."""
+
+    belief_rules: Annotated[Rules, Hidden()] = "corrected"
+    """`original`: SimSwarm's beliefs, which move with the tone of all posts of a step, read or not."""
+
+    belief_spread: Annotated[float, Field(ge=0, le=1), Hidden()] = 0.8
+    """Initial positions are uniform from minus this value to it; SimSwarm's are all 0."""
+
+    def check(self) -> None:
+        """Check that the parameters of the population agree."""
+        check_people(self)
+
+
+EXAMPLES = (
+    (("create_post",), "write a post of your own"),
+    (("reply", "create_comment"), "reply to {post}"),
+    (("vote", "like_post", "dislike_post"), "vote on {post}"),
+    (("repost", "quote_post"), "pass {post} on"),
+    (("follow",), "follow {author}"),
+    (("send_to_group", "join_group", "create_group"), "talk in a group"),
+    (("purchase_product",), "buy something on offer"),
+)
+"""Actions → example in the users' instructions if they have at least one of the actions."""
+
+
+class SocialModel(LLMModel):
+    """Users of a social network decide on their feeds simultaneously, and act in random order.
+
+    Attributes:
+        population: Population of the users, in order of creation.
+        memory: Memory of the users.
+        world: Users, posts and follows.
+        grid: The follow network at the start, for drawing; empty beyond `MAX_DRAWN` users.
+        users_file: Contents of the file of users, with the skipped rows; empty without a file.
+        step_minutes: Simulated minutes in a step.
+        opinions: Opinions of the users on the topic; None: they hold no beliefs.
+        user_class: Class of its users.
+    """
+
+    scenario_class = SocialScenario
+    user_class: ClassVar[type[SocialUser]] = SocialUser
+    scenario: SocialScenario
+
+    def __init__(self, scenario: SocialScenario | None = None, **options: Unpack[LLMOptions]) -> None:
+        """Sign the users up, connect them, and publish their first posts."""
+        super().__init__(scenario, **options)
+        parameters = self.scenario
+        self.memory = parameters.memory
+        open_memory(self.memory)  # raises on an invalid name before any user is created
+        self.step_minutes = parameters.step_minutes or (60.0 if parameters.preset == "simswarm" else 3.0)
+        self.world = SocialWorld(parameters.preset, rng=self.random, path=parameters.database, **self._changes())
+        self.worlds = (self.world,)
+        self.opinions = self._opinions()
+        self.users_file = Users([])
+        self.population = self._people()
+        set_hours(self.population, parameters, self.users_file, self.random)
+        if is_hourly(parameters) and "activation" not in options:
+            self.activation = Hourly(self.population.hours, self.step_minutes, parameters.start_hour)
+        self._settle(self.population)
+        self.world.end_step()  # first posts and follows belong to step 0
+        self.datacollector = DataCollector(
+            model_reporters={name: f"n_{name}" for name in ("posts", "replies", "likes", "reposts")}
+            | {"follow_edges": "n_follows", "largest_cascade": "largest_cascade", "active": "n_active"}
+            | ({} if self.opinions is None else {name: name for name in ("mean_position", "position_spread")}),
+            agent_reporters=self._agent_reporters(),
+        )
+        self.datacollector.collect(self)
+
+    def stances(self) -> Mapping[int, float]:
+        """Return the position of each user on the topic, by id; empty without beliefs."""
+        opinions = self.opinions
+        return {} if opinions is None else {agent_id: opinions.position(agent_id) for agent_id in opinions.beliefs}
+
+    # -- set-up
+
+    def _changes(self) -> dict[str, Any]:
+        """Return the settings in which the world differs from its preset."""
+        parameters = self.scenario
+        names = ("viral_threshold", "threading", "products", "hide_reports")
+        changes = {name: getattr(parameters, name) for name in names} | {"step_minutes": self.step_minutes}
+        changes |= {name: value for name in ("feed", "feed_size") if (value := getattr(parameters, name)) is not None}
+        changes["embed"] = embedder(parameters.embedder).embed
+        actions = PRESETS[parameters.preset].actions if parameters.actions is None else parameters.actions
+        changes["actions"] = tuple(name for name in actions if parameters.may_pass or name != "do_nothing")
+        return changes
+
+    def _agent_reporters(self) -> dict[str, str]:
+        """Return the reporters of each user; none if there are too many users."""
+        if len(self.agents) > MAX_DRAWN:
+            return {}
+        return {"followers": "n_followers"} | ({} if self.opinions is None else {"position": "position"})
+
+    def _opinions(self) -> Opinions | None:
+        """Return the opinions of the users on the topic; None: they hold no beliefs."""
+        chosen = self.scenario
+        if not chosen.beliefs:
+            return None
+        belief = Belief(chosen.topic, chosen.topic_words, chosen.stance, chosen.belief_rules, chosen.belief_spread)
+        return Opinions(belief)
+
+    def _people(self) -> People:
+        """Return the population: invented, drawn, or read from the file."""
+        people, self.users_file = draw_people(self.scenario, self.random)
+        return people
+
+    def _settle(self, people: People) -> None:
+        """Sign the users up, connect them, and publish their first posts."""
+        edges = follow_edges(people, self.scenario, self.random)
+        self.grid = follow_network(len(people), edges, self.run_seed, self.random)
+        cells = list(self.grid.all_cells) or [None] * len(people)
+        users = [self.user_class(self, cell) for cell in cells]
+        if self.opinions is not None:
+            self.opinions.enter((user.unique_id for user in users), self.random)
+        self.world.sign_up_many(Account(index, *profile) for index, profile in enumerate(people.profiles(), start=1))
+        edges += 1
+        self.world.follow_many(edges)
+        n_follows = len(edges)
+        del edges
+        posts = [(users[index], post) for index, post in people.posts()]
+        opening = posts or self.opening(users)
+        is_invented = not posts and type(self).opening is SocialModel.opening
+        say_drawn(people, self.scenario, n_follows, len(opening) if is_invented else 0)
+        for user, post in opening:
+            self.world.create_post(user.unique_id, post)
+
+    def opening(self, users: Sequence[SocialUser]) -> list[tuple[SocialUser, str]]:
+        """Return the first posts if the population has none, by a quarter of the users. Override it for others.
+
+        Args:
+            users: All users.
+        """
+        return [(user, user.remark()) for user in self.random.sample(list(users), -(-len(users) // 4))]
+
+    @property
+    def examples(self) -> str:
+        """Examples of actions, as the end of a sentence in the users' instructions; empty if there are none."""
+        actions = self.world.settings.actions
+        texts = [text for names, text in EXAMPLES if not set(names).isdisjoint(actions)]
+        conjunction = ("", " or ", ", or ")[min(len(texts), 3) - 1] if texts else ""
+        sentence = ", ".join(texts[:-1]) + conjunction + "".join(texts[-1:])
+        author = "its author" if "{post}" in sentence else "the author of a post"
+        first, post, rest = sentence.partition("{post}")
+        named = first + ("a post" if post else "") + rest.replace("{post}", "it")
+        return named and f": {named.replace('{author}', author)}"
+
+    def end_step(self) -> None:
+        """Move the users' beliefs, if they hold any, by the posts that they read."""
+        if self.opinions is not None:
+            self.opinions.end_step(self)
+
+    # -- asking a user aside
+
+    def interview(self, agent: SocialUser, question: str) -> str | None:
+        """Ask one user a question without changing the run: nobody else hears it, and the user does not remember it.
+
+        It is recorded, replayed and budgeted like any other call; question and answer are in the table
+        `answers` of the run log, under the purpose `interview`. The database of the world does not change.
+
+        Args:
+            agent: The user.
+            question: Text of the question.
+
+        Returns:
+            The answer; None if the call failed, with the reason in the log.
+
+        Raises:
+            ConfigError: If the agent is no user of this model, or the question is empty.
+        """
+        if agent not in self.agents:
+            raise ConfigError(f"{agent!r:.80} is no user of this model; take one of model.agents")
+        if not question.strip():
+            raise ConfigError("the question is empty; write what the user is asked")
+        return self.survey([question], [agent], purpose="interview")["answer"].iloc[0]
+
+    # -- measures
+
+    @property
+    def n_posts(self) -> int:
+        """Number of original posts so far."""
+        return self.world.totals()["original"]
+
+    @property
+    def n_replies(self) -> int:
+        """Number of replies and comments so far."""
+        totals = self.world.totals()
+        return totals["reply"] + totals["comments"]
+
+    @property
+    def n_likes(self) -> int:
+        """Number of likes so far."""
+        return self.world.totals()["likes"]
+
+    @property
+    def n_reposts(self) -> int:
+        """Number of reposts and quotes so far."""
+        totals = self.world.totals()
+        return totals["repost"] + totals["quote"]
+
+    @property
+    def n_follows(self) -> int:
+        """Number of follows now."""
+        return self.world.totals()["follows"]
+
+    @property
+    def n_active(self) -> int:
+        """Number of users who did something in the last step."""
+        acts = ((agent_id, outcome.action) for agent_id, outcomes in self.last_outcomes.items() for outcome in outcomes)
+        return len({agent_id for agent_id, action in acts if action != "do_nothing"})
+
+    @property
+    def mean_position(self) -> float | None:
+        """Mean position on the topic, -1 (against) to 1 (for); None without beliefs."""
+        return None if self.opinions is None else self.opinions.mean
+
+    @property
+    def position_spread(self) -> float | None:
+        """Standard deviation of the positions on the topic; None without beliefs."""
+        return None if self.opinions is None else self.opinions.spread
+
+    @property
+    def largest_cascade(self) -> int:
+        """Number of users in the largest cascade of reposts, its author included; 0 before the first post."""
+        return self.world.largest_cascade()
+
+    def story(self) -> str:
+        """Describe the posts, replies, reactions and new follows."""
+        return _story(self)
+
+
+def follow_network(n: int, edges: npt.NDArray[np.int32], seed: int, rng: random.Random) -> Network:
+    """Lay out the follow network for drawing; with more than `MAX_DRAWN` users it is empty.
+
+    Args:
+        n: Number of users.
+        edges: (follower, followee), as indices of users.
+        seed: Seed of the layout.
+        rng: Source of random draws of the space.
+    """
+    graph = nx.Graph()
+    if n <= MAX_DRAWN:
+        graph.add_nodes_from(range(n))
+        graph.add_edges_from(edges.tolist())
+    sprung = 0 < n <= MAX_SPRUNG
+    layout = (
+        nx.spring_layout(graph, seed=seed % 2**31, k=1.6 / max(n, 1) ** 0.5) if sprung else nx.circular_layout(graph)
+    )
+    return Network(graph, capacity=None, random=rng, layout=layout)
+
+
+def _story(model: SocialModel) -> str:
+    """Describe who posted, answered, shared and followed whom."""
+    world = model.world
+    posts = world.posts_table()
+    lines = [f"Step {post['step']}: {_post_line(world, post)}" for post in posts][-MAX_LINES:]
+    comments = [
+        f"Step {c['step']}: {world.names[c['user_id']]} comments on post {c['post_id']}: {quoted(c['content'], 110)}"
+        for c in world.comments_table()
+    ][-MAX_LINES:]
+    actions = model.runlog.actions()
+    follows = [
+        f"Step {row['time']}: {world.names[row['agent']]}: {json.loads(row['result'])}"
+        for row in actions.to_dict("records")
+        if row["action"] == "follow" and row["ok"]
+    ]
+    totals = (
+        f"{counted(model.n_posts, 'post')}, {counted(model.n_replies, 'reply', 'replies')}, "
+        f"{counted(model.n_reposts, 'repost')}, {counted(model.n_likes, 'like')}, "
+        f"{counted(model.n_follows, 'follow')}; the largest cascade reached {counted(model.largest_cascade, 'user')}."
+    )
+    groups, products = _groups_line(world), _products_line(world)
+    return "\n".join(
+        filter(None, ["What happened:", *lines, *comments, *follows[-MAX_LINES:], groups, products, totals])
+    )
+
+
+def _groups_line(world: SocialWorld) -> str:
+    """Describe the largest groups and their number of messages; empty without groups."""
+    groups = sorted(world.groups_table(), key=lambda group: -group["members"])
+    names = ", ".join(f"{quoted(group['name'])} ({counted(group['members'], 'member')})" for group in groups[:3])
+    n_messages = counted(len(world.messages_table()), "message")
+    return f"{counted(len(groups), 'chat group')} with {n_messages}; the largest: {names}." if groups else ""
+
+
+def _products_line(world: SocialWorld) -> str:
+    """Describe the sales; empty without products."""
+    sales = ", ".join(f"{product['name']} {product['sales']}" for product in world.products_table())
+    return f"Sold: {sales}." if sales else ""
+
+
+def _post_line(world: Any, post: dict[str, Any]) -> str:
+    author = world.names[post["user_id"]]
+    quotation = quoted(post["content"], 110)
+    match post["kind"]:
+        case "repost":
+            return f"{author} reposts post {post['parent_id']}"
+        case "quote":
+            return f"{author} quotes post {post['parent_id']}: {quotation}"
+        case "reply":
+            return f"{author} answers post {post['parent_id']}: {quotation}"
+        case _:
+            return f"{author} writes post {post['post_id']}: {quotation}"

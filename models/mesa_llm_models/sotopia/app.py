@@ -1,0 +1,183 @@
+"""The page of Sotopia: `mesa-llm app models/mesa_llm_models/sotopia/app.py`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import solara
+from mesa.visualization.utils import update_counter
+from reacton import use_state
+from solara.core import component
+
+from mesa_llm.model.scenario import controls
+from mesa_llm.text import counted, one_line
+from mesa_llm.viz import LLMPage, Markup, drawn_by, steady
+from mesa_llm.viz.style import COLOURS
+from mesa_llm.viz.tables import Row
+from mesa_llm_models.sotopia.charts import goal_figure, score_figure
+from mesa_llm_models.sotopia.episodes import Episode
+from mesa_llm_models.sotopia.judge import Dimension
+from mesa_llm_models.sotopia.model import SotopiaModel
+from mesa_llm_models.sotopia.scores import agreement
+from mesa_llm_models.sotopia.visibility import WHOLE, portrait
+
+EPISODE = Path(__file__).parent / "templates" / "episode.html"
+
+MAX_ROWS = 200
+"""Maximum number of episodes in the table of scores."""
+
+RELATIONS = {"know_by_name": "They know each other by name", "romantic": "They are a couple"} | {
+    name: f"They are {name}s" for name in ("stranger", "acquaintance", "friend")
+}
+"""Relation → its description on the page."""
+
+
+def title_of(episode: Episode) -> str:
+    """Return the title of an episode in the list of all."""
+    names = " & ".join(one.first_name for one in episode.characters)
+    return f"{episode.index + 1}. {one_line(episode.situation.codename or episode.situation.situation_id)}: {names}"
+
+
+def episode_items(episode: Episode) -> list[dict[str, Any]]:
+    """Return the lines and silences of an episode, oldest first, as values of the template.
+
+    Args:
+        episode: The episode.
+    """
+    room = episode.room
+    names = {one.agent_id: one.name for one in room.members.values()}
+    colours = {agent_id: COLOURS[index % len(COLOURS)] for index, agent_id in enumerate(room.members)}
+    items: list[tuple[int, dict[str, Any]]] = []
+    for index, line in enumerate(room.lines):
+        hearers = [names[one] for one in line.viewers or () if one != line.speaker_id]
+        item = {"name": line.speaker, "text": line.text, "turn": line.turn, "kind": line.kind}
+        items.append((2 * index + 1, {**item, "to": ", ".join(hearers), "colour": colours[line.speaker_id]}))
+    for silence in room.silences:
+        later = [line.turn for line in room.lines[: silence.after]]
+        item = {"name": silence.name, "text": silence.reason, "turn": f"after {later[-1]}" if later else "1"}
+        items.append((2 * silence.after, {**item, "kind": "none"}))
+    return [item for _, item in sorted(items, key=lambda item: item[0])]
+
+
+def person_values(episode: Episode, seat: int, dimensions: Sequence[Dimension]) -> dict[str, Any]:
+    """Return a person's portrait, goal, scores and reasons, as values of the template.
+
+    Args:
+        episode: The episode.
+        seat: Index of its seat.
+        dimensions: The dimensions rated.
+    """
+    own = [one for one in episode.ratings if one.seat == seat]
+    judged = [one for one in own if one.scores is not None]
+    first = judged[0].scores if judged else None
+    return {
+        "name": episode.characters[seat].name,
+        "colour": COLOURS[seat % len(COLOURS)],
+        "llm": episode.player(seat).opened.name + ("" if seat in episode.tested_seats else " (partner)"),
+        "portrait": one_line(portrait(episode.characters[seat], WHOLE).replace("\n", " · ")),
+        "goal": one_line(episode.read_by(seat, episode.goals[seat])),
+        "scores": " · ".join(f"{one.code} {first[one.name]}" for one in dimensions) if first else "",
+        "reasons": [
+            {
+                "code": one.code,
+                "score": rating.scores[one.name],
+                "judge": rating.judge,
+                "text": rating.reasons[one.name],
+            }
+            for rating in judged
+            for one in dimensions
+            if rating.scores is not None
+        ],
+        "failure": next((one.failure for one in own if one.scores is None), ""),
+    }
+
+
+@component
+def Reader(model: SotopiaModel) -> None:
+    """Show an episode: who meets, what they want and say, and what the judges say of it.
+
+    Args:
+        model: The model.
+    """
+    update_counter.get()
+    picked, pick = use_state("")
+    with steady(model):
+        episodes = {title_of(episode): episode for episode in model.episodes}
+        title = picked if picked in episodes else next(iter(episodes))
+        episode = episodes[title]
+        values: dict[str, Any] = {
+            "text": one_line(episode.read_by(0, episode.situation.text)),
+            "relation": RELATIONS.get(episode.situation.relation, "They are of one family"),
+            "turns": counted(episode.room.n_turns, "turn"),
+            "end": f"Over: {episode.end}." if episode.end else "",
+            "persons": [person_values(episode, seat, model.dimensions) for seat in range(len(episode.persons))],
+            "items": episode_items(episode),
+        }
+    solara.Select("Meeting", values=list(episodes), value=title, on_value=pick, dense=True)
+    Markup(EPISODE, **values)
+
+
+@component
+def Scores(model: SotopiaModel) -> None:
+    """Show the scores of every episode and seat.
+
+    Args:
+        model: The model.
+    """
+    update_counter.get()
+    with steady(model):
+        titles = {episode.index: title_of(episode) for episode in model.episodes}
+        table: Any = model.scores()
+        judge = model.judge if model.n_judged else None
+    judged: Any = table[table["judgements"] > 0]
+    names = {one.name: one.code for one in model.dimensions}
+    rows = [
+        Row((titles[row["episode"]], row["name"], *(f"{row[name]:.1f}" for name in (*names, "overall"))))
+        for row in judged.to_dict("records")[:MAX_ROWS]
+    ]
+    if judge:
+        solara.Text(f"Judged by {judge}; scores of other judges cannot be compared with these.")
+    columns = ("Meeting", "Who", *names.values(), "Overall")
+    more = max(len(judged) - MAX_ROWS, 0)
+    Markup("table.html", columns=columns, rows=rows, more=more, nothing="No meeting has been judged yet.")
+
+
+@component
+def Judges(model: SotopiaModel) -> None:
+    """Show how far the judgements agree, where there are several of a meeting.
+
+    Args:
+        model: The model.
+    """
+    update_counter.get()
+    with steady(model):
+        table = agreement(model) if model.n_judged else None
+    by_dimension = [] if table is None else list(table.to_dict("index").items())
+    rows = [
+        Row((str(name), *("–" if math.isnan(value) else f"{value:.2f}" for value in row.values())))
+        for name, row in by_dimension
+        if not all(map(math.isnan, row.values()))
+    ]
+    columns = ("Dimension", "ICC", "Alpha", "Worth of the first place")
+    nothing = "Judgements are compared where a meeting has several: of several judges, or of one."
+    Markup("table.html", columns=columns, rows=rows, more=0, nothing=nothing)
+
+
+CHOICES = {"type": "Select", "label": "Scenes", "value": "own", "values": ["own"]}
+"""Scenes that a visitor may choose: no folders, as these would be read from the server's disk."""
+
+page = LLMPage(
+    SotopiaModel,
+    model_params={**controls(SotopiaModel), "items": CHOICES, "dimensions": "standard"},
+    components=[
+        Reader,
+        drawn_by(score_figure),
+        (drawn_by(goal_figure), "Scores"),
+        (Scores, "Scores"),
+        (Judges, "Scores"),
+    ],
+    name="Sotopia",
+)
