@@ -1,0 +1,49 @@
+"""The files of a release agree with each other: versions, citation, tools that are pinned twice."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+CITATION = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+CHANGELOG = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+HOOKS = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))["repos"][0]["hooks"]
+
+
+def test_the_citation_is_of_this_version() -> None:
+    assert {key: CITATION[key] for key in ("title", "version", "license", "abstract", "keywords")} == {
+        "title": PROJECT["name"],
+        "version": PROJECT["version"],
+        "license": PROJECT["license"],
+        "abstract": PROJECT["description"],
+        "keywords": PROJECT["keywords"],
+    }
+    assert {"cff-version", "message", "authors"} <= set(CITATION)
+
+
+def test_the_newest_release_in_the_changelog_is_this_version_and_has_its_date() -> None:
+    newest = re.findall(r"^## \[(.+)\] - (\S+)$", CHANGELOG, re.MULTILINE)[0]
+    assert newest == (PROJECT["version"], CITATION["date-released"])
+
+
+def test_the_changelog_has_no_headings_but_those_of_keep_a_changelog() -> None:
+    kinds = set(re.findall(r"^### (.+)$", CHANGELOG, re.MULTILINE))
+    assert kinds <= {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
+    assert CHANGELOG.index("## [Unreleased]") < CHANGELOG.index("## [0")
+
+
+def test_hooks_use_the_pinned_ruff() -> None:
+    pinned = re.search(r"^ruff==\S+$", (ROOT / "constraints.txt").read_text(encoding="utf-8"), re.MULTILINE)
+    assert pinned
+    assert {pin for hook in HOOKS for pin in hook.get("additional_dependencies", ())} == {pinned[0]}
+
+
+@pytest.mark.parametrize(("length", "is_accepted"), [(72, True), (73, False)])
+def test_a_commit_subject_has_72_characters_at_most(length, is_accepted) -> None:
+    pattern = next(hook["entry"] for hook in HOOKS if hook["id"] == "commit-subject")
+    message = "A" * length + "\n\n" + "Why. " * 40
+    assert bool(re.search(pattern, message, re.MULTILINE)) is is_accepted
