@@ -18,8 +18,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from goals import Goal, table
 from threadpoolctl import threadpool_limits
+from thresholds import Threshold, table
 
 from mesa_llm.errors import ConfigError
 from mesa_llm.llm.embeddings import embedder
@@ -104,12 +104,12 @@ def main() -> None:
         print(json.dumps(found))
         return
     top_s = found["top_s"] if chosen.size == SIZE else None
-    goals = [
-        Goal(f"top {TOP} of {SIZE:,} × {SIZE:,}", top_s, 0.8, "s"),
-        Goal("a text by wordllama", found["wordllama_ms"], 0.5, "ms"),
-        Goal("a text by MiniLM", found["minilm_ms"], 25, "ms"),
+    thresholds = [
+        Threshold(f"top {TOP} of {SIZE:,} × {SIZE:,}", top_s, 0.8, "s"),
+        Threshold("a text by wordllama", found["wordllama_ms"], 0.5, "ms"),
+        Threshold("a text by MiniLM", found["minilm_ms"], 25, "ms"),
     ]
-    print(table(("What", "Goal", "Measured", "Verdict"), [goal.row for goal in goals]))
+    print(table(("What", "Threshold", "Measured", "Verdict"), [threshold.row for threshold in thresholds]))
     print(f"Of the top {TOP}, {found['product_s'] / found['top_s']:.0%} are the products of vectors.")
     print(f"Feeds of {chosen.size:,} viewers: {found['feeds_first_s']:.2f} s at first, {found['feeds_s']:.2f} s again.")
 

@@ -1,11 +1,11 @@
-"""Measure again what rules and stored data can reproduce of the published values, and write `docs/evidence.md`.
+"""Measure the published values that rules and stored data can reproduce, and write `docs/evidence.md`.
 
-    python3 dev.py evidence              all of it: some fifteen minutes of processor time
-    python3 dev.py evidence econ_agent   of the models that are named; the others keep their readings
+    python3 dev.py evidence              everything: some fifteen minutes of processor time
+    python3 dev.py evidence econ_agent   the models named; the others keep their readings
     python3 dev.py evidence --page       the page alone, from the readings in `benchmarks/evidence.json`
 
-What needs files of the original projects is measured where `MESA_LLM_DATA` names their folder, and keeps its readings
-elsewhere.
+Values that need files of the original projects are measured where `MESA_LLM_DATA` names their folder, and keep their
+readings elsewhere.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from evidence_llm import LLM_CLAIMS, REPLAYED
+from evidence_measured import STUDIES
 from evidence_record import Claim, LLMClaim, Reading, Study
-from evidence_studies import STUDIES
 
 ROOT = Path(__file__).resolve().parents[1]
 READINGS = ROOT / "benchmarks" / "evidence.json"
@@ -30,19 +30,20 @@ PAGE = ROOT / "docs" / "evidence.md"
 
 INTRODUCTION = """# Evidence
 
-Published values beside ours. `python3 dev.py evidence` measures all that a rule or stored data can reproduce and writes
-this page; tests hold the page to the readings, and readings to the code. No language model was paid for: each row that
-needs one stands under *What needs a language model or people*, with the command that measures it. Where nothing is in
-print, the column *published* holds what the authors' own program gives, or an independent one of the same rules.
+Published values beside ours. `python3 dev.py evidence` measures everything that a rule or stored data can reproduce and
+writes this page; tests check the page against the readings, and the readings against the code. No language model was
+paid for: each row that needs one is under *What needs a language model or people*, with the command that measures it.
+Where nothing is in print, the column *published* shows what the authors' own program gives, or an independent one of
+the same rules.
 
-**Verdicts.** *the same*: nothing was drawn, and ours rounds to the published value. *agrees*: the mean of our runs lies
-so near that chance alone, in our runs and in the published ones, would leave them further apart once in twenty times or
-more; where the published spread is not known, it is taken to be ours. *differs by*: ours less the published. Brackets
-hold the 95 % interval of our mean, *n* the number of our runs or of the values that were compared. Of {n_drawn} rows
+**Verdicts.** *the same*: nothing was drawn, and ours rounds to the published value. *agrees*: the mean of our runs is
+so close that chance alone, in our runs and in the published ones, would leave them further apart once in twenty times
+or more; where the published spread is not known, it is taken to be ours. *differs by*: ours minus the published value.
+Brackets hold the 95 % interval of our mean, *n* is the number of our runs or of the values compared. Of {n_drawn} rows
 with runs, chance alone would make about {n_expected} differ; {n_differing} do.
 
-What these rows show is that rules, worlds, scores and loaders do what the originals do. They say nothing about how
-language models behave.
+These rows show that rules, worlds, scores and loaders do what the originals do. They say nothing about how language
+models behave.
 """
 
 
@@ -132,7 +133,7 @@ def page(readings: Mapping[str, Mapping[str, Reading]]) -> str:
     parts = [INTRODUCTION.format(**counts), "## What rules and stored data reproduce\n"]
     parts += [section(study, readings[study.name]) for study in STUDIES]
     parts += ["## Programs that are replayed\n", replayed_table(), "## What needs a language model or people\n"]
-    parts.append("`MODEL` stands for a language model of yours; `--dry-run` says before what a benchmark would cost.\n")
+    parts.append("`MODEL` stands for your language model; `--dry-run` estimates the cost of a benchmark beforehand.\n")
     parts += [llm_section(name, rows) for name, rows in LLM_CLAIMS.items()]
     return "\n".join(parts)
 

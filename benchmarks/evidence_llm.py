@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from evidence_measured import MODELS
 from evidence_record import LLMClaim
-from evidence_stored import MODELS
 
 from mesa_llm.benchmark import find_tasks
 from mesa_llm_models.cognitive_biases.scores import published as heat_map

@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from cell import PERSONA, Cell, measured, run_cell
+from measurement import PERSONA, Measurement, measured, run_measurement
 
 from mesa_llm import RunLog
 from mesa_llm.model.registry import find_model
@@ -22,14 +22,14 @@ def request(agent: int, time: int) -> Request:
     words = "".join(SEEN.format(step=step) for step in range(time, time + 10))
     messages = (ChatMessage("system", PERSONA.format(number=agent)), ChatMessage("user", words))
     return Request(
-        "stub", messages, Salt(1, agent, time, "decide", 0), settings={"temperature": 0.7, "max_tokens": 400}
+        "mock", messages, Salt(1, agent, time, "decide", 0), settings={"temperature": 0.7, "max_tokens": 400}
     )
 
 
-def log(cell: Cell) -> dict[str, Any]:
+def log(measurement: Measurement) -> dict[str, Any]:
     """Find every reply of a recorded run: digest of the request, look-up, reply."""
-    reply = Reply("", (ToolCall("pay", {"coins": 2}, "call_1"),), 300, 20, None, "stub", "stop", 0.1)
-    asked = [(agent, time) for time in range(cell.steps) for agent in range(cell.agents)]
+    reply = Reply("", (ToolCall("pay", {"coins": 2}, "call_1"),), 300, 20, None, "mock", "stop", 0.1)
+    asked = [(agent, time) for time in range(measurement.steps) for agent in range(measurement.agents)]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "run.sqlite")
         recording = RunLog(path)
@@ -38,24 +38,24 @@ def log(cell: Cell) -> dict[str, Any]:
         recording.close()
         replaying = RunLog(path, "replay")
         requests = [request(agent, time) for agent, time in asked]
-        with measured() as stretch:
+        with measured() as timing:
             found = [replaying.find(request) for request in requests]
         replaying.close()
     if found != [reply] * len(asked):
         raise SystemExit("the log gave other replies than it was given")
-    return {**vars(stretch), "decisions": len(asked)}
+    return {**vars(timing), "decisions": len(asked)}
 
 
-def social(cell: Cell) -> dict[str, Any]:
+def social(measurement: Measurement) -> dict[str, Any]:
     """Replay the model `social` from its log, construction included."""
     kind = find_model("social").load()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "run.sqlite")
         digests: list[str] = []
         for options in ({"llm": honest()}, {"llm": "ScriptedLLM", "replay": True}):
-            with measured() as stretch:
-                model = kind(n_agents=cell.agents, rng=1, log=path, **options)
-                for _ in range(cell.steps):
+            with measured() as timing:
+                model = kind(n_agents=measurement.agents, rng=1, log=path, **options)
+                for _ in range(measurement.steps):
                     model.step()
             digests.append(model.runlog.digest)
             decisions = model.usage.replayed
@@ -63,8 +63,8 @@ def social(cell: Cell) -> dict[str, Any]:
         log_bytes = path.stat().st_size
     if digests[0] != digests[1]:
         raise SystemExit("the replay is another run than the recorded one")
-    return {**vars(stretch), "decisions": decisions, "log_bytes": log_bytes}
+    return {**vars(timing), "decisions": decisions, "log_bytes": log_bytes}
 
 
 if __name__ == "__main__":
-    run_cell({kind.__name__: kind for kind in (log, social)})
+    run_measurement({kind.__name__: kind for kind in (log, social)})

@@ -30,10 +30,10 @@ from pathlib import Path
 from statistics import mean, median
 from typing import Any
 
-from cell import python_text
-from goals import Goal, figure_text, table
-from shares import Shares
-from sides import HERE, NotRun, environment_of, last_line
+from cpu_breakdown import CpuBreakdown
+from harness import HERE, NotRun, environment_of, last_line
+from measurement import python_text
+from thresholds import Threshold, figure_text, table
 
 from mesa_llm.engine.activation import RandomShare
 from mesa_llm.llm.scripted import ScriptedLLM, call
@@ -51,10 +51,10 @@ MAX_ACTIVE = 10_000
 
 PRESETS = ("x", "reddit", "simswarm")
 
-PEER_PACKAGES = ("mcp<2", "camel-oasis==0.2.5")
+UPSTREAM_PACKAGES = ("mcp<2", "camel-oasis==0.2.5")
 """The other package and its undeclared requirement: it fails to import with newer versions of `mcp`."""
 
-PEER_SIZES = (100, 1_000)
+UPSTREAM_SIZES = (100, 1_000)
 
 ENTRIES = ("expect", "observe", "end_step", "totals", "largest_cascade")
 """Methods of the world that a step calls, besides tools and actions."""
@@ -106,20 +106,20 @@ def scale(users: int, preset: str, steps: int) -> dict[str, Any]:
 
 def world_s(model: SocialModel, steps: int = 3) -> float:
     """Measure the world's part of a step, timed at the calls into the world."""
-    shares = Shares(closed=("world",))
+    breakdown = CpuBreakdown(closed=("world",))
     entries = {*ENTRIES, *marked_methods(type(model.world))}
-    shares.watch(model.world, lambda name: "world" if name in entries else None)
+    breakdown.watch(model.world, lambda name: "world" if name in entries else None)
     found: list[float] = []
     for _ in range(steps):
-        shares.reset()
+        breakdown.reset()
         model.step()
-        shares.read()
-        found.append(shares.seconds["world"])
+        breakdown.read()
+        found.append(breakdown.seconds["world"])
     return median(found)
 
 
 def stub_reply(request: Request) -> Reply:
-    """Post, like the first post shown, or do nothing, by turns, as the stub of `social_peer.py` does."""
+    """Post, like the first post shown, or do nothing, by turns, as the stub of `social_upstream.py` does."""
     posts = request.options.get("post_id", ())
     match request.salt.agent % 3:
         case 0:
@@ -199,7 +199,12 @@ def looks(repeats: int = 300) -> dict[str, Any]:
     return {"look_ratios": ratios, "look_ratio": max(ratios.values())}
 
 
-CELLS: dict[str, Callable[..., dict[str, Any]]] = {"scale": scale, "stub": stub, "records": records, "looks": looks}
+MEASUREMENTS: dict[str, Callable[..., dict[str, Any]]] = {
+    "scale": scale,
+    "stub": stub,
+    "records": records,
+    "looks": looks,
+}
 
 
 def measure(name: str, limit_s: float = 7_200, **arguments: Any) -> dict[str, Any]:
@@ -208,10 +213,12 @@ def measure(name: str, limit_s: float = 7_200, **arguments: Any) -> dict[str, An
     Raises:
         NotRun: If it takes too long, or ends in an error.
     """
-    return last_line([sys.executable, str(HERE / "social_scale.py"), "--cell", json.dumps([name, arguments])], limit_s)
+    return last_line(
+        [sys.executable, str(HERE / "social_scale.py"), "--measurement", json.dumps([name, arguments])], limit_s
+    )
 
 
-def peer(users: int, version: str, steps: int = 3) -> dict[str, Any]:
+def camel_oasis(users: int, version: str, steps: int = 3) -> dict[str, Any]:
     """Measure `camel-oasis` in an environment of its own.
 
     Args:
@@ -222,14 +229,14 @@ def peer(users: int, version: str, steps: int = 3) -> dict[str, Any]:
     Raises:
         NotRun: If it cannot be installed, or does not run.
     """
-    python = environment_of(".venv-oasis", PEER_PACKAGES, constraints=False, version=version)
-    return last_line([python, str(HERE / "social_peer.py"), str(users), str(steps)], 3_600)
+    python = environment_of(".venv-oasis", UPSTREAM_PACKAGES, constraints=False, version=version)
+    return last_line([python, str(HERE / "social_upstream.py"), str(users), str(steps)], 3_600)
 
 
-def goals(
+def thresholds(
     rows: list[dict[str, Any]], stub_ms: float, recorded: dict[str, Any], ratio: float, peers: list[Any]
-) -> list[Goal]:
-    """Compare the measurements with the goals."""
+) -> list[Threshold]:
+    """Compare the measurements with the thresholds."""
     million = [row for row in rows if row["users"] >= 1_000_000]
     wide = [row for row in rows if row["active"] > 0.9 * MAX_ACTIVE]
 
@@ -238,19 +245,21 @@ def goals(
 
     after = "peak with a million, after the steps"
     name = "agent-steps a CPU second, times camel-oasis"
-    beside = [Goal(f"{name} at {row['users']:,}", row["agent_ms"] / stub_ms, 50, "×", is_least=True) for row in peers]
+    beside = [
+        Threshold(f"{name} at {row['users']:,}", row["agent_ms"] / stub_ms, 50, "×", is_minimum=True) for row in peers
+    ]
     return [
-        Goal("build a million users", largest("build_s", million), 90, "s"),
-        Goal("peak after that", largest("build_peak_mb", million), 3_000, "MB"),
-        Goal(after, largest("peak_mb", million), 3_500, "MB"),
-        Goal("world, of a step of 10,000", largest("world_s", wide), 0.5, "s"),
-        Goal("a step of 10,000 by rule", largest("step_s", wide), 2, "s"),
-        Goal("step 100 over step 10", largest("growth", [row for row in rows if row["steps"] >= 100]), 1.15, "×"),
-        Goal("bytes of a follow", largest("edge_bytes", rows), 16, "B"),
-        Goal("a decision through a stub", stub_ms, 0.176, "ms"),
-        Goal("length of prompts, step 100 against step 10", abs(recorded["prompt_change"]), 5, "% more or less"),
-        Goal("run log of a decision", recorded["log_bytes"] / 1e3, 1.5, "kB"),
-        Goal("action and look, 300,000 posts over 1,000", ratio, 1.5, "×"),
+        Threshold("build a million users", largest("build_s", million), 90, "s"),
+        Threshold("peak after that", largest("build_peak_mb", million), 3_000, "MB"),
+        Threshold(after, largest("peak_mb", million), 3_500, "MB"),
+        Threshold("world, of a step of 10,000", largest("world_s", wide), 0.5, "s"),
+        Threshold("a step of 10,000 by rule", largest("step_s", wide), 2, "s"),
+        Threshold("step 100 over step 10", largest("growth", [row for row in rows if row["steps"] >= 100]), 1.15, "×"),
+        Threshold("bytes of a follow", largest("edge_bytes", rows), 16, "B"),
+        Threshold("a decision through a stub", stub_ms, 0.176, "ms"),
+        Threshold("length of prompts, step 100 against step 10", abs(recorded["prompt_change"]), 5, "% more or less"),
+        Threshold("run log of a decision", recorded["log_bytes"] / 1e3, 1.5, "kB"),
+        Threshold("action and look, 300,000 posts over 1,000", ratio, 1.5, "×"),
         *beside,
     ]
 
@@ -266,25 +275,25 @@ def parsed() -> argparse.Namespace:
         "--peer-python", default="3.11", metavar="VERSION", help="its Python, or the path of one (3.11)"
     )
     parser.add_argument("--json", action="store_true", help="sizes alone; the last line is one JSON object")
-    parser.add_argument("--cell", help=argparse.SUPPRESS)
+    parser.add_argument("--measurement", help=argparse.SUPPRESS)
     return parser.parse_args()
 
 
 def main() -> None:
     """Measure as the command line says, and print the results."""
-    given = parsed()
-    if given.cell:
-        name, arguments = json.loads(given.cell)
-        print(json.dumps(CELLS[name](**arguments)))
+    options = parsed()
+    if options.measurement:
+        name, arguments = json.loads(options.measurement)
+        print(json.dumps(MEASUREMENTS[name](**arguments)))
         return
     rows = [
-        measure("scale", users=users, preset=preset, steps=given.steps)
-        for users in given.users
-        for preset in given.presets
+        measure("scale", users=users, preset=preset, steps=options.steps)
+        for users in options.users
+        for preset in options.presets
     ]
     names = ("users", "preset", "build_s", "build_peak_mb", "step_s", "agent_ms", "world_s", "peak_mb", "growth")
     print(table(names, [[_cell(row[name]) for name in names] for row in rows]))
-    if given.json:
+    if options.json:
         print(json.dumps(rows[0] if len(rows) == 1 else {"sizes": rows}))
         return
     through_stub, ratios = measure("stub", users=1_000, preset="reddit"), measure("looks")
@@ -294,15 +303,17 @@ def main() -> None:
     print(f"Action and look: {ratios['look_ratios']}")
     print("A prompt: {prompt_characters:,.0f} characters, {prompt_change:+.1f} % since step 10.".format(**recorded))
     peers: list[dict[str, Any]] = []
-    for users in () if given.no_peer else PEER_SIZES:
+    for users in () if options.no_peer else UPSTREAM_SIZES:
         try:
-            peers.append(peer(users, given.peer_python))
+            peers.append(camel_oasis(users, options.peer_python))
             print(f"camel-oasis 0.2.5: {peers[-1]}", flush=True)
         except NotRun as reason:
             print(f"camel-oasis 0.2.5 with {users} users was not run: {reason}")
     print()
-    head = ("goal", "wanted", "measured", "verdict")
-    print(table(head, [goal.row for goal in goals(rows, stub_ms, recorded, ratios["look_ratio"], peers)]))
+    head = ("threshold", "wanted", "measured", "verdict")
+    print(
+        table(head, [threshold.row for threshold in thresholds(rows, stub_ms, recorded, ratios["look_ratio"], peers)])
+    )
 
 
 def _cell(value: Any) -> str:

@@ -3,7 +3,7 @@
 The runs are those of the social model by rule, long enough that the workers' start weighs little; the servers answer so
 many requests at once, each after 50 ms, in processes of their own.
 
-A goal that is missed by more than half fails the run.
+A threshold that is missed by more than half fails the run.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from contextlib import ExitStack
 from statistics import median
 from typing import Any
 
-from goals import Goal, table
-from stub import Terms, endpoint
+from mock_server import Behaviour, mock_server
+from thresholds import Threshold, table
 
 from mesa_llm import Endpoint
 from mesa_llm.sweep import sweep
@@ -52,29 +52,29 @@ def times_one_server() -> float:
     seconds: list[float] = []
     for n_servers in (1, 2):
         with ExitStack() as stack:
-            first, *others = [stack.enter_context(endpoint(Terms(LATENCY_MS))) for _ in range(n_servers)]
-            cluster = Endpoint(model="stub", api_base=first, replicas=tuple(others), concurrency=SLOTS * n_servers)
+            first, *others = [stack.enter_context(mock_server(Behaviour(LATENCY_MS))) for _ in range(n_servers)]
+            cluster = Endpoint(model="mock", api_base=first, replicas=tuple(others), concurrency=SLOTS * n_servers)
             options: dict[str, Any] = {"seeds": 1, "workers": 1, "fixed": {"n_agents": 160}, "llm": "cluster"}
             seconds.append(wall_s(steps=5, endpoints={"cluster": cluster}, **options))
     return seconds[0] / seconds[1]
 
 
 def main() -> int:
-    """Measure and print; the exit status is 1 if a goal is missed by more than half."""
+    """Measure and print; the exit status is 1 if a threshold is missed by more than half."""
     parser = argparse.ArgumentParser(description="Measure what a sweep reaches of its ideal.")
     parser.add_argument("--rounds", type=int, default=1, help="times that each is measured; medians are printed")
     parser.add_argument("--json", action="store_true", help="print one JSON object as the last line")
     arguments = parser.parse_args()
     efficiency = median(efficiency_percent() for _ in range(arguments.rounds))
     times = median(times_one_server() for _ in range(arguments.rounds))
-    goals = [
-        Goal("two workers by rule: of the ideal", efficiency, 85, "%", True),
-        Goal(f"two servers beside one at {LATENCY_MS} ms", times, 1.9, "×", True),
+    thresholds = [
+        Threshold("two workers by rule: of the ideal", efficiency, 85, "%", True),
+        Threshold(f"two servers beside one at {LATENCY_MS} ms", times, 1.9, "×", True),
     ]
-    print(table(("goal", "wanted", "measured", ""), [goal.row for goal in goals]))
+    print(table(("threshold", "wanted", "measured", ""), [threshold.row for threshold in thresholds]))
     if arguments.json:
-        print(json.dumps({goal.name: goal.measured for goal in goals}))
-    return int(any(goal.verdict == "FAILED" for goal in goals))
+        print(json.dumps({threshold.name: threshold.measured for threshold in thresholds}))
+    return int(any(threshold.verdict == "FAILED" for threshold in thresholds))
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ connecting are not measured. CPU is processor time of all threads of the measuri
 Wide steps, at 200 ms latency, have as many requests at once as possible: questionnaires item by item, and dyads, if
 there are such tasks. Their floor is the time of libcurl alone for the same requests to the same endpoint.
 
-A goal that is missed by more than half fails the run.
+A threshold that is missed by more than half fails the run.
 """
 
 from __future__ import annotations
@@ -17,20 +17,27 @@ import argparse
 import json
 import math
 import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
+from pathlib import Path
 from statistics import median
 from typing import Any
 
 import numpy as np
-from cell import Cell
-from goals import Goal, figure_text, table
+from harness import NotRun, System
+from libcurl_baseline import libcurl_wall_s
+from measurement import Measurement, is_measured_process, measured, run_measurement
+from mock_server import Behaviour
 from overhead import load
-from sides import NotRun, Side
-from stub import Terms
-from task_runs import WIDE
+from thresholds import Threshold, figure_text, table
+from workload_ours import steps
 
-from mesa_llm.benchmark import find_tasks
+from mesa_llm import Access, LLMModel
+from mesa_llm.benchmark import Task, find_task, find_tasks
+from mesa_llm.llm.openai.connection import Connections, Response
 
 CONCURRENCY = 512
 """Maximum number of requests in flight."""
@@ -44,7 +51,26 @@ WIDTHS = (1, 3, 10, 30, 100)
 LATENCY_MS = 200
 """Latency of the endpoint for wide steps, in milliseconds."""
 
-SIDE = Side("this project", sys.executable, "task_runs.py")
+OURS = System("this project", sys.executable, "tasks.py")
+"""This file, which measures in a process of its own."""
+
+ITEM_BY_ITEM = {
+    "administrations": 100,
+    "per_request": 1,
+    "history": False,
+    "instruments": ["Five traits", "Temperament", "Dark traits", "Interests", "Emotional abilities"],
+}
+"""Parameters of PsychoBench that give each respondent 132 items at once."""
+
+ALONE: dict[str, dict[str, Any]] = {"sotopia": {"judge": "rule"}}
+"""Task → parameters without a second language model."""
+
+WIDE: dict[str, tuple[str, dict[str, Any]]] = {
+    "132 items": ("psychobench", ITEM_BY_ITEM),
+    "132 items, 3 respondents": ("psychobench", {**ITEM_BY_ITEM, "n_agents": 3}),
+    "450 dyads": ("sotopia", {"n_dyads": 450}),
+}
+"""Name of a wide step → its task, and the parameters that make it wide."""
 
 Readings = dict[str, list[dict[str, Any]]]
 """Name of a task, or of the plain engine → measurements of each round."""
@@ -57,18 +83,18 @@ def cost_us(readings: list[dict[str, Any]]) -> float | None:
 
 def measure(names: list[str], rounds: int) -> tuple[Readings, dict[str, str]]:
     """Measure the plain engine and each task in turn; return the readings, and the reasons for missing ones."""
-    cells = {plain(width): Cell("steps", agents=width, steps=DECISIONS // width) for width in WIDTHS}
-    cells |= {name: Cell("task", agents=DECISIONS, name=name) for name in names}
-    readings: Readings = {name: [] for name in cells}
-    troubles: dict[str, str] = {}
+    measurements = {plain(width): Measurement("steps", agents=width, steps=DECISIONS // width) for width in WIDTHS}
+    measurements |= {name: Measurement("task", agents=DECISIONS, name=name) for name in names}
+    readings: Readings = {name: [] for name in measurements}
+    not_run: dict[str, str] = {}
     for _ in range(rounds):
-        for name, cell in cells.items():
+        for name, measurement in measurements.items():
             try:
-                terms = Terms(fits=cell.what == "task")
-                readings[name].append(SIDE.measure(replace(cell, concurrency=CONCURRENCY), terms, 180))
+                behaviour = Behaviour(fits=measurement.kind == "task")
+                readings[name].append(OURS.measure(replace(measurement, concurrency=CONCURRENCY), behaviour, 180))
             except NotRun as error:
-                troubles[name] = str(error)
-    return readings, troubles
+                not_run[name] = str(error)
+    return readings, not_run
 
 
 def plain(width: int) -> str:
@@ -94,15 +120,15 @@ def plain_cost_us(readings: Readings, width: float) -> float | None:
 def widest(names: list[str], rounds: int) -> tuple[Readings, dict[str, str]]:
     """Measure the widest step of each task that has one."""
     readings: Readings = {name: [] for name, (task, _) in WIDE.items() if task in names}
-    troubles: dict[str, str] = {}
+    not_run: dict[str, str] = {}
     for name in readings:
         for _ in range(rounds):
             try:
-                cell = Cell("wide", concurrency=CONCURRENCY, name=name)
-                readings[name].append(SIDE.measure(cell, Terms(LATENCY_MS, fits=True), 180))
+                measurement = Measurement("wide", concurrency=CONCURRENCY, name=name)
+                readings[name].append(OURS.measure(measurement, Behaviour(LATENCY_MS, fits=True), 180))
             except NotRun as error:
-                troubles[name] = str(error)
-    return readings, troubles
+                not_run[name] = str(error)
+    return readings, not_run
 
 
 def ideal_percent(reading: dict[str, Any], wall: str = "wall_s") -> float:
@@ -110,7 +136,7 @@ def ideal_percent(reading: dict[str, Any], wall: str = "wall_s") -> float:
 
     Args:
         reading: The measurements.
-        wall: Name of the time: the step's, or `bare_wall_s`, that of libcurl alone with the same requests.
+        wall: Name of the time: the step's, or `libcurl_wall_s`, that of libcurl alone with the same requests.
     """
     ideal_s = math.ceil(reading["decisions"] / CONCURRENCY) * LATENCY_MS / 1000
     return 100 * ideal_s / reading[wall]
@@ -124,25 +150,26 @@ def times_plain(readings: Readings, name: str) -> float | None:
     return cost / plain_cost if cost and plain_cost else None
 
 
-def goals(names: list[str], readings: Readings, wide: Readings) -> list[Goal]:
-    """Compare the measurements with the goals."""
-    held = [
-        Goal(f"{name}: CPU a decision beside the plain engine", times_plain(readings, name), 1.5, "×") for name in names
+def thresholds(names: list[str], readings: Readings, wide: Readings) -> list[Threshold]:
+    """Compare the measurements with the thresholds."""
+    results = [
+        Threshold(f"{name}: CPU a decision beside the plain engine", times_plain(readings, name), 1.5, "×")
+        for name in names
     ]
     for name, found in wide.items():
         share = median(map(ideal_percent, found)) if found else None
-        held.append(Goal(f"{name} in one step: of the latency ideal of {LATENCY_MS} ms", share, 80, "%", True))
-    return held
+        results.append(Threshold(f"{name} in one step: of the latency ideal of {LATENCY_MS} ms", share, 80, "%", True))
+    return results
 
 
-def costs(readings: Readings, troubles: dict[str, str]) -> str:
+def costs(readings: Readings, not_run: dict[str, str]) -> str:
     """Write the table of costs."""
     widest_plain = cost_us(readings[plain(WIDTHS[-1])])
     rows: list[list[str]] = []
     for name, found in readings.items():
         cost = cost_us(found)
         if cost is None:
-            rows.append([name, troubles.get(name, "not run"), "", "", "", "", "", ""])
+            rows.append([name, not_run.get(name, "not run"), "", "", "", "", "", ""])
             continue
         decisions = sum(one["decisions"] for one in found)
         best = min(1e6 * one["cpu_s"] / one["decisions"] for one in found)
@@ -162,7 +189,7 @@ def widths(wide: Readings) -> str:
         [
             name,
             f"{median(one['decisions'] for one in found):,.0f}",
-            *(f"{median(ideal_percent(one, wall) for one in found):.0f}" for wall in ("wall_s", "bare_wall_s")),
+            *(f"{median(ideal_percent(one, wall) for one in found):.0f}" for wall in ("wall_s", "libcurl_wall_s")),
         ]
         for name, found in wide.items()
         if found
@@ -170,31 +197,123 @@ def widths(wide: Readings) -> str:
     return table(["wide step", "decisions", "% of the latency ideal", "libcurl alone"], rows)
 
 
+# -- in a process of its own
+
+
+@contextmanager
+def access_of(measurement: Measurement) -> Iterator[Access]:
+    """Open access to the endpoint, which several models can share with its connections."""
+    access = Access(api_base=measurement.base, concurrency=measurement.concurrency)
+    try:
+        yield access
+    finally:
+        access.close()
+
+
+@contextmanager
+def model_of(task: Task, access: Access, **parameters: Any) -> Iterator[LLMModel]:
+    """Build the model of a task, which asks the endpoint and writes its run log to a file."""
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder, "run.sqlite")
+        model = task.make(
+            **{**task.setting, **ALONE.get(task.name, {}), **parameters}, llm="mock", access=access, log=log, rng=1
+        )
+        try:
+            yield model
+        finally:
+            model.close()
+
+
+def task(measurement: Measurement) -> dict[str, Any]:
+    """Measure whole steps of a task in its published setting, up to the given number of decisions."""
+    published = find_task(measurement.name)
+    small = published.as_quick()
+    with access_of(measurement) as access, model_of(small, access) as model:  # loads the code, and is not measured
+        model.run(min(small.max_steps or 6, 6))
+    with access_of(measurement) as access, model_of(published, access) as model:
+        model.step()  # connects
+        usage_before, n_before, stages = model.usage, model.engine.decisions, [0]
+        gather = model.engine.gather
+
+        def counted_gather(agents: Sequence[Any], observations: Sequence[Any]) -> list[Any]:
+            stages[0] += 1
+            return gather(agents, observations)
+
+        model.engine.gather = counted_gather
+        with measured() as timing:
+            while model.running and model.engine.decisions - n_before < measurement.agents:
+                model.step()
+        used, decisions = model.usage - usage_before, model.engine.decisions - n_before
+    counts = {"decisions": decisions, "requests": used.calls, "failures": used.failures, "stages": stages[0]}
+    return {**vars(timing), **counts}
+
+
+def wide(measurement: Measurement) -> dict[str, Any]:
+    """Measure the second of two wide steps, over connections of an equal run; then libcurl alone."""
+    name, parameters = WIDE[measurement.name]
+    published = find_task(name)
+    with access_of(measurement) as access:
+        with model_of(published, access, **parameters) as model:
+            model.step()
+            with bodies_collected() as bodies:
+                model.step()
+        with model_of(published, access, **parameters) as model:
+            model.step()
+            before = model.engine.decisions
+            with measured() as timing:
+                model.step()
+            decisions = model.engine.decisions - before
+            return {**vars(timing), "decisions": decisions, "libcurl_wall_s": libcurl_wall_s(measurement.base, bodies)}
+
+
+@contextmanager
+def bodies_collected() -> Iterator[list[bytes]]:
+    """Collect the bodies of all requests sent in the block."""
+    bodies: list[bytes] = []
+    post = Connections.post
+
+    async def collect(self: Connections, body: bytes) -> Response:
+        bodies.append(body)
+        return await post(self, body)
+
+    Connections.post = collect
+    try:
+        yield bodies
+    finally:
+        Connections.post = post
+
+
+# -- command line
+
+
 def main() -> int:
-    """Measure and print; the exit status is 1 if a goal is missed by more than half."""
+    """Measure and print; the exit status is 1 if a threshold is missed by more than half."""
     parser = argparse.ArgumentParser(description="Measure what decisions of the benchmark's tasks cost our own code.")
     parser.add_argument("--rounds", type=int, default=3, help="how often everything is measured (default 3)")
     parser.add_argument("--only", nargs="+", default=[], metavar="TASK", help="these tasks alone")
     parser.add_argument("--json", action="store_true", help="print everything as JSON instead of tables")
-    given = parser.parse_args()
+    options = parser.parse_args()
     tasks, broken = find_tasks()
-    if unknown := [name for name in given.only if name not in tasks]:
+    if unknown := [name for name in options.only if name not in tasks]:
         raise SystemExit(f"there is no {', '.join(unknown)}; choose from {', '.join(tasks)}")
-    names = given.only or list(tasks)
-    readings, troubles = measure(names, given.rounds)
-    wide, wide_troubles = widest(names, given.rounds)
-    held = goals(names, readings, wide)
-    if given.json:
-        rows = [{**asdict(goal), "verdict": goal.verdict} for goal in held]
-        print(json.dumps({"readings": readings, "wide": wide, "goals": rows, "troubles": troubles | wide_troubles}))
+    names = options.only or list(tasks)
+    readings, not_run = measure(names, options.rounds)
+    wide, wide_troubles = widest(names, options.rounds)
+    results = thresholds(names, readings, wide)
+    if options.json:
+        rows = [{**asdict(threshold), "verdict": threshold.verdict} for threshold in results]
+        print(json.dumps({"readings": readings, "wide": wide, "thresholds": rows, "not_run": not_run | wide_troubles}))
     else:
-        print(f"{datetime.now(UTC).date()}, {given.rounds} rounds, {load()}.\n")
-        print(costs(readings, troubles), *([widths(wide)] if wide else []), sep="\n\n")
-        for name, trouble in [*broken.items(), *wide_troubles.items()]:
-            print(f"{name}: not run: {trouble}")
-        print("\n" + table(["goal", "wanted", "measured", ""], [goal.row for goal in held]))
-    return int(bool(troubles) or any(goal.verdict == "FAILED" for goal in held))
+        print(f"{datetime.now(UTC).date()}, {options.rounds} rounds, {load()}.\n")
+        print(costs(readings, not_run), *([widths(wide)] if wide else []), sep="\n\n")
+        for name, reason in [*broken.items(), *wide_troubles.items()]:
+            print(f"{name}: not run: {reason}")
+        print("\n" + table(["threshold", "wanted", "measured", ""], [threshold.row for threshold in results]))
+    return int(bool(not_run) or any(threshold.verdict == "FAILED" for threshold in results))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    if is_measured_process():
+        run_measurement({kind.__name__: kind for kind in (steps, task, wide)})
+    else:
+        sys.exit(main())

@@ -1,19 +1,18 @@
-"""Speed of worlds alone and of models with their rule twins as they grow, and the shares of their parts.
+"""Speed of worlds by themselves and of models with their rule twins as they grow, and the shares of their parts.
 
-Each world and each model has a process of its own, in which it is made with 10, 100, … inhabitants, for as long as
-its processor time lasts; what there is no time for is not run, and the table says so. A repeat is a stretch of steps
-on one such world or model, of 0.2 s or up to 60 steps; where steps come in kinds (the stages of a trading day; three
-worlds looked at in turn), of whole cycles of them. The first cycle is left out, unless it takes more than a second.
-Two processes run at a time.
+Each world and each model runs in its own process, with 10, 100, … inhabitants, until its processor time is used up;
+sizes without enough time left are listed as not run. A repeat is a series of steps on one such world or model, of 0.2 s
+or up to 60 steps; if steps come in kinds (the stages of a trading day; three worlds visited in turn), it is a number of
+whole cycles. The first cycle is a warm-up, unless it takes more than a second. Two processes run at a time.
 
-Worlds alone are called directly, without agents and tool boxes: everybody due observes and does one simple thing.
-Models are as they are by default, with `llm="rule"` and the run log in memory, and never come to their end.
+Worlds are called directly, without agents and tool boxes: every inhabitant due observes and does one simple thing.
+Models have their defaults, with `llm="rule"` and the run log in memory, and never reach their end.
 
-Shares are taken in a further stretch. The clock of the process is read when `engine.gather`, the twin's `rule`, a
-public method of a world, or `datacollector.collect` begins and ends, on the very objects of the model; time goes to
-the innermost of them, but the collector keeps what it has worlds do. Engine: `gather` without twin and world. Rest:
-everything else, above all what agents do around their worlds and twins, their memories, and the run log. Reading the
-clock takes a microsecond or two, which makes shares of parts that are entered for each agent a little too large.
+Shares are measured in a further repeat. The process clock is read when `engine.gather`, the twin's `rule`, a public
+method of a world, or `datacollector.collect` begins and ends, on the model's own objects; time counts for the innermost
+of them, except that the collector includes what it makes worlds do. Engine: `gather` without twin and world. Rest:
+everything else, mainly what agents do around their worlds and twins, their memories, and the run log. Reading the
+clock takes a microsecond or two, so parts that run for each agent look a little too large.
 """
 
 from __future__ import annotations
@@ -28,18 +27,18 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from statistics import median
 
-from alone import WORLDS
-from climb import Ascent, Rung
-from goals import figure_text, table
+from harness import HERE, environment
 from overhead import load
-from sides import HERE, environment
+from scaling import Plan, ScalePoint
+from thresholds import figure_text, table
+from world_workloads import WORLDS
 
 from mesa_llm.model.registry import find_models
 
 SIZES = (10, 100, 1_000, 10_000, 100_000)
 QUICK = (10, 100, 1_000)
 
-PATIENCE = 4.0
+MAX_SLOWDOWN = 4.0
 """Elapsed seconds, for each processor second granted, after which a process is stopped."""
 
 STARTING_S = 100.0
@@ -52,11 +51,11 @@ PARTS = {
 """Kind of subject → part → heading."""
 
 
-def measure(ascent: Ascent) -> list[Rung]:
-    """Measure one world or model in its own process; return a rung for each size, run or not."""
-    command = [sys.executable, str(HERE / "climb.py"), json.dumps(asdict(ascent))]
-    limit_s = STARTING_S + PATIENCE * ascent.seconds
-    trouble = ""
+def measure(plan: Plan) -> list[ScalePoint]:
+    """Measure one world or model in its own process; return a point for each size, run or not."""
+    command = [sys.executable, str(HERE / "scaling.py"), json.dumps(asdict(plan))]
+    limit_s = STARTING_S + MAX_SLOWDOWN * plan.seconds
+    reason = ""
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(), cwd=HERE
     ) as process:
@@ -65,41 +64,41 @@ def measure(ascent: Ascent) -> list[Rung]:
         except subprocess.TimeoutExpired:
             process.kill()
             written, said = process.communicate()
-            trouble = f"not run: stopped after {limit_s:.0f} s on the clock"
-    if process.returncode and not trouble:
-        trouble = f"failed: {(said.strip().splitlines() or [f'status {process.returncode}'])[-1][:120]}"
-    rungs = [Rung(**json.loads(line)) for line in written.splitlines() if line.endswith("}")]
-    missing = ascent.sizes[len(rungs) :]
-    return rungs + [Rung(ascent.kind, ascent.name, n, trouble=trouble) for n in missing]
+            reason = f"not run: stopped after {limit_s:.0f} s on the clock"
+    if process.returncode and not reason:
+        reason = f"failed: {(said.strip().splitlines() or [f'status {process.returncode}'])[-1][:120]}"
+    points = [ScalePoint(**json.loads(line)) for line in written.splitlines() if line.endswith("}")]
+    missing = plan.sizes[len(points) :]
+    return points + [ScalePoint(plan.kind, plan.name, n, reason=reason) for n in missing]
 
 
-def ascents(given: argparse.Namespace) -> list[Ascent]:
+def plans(options: argparse.Namespace) -> list[Plan]:
     """Return the subjects to measure: all worlds, then all models, or the given ones."""
-    sizes = tuple(given.sizes or (QUICK if given.quick else SIZES))
-    seconds = given.seconds or (4.0 if given.quick else 40.0)
-    worlds = [Ascent("world", name, sizes, seconds, given.repeats) for name in WORLDS]
-    models = [Ascent("model", entry.name, sizes, seconds, given.repeats) for entry in find_models()]
-    named = {f"{ascent.kind}:{ascent.name}": ascent for ascent in worlds + models}
-    unknown = sorted(set(given.only) - set(named))
+    sizes = tuple(options.sizes or (QUICK if options.quick else SIZES))
+    seconds = options.seconds or (4.0 if options.quick else 40.0)
+    worlds = [Plan("world", name, sizes, seconds, options.repeats) for name in WORLDS]
+    models = [Plan("model", entry.name, sizes, seconds, options.repeats) for entry in find_models()]
+    named = {f"{plan.kind}:{plan.name}": plan for plan in worlds + models}
+    unknown = sorted(set(options.only) - set(named))
     if unknown:
         raise SystemExit(f"there is no {', '.join(unknown)}; choose from {', '.join(named)}")
-    return [ascent for name, ascent in named.items() if not given.only or name in given.only]
+    return [plan for name, plan in named.items() if not options.only or name in options.only]
 
 
-def written(rungs: Sequence[Rung], kind: str) -> str:
+def written(points: Sequence[ScalePoint], kind: str) -> str:
     """Write the table of the worlds, or of the models."""
     parts = PARTS[kind]
     head = [kind, "agents", "steps/s", "best", "µs an agent", "to make, s", *(f"{told} %" for told in parts.values())]
     rows: list[list[str]] = []
-    for rung in (rung for rung in rungs if rung.kind == kind):
-        row = [rung.name, f"{rung.agents:,}"]
-        if rung.trouble:
-            rows.append([*row, rung.trouble, *[""] * (len(head) - 3)])
+    for point in (point for point in points if point.kind == kind):
+        row = [point.name, f"{point.agents:,}"]
+        if point.reason:
+            rows.append([*row, point.reason, *[""] * (len(head) - 3)])
             continue
-        speed = median(rung.steps_per_s)
-        figures = (speed, max(rung.steps_per_s), 1e6 / speed / rung.agents)
-        row += [*map(figure_text, figures), f"{rung.build_s:.2f}"]
-        rows.append(row + [f"{100 * rung.shares.get(part, 0.0):.0f}" for part in parts])
+        speed = median(point.steps_per_s)
+        figures = (speed, max(point.steps_per_s), 1e6 / speed / point.agents)
+        row += [*map(figure_text, figures), f"{point.build_s:.2f}"]
+        rows.append(row + [f"{100 * point.breakdown.get(part, 0.0):.0f}" for part in parts])
     return table(head, rows)
 
 
@@ -118,19 +117,19 @@ def parsed() -> argparse.Namespace:
 
 def main() -> int:
     """Measure and print; the exit status is 1 if anything failed."""
-    given = parsed()
-    planned = ascents(given)
-    with ThreadPoolExecutor(max(1, given.jobs)) as pool:
-        rungs = [rung for each in pool.map(measure, planned) for rung in each]
-    if given.json:
-        print(json.dumps([asdict(rung) for rung in rungs], indent=1))
+    options = parsed()
+    planned = plans(options)
+    with ThreadPoolExecutor(max(1, options.jobs)) as pool:
+        points = [point for each in pool.map(measure, planned) for point in each]
+    if options.json:
+        print(json.dumps([asdict(point) for point in points], indent=1))
     else:
-        print(f"{datetime.now(UTC).date()}, {given.repeats} repeats, {load()}.")
-        print("Steps a second of processor time: median and best repeat. Shares of processor time in percent.")
+        print(f"{datetime.now(UTC).date()}, {options.repeats} repeats, {load()}.")
+        print("Steps a second of processor time: median and best repeat. CpuBreakdown of processor time in percent.")
         for kind in PARTS:
-            if any(rung.kind == kind for rung in rungs):
-                print("\n" + written(rungs, kind))
-    return int(any(rung.trouble.startswith("failed") for rung in rungs))
+            if any(point.kind == kind for point in points):
+                print("\n" + written(points, kind))
+    return int(any(point.reason.startswith("failed") for point in points))
 
 
 if __name__ == "__main__":

@@ -14,15 +14,15 @@ BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 @pytest.fixture
 def program(monkeypatch):
     monkeypatch.syspath_prepend(str(BENCHMARKS))
-    return SimpleNamespace(**{name: importlib.import_module(name) for name in ("stub", "cell", "tasks", "task_runs")})
+    return SimpleNamespace(**{name: importlib.import_module(name) for name in ("mock_server", "measurement", "tasks")})
 
 
 @pytest.mark.parametrize("name", ["psychobench", "auction_arena"])
 def test_no_decision_fails_at_the_endpoint(name, program) -> None:
-    with program.stub.endpoint(program.stub.Terms(fits=True)) as base:
-        cell = program.cell.Cell("task", base=base, concurrency=64)
-        runs = program.task_runs
-        with runs.access_of(cell) as access, runs.model_of(find_task(name).as_quick(), access) as model:
+    with program.mock_server.mock_server(program.mock_server.Behaviour(fits=True)) as base:
+        measurement = program.measurement.Measurement("task", base=base, concurrency=64)
+        tasks = program.tasks
+        with tasks.access_of(measurement) as access, tasks.model_of(find_task(name).as_quick(), access) as model:
             model.step()
             assert (model.usage.failures, model.usage.calls > 0) == (0, True)
 
@@ -36,5 +36,5 @@ def test_a_task_is_held_to_the_plain_engine_of_its_width(program) -> None:
     readings |= {"narrow": reading(1200.0, stages=80), "broad": reading(600.0, stages=1)}
     assert program.tasks.times_plain(readings, "narrow") == pytest.approx(1200 / 940)  # 1.25 at once
     assert program.tasks.times_plain(readings, "broad") == pytest.approx(2)
-    verdicts = [goal.verdict for goal in program.tasks.goals(["narrow", "broad"], readings, {})]
+    verdicts = [threshold.verdict for threshold in program.tasks.thresholds(["narrow", "broad"], readings, {})]
     assert verdicts == ["met", "missed"]

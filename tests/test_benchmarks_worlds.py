@@ -18,7 +18,7 @@ SUBJECTS += [f"model:{name}" for name in ("auction_arena", "econ_agent", "econom
 
 
 @pytest.fixture(scope="module")
-def rungs():
+def points():
     command = [BENCHMARKS / "worlds.py", "--only", "world:market", "model:market", "--json"]
     done = run(*command, "--sizes", "3", "6", "1000000", "--seconds", "3")
     assert done.returncode == 0, done.err
@@ -26,9 +26,9 @@ def rungs():
 
 
 @pytest.fixture
-def shares(monkeypatch):
+def breakdown(monkeypatch):
     monkeypatch.syspath_prepend(str(BENCHMARKS))
-    return importlib.import_module("shares").Shares(closed=("collector",))
+    return importlib.import_module("cpu_breakdown").CpuBreakdown(closed=("collector",))
 
 
 def busy(loops: int = 20_000) -> int:
@@ -40,22 +40,22 @@ class Place:
         return busy()
 
 
-def test_every_number_of_inhabitants_has_a_rung(rungs) -> None:
-    assert [rung["agents"] for rung in rungs] == [3, 6, 1_000_000] * 2
+def test_every_number_of_inhabitants_has_a_point(points) -> None:
+    assert [point["agents"] for point in points] == [3, 6, 1_000_000] * 2
 
 
-def test_small_ones_are_repeated_three_times(rungs) -> None:
-    assert {len(rung["steps_per_s"]) for rung in rungs if rung["agents"] < 10} == {3}
+def test_small_ones_are_repeated_three_times(points) -> None:
+    assert {len(point["steps_per_s"]) for point in points if point["agents"] < 10} == {3}
 
 
-def test_what_takes_too_long_is_told_and_not_run(rungs) -> None:
-    assert {rung["trouble"] for rung in rungs if rung["agents"] == 1_000_000} == {"not run: would take > 3 s"}
+def test_what_takes_too_long_is_reported_and_not_run(points) -> None:
+    assert {point["reason"] for point in points if point["agents"] == 1_000_000} == {"not run: would take > 3 s"}
 
 
-def test_shares_of_a_model_add_up_to_all_of_its_time(rungs) -> None:
-    shares = next(rung["shares"] for rung in rungs if rung["kind"] == "model")
-    assert set(shares) == {"engine", "twin", "world", "collector", "rest"}
-    assert sum(shares.values()) == pytest.approx(1)
+def test_shares_of_a_model_add_up_to_all_of_its_time(points) -> None:
+    breakdown = next(point["breakdown"] for point in points if point["kind"] == "model")
+    assert set(breakdown) == {"engine", "twin", "world", "collector", "rest"}
+    assert sum(breakdown.values()) == pytest.approx(1)
 
 
 def calls_of(function) -> int:
@@ -75,9 +75,9 @@ def calls_of(function) -> int:
 
 
 def work_of(kind: str, name: str, n: int) -> int:
-    """Count the calls of a cycle, after one that is not counted."""
-    climb = importlib.import_module("climb")
-    subject = climb.made(climb.Ascent(kind, name, (n,), 1.0, 3), n)
+    """Count the calls of a cycle, after one that is not fetch_counts."""
+    scaling = importlib.import_module("scaling")
+    subject = scaling.made(scaling.Plan(kind, name, (n,), 1.0, 3), n)
     subject.step()
     return calls_of(lambda: [subject.step() for _ in range(subject.cycle)])
 
@@ -90,22 +90,22 @@ def test_work_grows_with_the_number_of_inhabitants_and_not_with_its_square(kind_
     assert many < 3 * 1.4 * few
 
 
-def test_time_goes_to_the_innermost_part(shares) -> None:
+def test_time_goes_to_the_innermost_part(breakdown) -> None:
     place = Place()
-    shares.watch(place, lambda _: "world")
-    shares.reset()
-    shares.wrapped("engine", place.look)()
-    assert shares.seconds["world"] > shares.seconds["engine"]
+    breakdown.watch(place, lambda _: "world")
+    breakdown.reset()
+    breakdown.wrapped("engine", place.look)()
+    assert breakdown.seconds["world"] > breakdown.seconds["engine"]
 
 
-def test_a_closed_part_keeps_the_time_of_what_it_calls(shares) -> None:
+def test_a_closed_part_keeps_the_time_of_what_it_calls(breakdown) -> None:
     place = Place()
-    shares.watch(place, lambda _: "world")
-    shares.wrapped("collector", place.look)()
-    assert set(shares.read()) == {"collector", "rest"}
+    breakdown.watch(place, lambda _: "world")
+    breakdown.wrapped("collector", place.look)()
+    assert set(breakdown.read()) == {"collector", "rest"}
 
 
-def test_watching_one_object_leaves_its_class_alone(shares) -> None:
+def test_watching_one_object_leaves_its_class_alone(breakdown) -> None:
     before = dict(vars(Place))
-    shares.watch(Place(), lambda _: "world")
+    breakdown.watch(Place(), lambda _: "world")
     assert dict(vars(Place)) == before

@@ -1,6 +1,7 @@
-"""The same requests by libcurl alone, at once and over connections that stand: how near to the latency anything comes.
+"""Baseline: the same requests by libcurl alone, all at once over open connections.
 
-Nothing of ours is in it but the bodies, neither an event loop nor a log, and no reply is read.
+Nothing comes closer to the latency. Only the request bodies are ours: there is no event loop and no log, and no reply
+is read.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import pycurl
 HEADERS = ["Content-Type: application/json", "Expect:"]
 
 
-def bare_wall_s(base: str, bodies: Sequence[bytes]) -> float:
+def libcurl_wall_s(base: str, bodies: Sequence[bytes]) -> float:
     """Send bodies to an endpoint twice, each over a connection of its own; return the seconds of the second time."""
     curls = pycurl.CurlMulti()
     curls.setopt(pycurl.M_MAXCONNECTS, len(bodies))

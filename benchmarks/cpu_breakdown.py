@@ -1,4 +1,4 @@
-"""Shares of processor time by part of a run, timed on single objects without changing a class of the library."""
+"""CpuBreakdown of processor time by part of a run, timed on single objects without changing a class of the library."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ REST = "rest"
 """Name of the part for all other time."""
 
 
-class Shares:
+class CpuBreakdown:
     """A stopwatch for several parts: processor time goes to the innermost part that runs.
 
     Each change of part reads the clock of the process once, which itself takes about a microsecond.

@@ -1,6 +1,6 @@
 """An endpoint on this machine that speaks OpenAI's chat completions, answers after a fixed time, and counts.
 
-It runs in its own process, so that its cost is not counted as the client's. It reads no more of
+It runs in its own process, so that its cost is not fetch_counts as the client's. It reads no more of
 a request than it needs to choose between two fixed replies: a tool call if tools are offered, or a text.
 """
 
@@ -26,13 +26,13 @@ LENGTH = re.compile(rb"\r\ncontent-length:\s*(\d+)", re.IGNORECASE)
 CHUNKED = re.compile(rb"\r\ntransfer-encoding:\s*chunked", re.IGNORECASE)
 
 
-class Terms(NamedTuple):
+class Behaviour(NamedTuple):
     """Latency and limits of the endpoint."""
 
     latency_ms: float = 0.0
     """Milliseconds from the arrival of a request to its reply."""
 
-    most_in_flight: int = 0
+    max_in_flight: int = 0
     """Maximum number of requests in flight; further ones are refused with 429. 0: any number."""
 
     per_second: float = 0.0
@@ -43,7 +43,7 @@ class Terms(NamedTuple):
     ones."""
 
 
-FREE = Terms()
+UNLIMITED = Behaviour()
 """Answer everything at once."""
 
 
@@ -53,7 +53,7 @@ def completion(**message: Any) -> bytes:
         "id": "chatcmpl-1",
         "object": "chat.completion",
         "created": 1,
-        "model": "stub",
+        "model": "mock",
         "choices": [
             {
                 "index": 0,
@@ -104,34 +104,34 @@ class Counts:
 
     def __init__(self) -> None:
         """Start at 0."""
-        self.requests = self.answers = self.in_flight = self.most_in_flight = self.connections = 0
+        self.requests = self.answers = self.in_flight = self.max_in_flight = self.connections = 0
         self.body_bytes = 0
 
     def taken(self) -> dict[str, int]:
         """Return the counts, and reset those of a period."""
         counts = vars(self).copy()
         self.requests = self.answers = self.body_bytes = 0
-        self.most_in_flight = self.in_flight
+        self.max_in_flight = self.in_flight
         return counts
 
 
-class Gate:
+class RateLimiter:
     """Limits on requests."""
 
-    def __init__(self, terms: Terms, counts: Counts) -> None:
+    def __init__(self, behaviour: Behaviour, counts: Counts) -> None:
         """Open with one second's worth of requests saved up."""
-        self.terms = terms
+        self.behaviour = behaviour
         self.counts = counts
-        self._saved, self._at = terms.per_second, time.monotonic()
+        self._saved, self._at = behaviour.per_second, time.monotonic()
 
     def refusal(self) -> bytes | None:
         """Return the refusal of a request that arrives now; None if it is granted."""
-        terms = self.terms
-        if terms.most_in_flight and self.counts.in_flight >= terms.most_in_flight:
+        behaviour = self.behaviour
+        if behaviour.max_in_flight and self.counts.in_flight >= behaviour.max_in_flight:
             return over_http("429 Too Many Requests", SLOW_DOWN)
-        if terms.per_second:
+        if behaviour.per_second:
             now = time.monotonic()
-            self._saved = min(terms.per_second, self._saved + (now - self._at) * terms.per_second)
+            self._saved = min(behaviour.per_second, self._saved + (now - self._at) * behaviour.per_second)
             self._at = now
             if self._saved < 1:
                 return over_http("429 Too Many Requests", SLOW_DOWN, "Retry-After: 1\r\n")
@@ -139,13 +139,13 @@ class Gate:
         return None
 
 
-class Exchange(asyncio.Protocol):
+class ServerConnection(asyncio.Protocol):
     """One connection."""
 
-    def __init__(self, gate: Gate) -> None:
+    def __init__(self, limiter: RateLimiter) -> None:
         """Wait for requests."""
-        self._gate = gate
-        self._counts = gate.counts
+        self._limiter = limiter
+        self._counts = limiter.counts
         self._received = b""
         self._transport: Any = None
 
@@ -182,13 +182,13 @@ class Exchange(asyncio.Protocol):
             return
         counts.requests += 1
         counts.body_bytes += len(body)
-        refusal = self._gate.refusal()
+        refusal = self._limiter.refusal()
         if refusal is not None:
             self._transport.write(refusal)
             return
         counts.in_flight += 1
-        counts.most_in_flight = max(counts.most_in_flight, counts.in_flight)
-        latency_s = self._gate.terms.latency_ms / 1000
+        counts.max_in_flight = max(counts.max_in_flight, counts.in_flight)
+        latency_s = self._limiter.behaviour.latency_ms / 1000
         if not latency_s:
             self._answer(self._reply_to(body))
             return
@@ -197,7 +197,7 @@ class Exchange(asyncio.Protocol):
         loop.call_at(due - latency_s / 2, lambda: loop.call_at(due, self._answer, self._reply_to(body)))
 
     def _reply_to(self, body: bytes) -> bytes:
-        if self._gate.terms.fits:
+        if self._limiter.behaviour.fits:
             return fitting(body)
         return CALL if HAS_TOOLS.search(body) and not CALLS_NOTHING.search(body) else TEXT
 
@@ -208,19 +208,19 @@ class Exchange(asyncio.Protocol):
             self._transport.write(reply)
 
 
-async def serve(terms: Terms) -> None:
+async def serve(behaviour: Behaviour) -> None:
     """Print the port, and serve until the standard input closes."""
-    gate = Gate(terms, Counts())
+    limiter = RateLimiter(behaviour, Counts())
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: Exchange(gate), "127.0.0.1", 0, backlog=4096)
+    server = await loop.create_server(lambda: ServerConnection(limiter), "127.0.0.1", 0, backlog=4096)
     print(server.sockets[0].getsockname()[1], flush=True)
     await loop.run_in_executor(None, sys.stdin.read)
 
 
 @contextmanager
-def endpoint(terms: Terms) -> Iterator[str]:
+def mock_server(behaviour: Behaviour) -> Iterator[str]:
     """Run an endpoint in its own process, and yield its base URL."""
-    command = [sys.executable, str(Path(__file__)), json.dumps(terms._asdict())]
+    command = [sys.executable, str(Path(__file__)), json.dumps(behaviour._asdict())]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         try:
             port = process.stdout.readline().strip() if process.stdout else ""
@@ -229,11 +229,11 @@ def endpoint(terms: Terms) -> Iterator[str]:
             process.terminate()
 
 
-def counted(base: str) -> dict[str, int]:
+def fetch_counts(base: str) -> dict[str, int]:
     """Fetch the counts of an endpoint since the last call."""
     with urllib.request.urlopen(f"{base}/counts", timeout=10) as answer:
         return json.load(answer)
 
 
 if __name__ == "__main__":
-    asyncio.run(serve(Terms(**json.loads(sys.argv[1]))))
+    asyncio.run(serve(Behaviour(**json.loads(sys.argv[1]))))

@@ -1,4 +1,4 @@
-"""The other side of `social_scale.py`: `camel-oasis` as installed, with a language model in the process.
+"""The other system of `social_scale.py`: `camel-oasis` as installed, with a language model in the process.
 
 Only an environment that holds `camel-oasis==0.2.5` and `mcp<2` can run this file. Users follow ten others each, and
 all of them are asked in each step; the model answers at once with one call of a tool, as the package's own agents
@@ -21,7 +21,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from cell import python_text
+from measurement import python_text
 
 CALLS = itertools.cycle(
     [("create_post", {"content": "Has anybody else been thinking about it?"}), ("like_post", {"post_id": 1}),

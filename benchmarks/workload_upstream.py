@@ -1,4 +1,4 @@
-"""The other side of the comparison: upstream `mesa-llm` as installed, on the same task.
+"""Workload of the comparison for the other system: upstream `mesa-llm` as installed, on the same task.
 
 Only the environment that `overhead.py` makes for it can run this file: there, `mesa_llm` is the other package.
 """
@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from cell import PERSONA, TASK, Cell, kilobytes_each, measured, open_files, run_cell
+from measurement import PERSONA, TASK, Measurement, kilobytes_each, measured, open_files, run_measurement
 from mesa import Model
 from mesa_llm.llm_agent import LLMAgent
 from mesa_llm.parallel_stepping import step_agents_parallel_sync
 from mesa_llm.reasoning.cot import CoTReasoning
 from mesa_llm.tools.tool_decorator import tool
-from stub import counted
+from mock_server import fetch_counts
 
 
 @tool
@@ -66,7 +66,7 @@ class PotModel(Model):
         agent = Payer(
             self,
             reasoning=CoTReasoning,
-            llm_model="openai/stub",
+            llm_model="openai/mock",
             system_prompt=PERSONA.format(number=number),
             step_prompt=TASK,
             api_base=self.base,
@@ -87,50 +87,54 @@ class ParallelPotModel(PotModel):
         step_agents_parallel_sync(list(self.agents))
 
 
-def model_of(cell: Cell) -> PotModel:
+def model_of(measurement: Measurement) -> PotModel:
     """Build the model, after another one has made the first requests of the process, which load more code."""
-    kind = ParallelPotModel if cell.concurrency > 1 else PotModel
-    kind(2, cell.base).step()
-    return kind(cell.agents, cell.base)
+    kind = ParallelPotModel if measurement.concurrency > 1 else PotModel
+    kind(2, measurement.base).step()
+    return kind(measurement.agents, measurement.base)
 
 
-def steps(cell: Cell) -> dict[str, Any]:
+def steps(measurement: Measurement) -> dict[str, Any]:
     """Measure whole steps."""
-    model = model_of(cell)
-    counted(cell.base)
-    with measured() as stretch:
-        for _ in range(cell.steps):
+    model = model_of(measurement)
+    fetch_counts(measurement.base)
+    with measured() as timing:
+        for _ in range(measurement.steps):
             model.step()
-    return {**vars(stretch), "decisions": cell.agents * cell.steps, "requests": counted(cell.base)["requests"]}
+    return {
+        **vars(timing),
+        "decisions": measurement.agents * measurement.steps,
+        "requests": fetch_counts(measurement.base)["requests"],
+    }
 
 
-def growth(cell: Cell) -> dict[str, Any]:
+def growth(measurement: Measurement) -> dict[str, Any]:
     """Measure figures that could grow from step to step."""
-    model = model_of(cell)
+    model = model_of(measurement)
     rows: list[dict[str, float]] = []
-    for _ in range(cell.steps):
-        counted(cell.base)
+    for _ in range(measurement.steps):
+        fetch_counts(measurement.base)
         model.step()
-        seen = counted(cell.base)
+        seen = fetch_counts(measurement.base)
         prompt = seen["body_bytes"] / max(seen["requests"], 1)
-        rows.append({"files": open_files(), "in_flight": seen["most_in_flight"], "prompt": prompt})
+        rows.append({"files": open_files(), "in_flight": seen["max_in_flight"], "prompt": prompt})
     return {"rows": rows}
 
 
-def limited(cell: Cell) -> dict[str, Any]:
+def limited(measurement: Measurement) -> dict[str, Any]:
     """Count requests and answers with an endpoint that refuses some."""
-    model = ParallelPotModel(cell.agents, cell.base)
-    with measured() as stretch:
-        for _ in range(cell.steps):
+    model = ParallelPotModel(measurement.agents, measurement.base)
+    with measured() as timing:
+        for _ in range(measurement.steps):
             model.step()
-    return {**counted(cell.base), "wall_s": stretch.wall_s}
+    return {**fetch_counts(measurement.base), "wall_s": timing.wall_s}
 
 
-def memory(cell: Cell) -> dict[str, Any]:
+def memory(measurement: Measurement) -> dict[str, Any]:
     """Measure the memory of a new agent."""
-    model = PotModel(1, cell.base)
-    return {"kilobytes": kilobytes_each(lambda number: [model.enter(n) for n in range(number)], cell.agents)}
+    model = PotModel(1, measurement.base)
+    return {"kilobytes": kilobytes_each(lambda number: [model.enter(n) for n in range(number)], measurement.agents)}
 
 
 if __name__ == "__main__":
-    run_cell({kind.__name__: kind for kind in (steps, growth, limited, memory)})
+    run_measurement({kind.__name__: kind for kind in (steps, growth, limited, memory)})

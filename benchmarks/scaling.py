@@ -1,4 +1,4 @@
-"""One world or model with more and more inhabitants until its time is up, in its own process."""
+"""Scaling of one world or model: more and more inhabitants until its time is up, in a process of its own."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-from alone import SEED, WORLDS, Alone
-from cell import measured
-from shares import Shares
+from cpu_breakdown import CpuBreakdown
+from measurement import measured
+from world_workloads import SEED, WORLDS, WorldWorkload
 
 from mesa_llm.model.registry import find_model
 
 Kind = Literal["world", "model"]
 
-STRETCH_S = 0.2
-"""Minimum processor seconds of a repeat, unless that needs more than `MOST_STEPS`."""
+REPEAT_S = 0.2
+"""Minimum processor seconds of a repeat, unless that needs more than `MAX_STEPS`."""
 
-MOST_STEPS = 60
+MAX_STEPS = 60
 """Maximum number of steps of one repeat, unless one cycle is longer."""
 
 SLOW_S = 1.0
@@ -46,15 +46,15 @@ CYCLES = {"stock_agent": 6, "three_worlds": 3}
 """Model → number of steps after which the kinds of steps repeat, if more than one."""
 
 PARTS = {"observe": "observe", "facts": "observe", "end_step": "end_step"}
-"""Method of a world alone → part; all other methods count as actions."""
+"""Method of a world by itself → part; all other methods count as actions."""
 
 
 @dataclass(frozen=True)
-class Ascent:
+class Plan:
     """Instructions for a process."""
 
     kind: Kind
-    """A world alone, or a model with its rule twin."""
+    """A world by itself, or a model with its rule twin."""
 
     name: str
     """Name of the world or model."""
@@ -66,11 +66,11 @@ class Ascent:
     """Processor seconds for all sizes together."""
 
     repeats: int
-    """Number of measured stretches for each size."""
+    """Number of repeats for each size."""
 
 
 @dataclass
-class Rung:
+class ScalePoint:
     """Measurements with one number of inhabitants."""
 
     kind: Kind
@@ -82,10 +82,10 @@ class Rung:
     build_s: float = 0.0
     """Processor seconds to build it."""
 
-    shares: dict[str, float] = field(default_factory=dict[str, float])
-    """Part → share of the processor time of a further stretch."""
+    breakdown: dict[str, float] = field(default_factory=dict[str, float])
+    """Part → share of the processor time of a further repeat."""
 
-    trouble: str = ""
+    reason: str = ""
     """Reason why it was not run; empty if it was."""
 
 
@@ -103,112 +103,112 @@ class Subject:
     cycle: int
     """Steps after which the kinds of steps come again."""
 
-    watch: Callable[[], Shares]
+    watch: Callable[[], CpuBreakdown]
     """Function that starts to time its parts."""
 
 
-def world_alone(name: str, n: int) -> Subject:
-    """Build a world alone with its inhabitants."""
-    alone: Alone = WORLDS[name](n)
+def world_subject(name: str, n: int) -> Subject:
+    """Build a world with its inhabitants."""
+    workload: WorldWorkload = WORLDS[name](n)
 
-    def watch() -> Shares:
-        shares = Shares()
-        shares.watch(alone.world, lambda method: PARTS.get(method, "act"))
-        return shares
+    def watch() -> CpuBreakdown:
+        breakdown = CpuBreakdown()
+        breakdown.watch(workload.world, lambda method: PARTS.get(method, "act"))
+        return breakdown
 
-    return Subject(alone.step, alone.cycle, watch)
+    return Subject(workload.step, workload.cycle, watch)
 
 
-def model_with_twin(name: str, n: int) -> Subject:
+def model_subject(name: str, n: int) -> Subject:
     """Build a model whose agents decide by rule."""
     model = find_model(name).load()(n_agents=n, llm="rule", rng=SEED, **SETTINGS.get(name, {}))
-    watching: list[Shares] = []
+    watching: list[CpuBreakdown] = []
 
     def step() -> None:
         if name == "auction_arena" and model.auction.is_over:
             model.open_auction()  # otherwise the next step would do so, too late to time the world
-        for shares in watching:
+        for breakdown in watching:
             for world in model.worlds:
-                shares.watch(world, lambda _: "world")
+                breakdown.watch(world, lambda _: "world")
         model.step()
 
-    def watch() -> Shares:
-        shares = Shares(closed=("collector",))
-        shares.watch_method("engine", model.engine, "gather")
-        shares.watch_method("collector", model.datacollector, "collect")
+    def watch() -> CpuBreakdown:
+        breakdown = CpuBreakdown(closed=("collector",))
+        breakdown.watch_method("engine", model.engine, "gather")
+        breakdown.watch_method("collector", model.datacollector, "collect")
         for agent in model.agents:
-            shares.watch_method("twin", agent, "rule")
-        watching.append(shares)
-        return shares
+            breakdown.watch_method("twin", agent, "rule")
+        watching.append(breakdown)
+        return breakdown
 
     return Subject(step, CYCLES.get(name, 1), watch)
 
 
-def measure(ascent: Ascent, n: int, ends: float) -> tuple[Rung, float]:
+def measure(plan: Plan, n: int, ends: float) -> tuple[ScalePoint, float]:
     """Build and step one subject; return its measurements and the processor seconds of a cycle.
 
     Raises:
         TooLong: If the time left until `ends` is too short.
     """
-    rung = Rung(ascent.kind, ascent.name, n)
-    with measured() as stretch:
-        subject = made(ascent, n)
-    rung.build_s = stretch.cpu_s
+    point = ScalePoint(plan.kind, plan.name, n)
+    with measured() as timing:
+        subject = made(plan, n)
+    point.build_s = timing.cpu_s
     first = run(subject, subject.cycle)
     is_slow = first > SLOW_S
-    if time.process_time() + (ascent.repeats + 1 - is_slow) * first > ends:
+    if time.process_time() + (plan.repeats + 1 - is_slow) * first > ends:
         raise TooLong
-    cycles = max(1, min(round(STRETCH_S / first), MOST_STEPS // subject.cycle))
+    cycles = max(1, min(round(REPEAT_S / first), MAX_STEPS // subject.cycle))
     times = [first] if is_slow else []
-    times += [run(subject, cycles * subject.cycle) for _ in range(ascent.repeats - is_slow)]
-    rung.steps_per_s = [cycles * subject.cycle / seconds for seconds in times]
-    rung.shares = shares_of(subject, cycles * subject.cycle)
-    return rung, max(first, min(times) / cycles)
+    times += [run(subject, cycles * subject.cycle) for _ in range(plan.repeats - is_slow)]
+    point.steps_per_s = [cycles * subject.cycle / seconds for seconds in times]
+    point.breakdown = breakdown_of(subject, cycles * subject.cycle)
+    return point, max(first, min(times) / cycles)
 
 
-def made(ascent: Ascent, n: int) -> Subject:
+def made(plan: Plan, n: int) -> Subject:
     """Build the subject with `n` inhabitants."""
-    return (world_alone if ascent.kind == "world" else model_with_twin)(ascent.name, n)
+    return (world_subject if plan.kind == "world" else model_subject)(plan.name, n)
 
 
-def shares_of(subject: Subject, steps: int) -> dict[str, float]:
+def breakdown_of(subject: Subject, steps: int) -> dict[str, float]:
     """Run steps, and return the share of each part of their time."""
-    shares = subject.watch()
+    breakdown = subject.watch()
     if steps > subject.cycle:
         run(subject, subject.cycle)  # timed tools get new descriptions, which take long compared with short steps
     gc.collect()
-    shares.reset()
+    breakdown.reset()
     for _ in range(steps):
         subject.step()
-    return shares.read()
+    return breakdown.read()
 
 
 def run(subject: Subject, steps: int) -> float:
     """Run steps, and return the processor seconds."""
-    with measured() as stretch:
+    with measured() as timing:
         for _ in range(steps):
             subject.step()
-    return stretch.cpu_s
+    return timing.cpu_s
 
 
-def climb(ascent: Ascent) -> Iterator[Rung]:
+def scale(plan: Plan) -> Iterator[ScalePoint]:
     """Measure with more and more inhabitants, and mark sizes without enough time as not run."""
-    run(made(ascent, FEW), 1)  # warm-up, above all for imports
-    ends = time.process_time() + ascent.seconds
+    run(made(plan, FEW), 1)  # warm-up, above all for imports
+    ends = time.process_time() + plan.seconds
     lasts: list[tuple[int, float, float]] = []
     is_over = False
-    for n in ascent.sizes:
-        if not is_over and foreseen(n, lasts, ascent.repeats) < ends - time.process_time():
+    for n in plan.sizes:
+        if not is_over and foreseen(n, lasts, plan.repeats) < ends - time.process_time():
             try:
-                rung, cycle_s = measure(ascent, n, ends)
+                point, cycle_s = measure(plan, n, ends)
             except TooLong:
                 is_over = True
             else:
-                lasts.append((n, rung.build_s, cycle_s))
-                yield rung
+                lasts.append((n, point.build_s, cycle_s))
+                yield point
                 continue
         is_over = True
-        yield Rung(ascent.kind, ascent.name, n, trouble=f"not run: would take > {ascent.seconds:g} s")
+        yield ScalePoint(plan.kind, plan.name, n, reason=f"not run: would take > {plan.seconds:g} s")
 
 
 def foreseen(n: int, lasts: list[tuple[int, float, float]], repeats: int) -> float:
@@ -217,7 +217,7 @@ def foreseen(n: int, lasts: list[tuple[int, float, float]], repeats: int) -> flo
     Args:
         n: The number.
         lasts: Each number so far, with the seconds to make it and those of a cycle.
-        repeats: Number of stretches to measure.
+        repeats: Number of repeats to measure.
     """
     if not lasts:
         return 0.0
@@ -237,9 +237,9 @@ def growth(times_as_many: float, last_s: float, before_s: float) -> float:
 
 def main() -> None:
     """Print each measurement as a line of JSON as soon as it is taken."""
-    told: dict[str, Any] = json.loads(sys.argv[1])
-    for rung in climb(Ascent(**told)):
-        print(json.dumps(asdict(rung)), flush=True)
+    plan: dict[str, Any] = json.loads(sys.argv[1])
+    for point in scale(Plan(**plan)):
+        print(json.dumps(asdict(point)), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The two sides of the comparison: an environment for each, and a fresh process for every measurement."""
+"""Harness of the comparison: an environment for each system, and a fresh process for every measurement."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from cell import Cell
-from stub import FREE, Terms, endpoint
+from measurement import Measurement
+from mock_server import UNLIMITED, Behaviour, mock_server
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 
-PEER_PACKAGES = ("mesa-llm==0.3.2", "mcp")
+UPSTREAM_PACKAGES = ("mesa-llm==0.3.2", "mcp")
 """The other package and its undeclared requirement: its `litellm` imports `mcp` when a request has tools."""
 
 
@@ -29,16 +29,16 @@ def environment(python: str = sys.executable) -> dict[str, str]:
     """Return the environment of a measured process: no network at import, compiled modules kept, no key.
 
     Args:
-        python: Its Python; ours imports from this folder, the other side's must not.
+        python: Its Python; ours imports from this folder, upstream's must not.
     """
     kept = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE")}
-    own = {"PYTHONPATH": str(ROOT)} if python == sys.executable else {}
+    own = {"PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "models")))} if python == sys.executable else {}
     return {**kept, **own, "LITELLM_LOCAL_MODEL_COST_MAP": "True", "OPENAI_API_KEY": "none"}
 
 
 @dataclass(frozen=True)
-class Side:
-    """One side of the comparison."""
+class System:
+    """A system under test."""
 
     name: str
     """Name in the tables."""
@@ -49,25 +49,29 @@ class Side:
     script: str
     """File that measures it."""
 
-    def measure(self, cell: Cell, terms: Terms = FREE, limit_s: float = 120.0) -> dict[str, Any]:
+    def measure(
+        self, measurement: Measurement, behaviour: Behaviour = UNLIMITED, limit_s: float = 120.0
+    ) -> dict[str, Any]:
         """Take one measurement in a fresh process, against a fresh endpoint.
 
         Args:
-            cell: The measurement.
-            terms: Terms of the endpoint.
+            measurement: The measurement.
+            behaviour: Behaviour of the endpoint.
             limit_s: Time limit in seconds.
 
         Raises:
             NotRun: If it takes too long, or ends in an error.
         """
-        with endpoint(terms) as base:
-            command = [self.python, str(HERE / self.script), json.dumps(asdict(replace(cell, base=base)))]
+        with mock_server(behaviour) as base:
+            command = [self.python, str(HERE / self.script), json.dumps(asdict(replace(measurement, base=base)))]
             return last_line(command, limit_s)
 
     def cpu_s(self, statement: str, limit_s: float = 60.0) -> dict[str, Any]:
         """Measure the processor time of a fresh process that runs one statement, and which modules it loads."""
-        told = "import sys, time, json; print(json.dumps({'cpu_s': time.process_time(), 'modules': list(sys.modules)}))"
-        return last_line([self.python, "-c", f"{statement}\n{told}"], limit_s)
+        report = (
+            "import sys, time, json; print(json.dumps({'cpu_s': time.process_time(), 'modules': list(sys.modules)}))"
+        )
+        return last_line([self.python, "-c", f"{statement}\n{report}"], limit_s)
 
 
 def last_line(command: list[str], limit_s: float) -> dict[str, Any]:
@@ -84,22 +88,22 @@ def last_line(command: list[str], limit_s: float) -> dict[str, Any]:
         raise NotRun(f"took over {limit_s:.0f} s") from None
     lines = done.stdout.strip().splitlines()
     if done.returncode or not lines:
-        told = done.stderr.strip().splitlines() or [f"status {done.returncode}"]
-        raise NotRun(told[-1][:120])
+        errors = done.stderr.strip().splitlines() or [f"status {done.returncode}"]
+        raise NotRun(errors[-1][:120])
     return json.loads(lines[-1])
 
 
-OURS = Side("this project", sys.executable, "ours.py")
+OURS = System("this project", sys.executable, "workload_ours.py")
 
 
-def peer() -> Side:
-    """Return the other side, after creating its environment if needed.
+def upstream() -> System:
+    """Return upstream's package, after creating its environment if needed.
 
     Raises:
         NotRun: If the environment cannot be created.
     """
-    python = environment_of(".venv-peer", PEER_PACKAGES, constraints=True)
-    return Side("mesa-llm 0.3.2", python, "peer.py")
+    python = environment_of(".venv-upstream", UPSTREAM_PACKAGES, constraints=True)
+    return System("mesa-llm 0.3.2", python, "workload_upstream.py")
 
 
 def environment_of(name: str, packages: Sequence[str], *, constraints: bool, version: str | None = None) -> str:
@@ -139,4 +143,4 @@ def run(*module: str) -> None:
     try:
         subprocess.run([sys.executable, "-m", *module], check=True, stdout=sys.stderr)
     except (OSError, subprocess.CalledProcessError) as error:
-        raise NotRun(f"the environment of the other side cannot be made: {error}") from error
+        raise NotRun(f"the environment of the other system cannot be created: {error}") from error

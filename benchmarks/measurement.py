@@ -1,4 +1,4 @@
-"""Instructions and measurements of one process of the comparison. It runs in both environments."""
+"""One measurement of the comparison, in a process of its own. This module runs in both environments."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ for number in range(20_000):
 
 
 @dataclass(frozen=True)
-class Cell:
+class Measurement:
     """One measurement to take."""
 
-    what: str
-    """Name of the measurement."""
+    kind: str
+    """What to measure."""
 
     name: str = ""
     """Name of the task to measure, if any."""
@@ -64,8 +64,8 @@ class Cell:
 
 
 @dataclass
-class Stretch:
-    """Time of a stretch of work."""
+class Timing:
+    """Time that a block of work takes."""
 
     cpu_s: float = 0.0
     """Processor time of this process, over all threads."""
@@ -75,13 +75,13 @@ class Stretch:
 
 
 @contextmanager
-def measured() -> Iterator[Stretch]:
+def measured() -> Iterator[Timing]:
     """Measure the block, after collecting earlier garbage."""
     gc.collect()
-    stretch = Stretch()
+    timing = Timing()
     cpu, wall = time.process_time(), time.perf_counter()
-    yield stretch
-    stretch.cpu_s, stretch.wall_s = time.process_time() - cpu, time.perf_counter() - wall
+    yield timing
+    timing.cpu_s, timing.wall_s = time.process_time() - cpu, time.perf_counter() - wall
 
 
 def python_ms() -> float:
@@ -116,9 +116,14 @@ def kilobytes_each(make: Callable[[int], Any], number: int) -> float:
     return used / number / 1000
 
 
-def run_cell(kinds: dict[str, Callable[[Cell], dict[str, Any]]]) -> None:
+def is_measured_process() -> bool:
+    """Check whether this process was started by `System.measure` to take one measurement."""
+    return len(sys.argv) == 2 and sys.argv[1].startswith("{")
+
+
+def run_measurement(kinds: dict[str, Callable[[Measurement], dict[str, Any]]]) -> None:
     """Measure as the command line says, and print the result as the last line of the output."""
-    cell = Cell(**json.loads(sys.argv[1]))
-    reading = kinds[cell.what](cell)
+    measurement = Measurement(**json.loads(sys.argv[1]))
+    reading = kinds[measurement.kind](measurement)
     sys.stdout.flush()
     print("\n" + json.dumps(reading), flush=True)

@@ -10,8 +10,8 @@ Verdict = Literal["met", "missed", "FAILED", "not run"]
 
 
 @dataclass(frozen=True)
-class Goal:
-    """A goal for one figure."""
+class Threshold:
+    """A threshold for one figure."""
 
     name: str
     """Name of the figure."""
@@ -20,28 +20,28 @@ class Goal:
     """Measured value; None: not run."""
 
     wanted: float
-    """The goal."""
+    """The threshold."""
 
     unit: str = ""
     """Unit of both."""
 
-    is_least: bool = False
-    """Whether the goal is a minimum, rather than a maximum."""
+    is_minimum: bool = False
+    """Whether the threshold is a minimum, rather than a maximum."""
 
     failing_share: float = 0.5
-    """Share of the goal below which the run fails."""
+    """Share of the threshold below which the run fails."""
 
     @property
     def share(self) -> float | None:
-        """Share of the goal that is reached; 1 or more: met."""
+        """Share of the threshold that is reached; 1 or more: met."""
         if self.measured is None:
             return None
-        better, other = (self.measured, self.wanted) if self.is_least else (self.wanted, self.measured)
+        better, other = (self.measured, self.wanted) if self.is_minimum else (self.wanted, self.measured)
         return better / other if other else float("inf")
 
     @property
     def verdict(self) -> Verdict:
-        """Return whether the goal is met, missed, or missed so far that the run fails."""
+        """Return whether the threshold is met, missed, or missed so far that the run fails."""
         if self.share is None:
             return "not run"
         if self.share >= 1:
@@ -50,8 +50,8 @@ class Goal:
 
     @property
     def row(self) -> tuple[str, str, str, str]:
-        """Name, goal, measured value and verdict as text."""
-        sign = "≥" if self.is_least else "≤"
+        """Name, threshold, measured value and verdict as text."""
+        sign = "≥" if self.is_minimum else "≤"
         measured = "–" if self.measured is None else f"{figure_text(self.measured)} {self.unit}".strip()
         return self.name, f"{sign} {figure_text(self.wanted)} {self.unit}".strip(), measured, self.verdict
 

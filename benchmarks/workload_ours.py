@@ -1,4 +1,4 @@
-"""This project's side of the comparison: agents who pay into a pot, with one request a step each."""
+"""Workload of the comparison for this project: agents who pay into a pot, with one request a step each."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import tempfile
 from pathlib import Path
 from typing import Annotated, Any
 
-from cell import PERSONA, TASK, Cell, kilobytes_each, measured, open_files, run_cell
+from measurement import PERSONA, TASK, Measurement, kilobytes_each, measured, open_files, run_measurement
+from mock_server import fetch_counts
 from pydantic import Field
-from stub import counted
 
 from mesa_llm import Event, LLMAgent, LLMModel, Observation, action
 from mesa_llm.llm.openai.client import OpenAIHTTP
@@ -57,87 +57,87 @@ class PotModel(LLMModel):
             LLMAgent(self, config=PERSONA.format(number=number))
 
 
-def pot(cell: Cell, folder: str) -> PotModel:
+def pot(measurement: Measurement, folder: str) -> PotModel:
     """Build a model that asks the endpoint, with the default recording to a file."""
     log = Path(folder, "run.sqlite")
-    options = {"api_base": cell.base, "concurrency": cell.concurrency, "log": log, "rng": 1}
-    return PotModel(cell.agents, llm="stub", **options)
+    options = {"api_base": measurement.base, "concurrency": measurement.concurrency, "log": log, "rng": 1}
+    return PotModel(measurement.agents, llm="mock", **options)
 
 
-def steps(cell: Cell) -> dict[str, Any]:
+def steps(measurement: Measurement) -> dict[str, Any]:
     """Measure whole steps: observe, ask, check, act, record."""
     with tempfile.TemporaryDirectory() as folder:
-        model = pot(cell, folder)
+        model = pot(measurement, folder)
         for _ in range(WARM_UP):
             model.step()
-        counted(cell.base)
+        fetch_counts(measurement.base)
         failed = model.usage.failures
-        with measured() as stretch:
-            for _ in range(cell.steps):
+        with measured() as timing:
+            for _ in range(measurement.steps):
                 model.step()
-        seen = counted(cell.base)
-        decisions = cell.agents * cell.steps
+        seen = fetch_counts(measurement.base)
+        decisions = measurement.agents * measurement.steps
         failed = model.usage.failures - failed
         model.close()
-    return {**vars(stretch), "decisions": decisions, "requests": seen["requests"], "failures": failed}
+    return {**vars(timing), "decisions": decisions, "requests": seen["requests"], "failures": failed}
 
 
-def growth(cell: Cell) -> dict[str, Any]:
+def growth(measurement: Measurement) -> dict[str, Any]:
     """Measure figures that could grow from step to step."""
     rows: list[dict[str, float]] = []
     with tempfile.TemporaryDirectory() as folder:
-        model = pot(cell, folder)
-        for _ in range(cell.steps):
+        model = pot(measurement, folder)
+        for _ in range(measurement.steps):
             model.step()
-            seen = counted(cell.base)
+            seen = fetch_counts(measurement.base)
             prompt = seen["body_bytes"] / max(seen["requests"], 1)
-            rows.append({"files": open_files(), "in_flight": seen["most_in_flight"], "prompt": prompt})
+            rows.append({"files": open_files(), "in_flight": seen["max_in_flight"], "prompt": prompt})
         model.close()
     return {"rows": rows}
 
 
-def limited(cell: Cell) -> dict[str, Any]:
+def limited(measurement: Measurement) -> dict[str, Any]:
     """Count requests and answers with an endpoint that refuses some."""
-    with tempfile.TemporaryDirectory() as folder, measured() as stretch:
-        model = pot(cell, folder)
-        for _ in range(cell.steps):
+    with tempfile.TemporaryDirectory() as folder, measured() as timing:
+        model = pot(measurement, folder)
+        for _ in range(measurement.steps):
             model.step()
         failures = model.usage.failures
         model.close()
-    return {**counted(cell.base), "wall_s": stretch.wall_s, "failures": failures}
+    return {**fetch_counts(measurement.base), "wall_s": timing.wall_s, "failures": failures}
 
 
-def calls(cell: Cell) -> dict[str, Any]:
+def calls(measurement: Measurement) -> dict[str, Any]:
     """Measure the transport alone: `agents` calls at once, `steps` times in sequence."""
     message = ChatMessage("user", f"{PERSONA.format(number=1)} The pot holds 10 coins. {TASK}")
-    transport = OpenAIHTTP("stub", cell.base)
+    transport = OpenAIHTTP("mock", measurement.base)
 
     async def ask(agent: int, times: int) -> None:
         for time in range(times):
-            await transport.reply(Request("stub", (message,), Salt(1, agent, time, "decide", 0)))
+            await transport.reply(Request("mock", (message,), Salt(1, agent, time, "decide", 0)))
 
     async def ask_all(times: int) -> None:
-        await asyncio.gather(*(ask(agent, times) for agent in range(cell.agents)))
+        await asyncio.gather(*(ask(agent, times) for agent in range(measurement.agents)))
 
     async def warm_up_and_measure() -> dict[str, Any]:
         await ask_all(1)
-        with measured() as stretch:
-            await ask_all(cell.steps)
+        with measured() as timing:
+            await ask_all(measurement.steps)
         await transport.close()
-        return {**vars(stretch), "calls": cell.agents * cell.steps}
+        return {**vars(timing), "calls": measurement.agents * measurement.steps}
 
     return asyncio.run(warm_up_and_measure())
 
 
-def memory(cell: Cell) -> dict[str, Any]:
+def memory(measurement: Measurement) -> dict[str, Any]:
     """Measure the memory of a new agent with its own persona and the default memory."""
     model = PotModel(1, rng=1)
 
     def make(number: int) -> list[LLMAgent]:
         return [LLMAgent(model, config=PERSONA.format(number=n)) for n in range(number)]
 
-    return {"kilobytes": kilobytes_each(make, cell.agents)}
+    return {"kilobytes": kilobytes_each(make, measurement.agents)}
 
 
 if __name__ == "__main__":
-    run_cell({kind.__name__: kind for kind in (steps, growth, limited, calls, memory)})
+    run_measurement({kind.__name__: kind for kind in (steps, growth, limited, calls, memory)})

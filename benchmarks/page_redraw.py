@@ -1,4 +1,4 @@
-"""Cost of redrawing the page of the social network: `python benchmarks/redraw.py --users 10000 --steps 5`.
+"""Cost of redrawing the page of the social network: `python benchmarks/page_redraw.py --users 10000 --steps 5`.
 
 Builds the page in a Solara kernel as its server does, with a browser that only counts bytes, and redraws
 every tab after a step. The last line of the output is one JSON object: by tab, processor seconds and kilobytes.
