@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
 """Set the project up on first use, then run one of its commands.
 
-    python3 dev.py demo          watch eight agents talk for three steps, on a small model on this machine (a minute)
+    python3 dev.py demo          watch eight agents talk for three steps, with a small language model (a minute)
     python3 dev.py app           open the pages in a browser
     python3 dev.py notebooks     open the lessons in JupyterLab
-    python3 dev.py test          linters, types, tests (seven minutes); with pytest arguments, the tests alone
-    python3 dev.py test --fast   linters, and the tests of what the library is made of (a minute)
-    python3 dev.py test-mesa4    the contract tests on the Mesa 4 pre-release
-    python3 dev.py bench [NAME]  a program of benchmarks/, by default `overhead`
-    python3 dev.py docs          build the documentation; a warning is a failure
-    python3 dev.py evidence      measure published values again, and write docs/evidence.md (a quarter of an hour)
+    python3 dev.py test          run linters, type checker and tests (seven minutes), or the tests given to pytest
+    python3 dev.py test --fast   run the linters and the quick tests of the library (a minute)
+    python3 dev.py test-mesa4    run the contract tests on the Mesa 4 pre-release
+    python3 dev.py bench [NAME]  run a program of benchmarks/, by default `overhead`
+    python3 dev.py docs          build the documentation; warnings are errors
+    python3 dev.py evidence      measure published values again and write docs/evidence.md (a quarter of an hour)
 
-The first command also makes the environment: one to three minutes more, depending on the network. Further arguments go
-to the command. This script itself runs on any Python from 3.8 on, with nothing but the standard library: it finds or
-downloads the right Python, and makes the environment that everything else runs in.
+The first command also creates the environment, which takes one to three minutes more, depending on the network.
+Further arguments go to the command. This script runs on any Python from 3.8 on, with only the standard library: it
+finds or downloads the right Python, and creates the environment that everything else runs in.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ DEMO = f"run social --llm local --steps 3 --set n_agents=8 --set feed_size=4 --s
 
 
 class SetupError(Exception):
-    """The environment could not be made; the message tells a person what to do."""
+    """The environment could not be created; the message says what to do."""
 
 
 class Environment:
@@ -70,7 +70,7 @@ class Environment:
 
         Args:
             name: Its folder, in the root of the project.
-            instead: A pin that takes the place of the one for the same package in constraints.txt.
+            instead: A pin that replaces the one for the same package in constraints.txt.
         """
         self.folder = ROOT / name
         self.instead = instead
@@ -81,7 +81,7 @@ class Environment:
 
     @property
     def pins(self) -> list[str]:
-        """The lines of constraints.txt that hold here."""
+        """Lines of constraints.txt that apply to this environment."""
         pins = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
         if self.instead is None:
             return pins
@@ -89,7 +89,7 @@ class Environment:
         return [self.instead if pin.split("==")[0] == package else pin for pin in pins]
 
     def ensure(self) -> None:
-        """Make the environment, unless it stands as pyproject.toml and the pins want it."""
+        """Create the environment, unless it matches pyproject.toml and the pins."""
         wanted = (ROOT / "pyproject.toml").read_bytes() + "\n".join(self.pins).encode()
         fingerprint = hashlib.sha256(wanted).hexdigest()
         ready = self.folder / ".ready"
@@ -111,7 +111,7 @@ class Environment:
 
 
 def call(*command: str) -> None:
-    """Run one step of the set-up, and say which one failed."""
+    """Run one step of the set-up, and report which one failed."""
     shown = " ".join(part.replace(str(ROOT) + os.sep, "") for part in command)
     print("+ " + shown, flush=True)
     try:
@@ -124,7 +124,7 @@ def call(*command: str) -> None:
 
 
 def is_usable(python: str) -> bool:
-    """Whether this program is a Python that the project runs on."""
+    """Check whether this program is a Python that the project runs on."""
     question = "import sys, ensurepip; print(*sys.version_info[:2])"
     try:
         answer = subprocess.run([python, "-c", question], capture_output=True, text=True, timeout=60)
@@ -134,7 +134,7 @@ def is_usable(python: str) -> bool:
 
 
 def python_candidates() -> list[str]:
-    """List the names and paths where a fitting Python may be, the likeliest first."""
+    """List the names and paths where a suitable Python may be, the likeliest first."""
     minors = range(OLDEST[1], CEILING[1])
     pyenv = os.environ.get("PYENV_ROOT", os.path.expanduser("~/.pyenv"))
     names = [sys.executable, *(f"python3.{minor}" for minor in minors), "python3", "python"]
@@ -144,13 +144,13 @@ def python_candidates() -> list[str]:
 
 
 def make_venv(folder: Path) -> None:
-    """Make an empty environment, on a Python of this machine or on one that uv brings."""
+    """Create an empty environment, with a Python of this machine or one that uv downloads."""
     shutil.rmtree(folder, ignore_errors=True)
     python = next(filter(is_usable, python_candidates()), None)
     if python is not None:
         call(python, "-m", "venv", str(folder))
         return
-    print("No Python from 3.12 to 3.14 with venv found here; trying to fetch one.", flush=True)
+    print("Found no Python from 3.12 to 3.14 with venv here; downloading one.", flush=True)
     bootstrap = Environment(".bootstrap")
     try:
         call(sys.executable, "-m", "venv", "--clear", str(bootstrap.folder))
@@ -166,7 +166,7 @@ def make_venv(folder: Path) -> None:
         call(bootstrap.program("uv"), "venv", "--seed", "--managed-python", "--python", "3.12", str(folder))
     except SetupError as error:
         raise SetupError(
-            "There is no Python from 3.12 to 3.14 here, and none could be fetched. Install one\n"
+            "There is no Python from 3.12 to 3.14 here, and none could be downloaded. Install one\n"
             "(on Debian and Ubuntu together with python3-venv), then run the same command again."
         ) from error
 
@@ -174,9 +174,9 @@ def make_venv(folder: Path) -> None:
 def surroundings() -> dict[str, str]:
     """Return the environment variables of a command of the project.
 
-    What Python compiles is kept, though never beside the sources: uv installs packages as they are, and where
+    Compiled Python is kept, but never beside the sources: uv installs packages uncompiled, and if
     PYTHONDONTWRITEBYTECODE is set, as in many containers, every process would compile all of Mesa and pandas again.
-    IPython warns of an environment that another VIRTUAL_ENV names.
+    IPython warns about an environment if VIRTUAL_ENV names another one.
     """
     left_out = {"PYTHONDONTWRITEBYTECODE", "VIRTUAL_ENV"}
     inherited = {name: value for name, value in os.environ.items() if name not in left_out}
@@ -193,18 +193,18 @@ def demo(venv: Environment, arguments: list[str]) -> int:
     command = [venv.program("mesa-llm"), *DEMO.split(), *arguments]
     if (ROOT / DEMO_LOG).exists() and is_refused(command):
         kept = put_aside(ROOT / DEMO_LOG).relative_to(ROOT)
-        print(f"{DEMO_LOG} is of another version of the demo; it is kept as {kept}.", flush=True)
+        print(f"{DEMO_LOG} is from another version of the demo; it is kept as {kept}.", flush=True)
     return run(*command)
 
 
 def is_refused(command: list[str]) -> bool:
-    """Whether this run, begun without a step, says that it cannot go on with the demo's run log."""
+    """Check whether this run, started without a step, refuses to resume from the demo's run log."""
     begun = subprocess.run([*command, "--steps", "0"], cwd=str(ROOT), capture_output=True, text=True)
     return begun.returncode == BAD_INPUT and str(DEMO_LOG) in begun.stderr
 
 
 def put_aside(log: Path) -> Path:
-    """Give a run log, and what SQLite keeps beside it, the first free name, and tell that name."""
+    """Rename a run log, and SQLite's files beside it, to the first free name, and return it."""
     number = next(number for number in itertools.count(1) if not log.with_name(f"demo-{number}.sqlite").exists())
     aside = log.with_name(f"demo-{number}.sqlite")
     for file in log.parent.glob(log.name + "*"):
@@ -244,14 +244,14 @@ def test(venv: Environment, arguments: list[str]) -> int:
 
 
 def passes(venv: Environment, linter: str) -> bool:
-    """Run a linter, and tell whether it found nothing."""
+    """Run a linter, and return whether it found nothing."""
     name, *options = linter.split()
     print("+ " + linter, flush=True)
     return run(venv.program(name), *options) == 0
 
 
 def start_beside(program: str) -> subprocess.Popen:
-    """Start a program of the project in its root, beside what runs next; what it prints is read later."""
+    """Start a program of the project in its root, in the background; its output is read later."""
     return subprocess.Popen(
         [program], cwd=str(ROOT), env=surroundings(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
