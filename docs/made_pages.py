@@ -151,7 +151,7 @@ def model_pages() -> Iterator[tuple[str, str]]:
 
 def model_page(entry: ModelEntry) -> str:
     """Make the page of a model: its README, its parameters, and how to run it."""
-    folder = ROOT / Path(*entry.package.split("."))
+    folder = ROOT / Path("models", *entry.package.split("."))
     readme = (folder / "README.md").read_text(encoding="utf-8").rstrip()
     rows = "\n".join(parameter_row(parameter) for parameter in parameters_of(entry.load()))
     picture = f"\n![Its page](../../{folder.relative_to(ROOT).as_posix()}/page.png)\n"
