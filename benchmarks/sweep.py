@@ -52,7 +52,8 @@ def times_one_server() -> float:
     seconds: list[float] = []
     for n_servers in (1, 2):
         with ExitStack() as stack:
-            first, *others = [stack.enter_context(mock_server(Behaviour(LATENCY_MS))) for _ in range(n_servers)]
+            servers = [mock_server(Behaviour(LATENCY_MS, fits=True)) for _ in range(n_servers)]
+            first, *others = [stack.enter_context(server) for server in servers]
             cluster = Endpoint(model="mock", api_base=first, replicas=tuple(others), concurrency=SLOTS * n_servers)
             options: dict[str, Any] = {"seeds": 1, "workers": 1, "fixed": {"n_agents": 160}, "llm": "cluster"}
             seconds.append(wall_s(steps=5, endpoints={"cluster": cluster}, **options))
