@@ -47,3 +47,8 @@ def test_a_commit_subject_has_72_characters_at_most(length, is_accepted) -> None
     pattern = next(hook["entry"] for hook in HOOKS if hook["id"] == "commit-subject")
     message = "A" * length + "\n\n" + "Why. " * 40
     assert bool(re.search(pattern, message, re.MULTILINE)) is is_accepted
+
+
+def test_the_hosted_ci_runs_what_everybody_runs() -> None:
+    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8"))
+    assert [step["run"] for step in workflow["jobs"]["test"]["steps"] if "run" in step] == [".ci/run"]
