@@ -1,6 +1,6 @@
 """What personal feeds cost: texts as vectors, and the best of many posts for many users.
 
-Times are processor seconds on one thread of the matrix library, the least of several runs. `top` finds the 50 best of
+Times are processor seconds on one thread of the matrix library, the minimum of several runs. `top` finds the 50 best of
 10,000 posts for each of 10,000 users, vectors of 256 numbers (wordllama's) drawn at random; `product` is the part of it
 that the products of the vectors take alone, below which nothing exact can go. `feeds` picks the feeds of as many
 viewers among the newest 4,000 posts. Embedders that are not installed are left out.
@@ -33,7 +33,7 @@ SIZE = 10_000
 
 
 def seconds(function: Callable[[], Any], runs: int = 5) -> float:
-    """Return the least processor time of several runs."""
+    """Return the minimum processor time of several runs."""
     found: list[float] = []
     for _ in range(runs):
         begun = time.process_time()

@@ -18,7 +18,7 @@ import math
 import os
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from statistics import median
@@ -171,9 +171,9 @@ class Comparison:
     ) -> dict[str, Any]:
         if time.monotonic() > self.ends:
             raise NotRun("no time left")
-        told = f"{system.name}: {measurement.kind}, {measurement.agents} agents, {behaviour.latency_ms:g} ms"
+        progress = f"{system.name}: {measurement.kind}, {measurement.agents} agents, {behaviour.latency_ms:g} ms"
         if sys.stderr.isatty():
-            print(f"  {told:60}", end="\r", file=sys.stderr, flush=True)
+            print(f"  {progress:60}", end="\r", file=sys.stderr, flush=True)
         return system.measure(measurement, behaviour, limit_s)
 
     def _add(
@@ -302,8 +302,8 @@ def log_size(comparison: Comparison) -> float | None:
 def growth_thresholds(reading: dict[str, Any] | None) -> Iterator[Threshold]:
     """Compare figures that could grow over 30 steps with their bound, or with their value at full memories."""
     rows = reading["rows"] if reading else []
-    most = max((row["in_flight"] for row in rows), default=None)
-    yield Threshold(f"requests in flight, {GROWTH_CONCURRENCY} allowed", most, GROWTH_CONCURRENCY)
+    in_flight = max((row["in_flight"] for row in rows), default=None)
+    yield Threshold(f"requests in flight, {GROWTH_CONCURRENCY} allowed", in_flight, GROWTH_CONCURRENCY)
     for name, words in {"files": "open files", "prompt": "prompt length"}.items():
         grown = max(row[name] for row in rows[25:]) / max(row[name] for row in rows[20:25]) if rows else None
         yield Threshold(f"{words}, steps 26–30 relative to 21–25", grown, 1.05, "×")
@@ -337,7 +337,7 @@ def figures(row: Row, what: str, best: Any) -> str:
     return f"{figure_text(median(values))} ({figure_text(best(values))})" if values else row.reason or "not run"
 
 
-def compared(comparison: Comparison) -> str:
+def settings_table(comparison: Comparison) -> str:
     """Write the table of both systems."""
     head = ["agents", "ms", "ours: agents/s", "CPU µs", "upstream at once: agents/s", "CPU ms", "calls"]
     head += ["in turn: agents/s", "CPU ms", "CPU ×", "a call ×", "agents/s ×"]
@@ -349,50 +349,53 @@ def compared(comparison: Comparison) -> str:
         less[2] = 1 / less[2] if less[2] else None
         calls = at_once.middle("requests")
         costs = ((ours, "us"), (at_once, "ms"), (in_turn, "ms"))
-        sides = [figures(row, *shape) for row, cost in costs for shape in (("per_s", max), (cost, min))]
-        told = [f"{agents:,}", str(latency_ms), *sides[:4], "–" if calls is None else figure_text(calls), *sides[4:]]
-        rows.append(told + ["–" if times is None else figure_text(times) for times in less])
+        speeds = [figures(row, *shape) for row, cost in costs for shape in (("per_s", max), (cost, min))]
+        cells = [f"{agents:,}", str(latency_ms), *speeds[:4], "–" if calls is None else figure_text(calls), *speeds[4:]]
+        rows.append(cells + ["–" if times is None else figure_text(times) for times in less])
     return table(head, rows)
 
 
-def besides(comparison: Comparison) -> str:
+def single_table(comparison: Comparison) -> str:
     """Write the table of figures measured once."""
     rows: list[tuple[str, str, str]] = []
-    for what, tell in TOLD.items():
+    for what, describe in SINGLE_FIGURES.items():
         both = [comparison.one(f"{what}, {side}") for side in ("ours", "upstream")]
         not_run = [comparison.single.get(f"{what}, {side}: not run", "not run") for side in ("ours", "upstream")]
-        told = [reason if reading is None else tell(reading) for reading, reason in zip(both, not_run, strict=True)]
-        rows.append((what, told[0], told[1]))
+        texts = [
+            reason if reading is None else describe(reading) for reading, reason in zip(both, not_run, strict=True)
+        ]
+        rows.append((what, texts[0], texts[1]))
     seconds = comparison.single["imports"]["seconds"]
-    told = [
+    imports = [
         (statement, figure_text(found["median"]), figure_text(found["min"])) for statement, found in seconds.items()
     ]
-    return table(["", "ours", "upstream"], rows) + "\n\n" + table(["import", "CPU s, median", "minimum"], told)
+    return table(["", "ours", "upstream"], rows) + "\n\n" + table(["import", "CPU s, median", "minimum"], imports)
 
 
-def of_growth(reading: dict[str, Any]) -> str:
+def growth_text(reading: dict[str, Any]) -> str:
     """Format the first and the last step of a measured run."""
     first, last = reading["rows"][0], reading["rows"][-1]
     bytes_each = f"{figure_text(round(first['prompt']))} → {figure_text(round(last['prompt']))}"
     return f"{len(reading['rows'])} steps: files {first['files']} → {last['files']}, bytes a request {bytes_each}"
 
 
-TOLD = {
+SINGLE_FIGURES: dict[str, Callable[[dict[str, Any]], str]] = {
     "memory": lambda reading: f"{figure_text(reading['kilobytes'])} kB a new agent",
-    "growth": of_growth,
+    "growth": growth_text,
     "50 in flight": lambda reading: f"{reading['requests']:,} requests for {reading['answers']:,} answers",
     "60 a second": lambda reading: f"{reading['requests']:,} requests for {reading['answers']:,} answers",
 }
+"""Figure measured once → function that describes its reading."""
 
 
 def as_json(comparison: Comparison, results: list[Threshold]) -> str:
     """Return everything as JSON."""
     rows = [
-        {"side": kind, "agents": place[0], "latency_ms": place[1], **asdict(row)}
+        {"system": kind, "agents": place[0], "latency_ms": place[1], **asdict(row)}
         for (kind, place), row in comparison.rows.items()
     ]
     threshold_rows = [{**asdict(threshold), "verdict": threshold.verdict} for threshold in results]
-    return json.dumps({"rows": rows, "besides": comparison.single, "thresholds": threshold_rows}, indent=1)
+    return json.dumps({"rows": rows, "single": comparison.single, "thresholds": threshold_rows}, indent=1)
 
 
 def load() -> str:
@@ -419,7 +422,7 @@ def main() -> int:
     else:
         print(f"{datetime.now(UTC).date()}, {rounds} rounds, {(time.monotonic() - begun) / 60:.1f} minutes, {load()}.")
         print("Medians; in parentheses the best round. CPU and calls are per decision.\n")
-        print(compared(comparison), besides(comparison), sep="\n\n")
+        print(settings_table(comparison), single_table(comparison), sep="\n\n")
         print("\n" + table(["threshold", "wanted", "measured", ""], [threshold.row for threshold in results]))
     is_measured = bool(comparison.rows["ours", REFERENCE].readings)
     return int(not is_measured or any(threshold.verdict == "FAILED" for threshold in results))

@@ -245,7 +245,7 @@ def thresholds(
 
     after = "peak with a million, after the steps"
     name = "agent-steps a CPU second, times camel-oasis"
-    beside = [
+    compared = [
         Threshold(f"{name} at {row['users']:,}", row["agent_ms"] / stub_ms, 50, "×", is_minimum=True) for row in peers
     ]
     return [
@@ -260,7 +260,7 @@ def thresholds(
         Threshold("length of prompts, step 100 against step 10", abs(recorded["prompt_change"]), 5, "% more or less"),
         Threshold("run log of a decision", recorded["log_bytes"] / 1e3, 1.5, "kB"),
         Threshold("action and look, 300,000 posts over 1,000", ratio, 1.5, "×"),
-        *beside,
+        *compared,
     ]
 
 

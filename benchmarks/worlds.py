@@ -60,20 +60,20 @@ def measure(plan: Plan) -> list[ScalePoint]:
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(), cwd=HERE
     ) as process:
         try:
-            written, said = process.communicate(timeout=limit_s)
+            output, errors = process.communicate(timeout=limit_s)
         except subprocess.TimeoutExpired:
             process.kill()
-            written, said = process.communicate()
+            output, errors = process.communicate()
             reason = f"not run: stopped after {limit_s:.0f} s on the clock"
     if process.returncode and not reason:
-        reason = f"failed: {(said.strip().splitlines() or [f'status {process.returncode}'])[-1][:120]}"
-    points = [ScalePoint(**json.loads(line)) for line in written.splitlines() if line.endswith("}")]
+        reason = f"failed: {(errors.strip().splitlines() or [f'status {process.returncode}'])[-1][:120]}"
+    points = [ScalePoint(**json.loads(line)) for line in output.splitlines() if line.endswith("}")]
     missing = plan.sizes[len(points) :]
     return points + [ScalePoint(plan.kind, plan.name, n, reason=reason) for n in missing]
 
 
 def plans(options: argparse.Namespace) -> list[Plan]:
-    """Return the subjects to measure: all worlds, then all models, or the given ones."""
+    """Return the subjects to measure: all worlds, then all models, or those named."""
     sizes = tuple(options.sizes or (QUICK if options.quick else SIZES))
     seconds = options.seconds or (4.0 if options.quick else 40.0)
     worlds = [Plan("world", name, sizes, seconds, options.repeats) for name in WORLDS]
@@ -85,10 +85,18 @@ def plans(options: argparse.Namespace) -> list[Plan]:
     return [plan for name, plan in named.items() if not options.only or name in options.only]
 
 
-def written(points: Sequence[ScalePoint], kind: str) -> str:
+def points_table(points: Sequence[ScalePoint], kind: str) -> str:
     """Write the table of the worlds, or of the models."""
     parts = PARTS[kind]
-    head = [kind, "agents", "steps/s", "best", "µs an agent", "to make, s", *(f"{told} %" for told in parts.values())]
+    head = [
+        kind,
+        "agents",
+        "steps/s",
+        "best",
+        "µs an agent",
+        "build, s",
+        *(f"{heading} %" for heading in parts.values()),
+    ]
     rows: list[list[str]] = []
     for point in (point for point in points if point.kind == kind):
         row = [point.name, f"{point.agents:,}"]
@@ -128,7 +136,7 @@ def main() -> int:
         print("Steps a second of processor time: median and best repeat. CpuBreakdown of processor time in percent.")
         for kind in PARTS:
             if any(point.kind == kind for point in points):
-                print("\n" + written(points, kind))
+                print("\n" + points_table(points, kind))
     return int(any(point.reason.startswith("failed") for point in points))
 
 
