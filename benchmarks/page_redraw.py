@@ -22,8 +22,8 @@ from solara.server.kernel_context import VirtualKernelContext
 from solara.server.websocket import WebsocketWrapper
 
 from mesa_llm.viz import LLMPage
-from mesa_llm.viz.inspector import open_tab
-from mesa_llm.viz.page import tabs_of
+from mesa_llm.viz.components.inspector import open_tab
+from mesa_llm.viz.server.page import tabs_of
 from mesa_llm_models.social import app
 from mesa_llm_models.social.model import SocialModel
 

@@ -20,7 +20,7 @@ CONTEXT: Any = multiprocessing.get_context("forkserver" if IS_FORKED else "spawn
 IMPORTED = [
     "mesa.visualization",
     "mesa_llm.cli.run",
-    "mesa_llm.viz.gallery",
+    "mesa_llm.viz.server.gallery",
     "mesa_llm_models.compost.scores",
     "mesa_llm_models.social.model",
     "mesa_llm_models.sotopia.scores",

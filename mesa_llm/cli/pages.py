@@ -24,7 +24,7 @@ from mesa_llm.errors import ConfigError
 if TYPE_CHECKING:
     from mesa_llm.engine.access import Access
 
-GALLERY = "mesa_llm.viz.gallery"
+GALLERY = "mesa_llm.viz.server.gallery"
 """The page of all models."""
 
 HERE = "127.0.0.1"
@@ -49,8 +49,8 @@ def open_app(
     ] = None,
 ) -> None:
     """Open the gallery of all models, or pages of your own, in the browser; only those with the token get in."""
-    from mesa_llm.viz.benchmarks import name_folders
-    from mesa_llm.viz.server import PageServer
+    from mesa_llm.viz.server.benchmarks import name_folders
+    from mesa_llm.viz.server.server import PageServer
 
     look_here()
     for folder in bench or ():
@@ -77,8 +77,8 @@ def view(
     """Open a recorded run in the browser: its space, measures and agents after any step."""
     from mesa_llm.cli.run import recording_of
     from mesa_llm.model.registry import find_model
-    from mesa_llm.viz.exhibit import exhibit
-    from mesa_llm.viz.server import PageServer
+    from mesa_llm.viz.server.model_page import exhibit
+    from mesa_llm.viz.server.server import PageServer
 
     look_here()
     recording = recording_of(file, trust=trust)
@@ -122,8 +122,8 @@ def open_class(
     """
     from mesa_llm.viz.classroom.lesson import Lesson
     from mesa_llm.viz.classroom.room import Room
-    from mesa_llm.viz.exhibit import exhibit
-    from mesa_llm.viz.server import PageServer
+    from mesa_llm.viz.server.model_page import exhibit
+    from mesa_llm.viz.server.server import PageServer
 
     numbers = _numbers(agents or "")
     item = exhibit(model_named(model))

@@ -1,35 +1,11 @@
-"""Pages for models whose agents think, modelled on Mesa's `SolaraViz`."""
+"""Pages for models whose agents think, modelled on Mesa's `SolaraViz`.
 
-from mesa_llm.viz.cost import CostMeter
-from mesa_llm.viz.figures import Measures, drawn_by, finish
-from mesa_llm.viz.gate import steady
-from mesa_llm.viz.human import HumanPanel
-from mesa_llm.viz.inspector import AgentInspector
-from mesa_llm.viz.interview import InterviewForm
-from mesa_llm.viz.markup import Markup, markup
-from mesa_llm.viz.page import LLMPage
-from mesa_llm.viz.runner import Runner
-from mesa_llm.viz.space import Space, network_plot
-from mesa_llm.viz.style import Figure
-from mesa_llm.viz.tables import ActionTable, EventLog, LackingAnswers
+Importing this package loads nothing else: each public name is fetched from its module when it is first used. The names
+are listed in `__init__.pyi`.
+"""
 
-__all__ = [
-    "ActionTable",
-    "AgentInspector",
-    "CostMeter",
-    "EventLog",
-    "Figure",
-    "HumanPanel",
-    "InterviewForm",
-    "LLMPage",
-    "LackingAnswers",
-    "Markup",
-    "Measures",
-    "Runner",
-    "Space",
-    "drawn_by",
-    "finish",
-    "markup",
-    "network_plot",
-    "steady",
-]
+from __future__ import annotations
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

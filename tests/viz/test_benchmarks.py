@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from mesa_llm.cli.app import app
 from mesa_llm.errors import ConfigError
-from mesa_llm.viz.benchmarks import Written, name_folders, written_files
+from mesa_llm.viz.server.benchmarks import Written, name_folders, written_files
 
 
 @pytest.fixture

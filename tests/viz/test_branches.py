@@ -9,9 +9,10 @@ import numpy as np
 
 from mesa_llm import LLMModel, News
 from mesa_llm.model.recording import Recording
-from mesa_llm.viz.branches import branches_figure, last_step_of
-from mesa_llm.viz.newsdesk import MAX_BRANCHES, NewsDesk
-from mesa_llm.viz.style import picture_of
+from mesa_llm.viz.components.branches import last_step_of
+from mesa_llm.viz.render.branches import branches_figure
+from mesa_llm.viz.render.style import picture_of
+from mesa_llm.viz.session.interventions import MAX_BRANCHES, NewsDesk
 from tests.pot import PotModel
 from tests.viz.test_newsdesk import finished
 

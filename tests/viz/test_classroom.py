@@ -14,7 +14,7 @@ from starlette.websockets import WebSocketDisconnect
 
 from mesa_llm.errors import ConfigError
 from mesa_llm.model.recording import Recording
-from mesa_llm.viz.classroom.door import (
+from mesa_llm.viz.classroom.admission import (
     GUESS_S,
     GUESSES,
     SEAT_S,
@@ -29,11 +29,11 @@ from mesa_llm.viz.classroom.door import (
 from mesa_llm.viz.classroom.lesson import Lesson, LessonSession
 from mesa_llm.viz.classroom.room import ABSENT_S, NoSeat, Room, Visitor, clean_name
 from mesa_llm.viz.classroom.students import MAX_BODY, MAX_TEXT, StudentPages
-from mesa_llm.viz.cost import tiles_of
-from mesa_llm.viz.guard import Guard
-from mesa_llm.viz.parameters import Choice
-from mesa_llm.viz.runner import Runner, wait_until_closed
-from mesa_llm.viz.runs import kept_runs
+from mesa_llm.viz.components.cost import tiles_of
+from mesa_llm.viz.server.auth import Guard
+from mesa_llm.viz.session.run_settings import Choice
+from mesa_llm.viz.session.runner import Runner, wait_until_closed
+from mesa_llm.viz.session.runs import kept_runs
 from tests.browser.apps.village import HOSTILE, Hamlet
 from tests.viz.test_page import PATIENCE_S, until
 

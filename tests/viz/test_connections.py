@@ -17,7 +17,7 @@ PATIENCE_S = 120
 
 SERVER = """
 import resource, runpy, sys
-from mesa_llm.viz import connections
+from mesa_llm.viz.server import connections
 connections.REQUEST_S = connections.STALL_S = SECONDS
 connections.LOOK_S = 0.1
 resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))

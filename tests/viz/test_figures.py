@@ -14,10 +14,11 @@ from mesa.discrete_space import FixedAgent
 from PIL import Image
 
 from mesa_llm.model.registry import find_models
-from mesa_llm.viz.figures import cost_figure, enlarge, measure_figure, numbers_of, title_of
-from mesa_llm.viz.markup import label_of
-from mesa_llm.viz.space import has_space, lay_out, network_figure, plain_renderer, redraw, rendered, spots_on
-from mesa_llm.viz.style import Figure, literal, picture_of
+from mesa_llm.viz.components.space import has_space, plain_renderer, portray, redraw, rendered
+from mesa_llm.viz.render.figures import cost_figure, enlarge, measure_figure, numbers_of, title_of
+from mesa_llm.viz.render.markup import label_of
+from mesa_llm.viz.render.network import lay_out, network_figure, spots_on
+from mesa_llm.viz.render.style import Figure, literal, picture_of
 from tests.browser.apps.village import Village
 from tests.processes import run
 
@@ -137,14 +138,14 @@ def test_agents_keep_their_places_when_ties_change_and_newcomers_find_theirs() -
 
 
 def test_ties_are_drawn_between_agents_of_the_model_alone() -> None:
-    figure, places = network_figure(stepped(), lambda model: [(1, 2), (1, 77)], "Friends")
+    figure, places = network_figure(stepped(), lambda model: [(1, 2), (1, 77)], portray, "Friends")
     assert len(figure.axes[0].collections[0].get_paths()) == 1
     assert [place.agent.unique_id for place in places] == [1, 2, 3, 4]
 
 
 def test_names_of_agents_who_stand_close_do_not_overlap() -> None:
     places = {1: (0.0, 0.0), 2: (0.03, 0.01), 3: (1.0, 1.0), 4: (-1.0, -1.0)}
-    figure, _ = network_figure(stepped(), lambda model: [], positions=places)
+    figure, _ = network_figure(stepped(), lambda model: [], portray, positions=places)
     figure.draw_without_rendering()
     names: Any = figure.axes[0].texts
     first, second, *_ = (name.get_window_extent() for name in names)
@@ -154,7 +155,7 @@ def test_names_of_agents_who_stand_close_do_not_overlap() -> None:
 def test_names_in_a_dense_network_cross_no_other() -> None:
     model = stepped(n_agents=24)
     ties = [(first + 1, second + 1) for first, second in nx.gnp_random_graph(24, 0.2, seed=2).edges]
-    figure, _ = network_figure(model, lambda _: ties)
+    figure, _ = network_figure(model, lambda _: ties, portray)
     picture_of(figure)
     boxes = [name.get_window_extent() for name in figure.axes[0].texts]
     assert sum(first.overlaps(second) for first, second in combinations(boxes, 2)) == 0

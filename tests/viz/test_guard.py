@@ -13,8 +13,8 @@ from starlette.testclient import TestClient
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from mesa_llm.errors import ConfigError
-from mesa_llm.viz.guard import Guard, foreign_origin, host_name, is_loopback, network_of
-from mesa_llm.viz.server import PageServer
+from mesa_llm.viz.server.auth import Guard, foreign_origin, host_name, is_loopback, network_of
+from mesa_llm.viz.server.server import PageServer
 
 TOKEN = "the token of this test"
 HERE = "http://127.0.0.1:8765"
@@ -183,9 +183,9 @@ def test_what_is_this_machine_and_what_only_looks_like_it() -> None:
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "", "192.168.1.2", "pages.example"])
 def test_other_machines_get_in_only_with_a_long_token_that_was_chosen(host: str) -> None:
     with pytest.raises(ConfigError, match=r"lets other machines in: choose the token .* this one is new: [\w-]{20,}"):
-        PageServer("mesa_llm.viz.gallery", host=host, port=0)
+        PageServer("mesa_llm.viz.server.gallery", host=host, port=0)
     with pytest.raises(ConfigError, match="needs 16 characters or more, not 5"):
-        PageServer("mesa_llm.viz.gallery", host=host, port=0, token="short")
+        PageServer("mesa_llm.viz.server.gallery", host=host, port=0, token="short")
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ from typing import ClassVar
 import pytest
 
 from mesa_llm import Change, News, Post
-from mesa_llm.viz.gate import steady
-from mesa_llm.viz.newsdesk import Choices, NewsDesk, intervention_of
+from mesa_llm.viz.session.interventions import Choices, NewsDesk, intervention_of
+from mesa_llm.viz.session.rw_lock import steady
 from mesa_llm_models.classics.schelling.model import SchellingModel
 from mesa_llm_models.three_worlds.model import ThreeWorldsModel
 from tests.pot import PotModel

@@ -27,20 +27,25 @@ from mesa_llm.llm.human.questions import FormField, offers_of
 from mesa_llm.llm.human.queue import HumanLLM, HumanQueue
 from mesa_llm.records import ChatMessage, Request, Salt, ToolSpec, Usage
 from mesa_llm.viz import LLMPage, Runner, markup
-from mesa_llm.viz.controls import status
-from mesa_llm.viz.cost import tiles_of
-from mesa_llm.viz.forms import hint_of, read_fields
-from mesa_llm.viz.gate import Gate, gate_of, place_steady, steady
-from mesa_llm.viz.human import HumanPanel, button_names, desks_of
-from mesa_llm.viz.inspector import AgentInspector, portrait
-from mesa_llm.viz.page import _Component, tabs_of
-from mesa_llm.viz.parameters import Choice, _shared, controls_of, defaults, public_address, share, takes, worded
-from mesa_llm.viz.runner import wait_until_closed
-from mesa_llm.viz.runs import KeptRun, Reopen, Runs
-from mesa_llm.viz.session import Session
-from mesa_llm.viz.tables import ActionTable, action_row
-from mesa_llm.viz.ticker import TICK_S, use_moment, watch, words
-from mesa_llm.viz.trace import MAX_CHARACTERS, call_text, decision_text, shortened, thoughts_of
+from mesa_llm.viz.components.cost import tiles_of
+from mesa_llm.viz.components.human import HumanPanel, button_names
+from mesa_llm.viz.components.inspector import AgentInspector
+from mesa_llm.viz.components.placement import place_steady
+from mesa_llm.viz.components.run_settings import controls_of, defaults, worded
+from mesa_llm.viz.components.runs import Reopen, Runs
+from mesa_llm.viz.components.tables import ActionTable
+from mesa_llm.viz.render.agents import portrait
+from mesa_llm.viz.render.tables import action_row
+from mesa_llm.viz.render.trace import MAX_CHARACTERS, call_text, decision_text, shortened, thoughts_of
+from mesa_llm.viz.server.page import _Component, tabs_of
+from mesa_llm.viz.session.forms import hint_of, read_fields
+from mesa_llm.viz.session.refresh import TICK_S, use_moment, watch, words
+from mesa_llm.viz.session.run_settings import Choice, _shared, public_address, share, takes
+from mesa_llm.viz.session.runner import wait_until_closed
+from mesa_llm.viz.session.runs import KeptRun
+from mesa_llm.viz.session.rw_lock import Gate, gate_of, steady
+from mesa_llm.viz.session.session import Session, desks_of
+from mesa_llm.viz.session.status import status
 from tests.browser.apps.village import HOSTILE, Village, Villager, renderer, say
 from tests.browser.attacker import Endpoint, serving
 from tests.pot import Payer, PotModel
@@ -890,7 +895,7 @@ def test_a_component_that_raises_is_an_error_in_its_place_until_the_next_step(ca
         model.step()
         force_update()
     assert shown == [False, True, False]
-    assert "mesa_llm.viz.page" in {record.name for record in caplog.records}
+    assert "mesa_llm.viz.server.page" in {record.name for record in caplog.records}
     context.close()
 
 

@@ -18,11 +18,11 @@ from mesa_llm import Mind, action
 from mesa_llm.engine.engine import Engine
 from mesa_llm.errors import ConfigError
 from mesa_llm.viz import ActionTable, AgentInspector, CostMeter, EventLog, InterviewForm, Measures, Runner, Space
-from mesa_llm.viz.parameters import Choice
-from mesa_llm.viz.session import Session
+from mesa_llm.viz.components.space import portray, portray_classes
+from mesa_llm.viz.render.trace import thoughts_of
+from mesa_llm.viz.session.run_settings import Choice
+from mesa_llm.viz.session.session import Session
 from mesa_llm.viz.social import follow_network, spread_curves
-from mesa_llm.viz.space import portray, portray_classes
-from mesa_llm.viz.trace import thoughts_of
 
 
 class Giver(MoneyAgent, Mind):

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from mesa_llm.model.cost_estimate import Cost, CostEstimate
-from mesa_llm.viz.parameters import Choice
-from mesa_llm.viz.preview import summary
-from mesa_llm.viz.session import Session
+from mesa_llm.viz.session.cost_estimate import summary
+from mesa_llm.viz.session.run_settings import Choice
+from mesa_llm.viz.session.session import Session
 from tests.browser.apps.village import Hamlet
 
 

@@ -11,13 +11,13 @@ import pytest
 
 from mesa_llm import LLMModel, Reply, ScriptedLLM, ToolCall
 from mesa_llm.model.recording import Recording
-from mesa_llm.viz import trial
-from mesa_llm.viz.controls import dropping
-from mesa_llm.viz.parameters import Choice
-from mesa_llm.viz.runner import wait_until_closed
-from mesa_llm.viz.runs import KeptRun, downloads_of, kept_runs, run_bytes, runs_folder
-from mesa_llm.viz.session import Session
-from mesa_llm.viz.trace import thoughts_of
+from mesa_llm.viz.render.trace import thoughts_of
+from mesa_llm.viz.session import trial
+from mesa_llm.viz.session.run_settings import Choice
+from mesa_llm.viz.session.runner import wait_until_closed
+from mesa_llm.viz.session.runs import KeptRun, downloads_of, kept_runs, run_bytes, runs_folder
+from mesa_llm.viz.session.session import Session
+from mesa_llm.viz.session.status import dropping
 from tests.browser.apps.village import Hamlet, Village, say
 from tests.pot import PotModel
 from tests.viz.test_page import until

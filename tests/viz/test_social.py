@@ -15,15 +15,15 @@ from mesa_llm import ScriptedLLM
 from mesa_llm.errors import ConfigError
 from mesa_llm.records import Request
 from mesa_llm.testing import honest
-from mesa_llm.viz.gate import gate_of
-from mesa_llm.viz.interview import MAX_QUESTION, InterviewDesk, Waiting, interviews_with
-from mesa_llm.viz.markup import markup
-from mesa_llm.viz.picker import Option, options_in
+from mesa_llm.viz.components.autocomplete import Option, options_in
+from mesa_llm.viz.components.upload import read_text
+from mesa_llm.viz.render.markup import markup
+from mesa_llm.viz.render.style import picture_of
+from mesa_llm.viz.session.interviews import MAX_QUESTION, InterviewDesk, Waiting, interviews_with
+from mesa_llm.viz.session.rw_lock import gate_of
 from mesa_llm.viz.social.cascade import COLOURS, MAX_SHARERS, cascade_figure, root_of, spread_figure, tree_of
 from mesa_llm.viz.social.follows import ACTIVITY, MAX_USERS, TONE, colourings_of, follow_figure
 from mesa_llm.viz.social.reader import feed_values
-from mesa_llm.viz.style import picture_of
-from mesa_llm.viz.upload import read_text
 from mesa_llm.worlds.social import Account, SocialWorld, SpreadCurves, read_curves
 from mesa_llm.worlds.social.state import MAX_TEXT
 from mesa_llm_models.social.model import SocialModel

@@ -9,7 +9,7 @@ from mesa_llm.errors import Refused
 from mesa_llm.llm.human.questions import Offer, offers_of, still_possible
 from mesa_llm.llm.human.queue import Question
 from mesa_llm.records import Reply, ToolCall
-from mesa_llm.viz.forms import read_fields
+from mesa_llm.viz.session.forms import read_fields
 
 Lines = Mapping[tuple[str, ...], str]
 """Contents of the fields of a form."""

@@ -12,9 +12,9 @@ from mesa_llm.engine.activation import llm_agents
 from mesa_llm.errors import ConfigError
 from mesa_llm.model.model import LLMModel
 from mesa_llm.viz.classroom.room import Room
-from mesa_llm.viz.human import name_of
-from mesa_llm.viz.parameters import THINKERS, Choice, Factory, takes
-from mesa_llm.viz.session import Session
+from mesa_llm.viz.render.agents import name_of
+from mesa_llm.viz.session.run_settings import THINKERS, Choice, Factory, takes
+from mesa_llm.viz.session.session import Session
 
 
 class Lesson:

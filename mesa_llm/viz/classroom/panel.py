@@ -9,8 +9,8 @@ from solara.core import component
 from mesa_llm.text import counted
 from mesa_llm.viz.classroom.lesson import Lesson
 from mesa_llm.viz.classroom.room import Room, Seat
-from mesa_llm.viz.markup import Markup
-from mesa_llm.viz.ticker import words
+from mesa_llm.viz.components.markup import Markup
+from mesa_llm.viz.session.refresh import words
 
 PATIENCE: dict[str, float | None] = {
     "never": None,

@@ -7,6 +7,7 @@ and answer them; nothing here steps, resets, spends, or shows the questions of o
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -21,14 +22,14 @@ from mesa_llm.errors import ConfigError
 from mesa_llm.llm.human.questions import FormField, Offer
 from mesa_llm.model.model import LLMModel
 from mesa_llm.records import Failure
-from mesa_llm.viz.classroom.door import Door, Identities, TooSoon
+from mesa_llm.viz.classroom.admission import Door, Identities, TooSoon
 from mesa_llm.viz.classroom.lesson import Lesson
 from mesa_llm.viz.classroom.room import NoSeat, Seat, Visitor
-from mesa_llm.viz.forms import hint_of
-from mesa_llm.viz.gate import steady
-from mesa_llm.viz.guard import DOOR, network_of
-from mesa_llm.viz.markup import HERE, label_of, markup
-from mesa_llm.viz.trace import call_text
+from mesa_llm.viz.render.markup import label_of, markup
+from mesa_llm.viz.render.trace import call_text
+from mesa_llm.viz.server.auth import DOOR, network_of
+from mesa_llm.viz.session.forms import hint_of
+from mesa_llm.viz.session.rw_lock import steady
 
 MAX_BODY = 64_000
 """Maximum size of a sent form, in bytes."""
@@ -219,7 +220,7 @@ class StudentPages:
 
     async def _file(self, request: Request) -> Response:
         name = request.url.path.rpartition("/")[2]
-        return Response((HERE / "classroom" / name).read_bytes(), media_type=FILES[name], headers=NOT_KEPT)
+        return Response(Path(__file__).with_name(name).read_bytes(), media_type=FILES[name], headers=NOT_KEPT)
 
 
 NOT_KEPT = {"Cache-Control": "no-store"}

@@ -17,14 +17,16 @@ from solara.core import component
 from mesa_llm.errors import ConfigError
 from mesa_llm.model.model import LLMModel
 from mesa_llm.text import counted, one_line
-from mesa_llm.viz.download import Picture, Spot
-from mesa_llm.viz.figures import FEW, GREY, Figure, Plot, enlarge, picture_of, plot_downloads, tidy
-from mesa_llm.viz.inspector import inspect_agent
-from mesa_llm.viz.plain import llm_models_only
+from mesa_llm.viz.components.inspector import inspect_agent
+from mesa_llm.viz.components.picture import Picture
+from mesa_llm.viz.components.placement import llm_models_only
+from mesa_llm.viz.components.plots import Plot
+from mesa_llm.viz.components.upload import Upload, read_text
+from mesa_llm.viz.render.downloads import plot_downloads
+from mesa_llm.viz.render.figures import enlarge
+from mesa_llm.viz.render.network import MAX_NAMES, Spot
+from mesa_llm.viz.render.style import FEW, GREY, Figure, literal, picture_of, tidy
 from mesa_llm.viz.social.reader import PickPost, post_to_show, social_world, still
-from mesa_llm.viz.space import MAX_NAMES
-from mesa_llm.viz.style import literal
-from mesa_llm.viz.upload import Upload, read_text
 from mesa_llm.worlds.social import SocialWorld, SpreadCurves, read_curves
 from mesa_llm.worlds.social.measures import Share
 
@@ -32,6 +34,7 @@ MAX_SHARERS = 300
 """Maximum number of users of a cascade that are drawn, the first to join."""
 
 ROOT_COLOUR = "#f97316"
+
 COLOURS = ("#7c3aed", "#16a34a", "#0891b2", "#db2777", "#ca8a04", "#64748b", "#dc2626")
 """Colours of curves; the first is that of users who passed a post on."""
 

@@ -19,13 +19,15 @@ from solara.core import component
 
 from mesa_llm.engine.activation import llm_agents
 from mesa_llm.model.model import LLMModel
-from mesa_llm.viz.download import Picture, Spot
-from mesa_llm.viz.figures import GREY, Figure, enlarge, picture_of, plot_downloads
-from mesa_llm.viz.inspector import inspect_agent
-from mesa_llm.viz.markup import label_of
-from mesa_llm.viz.plain import llm_models_only
+from mesa_llm.viz.components.inspector import inspect_agent
+from mesa_llm.viz.components.picture import Picture
+from mesa_llm.viz.components.placement import llm_models_only
+from mesa_llm.viz.render.downloads import plot_downloads
+from mesa_llm.viz.render.figures import enlarge
+from mesa_llm.viz.render.markup import label_of
+from mesa_llm.viz.render.network import ACTIVE, IDLE, Place, Spot, lay_out, spots_on, write_names
+from mesa_llm.viz.render.style import GREY, Figure, picture_of
 from mesa_llm.viz.social.reader import social_world, still
-from mesa_llm.viz.space import ACTIVE, IDLE, Place, lay_out, spots_on, write_names
 from mesa_llm.worlds.beliefs import tone
 
 MAX_USERS = 300

@@ -15,11 +15,11 @@ from solara.core import component
 from mesa_llm.errors import ConfigError
 from mesa_llm.model.model import LLMModel
 from mesa_llm.text import quoted
-from mesa_llm.viz.gate import steady
-from mesa_llm.viz.inspector import open_tab
-from mesa_llm.viz.markup import Clickable
-from mesa_llm.viz.picker import Option, Picker
-from mesa_llm.viz.plain import llm_models_only
+from mesa_llm.viz.components.autocomplete import Option, Picker
+from mesa_llm.viz.components.inspector import open_tab
+from mesa_llm.viz.components.markup import Clickable
+from mesa_llm.viz.components.placement import llm_models_only
+from mesa_llm.viz.session.rw_lock import steady
 from mesa_llm.worlds.social import SocialWorld
 from mesa_llm.worlds.social.text import group_notices, news_lines
 
@@ -38,8 +38,8 @@ reader_id = solara.reactive(0)
 opened_id = solara.reactive(0)
 """Id of the selected post; 0 or an unknown id: the post with the largest reach."""
 
-
 _reading: WeakKeyDictionary[LLMModel, threading.RLock] = WeakKeyDictionary()
+
 _making = threading.Lock()
 
 

@@ -13,10 +13,10 @@ from solara.core import component
 
 from mesa_llm.model.recording import advance_to
 from mesa_llm.viz import Markup
-from mesa_llm.viz.download import Picture
-from mesa_llm.viz.markup import bring_style
-from mesa_llm.viz.style import picture_of
-from mesa_llm.viz.tables import Row
+from mesa_llm.viz.components.markup import bring_style
+from mesa_llm.viz.components.picture import Picture
+from mesa_llm.viz.render.style import picture_of
+from mesa_llm.viz.render.tables import Row
 from mesa_llm_models.classics.charts import twins_figure
 from mesa_llm_models.classics.recordings import CLASSICS, Classic
 

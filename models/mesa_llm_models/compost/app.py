@@ -7,7 +7,7 @@ from solara.core import component
 
 from mesa_llm.text import one_line
 from mesa_llm.viz import LackingAnswers, LLMPage, Markup, drawn_by, steady
-from mesa_llm.viz.tables import Row
+from mesa_llm.viz.render.tables import Row
 from mesa_llm_models.compost.charts import interval_figure, plane_figure, topic_figure
 from mesa_llm_models.compost.model import CompostModel
 

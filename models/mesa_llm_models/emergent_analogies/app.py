@@ -7,7 +7,7 @@ from solara.core import component
 
 from mesa_llm.text import one_line
 from mesa_llm.viz import LackingAnswers, LLMPage, Markup, drawn_by, steady
-from mesa_llm.viz.tables import Row
+from mesa_llm.viz.render.tables import Row
 from mesa_llm_models.emergent_analogies.charts import accuracy_figure, kind_figure
 from mesa_llm_models.emergent_analogies.model import EmergentAnalogiesModel
 

@@ -6,7 +6,7 @@ from mesa.visualization.utils import update_counter
 from solara.core import component
 
 from mesa_llm.viz import LLMPage, Markup, drawn_by, steady
-from mesa_llm.viz.tables import Row
+from mesa_llm.viz.render.tables import Row
 from mesa_llm_models.market.charts import gains_figure, money_figure, price_figure, truth_figure
 from mesa_llm_models.market.model import MarketModel
 

@@ -6,7 +6,7 @@ from mesa.visualization.utils import update_counter
 from solara.core import component
 
 from mesa_llm.viz import LackingAnswers, LLMPage, Markup, drawn_by, steady
-from mesa_llm.viz.tables import Row
+from mesa_llm.viz.render.tables import Row
 from mesa_llm_models.psychobench.charts import interest_figure, interval_figure, radar_figure
 from mesa_llm_models.psychobench.model import PsychoBenchModel
 

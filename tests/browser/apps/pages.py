@@ -8,7 +8,8 @@ import solara
 from mesa.visualization import make_plot_component
 from solara.core import component
 
-from mesa_llm.viz import LLMPage, finish, gallery
+from mesa_llm.viz import LLMPage, finish
+from mesa_llm.viz.server import gallery
 from mesa_llm_models.oasis.studies_app import Studies
 from tests.browser.apps.village import DELAY, N_AGENTS, Hamlet, Village, renderer
 

@@ -1,0 +1,1 @@
+"""Solara components that show a model and let a visitor run it."""

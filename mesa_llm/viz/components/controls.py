@@ -1,0 +1,191 @@
+"""The buttons that run a model, and the status of the run in words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import solara
+from reacton import use_state
+from solara.core import component
+
+from mesa_llm.model.cost_estimate import CAVEAT
+from mesa_llm.text import counted
+from mesa_llm.viz.session.cost_estimate import summary
+from mesa_llm.viz.session.refresh import moment, use_moment, words
+from mesa_llm.viz.session.run_settings import Choice
+from mesa_llm.viz.session.runner import Runner
+from mesa_llm.viz.session.session import Session
+from mesa_llm.viz.session.status import done, dropping, progress, status
+
+PAUSES = {"as fast as it can": 0.0, "0.1 s": 0.1, "0.5 s": 0.5, "1 s": 1.0, "2 s": 2.0, "5 s": 5.0}
+"""Label of a pause between two steps while playing → seconds."""
+
+PREVIEWED: list[int] = [1, 10, 50, 100]
+"""Numbers of steps for which the cost can be previewed."""
+
+
+@component
+def Controls(session: Session, choice: solara.Reactive[Choice]) -> None:
+    """Show the buttons, the time, and the progress of the step.
+
+    Args:
+        session: The session.
+        choice: Choices for the model that Reset builds.
+    """
+    use_moment()
+    runner = session.runner
+    with solara.Column(gap="8px"):
+        if runner is not None:
+            solara.Text(f"Step {done(runner.model)}", classes=["mesa-llm-time"])
+            _Buttons(runner, session.state)
+        _Reset(session, choice)
+        if runner is not None:
+            solara.ProgressLinear(progress(runner) if runner.busy else False)
+            solara.Text(status(runner), classes=["mesa-llm-status"])
+            if (left := session.previous.log) is not None and not done(runner.model):
+                text = f"The run that you left is kept: the tab Runs resumes it ({left.name})."
+                solara.Text(text, classes=["mesa-llm-hint"])
+
+
+@component
+def RateControl(session: Session) -> None:
+    """Let a visitor choose how long Play waits between two steps.
+
+    Args:
+        session: The session.
+    """
+    pause, choose = use_state("0.1 s")
+
+    def change(words_for: str) -> None:
+        choose(words_for)
+        if session.runner is not None:
+            session.runner.pause_s = PAUSES[words_for]
+
+    with solara.Div(style={"margin-top": "14px"}):
+        solara.Select("Play pauses between steps", list(PAUSES), pause, change, dense=True)
+
+
+@component
+def CostPreview(session: Session) -> None:
+    """Show, before the first step, what the first steps of a run would cost.
+
+    Args:
+        session: The session.
+    """
+    moment()
+    steps, choose = use_state(10)
+    preview, runner = session.preview, session.runner
+    if not preview.is_wanted or runner is None or done(runner.model) or runner.busy:
+        return
+    with solara.Column(gap="6px"):
+        solara.Text("What the first steps would cost", style={"font-weight": "600"})
+        if preview.steps:
+            solara.Text(f"Working out {counted(preview.steps, 'step')} …")
+        elif preview.estimate is not None:
+            solara.Text(summary(preview.estimate, is_priced=preview.is_priced), classes=["mesa-llm-preview"])
+        if preview.error:
+            solara.Warning(f"The cost cannot be worked out: {preview.error}", dense=True)
+        with solara.Row(gap="10px", style={"align-items": "center"}):
+            with solara.Div(style={"width": "5rem"}):
+                solara.Select("Steps", PREVIEWED, steps, choose, dense=True)
+            on_click = partial(announce, preview.work_out, steps)
+            solara.Button("Work it out", on_click=on_click, disabled=bool(preview.steps), small=True)
+        with solara.Details("What this does not know"):
+            solara.Text(CAVEAT, classes=["mesa-llm-hint"])
+
+
+@component
+def _Reset(session: Session, choice: solara.Reactive[Choice]) -> None:
+    """Show the Reset button, which asks before it drops a run with replies of language models."""
+    moment()  # what is built changes without a new choice
+    is_asked, confirm = use_state(False)
+    runner = session.runner
+    calls = 0 if runner is None else runner.model.usage.calls
+    is_changed = choice.value != session.built_from
+
+    def reset() -> None:
+        confirm(False)
+        session.build(choice.value)
+
+    with solara.Column(gap="8px"):  # it stays while what is below comes and goes: a new button would miss a click
+        solara.Button(
+            "Reset",
+            icon_name="mdi-restore",
+            on_click=(lambda: confirm(True)) if calls and not is_asked else reset,
+            color="warning" if is_changed else None,
+            outlined=not is_changed,
+            disabled=is_asked,
+            block=True,
+        )
+        if is_asked and runner is not None:
+            with solara.Warning(dropping(runner.model), dense=True, icon=False):
+                solara.Button("Reset all the same", on_click=reset, color="warning", small=True)
+                solara.Button("Keep it", on_click=lambda: confirm(False), text=True, small=True)
+        elif is_changed:
+            solara.Text("Reset takes the new choices.", style={"color": "var(--llm-warning)", "font-size": "0.9rem"})
+
+
+@component
+def _Buttons(runner: Runner, state: tuple[object, ...]) -> None:
+    is_over = not runner.model.running
+    with solara.Row(gap="6px", style={"flex-wrap": "wrap"}):
+        solara.Button(
+            "Step",
+            icon_name="mdi-step-forward",
+            on_click=lambda: announce(runner.start, 1),
+            disabled=runner.busy or is_over,
+            color="primary",
+        )
+        play_button(runner, is_over=is_over)
+        solara.Button(
+            "Stop",
+            icon_name="mdi-stop",
+            on_click=lambda: announce(runner.stop),
+            disabled=not runner.busy or runner.stopping,
+            color="error",
+            outlined=True,
+        )
+
+
+def play_button(runner: Runner, *, is_over: bool) -> None:
+    """Place the button for Play and Pause.
+
+    Args:
+        runner: The runner.
+        is_over: Whether there is nothing left to play.
+    """
+    if runner.playing:
+        solara.Button("Pause", icon_name="mdi-pause", on_click=lambda: announce(runner.pause), color="primary")
+    else:
+        solara.Button(
+            "Play",
+            icon_name="mdi-play",
+            on_click=lambda: announce(runner.start),
+            disabled=runner.busy or is_over,
+            color="primary",
+        )
+
+
+def announce(do: Callable[..., None], *arguments: int) -> None:
+    """Call a function for a click, and update the page at once.
+
+    Args:
+        do: The function.
+        *arguments: Its arguments.
+    """
+    do(*arguments)
+    words.set(object())
+
+
+@component
+def Alarms(session: Session) -> None:
+    """Show errors at the top of a page: no model, a broken step, or a step in which most decisions failed.
+
+    Args:
+        session: The session.
+    """
+    moment()
+    runner = session.runner
+    for fault in filter(None, (session.error, *((runner.error, runner.alarm) if runner else ()))):
+        solara.Error(fault)

@@ -1,0 +1,71 @@
+"""The cost of a run so far."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from mesa.visualization.utils import update_counter
+from solara.core import component
+
+from mesa_llm.engine.engine import Engine
+from mesa_llm.records import Usage
+from mesa_llm.viz.components.markup import Markup
+from mesa_llm.viz.session.refresh import words
+
+
+class Tile(NamedTuple):
+    """One figure."""
+
+    number: str
+    """The figure."""
+
+    what: str
+    """Unit of the figure."""
+
+    mood: str = ""
+    """`failed` highlights it as a failure."""
+
+
+@component
+def CostMeter(model: Any) -> None:
+    """Show decisions, failures, replies, tokens and dollars of the run, even while a step is under way.
+
+    Args:
+        model: The model, which may be a plain Mesa model.
+    """
+    update_counter.get()
+    words.get()
+    engine = Engine.of(model)
+    tiles = (
+        tiles_of(Usage(), 0)  # nobody has thought yet
+        if engine is None
+        else tiles_of(engine.usage, engine.decisions, engine.absences, engine.asked_again, engine.repaired)
+    )
+    Markup("cost.html", tiles=tiles)
+
+
+def tiles_of(usage: Usage, decisions: int, n_absent: int = 0, asked_again: int = 0, repaired: int = 0) -> list[Tile]:
+    """Return the figures of a run.
+
+    Args:
+        usage: Usage of the run.
+        decisions: Number of decisions that were requested.
+        n_absent: Number of decisions that people left to the rule twin.
+        asked_again: Number of decisions whose first reply could not be used.
+        repaired: Number of decisions whose reply was read with repairs.
+    """
+    n_failed = usage.failures - n_absent
+    tiles = [
+        Tile(f"{decisions:,}", "decisions"),
+        Tile(f"{n_failed:,}", "failed", "failed" if n_failed else ""),
+        Tile(f"{usage.calls:,}", "replies"),
+        Tile(f"{usage.tokens:,}", "tokens"),
+        Tile(f"${usage.dollars:,.4f}" if usage.dollars else "$0", "spent"),
+    ]
+    more = {
+        "asked again": asked_again,
+        "read with repairs": repaired,
+        "left to rule twins": n_absent,
+        "from the log": usage.replayed,
+    }
+    return [*tiles, *(Tile(f"{count:,}", what) for what, count in more.items() if count)]

@@ -1,0 +1,114 @@
+"""The inspector of one agent: its persona, observations, prompts, replies, decisions and outcomes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any
+
+import solara
+from mesa.visualization.utils import update_counter
+from reacton import use_state
+from solara.core import component
+
+from mesa_llm.engine.activation import llm_agents
+from mesa_llm.errors import ConfigError
+from mesa_llm.viz.components.autocomplete import Option, Picker, options_in
+from mesa_llm.viz.components.markup import Markup
+from mesa_llm.viz.render.agents import called, portrait
+from mesa_llm.viz.render.trace import Thought, thoughts_of
+from mesa_llm.viz.session.refresh import words
+from mesa_llm.viz.session.rw_lock import steady
+
+inspected = solara.reactive(0)
+"""Id of the inspected agent; 0 or an unknown id: the first agent."""
+
+open_tab = solara.reactive("")
+"""Title of the open tab of a page; empty: the first."""
+
+AGENTS_TAB = "Agents"
+"""Title of the inspector's tab."""
+
+
+def inspect_agent(agent_id: int) -> None:
+    """Open the page's inspector at an agent.
+
+    Args:
+        agent_id: Mesa `unique_id` of the agent.
+    """
+    inspected.set(agent_id)
+    open_tab.set(AGENTS_TAB)
+
+
+@component
+def AgentInspector(model: Any) -> None:
+    """Let a visitor inspect an agent: its persona, and step by step its prompts, replies, decisions and outcomes.
+
+    Args:
+        model: The model.
+    """
+    update_counter.get()
+    words.get()
+    agent_id = inspected.value
+    agents = {agent.unique_id: agent for agent in llm_agents(model)}
+    if not agents:
+        solara.Info("The model has no agents that think.", dense=True)
+        return
+    agent_id = agent_id if agent_id in agents else next(iter(agents))
+    with solara.Column(gap="10px"):
+        PickAgent(agents, agent_id, inspected.set)
+        thoughts: list[Thought] = []
+        with steady(model):
+            facts = portrait(agents[agent_id])
+            with suppress(ConfigError):  # Reset may just have closed it: the next drawing shows the new model
+                thoughts = thoughts_of(model, agent_id)
+        with solara.Div(classes=["mesa-llm-split"]):
+            Markup("agent.html", **facts)
+            _Thoughts(thoughts).key(f"thoughts of {agent_id}")
+
+
+@component
+def PickAgent(agents: Mapping[int, Any], agent_id: int, on_pick: Callable[[int], None], label: str = "Agent") -> None:
+    """Let a visitor pick an agent by its id or name.
+
+    Args:
+        agents: Agents by id.
+        agent_id: Id of the present choice.
+        on_pick: Called with the id of the new choice.
+        label: Label of the field.
+    """
+
+    def find(query: str, size: int) -> list[Option]:
+        return options_in(((other_id, called(agent)) for other_id, agent in agents.items()), query, size)
+
+    Picker(label, Option(agent_id, called(agents[agent_id])), find, on_pick)
+
+
+@component
+def _Thoughts(thoughts: list[Thought]) -> None:
+    picked, pick = use_state(-1)
+    if not thoughts:
+        solara.Info("It has not decided anything yet; press Step.", dense=True)
+        return
+    by_time = {thought.time: thought for thought in thoughts}
+    newest = thoughts[0].time
+    step = picked if picked in by_time else newest
+    times = list(by_time)
+    index = times.index(step)
+    with solara.Column(gap="0px"):
+        with solara.Row(gap="4px", style={"align-items": "center"}):
+            solara.IconButton(
+                "mdi-chevron-left",
+                on_click=lambda: pick(times[index + 1]),
+                disabled=index + 1 == len(times),
+                attributes={"aria-label": "An earlier step"},
+            )
+            with solara.Div(classes=["mesa-llm-step"]):
+                solara.Select("Step", times, step, lambda time: pick(-1 if time == newest else time), dense=True)
+            solara.IconButton(
+                "mdi-chevron-right",
+                on_click=lambda: pick(times[index - 1] if index > 1 else -1),
+                disabled=index == 0,
+                attributes={"aria-label": "A later step"},
+            )
+        Markup("thought.html", thought=by_time[step], open=True)

@@ -1,0 +1,134 @@
+"""The news desk: a visitor's interventions in a run, or in a branch of it, and the report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import solara
+from mesa.visualization.utils import update_counter
+from reacton import ipyvuetify as vuetify
+from reacton import use_ref, use_state
+from reacton.ipyvue import use_event
+from solara.core import component
+
+from mesa_llm.model.interventions import EVERYONE
+from mesa_llm.model.model import LLMModel
+from mesa_llm.viz.components.markup import Markup
+from mesa_llm.viz.components.placement import llm_models_only
+from mesa_llm.viz.render.tables import Row
+from mesa_llm.viz.session.interventions import CHANGE, NEWS, NOTHING, POST, SEND, Choices, NewsDesk, intervention_of
+from mesa_llm.viz.session.refresh import words
+from mesa_llm.viz.session.rw_lock import steady
+
+
+@component
+@llm_models_only
+def NewsDeskForm(model: LLMModel) -> None:
+    """Let a visitor send news, publish posts and change variables in the run.
+
+    Args:
+        model: The model.
+    """
+    update_counter.get()
+    words.get()
+    desk = NewsDesk.of(model)
+    with steady(model):
+        choices = Choices.of(model)
+        rows = [Row((str(one.step), one.text), "failed" if one.refusal else "") for one in model.interventions.log]
+    solara.Text(
+        "From outside, between two steps. It stands in the run log, and a replay does it again. The tab What if tries "
+        "it in a branch, which leaves this run as it is.",
+        classes=["mesa-llm-hint"],
+    )
+    InterventionFields(choices, "Send", lambda one: desk.send(model, one), is_off=bool(desk.working))
+    Progress(desk, SEND)
+    if rows:
+        Markup("table.html", columns=("Step", "Done from outside"), rows=rows[::-1], more=0, nothing="")
+
+
+@component
+def Progress(desk: NewsDesk, task: str) -> None:
+    """Show the progress and the result of a task of the desk.
+
+    Args:
+        desk: The desk.
+        task: The task: `SEND`, `BRANCH` or `WRITE`.
+    """
+    words.get()
+    if desk.task != task:
+        return
+    if desk.working:
+        solara.ProgressLinear(True)
+    for text, show in ((desk.working, solara.Info), (desk.error, solara.Error), (desk.note, solara.Success)):
+        if text:
+            show(text, dense=True)
+
+
+@component
+def InterventionFields(
+    choices: Choices,
+    label: str,
+    do: Callable[[Any], None],
+    *,
+    is_off: bool,
+    none_is_allowed: bool = False,
+) -> None:
+    """Show the fields of an intervention; what is being typed is not sent back, so that no step can overwrite it.
+
+    Args:
+        choices: The possible choices.
+        label: Label of the button.
+        do: Called with the intervention, or with None if none was chosen.
+        is_off: Whether the button is disabled.
+        none_is_allowed: Whether the visitor may choose no intervention.
+    """
+    kind, choose = use_state(NEWS)
+    reader, set_reader = use_state(EVERYONE)
+    variable, set_variable = use_state("")
+    fault, set_fault = use_state("")
+    text, author = use_ref(""), use_ref("")
+    own = variable if variable in choices.variables else next(iter(choices.variables), "")
+    target = {NEWS: reader, CHANGE: own}.get(kind, "")
+
+    def turn_to(other: str) -> None:
+        text.current = author.current = ""  # the fields of another kind are new ones
+        choose(other)
+
+    def write() -> None:
+        try:
+            typed = author.current if kind == POST else target
+            intervention = None if kind == NOTHING else intervention_of(kind, text.current, typed)
+        except ValueError as error:
+            set_fault(str(error))
+            return
+        set_fault("")
+        do(intervention)
+
+    kinds = [*choices.kinds, *([NOTHING] if none_is_allowed else [])]
+    solara.ToggleButtonsSingle(kind, values=kinds, on_value=turn_to, dense=True)
+    if kind == NEWS:
+        solara.Select("Who hears it", list(choices.readers), value=reader, on_value=set_reader, dense=True)
+    elif kind == POST:
+        _Typed("Account (a user's name; any other: a newsroom)", author, rows=0)
+    elif kind == CHANGE:
+        solara.Select("Variable", list(choices.variables), value=own, on_value=set_variable, dense=True)
+        solara.Text(choices.variables.get(own, ""), classes=["mesa-llm-hint"])
+    if kind != NOTHING:
+        _Typed("New value" if kind == CHANGE else "Text", text, rows=0 if kind == CHANGE else 2).key(kind)
+    if not choices.variables:
+        solara.Text("No variable of this model changes in the middle of a run.", classes=["mesa-llm-hint"])
+    with solara.Row(gap="12px"):
+        solara.Button(label, color="primary", disabled=is_off, on_click=write)
+    if fault:
+        solara.Error(fault, dense=True)
+
+
+@component
+def _Typed(label: str, typed: Any, rows: int) -> None:
+    def type_in(*event: Any) -> None:
+        typed.current = str(event[-1] or "")
+
+    options: dict[str, Any] = {"label": label, "value": "", "outlined": True, "dense": True, "hide_details": True}
+    field = vuetify.Textarea(rows=rows, auto_grow=True, **options) if rows else vuetify.TextField(**options)
+    use_event(field, "input", type_in)

@@ -1,0 +1,98 @@
+"""Interviews with agents from the page: questions to one agent that leave the run unchanged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import solara
+from mesa.visualization.utils import update_counter
+from reacton import ipyvuetify as vuetify
+from reacton import use_ref, use_state
+from reacton.ipyvue import use_event
+from solara.core import component
+
+from mesa_llm.engine.activation import llm_agents
+from mesa_llm.errors import ConfigError
+from mesa_llm.model.model import LLMModel
+from mesa_llm.viz.components.inspector import PickAgent, inspected
+from mesa_llm.viz.components.markup import Markup
+from mesa_llm.viz.components.placement import llm_models_only
+from mesa_llm.viz.render.agents import thinks_with
+from mesa_llm.viz.session.interviews import Interview, InterviewDesk, Waiting, interviews_with
+from mesa_llm.viz.session.refresh import words
+from mesa_llm.viz.session.rw_lock import steady
+
+
+@component
+@llm_models_only
+def InterviewForm(model: LLMModel) -> None:
+    """Let a visitor ask one agent a question that nobody else hears and that enters neither its memory nor the run.
+
+    Args:
+        model: The model.
+    """
+    update_counter.get()
+    words.get()
+    agents = {agent.unique_id: agent for agent in llm_agents(model)}
+    if not agents:
+        solara.Info("The model has no agents that think.", dense=True)
+        return
+    agent_id = inspected.value if inspected.value in agents else next(iter(agents))
+    agent, desk = agents[agent_id], InterviewDesk.of(model)
+    PickAgent(agents, agent_id, inspected.set, label="Interview with")
+    with steady(model):
+        llm = thinks_with(agent)
+    solara.Text(
+        f"Asked aside: nobody else hears it, and the run goes on as if nothing had been asked. It thinks with {llm}; "
+        "a language model is asked once, when you press Ask.",
+        classes=["mesa-llm-hint"],
+    )
+    _Question(lambda text: desk.ask(agent, text))
+    if desk.error:
+        solara.Error(desk.error, dense=True)
+    for job in [job for job in desk.waiting if job.agent_id == agent_id]:
+        _Waiting(desk, job)
+    interviews: list[Interview] = []
+    with suppress(ConfigError), steady(model):  # Reset may just have closed it: the next drawing shows the new model
+        interviews = interviews_with(model, agent_id)
+    name = agent.config.name or f"agent {agent_id}"
+    Markup("interview.html", name=name, interviews=interviews).key(f"interviews with {agent_id}")
+
+
+@component
+def _Question(ask: Callable[[str], None]) -> None:
+    """Show a field and a button; after each question the field is replaced by an empty one."""
+    asks, count = use_state(0)
+
+    def send(text: str) -> None:
+        ask(text)
+        if text.strip():
+            count(asks + 1)
+
+    _Field(send).key(f"question {asks}")
+
+
+@component
+def _Field(send: Callable[[str], None]) -> None:
+    """Show a text field that does not send back what is being typed in it."""
+    typed = use_ref("")
+
+    def type_in(*event: Any) -> None:
+        typed.current = str(event[-1] or "")
+
+    with solara.Row(gap="12px", style={"align-items": "flex-start"}):
+        field = vuetify.Textarea(
+            label="Question", value="", rows=2, auto_grow=True, outlined=True, dense=True, hide_details=True
+        )
+        use_event(field, "input", type_in)
+        solara.Button("Ask", icon_name="mdi-send", color="primary", on_click=lambda: send(typed.current))
+
+
+@component
+def _Waiting(desk: InterviewDesk, job: Waiting) -> None:
+    with solara.Row(gap="12px", style={"align-items": "center"}):
+        Markup("interview.html", name="", interviews=[Interview(0, job.question, "", "")])
+        solara.SpinnerSolara(size="24px")
+        solara.Button("Withdraw", on_click=lambda: desk.withdraw(job), text=True, small=True)

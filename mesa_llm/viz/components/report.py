@@ -1,0 +1,85 @@
+"""The report of a run on its page, and its tables to download."""
+
+from __future__ import annotations
+
+import io
+import tempfile
+import zipfile
+from pathlib import Path
+
+import solara
+from mesa.visualization.utils import update_counter
+from reacton import use_state
+from solara.core import component
+
+from mesa_llm.model.model import LLMModel
+from mesa_llm.reports import export
+from mesa_llm.viz.components.interventions import Progress
+from mesa_llm.viz.components.picture import Picture
+from mesa_llm.viz.components.placement import llm_models_only
+from mesa_llm.viz.render.downloads import Download, file_name
+from mesa_llm.viz.session.interventions import WRITE, NewsDesk
+from mesa_llm.viz.session.refresh import words
+from mesa_llm.viz.session.rw_lock import steady
+
+RULE, AGENTS_MODEL = "by rule", "by what agents think with"
+"""Authors of a report, as the page names them."""
+
+
+@component
+@llm_models_only
+def ReportCard(model: LLMModel) -> None:
+    """Let a visitor request the report of the run so far, and download its tables.
+
+    Args:
+        model: The model.
+    """
+    update_counter.get()
+    words.get()
+    desk = NewsDesk.of(model)
+    writers = [RULE, AGENTS_MODEL] if writer_of(model) else [RULE]
+    by, choose = use_state(RULE)
+    solara.Text(
+        "Verdict, findings, coalitions and story, made from the tables of the run so far. A language model is asked "
+        "once, when you press the button, and writes from what the rule has found.",
+        classes=["mesa-llm-hint"],
+    )
+    with solara.Row(gap="12px", style={"align-items": "center", "flex-wrap": "wrap"}):
+        if len(writers) > 1:
+            solara.ToggleButtonsSingle(by, values=writers, on_value=choose, dense=True)
+        writer = writer_of(model) if by == AGENTS_MODEL else "rule"
+        solara.Button(
+            "Write the report",
+            color="primary",
+            disabled=bool(desk.working) or not model.time,
+            on_click=lambda: desk.write(model, writer),
+        )
+    Progress(desk, WRITE)
+    name = type(model).__name__
+    files = [Download("Tables and graph (zip)", file_name(name, "tables", suffix="zip"), lambda: zipped(model))]
+    report = desk.report
+    if report is not None:
+        solara.HTML(tag="div", unsafe_innerHTML=report.fragment(), classes=["mesa-llm", "mesa-llm-readme"])
+        files += [
+            Download("HTML", file_name(name, "report", suffix="html"), lambda: report.html().encode()),
+            Download("Markdown", file_name(name, "report", suffix="md"), lambda: report.markdown().encode()),
+        ]
+    if model.time:
+        Picture("Report", files)
+
+
+def writer_of(model: LLMModel) -> str:
+    """Return the name of the one language model of all agents; empty if there is none."""
+    llm = model.llm
+    return llm if isinstance(llm, str) and llm not in ("rule", "random", "human") else ""
+
+
+def zipped(model: LLMModel) -> bytes:
+    """Return the exports of a run so far as a ZIP file."""
+    buffer = io.BytesIO()
+    with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        with steady(model):
+            counts = export(model, folder)
+        for name in counts:
+            archive.write(Path(folder) / name, name)
+    return buffer.getvalue()

@@ -1,0 +1,74 @@
+"""The runs that a page keeps: their folder, how to open them again, and their downloads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import solara
+from mesa.visualization.utils import update_counter
+from reacton import use_memo, use_state
+from solara.core import component
+
+from mesa_llm.model.model import LLMModel
+from mesa_llm.viz.components.picture import Picture
+from mesa_llm.viz.render.downloads import Download
+from mesa_llm.viz.session.refresh import words
+from mesa_llm.viz.session.run_settings import Factory
+from mesa_llm.viz.session.runs import KeptRun, kept_runs, offered, run_bytes
+
+
+class Reopen(NamedTuple):
+    """The ways to open a kept run again."""
+
+    resume: Callable[[KeptRun], None]
+    """Continues it."""
+
+    view: Callable[[KeptRun], None] | None
+    """Replays it; None: not available, as a class is playing."""
+
+
+@component
+def Runs(model: LLMModel, factory: Factory, folder: Path | None, reopen: Reopen) -> None:
+    """Show where the run is kept, offer its files, and let older runs be viewed and continued.
+
+    Args:
+        model: The model.
+        factory: Builds models.
+        folder: Folder for runs; None: they are not kept.
+        reopen: The ways to open older runs again.
+    """
+    update_counter.get()
+    words.get()
+    n_looks, look = use_state(0)
+    path = model.runlog.path
+    with solara.Column(gap="8px"):
+        if path is not None:
+            solara.Text(f"This run is kept in {path}")
+            solara.Text(f"To look into it from a shell: mesa-llm inspect {path}", classes=["mesa-llm-hint"])
+        else:
+            solara.Text("This run is kept nowhere.")
+        Picture("this run", use_memo(lambda: offered(model), [model, model.now]))
+        if folder is not None:
+            _RecordedRuns(factory, folder, path, reopen).key(f"looked {n_looks} times")
+            solara.Button("Look again", icon_name="mdi-refresh", text=True, on_click=lambda: look(n_looks + 1))
+
+
+@component
+def _RecordedRuns(factory: Factory, folder: Path, current: Path | None, reopen: Reopen) -> None:
+    runs = use_memo(lambda: kept_runs(folder, factory, current), [current])
+    solara.Text("Earlier runs of this model", classes=["mesa-llm-heading"])
+    if not runs:
+        solara.Text(f"There are none in {folder} yet.", classes=["mesa-llm-hint"])
+    for run in runs:
+        with solara.Row(gap="8px", style={"align-items": "center", "flex-wrap": "wrap"}).key(run.path.name):
+            solara.Text(run.description)
+            if reopen.view is not None:
+                on_click = partial(reopen.view, run)
+                solara.Button("Open", icon_name="mdi-eye-outline", on_click=on_click, small=True, text=True)
+            on_click = partial(reopen.resume, run)
+            solara.Button("Resume", icon_name="mdi-play", on_click=on_click, small=True, text=True)
+            name = run.path.name
+            Picture(name, [Download("Download", name, partial(run_bytes, run.path))])

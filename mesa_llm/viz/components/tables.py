@@ -1,0 +1,118 @@
+"""Tables of a run: news of the worlds, actions of agents, and missing answers to a questionnaire."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import solara
+from mesa.visualization.utils import update_counter
+from reacton import use_state
+from solara.core import component
+
+from mesa_llm.engine.activation import llm_agents
+from mesa_llm.errors import ConfigError
+from mesa_llm.model.model import LLMModel
+from mesa_llm.viz.components.markup import Markup
+from mesa_llm.viz.components.placement import llm_models_only
+from mesa_llm.viz.render.mesa_adapter import runlog_of
+from mesa_llm.viz.render.tables import Row, action_row, event_row
+from mesa_llm.viz.session.rw_lock import steady
+
+if TYPE_CHECKING:
+    from mesa_llm.worlds.questionnaire import Lack, Questionnaire
+
+ROWS = 30
+"""Rows on one page of a table."""
+
+MAX_ITEMS = 100
+"""Maximum number of items whose lacking answers are shown."""
+
+
+@component
+@llm_models_only
+def EventLog(model: LLMModel) -> None:
+    """Show the news of the model's worlds, newest first.
+
+    Args:
+        model: The model.
+    """
+    _Table(model, "events", event_row, ("Step", "Where", "What"), "Nothing worth telling has happened yet.")
+
+
+@component
+def ActionTable(model: Any) -> None:
+    """Show the actions of all agents with their outcomes, newest first.
+
+    Args:
+        model: The model.
+    """
+    names = {agent.unique_id: agent.config.name for agent in llm_agents(model)}
+
+    def row(fields: dict[str, Any]) -> Row:
+        return action_row(fields, names)
+
+    _Table(model, "actions", row, ("Step", "Agent", "Action", "Outcome"), "Nobody has done anything yet.")
+
+
+@component
+@llm_models_only
+def LackingAnswers(model: Any) -> None:
+    """Show the missing answers to the questionnaire that is the model's `world`, by item and reason, most first.
+
+    Args:
+        model: The model.
+    """
+    update_counter.get()
+    with steady(model):
+        world: Questionnaire = model.world
+        lacking = sorted(world.lacking().items(), key=lambda item: -sum(item[1].values()))
+    whys: tuple[Lack, ...] = ("out_of_range", "unparsable", "missing")
+    rows = [Row((label, *(f"{lacks.get(why, 0)}" for why in whys))) for label, lacks in lacking[:MAX_ITEMS]]
+    columns = ("Item", "Not among the choices", "Not readable", "Missing")
+    nothing = "Every item asked so far has an answer."
+    Markup("table.html", columns=columns, rows=rows, more=len(lacking) - len(rows), nothing=nothing)
+
+
+@component
+def _Table(
+    model: Any,
+    name: str,
+    row: Callable[[dict[str, Any]], Row],
+    columns: tuple[str, ...],
+    nothing: str,
+) -> None:
+    update_counter.get()
+    page, turn = use_state(0)
+    rows: list[dict[str, Any]] = []
+    count = 0
+    with suppress(ConfigError), steady(model):  # Reset may just have closed it: the next drawing shows the new model
+        runlog = runlog_of(model)
+        if runlog is not None:
+            rows, count = runlog.latest(name, ROWS, page * ROWS)
+    Markup("table.html", columns=columns, rows=[row(fields) for fields in rows], more=0, nothing=nothing)
+    if count > ROWS:
+        Pager(page, count, ROWS, turn)
+
+
+@component
+def Pager(page: int, count: int, size: int, turn: Callable[[int], None]) -> None:
+    """Let a visitor turn the pages of a table whose latest rows come first.
+
+    Args:
+        page: Index of the page.
+        count: Total number of rows.
+        size: Number of rows on a page.
+        turn: Called with the page to show.
+    """
+    first = page * size + 1
+    with solara.Row(gap="4px", style={"align-items": "center"}):
+        solara.Button(
+            "Newer", icon_name="mdi-chevron-left", on_click=lambda: turn(page - 1), disabled=page == 0, text=True
+        )
+        solara.Text(f"{first:,} to {min(first + size - 1, count):,} of {count:,}, the latest first")
+        is_last = first + size > count
+        solara.Button(
+            "Older", icon_name="mdi-chevron-right", on_click=lambda: turn(page + 1), disabled=is_last, text=True
+        )

@@ -1,0 +1,1 @@
+"""Figures, tables and text of pages, made without Solara."""

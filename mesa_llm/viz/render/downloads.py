@@ -1,0 +1,63 @@
+"""Files that a page offers for download."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from mesa_llm.viz.render.mesa_adapter import steps_over
+
+KINDS = {
+    "csv": "text/csv",
+    "html": "text/html",
+    "json": "application/json",
+    "md": "text/markdown",
+    "png": "image/png",
+    "sqlite": "application/vnd.sqlite3",
+    "svg": "image/svg+xml",
+    "zip": "application/zip",
+}
+"""Ending of a file's name → its media type."""
+
+
+@dataclass(frozen=True)
+class Download:
+    """A file that a page offers."""
+
+    label: str
+    """Label of its button."""
+
+    name: str
+    """Name of the file."""
+
+    content: Callable[[], bytes]
+    """Makes its contents, when it is downloaded."""
+
+
+def file_name(*parts: str, suffix: str) -> str:
+    """Return the name of a file: letters and digits of any language, with dashes between.
+
+    Args:
+        *parts: Texts to join.
+        suffix: Ending, without the dot.
+    """
+    stem = re.sub(r"[\W_]+", "-", " ".join(parts)).strip("-").lower()
+    return f"{stem[:100] or 'file'}.{suffix}"
+
+
+def plot_downloads(model: Any, title: str, content: Callable[[str], bytes]) -> list[Download]:
+    """Return the files of a plot for download.
+
+    Args:
+        model: The model.
+        title: Title of the plot.
+        content: Draws the plot as `png` or `svg`.
+    """
+
+    def offer(kind: str) -> Download:
+        name = file_name(type(model).__name__, title, f"step {steps_over(model)}", suffix=kind)
+        return Download(kind.upper(), name, lambda: content(kind))
+
+    return [offer("png"), offer("svg")]

@@ -1,0 +1,67 @@
+"""HTML from templates, always escaped, and messages of exceptions, without secrets."""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from mesa_llm.errors import MesaLLMError
+
+logger = logging.getLogger(__name__)
+
+HERE = Path(__file__).parent
+
+
+@lru_cache(maxsize=64)
+def _environment(folder: Path) -> jinja2.Environment:
+    loaders = [jinja2.FileSystemLoader(path) for path in (folder, HERE / "templates")]
+    return jinja2.Environment(
+        loader=jinja2.ChoiceLoader(loaders),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def markup(template: str | Path, **values: Any) -> str:
+    """Fill in a template; every value is escaped.
+
+    Args:
+        template: File of the template; a bare name is one of this package's own.
+        **values: What the template names.
+
+    Returns:
+        HTML.
+    """
+    path = HERE / "templates" / template
+    return _environment(path.parent).get_template(path.name).render(values)
+
+
+def label_of(name: str) -> str:
+    """Write an identifier as words: `n_posts` as `Number of posts`; capital letters stay."""
+    text = " ".join(name.removeprefix("n_").split("_")).strip()
+    text = f"number of {text}" if name.startswith("n_") else text
+    return text[:1].upper() + text[1:]
+
+
+def fault_text(what: str, fault: Exception, hide: Callable[[str], str]) -> str:
+    """Return the message of an exception for a page; one that is not ours also goes to the server's log, with
+    traceback.
+
+    Args:
+        what: What failed, as the beginning of a sentence.
+        fault: The exception.
+        hide: Removes secrets.
+    """
+    if isinstance(fault, MesaLLMError):
+        return hide(str(fault))
+    text = f"{what} failed with {type(fault).__name__}: {fault}"
+    logger.error("%s\n%s", hide(text), hide("".join(traceback.format_exception(fault))))
+    return hide(text)

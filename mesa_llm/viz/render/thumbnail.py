@@ -1,0 +1,118 @@
+"""Draws the small picture of a model in the gallery: its network, or its measures, after a short run by rule.
+
+`python -m mesa_llm.viz.sketch NAME …` writes `picture.svg` into the folders of models.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import numpy as np
+
+from mesa_llm.model.model import LLMModel
+from mesa_llm.model.registry import find_model
+from mesa_llm.viz.render.figures import numbers_of
+
+WIDTH, HEIGHT, EDGE = 360, 120, 12
+"""Size of a picture and of its margin, in pixels."""
+
+COLOURS = ("#2563eb", "#f97316", "#16a34a")
+
+STEPS = 24
+"""Steps of the run that is drawn."""
+
+
+def sketch(model: LLMModel) -> str:
+    """Draw a model in its present state: its network, or else the measures that changed most.
+
+    Args:
+        model: A model that has run for a while.
+
+    Returns:
+        An SVG file.
+    """
+    graph = getattr(getattr(model, "grid", None), "G", None)
+    svg = _network(graph) if graph is not None and len(graph) else _lines(_moving(numbers_of(model)[0]))
+    return framed(svg)
+
+
+def framed(svg: str) -> str:
+    """Return an SVG file of the size of a picture.
+
+    Args:
+        svg: Its contents.
+    """
+    size = f'viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}"'
+    ground = f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#f1f5f9"/>'
+    return f'<svg xmlns="http://www.w3.org/2000/svg" {size}>{ground}{svg}</svg>\n'
+
+
+def blank(name: str) -> str:
+    """Draw a picture for a model without one: dots on a ring, as many as its name has letters.
+
+    Args:
+        name: Name of the model.
+    """
+    count = max(len(name), 3)
+    angles = np.linspace(0, 2 * np.pi, count, endpoint=False)
+    dots = "".join(
+        f'<circle cx="{WIDTH / 2 + 90 * np.cos(a):.0f}" cy="{HEIGHT / 2 + 40 * np.sin(a):.0f}" r="6" '
+        f'fill="{COLOURS[index % len(COLOURS)]}"/>'
+        for index, a in enumerate(angles)
+    )
+    return framed(dots)
+
+
+def _network(graph: Any) -> str:
+    places = nx.spring_layout(graph, seed=0)
+    spots = np.array([places[node] for node in graph])
+    low, span = spots.min(axis=0), np.ptp(spots, axis=0).clip(1e-9)
+    scaled = (spots - low) / span * (WIDTH - 2 * EDGE, HEIGHT - 2 * EDGE) + EDGE
+    at = {node: f"{x:.0f} {y:.0f}" for node, (x, y) in zip(graph, scaled, strict=True)}
+    ties = "".join(f"M{at[first]}L{at[second]}" for first, second in graph.edges())
+    dots = "".join(
+        f'<circle cx="{x:.0f}" cy="{y:.0f}" r="{3 + min(graph.degree(node), 12) / 3:.1f}" fill="{COLOURS[0]}"/>'
+        for node, (x, y) in zip(graph, scaled, strict=True)
+    )
+    return f'<path d="{ties}" stroke="#94a3b8" stroke-width="0.7" fill="none"/>{dots}'
+
+
+def _moving(numbers: dict[str, list[Any]]) -> list[np.ndarray]:
+    """Return the measures with the most distinct values."""
+    series = [np.array([np.nan if value is None else float(value) for value in each]) for each in numbers.values()]
+    varying = [values for values in series if np.isfinite(values).sum() > 2 and np.nanmax(values) > np.nanmin(values)]
+    return sorted(varying, key=lambda values: -len(np.unique(values)))[: len(COLOURS)]
+
+
+def _lines(measures: Sequence[np.ndarray]) -> str:
+    lines: list[str] = []
+    for colour, values in zip(COLOURS, measures, strict=False):
+        scaled = (values - np.nanmin(values)) / np.ptp(values[np.isfinite(values)])
+        xs = np.linspace(EDGE, WIDTH - EDGE, len(values))
+        points = " ".join(
+            f"{x:.0f},{HEIGHT - EDGE - (HEIGHT - 2 * EDGE) * y:.0f}"
+            for x, y in zip(xs, scaled, strict=True)
+            if np.isfinite(y)
+        )
+        lines.append(f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2.5"/>')
+    return "".join(lines)
+
+
+def main() -> None:
+    """Write the pictures of the models named on the command line."""
+    for name in sys.argv[1:]:
+        entry = find_model(name)
+        model = entry.load()(rng=1)
+        for _ in range(STEPS):
+            model.step()
+        Path(str(resources.files(entry.package))).joinpath("picture.svg").write_text(sketch(model), encoding="utf-8")
+        model.close()
+
+
+if __name__ == "__main__":
+    main()

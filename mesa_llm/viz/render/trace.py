@@ -1,0 +1,276 @@
+"""An agent's prompts, replies, decisions and actions, step by step, as a page shows them."""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Any
+
+from mesa_llm.canonical import legible_json
+from mesa_llm.engine.activation import llm_agents
+from mesa_llm.records import ToolSpec
+from mesa_llm.runlog.layout import columns
+from mesa_llm.runlog.log import RunLog
+from mesa_llm.tools.toolbox import ToolBox
+from mesa_llm.viz.render.mesa_adapter import runlog_of
+
+MAX_CALLS = 400
+"""Maximum number of an agent's latest requests that are read."""
+
+MAX_CHARACTERS = 20_000
+"""Maximum number of characters shown of one text."""
+
+DIGEST_DIGITS = 12
+"""Number of digits of a tool's digest in the run log."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """One message of a prompt."""
+
+    role: str
+    """Role of the speaker: system, user, assistant or tool."""
+
+    text: str
+    """Text of the message; for an assistant, with its tool calls."""
+
+
+@dataclass(frozen=True)
+class OfferedTool:
+    """One tool or action that was offered."""
+
+    name: str
+    """Its name."""
+
+    description: str
+    """Its description for the language model; empty if it is not known any more."""
+
+    parameters: str
+    """JSON schema of its arguments; empty if it is not known any more."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """One request to a language model, with its reply or error."""
+
+    purpose: str
+    """Its purpose: `decide`, `memory`, …"""
+
+    model: str
+    """The model string."""
+
+    prompt: tuple[Line, ...]
+    """The prompt."""
+
+    tools: tuple[OfferedTool, ...]
+    """Tools and actions that were offered."""
+
+    form: str
+    """Schema of the reply and sampling settings, as JSON."""
+
+    reply: str
+    """The reply: its text and its calls; empty if none came."""
+
+    raw: str
+    """The reply as it is recorded, as JSON; empty if none came."""
+
+    reasoning: str
+    """Reasoning before the reply, if the endpoint shows it."""
+
+    error: str
+    """Why no reply came; empty if one did."""
+
+    cost: str
+    """Tokens, seconds, dollars and attempts, in words."""
+
+
+@dataclass(frozen=True)
+class Deed:
+    """One action that was run."""
+
+    action: str
+    """The call."""
+
+    ok: bool
+    """Whether the world accepted it."""
+
+    result: str
+    """Result from the world."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One decision or failure."""
+
+    by: str
+    """Who decided."""
+
+    decided: str
+    """The actions or the answer, in words; empty if it failed."""
+
+    text: str
+    """Text beside the decision, such as the reasoning."""
+
+    label: str
+    """Label of the question, if it has one."""
+
+    failure: str
+    """Kind of the failure, and its reason; empty if it did not fail."""
+
+
+@dataclass(frozen=True)
+class Thought:
+    """Everything about one agent in one step."""
+
+    time: int
+    """The step."""
+
+    calls: tuple[Call, ...]
+    """Its requests, in order."""
+
+    verdicts: tuple[Verdict, ...]
+    """Its decisions: one, unless the model has several stages, or the rule twin stepped in."""
+
+    deeds: tuple[Deed, ...]
+    """Its actions, in order."""
+
+
+def thoughts_of(model: Any, agent: int) -> list[Thought]:
+    """Collect an agent's thoughts and actions, newest first.
+
+    Args:
+        model: The model.
+        agent: Mesa `unique_id`.
+
+    Returns:
+        One entry for each step with a request, a decision or an action of the agent, including the current step.
+    """
+    runlog = runlog_of(model)
+    if runlog is None:
+        return []
+    calls: dict[int, list[Call]] = {}
+    rows = runlog.calls_of(agent, MAX_CALLS, last_step=int(model.time))
+    specs = _specs(model, agent) if rows else {}
+    for row in reversed(rows):
+        calls.setdefault(int(row["time"]), []).append(_call(row, specs))
+    verdicts = {time: [_verdict(row) for row in rows] for time, rows in _by_time(runlog, "decisions", agent)}
+    deeds = {time: [_deed(row) for row in rows] for time, rows in _by_time(runlog, "actions", agent)}
+    times = sorted({*calls, *verdicts, *deeds}, reverse=True)
+    return [
+        Thought(time, tuple(calls.get(time, ())), tuple(verdicts.get(time, ())), tuple(deeds.get(time, ())))
+        for time in times
+    ]
+
+
+def _by_time(runlog: RunLog, table: str, agent: int) -> Iterable[tuple[int, list[dict[str, Any]]]]:
+    grouped: dict[int, list[dict[str, Any]]] = {}
+    for values in runlog.rows(table, agent):
+        row = dict(zip(columns()[table], values, strict=True))
+        grouped.setdefault(int(row["time"]), []).append(row)
+    return grouped.items()
+
+
+def _specs(model: Any, agent_id: int) -> dict[str, ToolSpec]:
+    """Return the tools of an agent and its worlds, by the first digits of their digests; none if it has left."""
+    agent = next((each for each in llm_agents(model) if each.unique_id == agent_id), None)
+    if agent is None:
+        return {}
+    box = ToolBox.of(agent, agent_id, agent.worlds, agent.tools)
+    return {spec.digest[:DIGEST_DIGITS]: spec for spec in box.specs}
+
+
+def _offered_tools(parameters: dict[str, Any], specs: Mapping[str, ToolSpec]) -> tuple[OfferedTool, ...]:
+    names, digests = parameters.get("tools", []), parameters.get("tools_digest", [])
+    tools: list[OfferedTool] = []
+    for name, digest in zip_longest(names, digests, fillvalue=""):
+        spec = specs.get(digest)
+        schema = "" if spec is None else json.dumps(dict(spec.parameters), ensure_ascii=False, indent=1)
+        tools.append(OfferedTool(name, "" if spec is None else spec.description, shortened(schema)))
+    return tuple(tools)
+
+
+def _call(row: dict[str, Any], specs: Mapping[str, ToolSpec]) -> Call:
+    parameters: dict[str, Any] = json.loads(row["parameters"])
+    prompt = tuple(Line(message["role"], _message_text(message)) for message in json.loads(row["prompt"]))
+    reply: dict[str, Any] = json.loads(row["reply"]) if row["reply"] else {"text": "", "tool_calls": []}
+    calls_text = "\n".join(call_text(name, arguments) for name, arguments, _ in reply["tool_calls"])
+    return Call(
+        purpose=row["purpose"],
+        model=row["model"],
+        prompt=prompt,
+        tools=_offered_tools(parameters, specs),
+        form=_indented({name: value for name, value in parameters.items() if value and "tools" not in name}),
+        reply=shortened("\n".join(filter(None, (reply["text"], calls_text)))),
+        raw=_indented(reply) if row["reply"] else "",
+        reasoning=shortened(reply.get("reasoning") or ""),
+        error=f"{row['error_kind']}: {row['error']}" if row["error_kind"] else "",
+        cost=_cost(row),
+    )
+
+
+def _indented(value: Any) -> str:
+    return shortened(json.dumps(value, ensure_ascii=False, indent=1)) if value else ""
+
+
+def _message_text(message: dict[str, Any]) -> str:
+    calls = [call["function"] for call in message.get("tool_calls", ())]
+    lines = [message["content"], *(f"{call['name']}({call['arguments']})" for call in calls)]
+    return shortened("\n".join(filter(None, lines)))
+
+
+def _cost(row: dict[str, Any]) -> str:
+    parts = [f"{row['prompt_tokens']:,} tokens read, {row['reply_tokens']:,} written", f"{row['latency_s']:.1f} s"]
+    if row["dollars"]:
+        parts.append(f"${row['dollars']:.5f}")
+    if row["attempts"] and row["attempts"] > 1:
+        parts.append(f"{row['attempts']} attempts")
+    return " · ".join(parts)
+
+
+def _verdict(row: dict[str, Any]) -> Verdict:
+    failure = f"{row['kind']}: {row['reason']}" if row["kind"] else ""
+    description, text = decision_text(row["decision"]), shortened(row["text"] or "")
+    return Verdict(decider(row["by"]), description, text, row["label"] or "", shortened(failure))
+
+
+def _deed(row: dict[str, Any]) -> Deed:
+    result = json.loads(row["result"])
+    text = result if isinstance(result, str) else legible_json(result)
+    return Deed(call_text(row["action"], json.loads(row["arguments"])), bool(row["ok"]), shortened(text))
+
+
+def decision_text(decision: str | None) -> str:
+    """Describe a decision of the run log."""
+    if not decision:
+        return ""
+    actions, answer = json.loads(decision)
+    if answer is not None:
+        return shortened(answer if isinstance(answer, str) else legible_json(answer))
+    return "\n".join(call_text(name, arguments) for name, arguments in actions) or "nothing"
+
+
+def call_text(name: str, arguments: dict[str, Any]) -> str:
+    """Write a call as `name(argument: value, …)`."""
+    values = {key: value if isinstance(value, str) else legible_json(value) for key, value in arguments.items()}
+    arguments_text = ", ".join(f"{key}: {isolated(value)}" for key, value in values.items())
+    return shortened(f"{name}({arguments_text})" if arguments_text else name)
+
+
+def isolated(text: str) -> str:
+    """Isolate a right-to-left text from the words around it, whose order it would change."""
+    if text.isascii() or not any(unicodedata.bidirectional(character) in ("R", "AL") for character in text):
+        return text
+    return f"\u2068{text}\u2069"
+
+
+def decider(by: str) -> str:
+    """Return a label for who decided."""
+    return {"rule": "the rule twin", "random": "chance", "human": "a person"}.get(by, by)
+
+
+def shortened(text: str) -> str:
+    """Cut a text that is too long to show."""
+    return text if len(text) <= MAX_CHARACTERS else f"{text[:MAX_CHARACTERS]}… ({len(text):,} characters)"

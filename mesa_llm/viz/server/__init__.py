@@ -1,0 +1,1 @@
+"""The server of pages: who gets in, which pages there are, and what they share."""

@@ -1,0 +1,124 @@
+"""The page of all models, as `mesa-llm app` serves it. Each model opens on the same server, and so do the benchmarks.
+
+All models are imported together with this module: elements created while Solara draws a page would end up on that page.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import solara.lab
+from reacton.core import Element
+from solara.core import component
+from solara.routing import use_router
+
+from mesa_llm.model.registry import ModelEntry, find_models
+from mesa_llm.viz.components.markup import Markup, bring_style
+from mesa_llm.viz.server.benchmarks import Benchmarks
+from mesa_llm.viz.server.model_page import Exhibit, exhibit
+
+LADDER = (
+    "social",
+    "schelling",
+    "prisoners_dilemma",
+    "oasis",
+    "market",
+    "discussion",
+    "sotopia",
+    "auction_arena",
+    "emotionbench",
+    "psychobench",
+    "cognitive_biases",
+    "compost",
+    "emergent_analogies",
+    "economy",
+    "econ_agent",
+    "stock_agent",
+    "three_worlds",
+    "boltzmann_wealth",
+    "opinion",
+    "epidemic",
+    "sugarscape",
+    "wolf_sheep",
+)
+"""Names of models, from the best introduction onwards; all others come after them."""
+
+BENCHMARKS = "benchmarks"
+"""Path of the page of benchmarks."""
+
+
+def rung(entry: ModelEntry) -> tuple[int, str]:
+    """Return the sort key of a model in the gallery: those of the ladder come first, in its order.
+
+    Args:
+        entry: The model.
+    """
+    return (LADDER.index(entry.name) if entry.name in LADDER else len(LADDER), entry.name)
+
+
+EXHIBITS = [exhibit(entry) for entry in sorted(find_models(), key=rung)]
+"""All installed models, in the order of the gallery."""
+
+
+@component
+def Layout(children: list[Any] = []) -> None:  # noqa: B006 - Solara's signature of a layout
+    """Put a page under a bar that leads back to all models.
+
+    Args:
+        children: The page.
+    """
+    is_gallery = not use_router().path.strip("/")
+    with solara.AppLayout(navigation=False, title="mesa_llm"):
+        if not is_gallery:
+            with solara.AppBar(), solara.Link("/"):
+                solara.Button("All models", icon_name="mdi-view-grid-outline", text=True, dark=True)
+        for child in children:
+            solara.display(child)
+
+
+@component
+def Gallery() -> None:
+    """List all models; a broken one is shown with its error."""
+    bring_style()
+    with solara.AppBar():
+        solara.AppBarTitle("Models whose agents think")
+        with solara.Link(f"/{BENCHMARKS}"):
+            solara.Button("Benchmarks", icon_name="mdi-chart-bar", text=True, dark=True)
+        solara.lab.ThemeToggle()
+    with solara.Div(classes=["mesa-llm-gallery"]):
+        first = next((item for item in EXHIBITS if not item.fault), None)
+        for item in EXHIBITS:
+            with solara.Card(item.title, margin=0, classes=["mesa-llm-entry"]):
+                if item.fault:
+                    solara.Error(item.fault, dense=True)
+                    continue
+                Markup("entry.html", picture=item.picture, question=item.entry.question, is_first=item is first)
+                with solara.Link(f"/{item.entry.name}"):
+                    solara.Button("Open", icon_name="mdi-arrow-right", color="primary")
+
+
+def page_of(item: Exhibit) -> Any:
+    """Return the component that shows a model.
+
+    Args:
+        item: The model.
+    """
+
+    @component
+    def ModelPage() -> None:
+        if item.fault:
+            solara.Error(item.fault)
+        elif isinstance(item.page, Element):  # visitors would share it: make a new one for each
+            item.page.component(*item.page.args, **item.page.kwargs)
+        else:
+            item.page()
+
+    return ModelPage
+
+
+routes = [
+    solara.Route("/", component=Gallery, layout=Layout, label="Models"),
+    *(solara.Route(item.entry.name, component=page_of(item), label=item.title) for item in EXHIBITS),
+    solara.Route(BENCHMARKS, component=Benchmarks, label="Benchmarks"),
+]
+"""Routes for Solara: the gallery, each model under its name, and the benchmarks."""

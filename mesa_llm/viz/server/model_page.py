@@ -1,0 +1,91 @@
+"""Models with their pages, as a server shows them: in the gallery, to a class, or with a recorded run."""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import dataclass
+from importlib import import_module, resources
+from typing import Any
+
+from reacton.core import Element
+
+from mesa_llm.errors import ConfigError
+from mesa_llm.model.registry import ModelEntry
+from mesa_llm.viz.render.markup import fault_text, label_of
+from mesa_llm.viz.render.thumbnail import blank
+from mesa_llm.viz.server.page import LLMPage, show
+from mesa_llm.viz.session.run_settings import Choice
+
+
+@dataclass(frozen=True)
+class Exhibit:
+    """A model in the gallery."""
+
+    entry: ModelEntry
+    """Registry entry of the model."""
+
+    page: Any = None
+    """Its page, an element or a component; None if it cannot be shown."""
+
+    fault: str = ""
+    """Why it cannot be shown; empty if it can."""
+
+    @property
+    def title(self) -> str:
+        """Its title: that of its page, else the name of the model."""
+        name = getattr(self.page, "kwargs", {}).get("name")
+        return name or label_of(self.entry.name)
+
+    @property
+    def picture(self) -> str:
+        """Its picture as a data URL: the file `picture.svg` of its package, or a plain one."""
+        file = resources.files(self.entry.package).joinpath("picture.svg") if self.entry.package else None
+        svg = file.read_text(encoding="utf-8") if file is not None and file.is_file() else blank(self.entry.name)
+        return f"data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode()}"
+
+    def element(self, **options: Any) -> Element[Any]:
+        """Return an element that shows the page of this model.
+
+        Args:
+            **options: Options of `LLMPage` besides those of the model's own page.
+
+        Raises:
+            ConfigError: If it cannot be shown.
+        """
+        if self.fault:
+            raise ConfigError(self.fault)
+        arguments: tuple[Any, ...] = (self.entry.load(),)
+        named: dict[str, Any] = {"name": self.title}
+        if isinstance(self.page, Element) and self.page.component is LLMPage:
+            arguments, named = tuple(self.page.args), {**named, **self.page.kwargs}
+        return LLMPage(*arguments, **{**named, **options})
+
+    def serve(self, **options: Any) -> str:
+        """Serve the page of this model, and no other, in this process.
+
+        Args:
+            **options: Options of `LLMPage` besides those of the model's own page.
+
+        Returns:
+            The address of that page for Solara.
+
+        Raises:
+            ConfigError: If it cannot be shown.
+        """
+        if self.fault:
+            raise ConfigError(self.fault)
+        return show(lambda: self.element(**options))
+
+
+def exhibit(entry: ModelEntry) -> Exhibit:
+    """Import a model and its page; a model without a page gets a plain one.
+
+    Args:
+        entry: The model.
+    """
+    try:
+        model = entry.load()
+        page = import_module(f"{entry.package}.app").page if entry.has_page else LLMPage(model)
+    except Exception as error:  # noqa: BLE001 - a model is anybody's code; the gallery tells what it raised
+        return Exhibit(entry, fault=fault_text(f"Importing the page of {entry.name}", error, Choice().hide))
+    return Exhibit(entry, page)

@@ -1,0 +1,1 @@
+"""Models behind pages: stepping, keeping, locking and redrawing them, without Solara."""

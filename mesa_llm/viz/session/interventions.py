@@ -1,0 +1,244 @@
+"""Interventions in a run, its branches, and its report, each in a thread of its own."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from mesa_llm.engine.activation import llm_agents
+from mesa_llm.model.branch import branch
+from mesa_llm.model.interventions import (
+    EVERYONE,
+    NEWSROOM,
+    Change,
+    Intervention,
+    News,
+    Post,
+    meaning_of,
+    publishers,
+    variables,
+)
+from mesa_llm.model.model import LLMModel
+from mesa_llm.model.recording import texts_in
+from mesa_llm.reports import Report, report_of, written_by
+from mesa_llm.text import counted
+from mesa_llm.viz.render.branches import BranchRun, Series
+from mesa_llm.viz.render.markup import fault_text
+from mesa_llm.viz.session.run_settings import shared_access
+from mesa_llm.viz.session.rw_lock import OnePerModel, gate_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+NEWS, POST, CHANGE, NOTHING = "News", "Post", "Change of a variable", "Nothing"
+"""Kinds of interventions, as the page names them."""
+
+SEND, BRANCH, WRITE = "send", "branch", "write"
+"""Tasks of a desk: intervene in the run, run a branch of it, write a report."""
+
+MAX_BRANCHES = 4
+"""Maximum number of branches that are shown, the latest."""
+
+MAX_READERS = 60
+"""Maximum number of agents that are listed as readers."""
+
+
+class NewsDesk:
+    """Carries out the interventions of visitors in one model, and runs branches of it.
+
+    It does not depend on Solara: a page reads its plain attributes.
+
+    Attributes:
+        note: Result of the last task; empty if there was none.
+        error: Why the last task failed; empty if it did not.
+        working: Description of the current task; empty: none.
+        task: The task of `working`, `note` and `error`: `SEND`, `BRANCH` or `WRITE`.
+        branches: Branches that have been run, oldest first.
+        report: The latest report; None: none yet.
+        version: Counter that rises whenever anything here changes.
+    """
+
+    def __init__(self) -> None:
+        """Start with nothing done."""
+        self.note = self.error = self.working = self.task = ""
+        self.branches: list[BranchRun] = []
+        self.report: Report | None = None
+        self.hide: Callable[[str], str] = str
+        self.version = 0
+        self._lock = threading.Lock()
+
+    @staticmethod
+    def of(model: LLMModel) -> NewsDesk:
+        """Return the desk of a model."""
+        return _desks.of(model)
+
+    def send(self, model: LLMModel, intervention: Intervention) -> None:
+        """Intervene in a run before its next step; return at once.
+
+        Args:
+            model: The model.
+            intervention: The intervention.
+        """
+
+        def work() -> str:
+            with gate_of(model).writing():
+                step = model.inject(intervention)
+            return f"Done: it bears on step {step}."
+
+        self._begin(SEND, "Sending …", work)
+
+    def branch(
+        self,
+        model: LLMModel,
+        intervention: Intervention | None,
+        steps: int,
+        at: int | None = None,
+        max_calls: int | None = None,
+    ) -> None:
+        """Run a branch of a run, which itself stays as it is; return at once.
+
+        Args:
+            model: The model, which may be a recorded run.
+            intervention: Intervention in the branch; None: none.
+            steps: Number of steps to run.
+            at: Last step that is the run's; None: its latest.
+            max_calls: Maximum number of live replies if the pages have no common budget; None: unlimited.
+        """
+
+        def work() -> str:
+            changes = () if intervention is None else (intervention,)
+            step = int(model.time) if at is None else at
+            gate = gate_of(model)
+            with gate.writing(), gate.waiting():  # nobody steps meanwhile, but the page can be drawn
+                named = model.engine.options.get("named")  # what a visitor types has no right to a key
+                typed = {"named": texts_in(model.llm) if named is None else named}
+                fork = branch(model, step, inject=changes, **typed, **_budget(model, max_calls))
+            title = "without a change" if intervention is None else fork.model.interventions.log[-1].text
+            try:
+                fork.run(steps)
+                table = fork.compare()
+                usage, copied = fork.model.usage, fork.model.runlog.n_copied
+                own, parent = _series(table, "branch"), _series(table, "parent")
+                run = BranchRun(title, fork.at, own, parent, usage.calls, copied)
+            finally:
+                fork.close()
+            self.branches = [*self.branches, run][-MAX_BRANCHES:]
+            return (
+                f"The branch ran {counted(steps, 'step')} from step {run.at} on, with {run.calls} live replies and "
+                f"{run.copied} of the parent's."
+            )
+
+        self._begin(BRANCH, f"A branch runs {counted(steps, 'step')} …", work)
+
+    def write(self, model: LLMModel, llm: str) -> None:
+        """Write the report of a run so far; return at once.
+
+        Args:
+            model: The model.
+            llm: Author: `rule`, or a language model.
+        """
+
+        def work() -> str:
+            with gate_of(model).writing():
+                report = report_of(model)
+                self.report = report if llm == "rule" else written_by(model, llm, report)
+            return ""
+
+        self._begin(WRITE, "The report is written …", work)
+
+    def _begin(self, task: str, working: str, work: Callable[[], str]) -> None:
+        with self._lock:
+            if self.working:
+                return
+            self.task, self.working, self.note, self.error = task, working, "", ""
+            self.version += 1
+        threading.Thread(target=self._work, args=(work,), name="mesa-llm-news-desk", daemon=True).start()
+
+    def _work(self, work: Callable[[], str]) -> None:
+        note = error = ""
+        try:
+            note = work()
+        except Exception as fault:  # noqa: BLE001 - a model is anybody's code; the page tells what it raised
+            error = fault_text("The news desk", fault, self.hide)
+        with self._lock:
+            self.working, self.note, self.error = "", note, error
+            self.version += 1
+
+
+def _budget(model: LLMModel, max_calls: int | None) -> dict[str, Any]:
+    """Return the options that limit a branch: the common budget of all pages, or a number of live replies."""
+    if model.engine.options.get("access") is not None:
+        return {}
+    shared = shared_access()
+    return {"max_calls": max_calls} if shared is None else {"access": shared}
+
+
+def _series(table: pd.DataFrame, column: str) -> dict[str, Series]:
+    """Return the values of one column of a comparison, by measure."""
+    known = table.dropna(subset=column)
+    groups = known.groupby("measure", sort=False)
+    return {str(name): dict(zip(rows["step"], rows[column], strict=True)) for name, rows in groups}
+
+
+_desks = OnePerModel(lambda _model: NewsDesk())
+
+
+@dataclass(frozen=True)
+class Choices:
+    """The choices at the desk of a model."""
+
+    readers: Sequence[str]
+    """Possible readers of news: everyone, the visitors of a world, single agents."""
+
+    has_posts: bool
+    """Whether a world has posts."""
+
+    variables: Mapping[str, str]
+    """Changeable variables, as `world.name`, with their meanings."""
+
+    @classmethod
+    def of(cls, model: LLMModel) -> Choices:
+        """Return the choices for a model."""
+        agents = [f"agent {agent.unique_id}: {agent.config.name}" for agent in islice(llm_agents(model), MAX_READERS)]
+        worlds = [world.name for world in model.worlds] if len(model.worlds) > 1 else []
+        own = {
+            f"{world}.{name}" if world else name: f"Now {json.dumps(value)}. {meaning_of(model, world, name)}"
+            for (world, name), value in variables(model).items()
+        }
+        return cls((EVERYONE, *worlds, *agents), bool(publishers(model)), own)
+
+    @property
+    def kinds(self) -> list[str]:
+        """The possible kinds of interventions."""
+        return [NEWS, *([POST] if self.has_posts else []), *([CHANGE] if self.variables else [])]
+
+
+def intervention_of(kind: str, text: str, target: str) -> Intervention:
+    """Make an intervention from the fields of the form.
+
+    Args:
+        kind: Kind of the intervention.
+        text: Text of the news or the post, or the new value as JSON or text.
+        target: Readers, account, or variable.
+
+    Raises:
+        ValueError: If the text is empty.
+    """
+    text = text.strip()
+    if not text:
+        raise ValueError("Write something first.")
+    if kind == POST:
+        return Post(text=text, author=target.strip() or NEWSROOM)
+    if kind == CHANGE:
+        world, _, name = target.rpartition(".")
+        try:
+            value = json.loads(text)
+        except ValueError:
+            value = text
+        return Change(variable=name, value=value, world=world)
+    agent = target.removeprefix("agent ").partition(":")[0]
+    return News(text=text, to=(int(agent),) if target.startswith("agent ") and agent.isdecimal() else target)

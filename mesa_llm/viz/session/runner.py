@@ -1,0 +1,374 @@
+"""Steps a model in its own thread, so that a page stays responsive however slowly the agents think."""
+
+from __future__ import annotations
+
+import threading
+import time as clock
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from mesa_llm.errors import ConfigError, HumanTimeout, Stopped
+from mesa_llm.model.model import LLMModel
+from mesa_llm.records import Usage
+from mesa_llm.viz.render.markup import fault_text
+from mesa_llm.viz.session.interventions import NewsDesk
+from mesa_llm.viz.session.interviews import InterviewDesk
+from mesa_llm.viz.session.rw_lock import gate_of
+
+CLOSING = "mesa-llm-closing"
+"""Name of every thread that closes a model."""
+
+INSIST_S = 0.2
+"""Seconds after which a step that has not stopped is stopped again: a stop just before a request can be missed."""
+
+MAX_REASON = 600
+"""Maximum number of characters of a reason that a page shows."""
+
+ADVICE_ON_ENDPOINTS = (
+    "Check under Parameters what agents think with: whether the endpoint runs, its address, the model's name and the "
+    "key. Then press Reset for new choices, or Play to go on with the same."
+)
+
+ADVICE_ON_REPLIES = (
+    "The tab Agents shows what was asked and replied. A longer reply length or another model may help: choose it under "
+    "Parameters and press Reset, or press Play to go on all the same."
+)
+
+ADVICE_ON_RULES = (
+    "It is what rule() of the agents' class returned: only what an agent can do now may be chosen. Mend it, or choose "
+    "under Parameters what else agents think with."
+)
+
+ADVICE = {
+    "ServerError": ADVICE_ON_ENDPOINTS,
+    "BadReply": ADVICE_ON_ENDPOINTS,
+    "Refused": ADVICE_ON_ENDPOINTS,
+    "TransportError": ADVICE_ON_ENDPOINTS,
+    "RateLimited": (
+        "The endpoint asks to be called less often. Wait a while and press Play, take fewer agents, or set a limit of "
+        "requests_per_min in mesa-llm.toml."
+    ),
+}
+"""Kind of failure → advice for a step in which most decisions failed that way."""
+
+
+class Pulse(NamedTuple):
+    """The state of a runner that a page shows in words; a page redraws its words when this changes."""
+
+    drawn: int
+    """Counter that rises whenever the model has changed and has to be redrawn."""
+
+    version: int
+    """Counter that rises whenever the runner's activity changes."""
+
+    decided: int
+    """Number of decisions in the current step."""
+
+    seconds: int | None
+    """Whole seconds since that step began; None between two steps."""
+
+
+@dataclass(eq=False)
+class _Run:
+    """One series of steps."""
+
+    steps: int | None
+    """Steps to run; None: until paused."""
+
+    hide: Callable[[str], str]
+    """Removes secrets from error messages."""
+
+    is_quiet: bool = False
+    """Whether to draw only the last step."""
+
+    halted: threading.Event = field(default_factory=threading.Event)
+    """Set when no further step may begin."""
+
+    why: str = ""
+    """Why no further step may begin, if the visitor did not ask for it."""
+
+    is_stopping: bool = False
+    """Whether to stop the current step."""
+
+    is_dropped: bool = False
+    """Whether the model is dropped, so that a step whose agents have acted is not finished either."""
+
+    ended: threading.Event = field(default_factory=threading.Event)
+    """Set when the last step is over."""
+
+
+class Runner:
+    """Steps a model in a daemon thread. It does not depend on Solara: a page reads its plain attributes.
+
+    Attributes:
+        model: The model that is stepped.
+        pause_s: Seconds between two steps while playing.
+        last_step: Last step of the recording that is replayed; None: nothing is replayed.
+        error: Error message for the visitor; empty if there is none.
+        alarm: Why so many decisions of the last step failed that Play stopped, with advice; empty if they did not.
+        note: Other news for the visitor: that a step was stopped, or that the model has ended.
+        drawn: Counter that rises whenever the model has changed: after each step, and with every new model.
+        version: Counter that rises whenever the runner's activity changes.
+        decided: Number of decisions in the current step.
+        n_failed: Number of failed decisions in the last step, without those that people left to the rule twin.
+    """
+
+    def __init__(
+        self,
+        model: LLMModel,
+        pause_s: float = 0.1,
+        hide: Callable[[str], str] = str,
+        on_closed: Callable[[LLMModel], None] | None = None,
+    ) -> None:
+        """Start with a model.
+
+        Args:
+            model: The model.
+            pause_s: Seconds between two steps while playing.
+            hide: Removes secrets from error messages.
+            on_closed: Called with each model that has been closed.
+
+        Raises:
+            ConfigError: If it is a plain Mesa model.
+        """
+        self.pause_s = pause_s
+        self._on_closed = on_closed
+        self.version = self.drawn = 0
+        self._lock = threading.Lock()
+        self._take(model, hide)
+
+    def _take(self, model: Any, hide: Callable[[str], str]) -> None:
+        if not isinstance(model, LLMModel):
+            raise ConfigError(
+                f"Runner steps LLMModels, and {type(model).__name__} is a plain Mesa model: step it with its own "
+                "run_for, or show it with Mesa's SolaraViz (docs/pages.md has an example), or make it an LLMModel"
+            )
+        self.model = model
+        self._hide = hide
+        self.error = self.note = self.alarm = ""
+        self.last_step: int | None = None
+        self.decided = self.n_failed = 0
+        self._begun: float | None = None
+        self._run: _Run | None = None
+        gate_of(model)
+        InterviewDesk.of(model).hide = hide
+        NewsDesk.of(model).hide = hide
+        model.engine.on_decision = lambda usage: self._count(model, usage)
+        self.version += 1
+        self.drawn += 1
+
+    def _count(self, model: LLMModel, usage: Usage) -> None:
+        if model is self.model:
+            self.decided += 1
+
+    # -- what a page asks
+
+    @property
+    def busy(self) -> bool:
+        """Whether steps are being run."""
+        return self._run is not None
+
+    @property
+    def playing(self) -> bool:
+        """Whether steps are run until `pause` or `stop`."""
+        run = self._run
+        return run is not None and run.steps is None and not run.halted.is_set()
+
+    @property
+    def stopping(self) -> bool:
+        """Whether the current step is being stopped."""
+        run = self._run
+        return run is not None and run.is_stopping
+
+    @property
+    def finishing(self) -> bool:
+        """Whether the current step is the last for now."""
+        run = self._run
+        return run is not None and run.halted.is_set()
+
+    @property
+    def pulse(self) -> Pulse:
+        """The state that may change during a step."""
+        start = self._begun
+        return Pulse(
+            self.drawn, self.version, self.decided, None if start is None else int(clock.perf_counter() - start)
+        )
+
+    # -- what a page does
+
+    def start(self, steps: int | None = None, *, quietly: bool = False) -> None:
+        """Start stepping, unless the runner is stepping already.
+
+        Args:
+            steps: Number of steps; None: until `pause` or `stop`.
+            quietly: Whether to draw only the last step.
+        """
+        with self._lock:
+            if self._run is not None:
+                return
+            self._run = run = _Run(steps, self._hide, quietly)
+            self.error = self.note = self.alarm = ""
+            self.version += 1
+        _daemon(self._work, self.model, run)
+
+    def pause(self, reason: str = "") -> None:
+        """Begin no further step, but finish the current one.
+
+        Args:
+            reason: Note for the visitor; empty: none, as the visitor pressed Pause.
+        """
+        with self._lock:
+            if self._run is not None and not self._run.halted.is_set():
+                self._run.why = reason
+                self._run.halted.set()
+                self.version += 1
+
+    def stop(self) -> None:
+        """Stop in the middle of a step: open requests are withdrawn, and replies are kept."""
+        with self._lock:
+            run = self._run
+            if run is None or run.is_stopping:
+                return
+            run.is_stopping = True
+            run.halted.set()
+            self.version += 1
+        _daemon(self._insist, self.model, run)
+
+    def reset(self, model: LLMModel, hide: Callable[[str], str] = str) -> None:
+        """Replace the model; the old one is stopped, and closed as soon as its step is over.
+
+        Args:
+            model: The new model.
+            hide: Removes secrets from error messages.
+
+        Raises:
+            ConfigError: If it is a plain Mesa model.
+        """
+        self._drop()
+        with self._lock:
+            old_model, run = self.model, self._run
+            self._take(model, hide)
+        _daemon(self._close, old_model, run, name=CLOSING)
+
+    def close(self) -> None:
+        """Stop, and close the model as soon as its step is over; the runner cannot be used any more."""
+        self._drop()
+        _daemon(self._close, self.model, self._run, name=CLOSING)
+
+    def _drop(self) -> None:
+        run = self._run
+        if run is not None:
+            run.is_dropped = True
+        self.stop()
+
+    # -- the threads
+
+    def _insist(self, model: LLMModel, run: _Run) -> None:
+        while True:
+            with self._lock:
+                if run.ended.is_set():
+                    return
+                model.stop()
+                if run.is_dropped:  # in a step that is being finished, a person may be asked, who answers no more
+                    model.engine.stop()
+            run.ended.wait(INSIST_S)
+
+    def _work(self, model: LLMModel, run: _Run) -> None:
+        error = note = ""
+        try:
+            note = self._steps(model, run)
+        except Stopped as stopped:
+            note = f"Stopped. {str(stopped)[:1].upper()}{str(stopped)[1:]}."
+        except Exception as fault:  # noqa: BLE001 - a model is anybody's code; the page tells what it raised
+            error = fault_text("The step", fault, run.hide)
+        with self._lock:
+            run.ended.set()
+            if self._run is run:
+                self.error, self.note = error, note
+                self._run = self._begun = None
+                self.version += 1
+                self.drawn += bool(error or note or run.is_quiet)
+
+    def _steps(self, model: LLMModel, run: _Run) -> str:
+        n_steps, last = 0, self.last_step
+        while model.running and n_steps != run.steps and (last is None or model.now <= last):
+            with gate_of(model).writing():
+                if run.halted.is_set():  # also while it waited for the page to be drawn
+                    break
+                if self._run is run:
+                    self.decided, self._begun = 0, clock.perf_counter()
+                model.step()
+                decisions, failed = _last_decisions(model)
+                alarm = run.hide(failed_step(model, decisions, failed))
+            n_steps += 1
+            if self._run is run:
+                self.decided, self._begun = 0, None
+                self.alarm, self.n_failed = alarm, len(failed)
+                self.drawn += not run.is_quiet
+            if alarm and run.steps is None:
+                break
+            if run.steps is None:
+                run.halted.wait(self.pause_s)
+        if not model.running:
+            return "The model has ended; Reset begins anew."
+        if last is not None and model.now > last:
+            return "The recording ends here; Resume in the tab Runs goes on from here."
+        return run.why
+
+    def _close(self, model: LLMModel, run: _Run | None) -> None:
+        if run is not None:
+            run.ended.wait()
+        with gate_of(model).writing():
+            model.close()
+        if self._on_closed is not None:
+            self._on_closed(model)
+
+
+def failed_step(model: LLMModel, rows: Any, failed: Any) -> str:
+    """Describe why most decisions of the last step failed, with advice; empty if no more than half did.
+
+    Args:
+        model: A model that has just stepped.
+        rows: Its decisions in that step.
+        failed: The failed ones among them.
+    """
+    n_failed = len(failed)
+    n_twins = int(rows["kind"].notna().sum()) if n_failed and model.on_error == "rule" else 0
+    n_decisions = len(rows) - n_twins  # a rule twin stood in for each that failed
+    if not n_failed or 2 * n_failed <= n_decisions:
+        return ""
+    reasons = Counter(f"{kind}: {reason}" for kind, reason in zip(failed["kind"], failed["reason"], strict=True))
+    reason, count = reasons.most_common(1)[0]
+    all_of_them = f"All {n_failed} decisions" if n_failed > 1 else "The only decision"
+    share = all_of_them if n_failed == n_decisions else f"{n_failed} of {n_decisions} decisions"
+    often = "" if count == n_failed else f" (the reason of {count} of them)"
+    advice = ADVICE.get(failed["kind"].mode().iloc[0], ADVICE_ON_REPLIES)
+    if set(failed["by"]) == {"rule"}:
+        advice = ADVICE_ON_RULES
+    return f"{share} of step {model.now - 1} failed. {reason[:MAX_REASON].rstrip('.')}{often}. {advice}"
+
+
+def _last_decisions(model: LLMModel) -> tuple[Any, Any]:
+    """Return the decisions of the last step, and the failed ones among them; no rows of either if none failed."""
+    if not model.step_failures:
+        return (), ()
+    rows: Any = model.runlog.decisions()
+    rows = rows[rows["time"] == model.now - 1]
+    return rows, rows[rows["kind"].notna() & (rows["kind"] != HumanTimeout.__name__)]
+
+
+def wait_until_closed(timeout_s: float) -> None:
+    """Wait until the models of all closed runners are closed, too.
+
+    Args:
+        timeout_s: Maximum seconds to wait for each.
+    """
+    for thread in threading.enumerate():
+        if thread.name == CLOSING:
+            thread.join(timeout_s)
+
+
+def _daemon(work: Callable[..., None], *arguments: Any, name: str = "mesa-llm-page") -> None:
+    threading.Thread(target=work, args=arguments, name=name, daemon=True).start()

@@ -1,0 +1,255 @@
+"""Runs that a page keeps: their folder, how to open them again, and their downloads."""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+import sqlite3
+from collections.abc import Callable, Collection, Mapping
+from contextlib import closing, suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any, cast
+
+from mesa_llm.errors import ConfigError, MesaLLMError
+from mesa_llm.llm.address import split_name
+from mesa_llm.model.identity import located, name_of
+from mesa_llm.model.model import LLMModel
+from mesa_llm.runlog.file import open_to_read
+from mesa_llm.runlog.log import RunLog
+from mesa_llm.text import counted, spreadsheet_cell
+from mesa_llm.viz.render.downloads import Download, file_name
+from mesa_llm.viz.session.run_settings import REASONING, THINKERS, Choice, Factory
+from mesa_llm.viz.session.rw_lock import steady
+
+logger = logging.getLogger(__name__)
+
+RUNS_VARIABLE = "MESA_LLM_RUNS"
+"""Environment variable with the folder for the runs of all pages; `none`: they are not kept."""
+
+MAX_LISTED = 20
+"""Maximum number of runs that a page lists."""
+
+MAX_DOWNLOAD = 200_000_000
+"""Maximum size of a run that is downloaded through the page, in bytes."""
+
+
+def runs_folder() -> Path | None:
+    """Return the folder for the runs of pages: that of the environment variable, or `runs` in the current folder.
+
+    Returns:
+        The folder, which exists; None if the variable says `none`.
+    """
+    setting = os.environ.get(RUNS_VARIABLE, "")
+    if setting == "none":
+        return None
+    for folder in (Path(setting or "runs").absolute(), Path.home() / ".local" / "share" / "mesa-llm" / "runs"):
+        with suppress(OSError):
+            folder.mkdir(parents=True, exist_ok=True)
+            if os.access(folder, os.W_OK):
+                return folder
+    return None
+
+
+def new_log(folder: Path, model: Factory) -> Path:
+    """Return a file for a new run.
+
+    Args:
+        folder: The folder of the runs.
+        model: What makes the model.
+    """
+    timestamp = datetime.now(UTC).strftime("%Y%m%d %H%M%S")
+    return folder / file_name(getattr(model, "__name__", "model"), timestamp, secrets.token_hex(2), suffix="sqlite")
+
+
+@dataclass(frozen=True)
+class KeptRun:
+    """A run in the folder."""
+
+    path: Path
+    """Its run log."""
+
+    manifest: Mapping[str, Any]
+    """Manifest of the run."""
+
+    steps: int
+    """Number of its last step."""
+
+    calls: int
+    """Number of its replies and failed requests."""
+
+    dollars: float
+    """Their cost, in US dollars."""
+
+    @classmethod
+    def read(cls, path: Path) -> KeptRun | None:
+        """Read a run from its log; None if it cannot be read.
+
+        Args:
+            path: The run log.
+        """
+        try:
+            with closing(RunLog(path, "read")) as runlog:
+                last_step = max((int(step) for step, *_ in runlog.rows("steps")), default=0)
+                usage: Any = runlog.usage()
+                calls, dollars = int(usage["calls"].sum()), float(usage["dollars"].sum())
+                return cls(path, runlog.manifest, last_step, calls, dollars)
+        except (MesaLLMError, OSError, ValueError):
+            return None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it has neither requests nor steps."""
+        return not self.steps and not self.calls
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """The parameters of its model."""
+        return self._noted("parameters")
+
+    def _noted(self, name: str) -> dict[str, Any]:
+        noted = self.manifest.get(name)
+        return cast("dict[str, Any]", noted) if isinstance(noted, dict) else {}
+
+    @property
+    def description(self) -> str:
+        """Its time, its length and its language model, in words."""
+        date = datetime.fromtimestamp(self.path.stat().st_mtime).strftime("%d %b %Y, %H:%M")
+        llm = self.parameters.get("llm", "rule")
+        thinker = llm if isinstance(llm, str) else "you" if "human" in str(llm) else "several"
+        cost = f", ${self.dollars:,.4f}" if self.dollars else ""
+        steps, calls = counted(self.steps, "step"), counted(self.calls, "call")
+        return f"{date} · {steps} · {thinker} · {calls}{cost} · seed {self.manifest.get('rng')}"
+
+    def choice(self, initial: Choice, current: Choice, thinkers: Collection[str] = THINKERS) -> Choice:
+        """Return the choices with which the run can be continued.
+
+        Args:
+            initial: Initial choices of the page, which name the available parameters.
+            current: Present choices, whose key is used if it was typed for the same endpoint.
+            thinkers: Available language models; in a class, which lacks `human`, all others think with a person's.
+        """
+        recorded = located(self.parameters, self._noted("files"), self.path)
+        choice = replace(
+            initial,
+            seed=str(self.manifest.get("rng", "")),
+            parameters={name: recorded.get(name, value) for name, value in initial.parameters.items()},
+            reasoning=recorded["reasoning"] if recorded.get("reasoning") in REASONING else "",
+            reply_tokens=recorded["reply_tokens"] if isinstance(recorded.get("reply_tokens"), int) else None,
+        )
+        llm = recorded.get("llm", "rule")
+        by_agent: dict[str, Any] = {}
+        if isinstance(llm, dict):
+            by_agent = cast("dict[str, Any]", llm)
+            llm = by_agent.get("*", "rule")
+        if by_agent and "human" in thinkers:
+            people = [agent_id for agent_id, name in by_agent.items() if name == "human"]
+            return replace(choice, thinker="human", plays=int(people[0]) if people and people[0].isdecimal() else 0)
+        if llm == "human":
+            return replace(choice, thinker="human", plays=0)
+        if llm in THINKERS:
+            return replace(choice, thinker=str(llm))
+        name, address = split_name(str(llm))
+        same = current.endpoint == (address or "")
+        key = current.api_key if same else ""
+        return replace(choice, thinker="other", model_id=name, api_base=address or "", api_key=key)
+
+
+def kept_runs(folder: Path, model: Factory, besides: Path | None = None) -> list[KeptRun]:
+    """List the runs of a model in a folder, newest first.
+
+    Args:
+        folder: The folder.
+        model: What makes the model.
+        besides: A run to leave out.
+    """
+    if not isinstance(model, type):
+        return []
+    files = [path for path in folder.glob("*.sqlite") if path != besides]
+    runs: list[KeptRun] = []
+    for path in sorted(files, key=lambda path: path.stat().st_mtime, reverse=True):
+        run = KeptRun.read(path)
+        if run is not None and not run.is_empty and run.manifest.get("model") == name_of(model):
+            runs.append(run)
+        if len(runs) == MAX_LISTED:
+            break
+    return runs
+
+
+def discard_if_empty(path: Path) -> None:
+    """Remove an empty run log.
+
+    Args:
+        path: The run log, which nobody writes to any more.
+    """
+    run = KeptRun.read(path) if path.is_file() else None
+    if run is not None and run.is_empty:
+        for part in (path, *(path.with_name(path.name + suffix) for suffix in ("-wal", "-shm", ".lock"))):
+            with suppress(OSError):
+                part.unlink(missing_ok=True)
+
+
+def run_bytes(path: Path) -> bytes:
+    """Return a run log as one file, even while it is being written.
+
+    Args:
+        path: The run log.
+
+    Raises:
+        ConfigError: If it is too large for a page.
+    """
+    if path.stat().st_size > MAX_DOWNLOAD:
+        raise ConfigError(f"this run is too large to be downloaded through the page; it lies at {path}")
+    with closing(open_to_read(path)) as source, closing(sqlite3.connect(":memory:")) as copy:
+        source.backup(copy)
+        return copy.serialize()
+
+
+def downloads_of(model: LLMModel) -> list[Download]:
+    """Return the files of a run for download: its log, its measures, and its agents' decisions and actions.
+
+    Args:
+        model: The model.
+    """
+    seed = model.runlog.manifest.get("rng")
+    name_of = partial(file_name, type(model).__name__, f"seed {seed}", f"step {model.now - 1}")
+
+    def table(read: Callable[[], Any], *, index: bool) -> Callable[[], bytes]:
+        def write() -> bytes:
+            with steady(model):
+                return str(read().map(spreadsheet_cell).to_csv(index=index)).encode()
+
+        return write
+
+    files: list[Download] = []
+    path = model.runlog.path
+    if path is not None:
+        files.append(Download("Run (SQLite)", name_of(suffix="sqlite"), lambda: run_bytes(path)))
+    collector = model.datacollector
+    if collector is not None:
+        measures = table(collector.get_model_vars_dataframe, index=True)
+        files.append(Download("Measures (CSV)", name_of("measures", suffix="csv"), measures))
+        if collector.agent_reporters:
+            agents = table(collector.get_agent_vars_dataframe, index=True)
+            files.append(Download("Agents (CSV)", name_of("agents", suffix="csv"), agents))
+    decisions = table(model.runlog.decisions, index=False)
+    actions = table(model.runlog.actions, index=False)
+    return [
+        *files,
+        Download("Decisions (CSV)", name_of("decisions", suffix="csv"), decisions),
+        Download("Actions (CSV)", name_of("actions", suffix="csv"), actions),
+    ]
+
+
+def offered(model: LLMModel) -> list[Download]:
+    """Return the files of a run for download; none for a model that Reset has just closed.
+
+    Args:
+        model: The model.
+    """
+    with suppress(ConfigError):
+        return downloads_of(model)
+    return []

@@ -1,0 +1,281 @@
+"""One visitor's model, built from their choices and stepped by a runner."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from mesa_llm.engine.activation import llm_agents
+from mesa_llm.errors import ConfigError, MesaLLMError
+from mesa_llm.llm.human.queue import HumanLLM, HumanQueue
+from mesa_llm.llm.protocol import LLM
+from mesa_llm.model.identity import name_of
+from mesa_llm.model.model import LLMModel
+from mesa_llm.model.recording import Recording
+from mesa_llm.model.registry import require_listed
+from mesa_llm.viz.render.markup import fault_text
+from mesa_llm.viz.render.mesa_adapter import require_llm_model
+from mesa_llm.viz.session.cost_estimate import Preview
+from mesa_llm.viz.session.interventions import NewsDesk
+from mesa_llm.viz.session.interviews import InterviewDesk
+from mesa_llm.viz.session.run_settings import THINKERS, Choice, Factory, shared_access, takes, transports_in
+from mesa_llm.viz.session.runner import Runner
+from mesa_llm.viz.session.runs import KeptRun, discard_if_empty, new_log
+from mesa_llm.viz.session.rw_lock import steady
+from mesa_llm.viz.session.trial import require_buildable
+
+
+@dataclass(slots=True)
+class Visit:
+    """What is known of a visit to a page once it has ended.
+
+    Attributes:
+        log: Run log that was left behind; None: the visit lasts, or left none.
+    """
+
+    log: Path | None = None
+
+
+class Session:
+    """The state of one open page.
+
+    Attributes:
+        recording: The recorded run that is shown; None: the run is live.
+        preview: Estimates the cost of the first steps.
+        target: Step of the recorded run that is shown, or being reached.
+        thinkers: Available language models and their labels.
+        runner: Steps the model; None until a model has been built.
+        desks: Desks with the model's questions to people.
+        error: Why a model could not be built; empty if it could.
+        built_from: Choices that the model was built from.
+        visit: The visit to this page.
+        previous: The browser's visit before it, until another model is shown. It may end later than this page begins.
+    """
+
+    def __init__(
+        self, factory: Factory, choice: Choice, folder: Path | None = None, recording: Recording | None = None
+    ) -> None:
+        """Build the first model.
+
+        Args:
+            factory: Builds models.
+            choice: Choices for the model.
+            folder: Folder for runs; None: they are not kept.
+            recording: A recorded run to show instead; None: none.
+        """
+        self.factory = factory
+        self.thinkers: Mapping[str, str] = THINKERS
+        self.folder = folder
+        self.runner: Runner | None = None
+        self.desks: list[HumanQueue] = []
+        self.built_from = choice
+        self.visit = Visit()
+        self.previous = Visit()
+        self.error = ""
+        self._typed: WeakKeyDictionary[LLMModel, list[LLM]] = WeakKeyDictionary()
+        self.recording: Recording | None = None
+        self.target = 0
+        self.preview = Preview()
+        if recording is None:
+            self.build(choice)
+        else:
+            self.view(recording)
+
+    def build(self, choice: Choice, recorded: KeptRun | None = None) -> None:
+        """Replace the model by a new one; if it cannot be built, the old one stays.
+
+        Args:
+            choice: Choices for the model.
+            recorded: A run to continue; None: a new one.
+        """
+        self.error = ""
+        typed: list[LLM] = []
+        new_path: Path | None = None
+        name = getattr(self.factory, "__name__", "this page's factory")
+        try:
+            if isinstance(self.factory, type):
+                require_llm_model(self.factory, name)
+            if recorded is not None:
+                require_buildable(recorded.path, recorded.parameters, self._kind)
+            arguments = self.arguments_of(choice)
+            if recorded is not None:
+                arguments["log"] = recorded.path
+            elif self.folder is not None and takes(self.factory, "log") and "log" not in arguments:
+                arguments["log"] = new_path = new_log(self.folder, self.factory)
+            typed = transports_in(arguments.get("llm"))
+            model = self.factory(**arguments)
+            require_llm_model(model, name)
+            desks = desks_of(model)
+        except Exception as fault:  # noqa: BLE001 - a model is anybody's code; the page tells what it raised
+            self.error = fault_text("Building the model", fault, choice.hide)
+        else:
+            self.recording = None
+            self._typed[model] = typed
+            self.desks = desks
+            self.show(model, choice)
+            if recorded is None:
+                self.preview.take(self.factory, arguments, choice)
+            if recorded is not None and self.runner is not None and recorded.steps:
+                self.runner.start(recorded.steps)  # what is recorded is not asked again
+            return
+        _forget(typed)
+        if new_path is not None:
+            discard_if_empty(new_path)
+
+    def open(self, path: Path) -> None:
+        """Show a run of the folder, if it would import nothing but parts of known models.
+
+        Args:
+            path: Its run log.
+        """
+        try:
+            recording = Recording.read(path)
+            require_listed(recording, self._kind)
+        except MesaLLMError as error:
+            self.error = str(error)
+        else:
+            self.view(recording)
+
+    def view(self, recording: Recording) -> None:
+        """Show a recorded run at its last step; if it cannot be shown, the present one stays.
+
+        Args:
+            recording: The run.
+        """
+        try:
+            require_buildable(recording.file, recording.parameters, self._kind if self._is_own(recording) else None)
+        except ConfigError as error:
+            self.error = str(error)
+            return
+        self.error = ""
+        if self._show_again(recording):
+            self.recording = recording
+            self.go_to(recording.last_step)
+
+    def go_to(self, step: int) -> None:
+        """Show the recorded run as it was after a step.
+
+        Args:
+            step: The step; 0: the beginning.
+        """
+        recording, runner = self.recording, self.runner
+        if recording is None or runner is None:
+            return
+        if (runner.busy or step < runner.model.time) and not self._show_again(recording):
+            return
+        self.target = step
+        runner.start(step - int(runner.model.time), quietly=True)
+
+    def _show_again(self, recording: Recording) -> bool:
+        """Rebuild the model of a recorded run, before its first step; return whether that worked."""
+        kind = self._kind if self._is_own(recording) else None
+        try:
+            model = recording.rebuilt(kind=kind, log=recording.file, replay=True)
+        except MesaLLMError as error:
+            self.error = str(error)
+            return False
+        self.desks = []
+        self.show(model, self.built_from)
+        if self.runner is not None:
+            self.runner.last_step = recording.last_step
+        return True
+
+    @property
+    def _kind(self) -> type[LLMModel] | None:
+        factory: object = self.factory
+        return factory if isinstance(factory, type) and issubclass(factory, LLMModel) else None
+
+    def _is_own(self, recording: Recording) -> bool:
+        """Check whether a recorded run is one of this page's model."""
+        return self._kind is not None and name_of(self._kind) == recording.model
+
+    def arguments_of(self, choice: Choice) -> dict[str, Any]:
+        """Return the arguments for building a model.
+
+        Args:
+            choice: Choices for the model.
+
+        Raises:
+            ConfigError: If it cannot be built from them.
+        """
+        return choice.arguments(self.factory, shared_access())
+
+    def show(self, model: LLMModel, choice: Choice) -> None:
+        """Show a new model.
+
+        Args:
+            model: The model.
+            choice: Choices that it was built from.
+        """
+        self.built_from = choice
+        self.previous = Visit()
+        if self.runner is None:
+            self.runner = Runner(model, hide=choice.hide, on_closed=self._forget)
+        else:
+            self.runner.reset(model, choice.hide)
+
+    def _forget(self, model: LLMModel) -> None:
+        """Drop the remains of a model: the endpoint typed for it, with its key, and an empty run log."""
+        _forget(self._typed.pop(model, []))
+        path = model.runlog.path
+        if path is not None and path.parent == self.folder:
+            discard_if_empty(path)
+
+    @property
+    def drawn(self) -> int:
+        """Counter that changes with the model."""
+        return 0 if self.runner is None else self.runner.drawn
+
+    @property
+    def state(self) -> tuple[object, ...]:
+        """Everything that a page says in words about the run."""
+        if self.runner is None:
+            return self.error, self.previous.log
+        questions = [question.question_id for desk in self.desks for question in desk.pending]
+        model = self.runner.model
+        desks = InterviewDesk.of(model).version, NewsDesk.of(model).version
+        return (self.error, self.previous.log, self.runner.pulse, questions, *desks, self.preview.version)
+
+    def still(self) -> AbstractContextManager[None]:
+        """Hold the model still."""
+        return nullcontext() if self.runner is None else steady(self.runner.model)
+
+    @property
+    def paid_log(self) -> Path | None:
+        """The run log; None if there is none, or no reply of a language model or a person in it."""
+        return self.runner.model.runlog.path if self.runner is not None and self.runner.model.usage.calls else None
+
+    def rest(self) -> None:
+        """Begin no further step, as nobody has the page open."""
+        if self.runner is not None:
+            self.runner.pause("Paused, since this page was not open for a while. Press Play to go on.")
+
+    def leave(self) -> None:
+        """Close the model, as its page has been left, and say which run is left behind."""
+        if self.recording is None:
+            self.visit.log = self.paid_log or self.previous.log
+        self.close()
+
+    def close(self) -> None:
+        """Stop and close the model."""
+        if self.runner is not None:
+            self.runner.close()
+
+
+def _forget(transports: list[LLM]) -> None:
+    access = shared_access()
+    if access is not None:
+        for transport in transports:
+            access.forget(transport)
+
+
+def desks_of(model: LLMModel) -> list[HumanQueue]:
+    """Find the desks that hold a model's questions to people."""
+    named_llms = list(model.llm.values()) if isinstance(model.llm, Mapping) else [model.llm]
+    llms = [*named_llms, *(agent.llm for agent in llm_agents(model))]
+    people = {id(llm): llm for llm in llms if isinstance(llm, HumanLLM)}
+    return [person.desk for person in people.values()]

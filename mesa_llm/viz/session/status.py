@@ -1,0 +1,97 @@
+"""The status of a run in words."""
+
+from __future__ import annotations
+
+from mesa_llm.model.model import LLMModel
+from mesa_llm.model.recording import Recording
+from mesa_llm.text import counted
+from mesa_llm.viz.session.runner import Runner
+from mesa_llm.viz.session.runs import KeptRun
+
+
+def dropping(model: LLMModel) -> str:
+    """Describe the run that Reset drops, and where it can be found again.
+
+    Args:
+        model: A model in which language models have replied.
+    """
+    usage, path = model.usage, model.runlog.path
+    cost = f" for ${usage.dollars:,.4f}" if usage.dollars else ""
+    note = "It is kept nowhere." if path is None else f"It is kept: the tab Runs opens it again ({path.name})."
+    replies = f"{usage.calls:,} {'reply' if usage.calls == 1 else 'replies'}"
+    return f"This run holds {replies} of language models or people{cost}. {note}"
+
+
+def progress(runner: Runner) -> float | bool:
+    """Return the progress of the current step in percent; True if it is not known."""
+    n_due = due(runner.model)
+    return min(100.0, 100.0 * runner.decided / n_due) if n_due else True
+
+
+def done(model: LLMModel) -> int:
+    """Return the number of finished steps; Mesa's own time moves on when a step begins."""
+    return model.now - 1
+
+
+def due(model: LLMModel) -> int:
+    """Return the number of agents that decide in the current stage."""
+    return len(model.due)
+
+
+def status(runner: Runner) -> str:
+    """Describe what a run is doing now.
+
+    Args:
+        runner: Its runner.
+    """
+    if not runner.busy:
+        return runner.note or ended(runner.model, runner.n_failed)
+    if runner.stopping:
+        return "Stopping …"
+    pulse, n_due = runner.pulse, due(runner.model)
+    if pulse.seconds is None:
+        return "Playing …"
+    text = f"Step {runner.model.now}"
+    if n_due:
+        text += f": {min(pulse.decided, n_due)} of {n_due} have decided"
+    text += f", {pulse.seconds} s" if pulse.seconds else " …"
+    return f"{text}; pausing after it." if runner.finishing else text
+
+
+def ended(model: LLMModel, n_failed: int) -> str:
+    """Describe how the last step ended.
+
+    Args:
+        model: A model between two steps.
+        n_failed: Number of failed decisions in that step.
+    """
+    if not done(model):
+        return "Ready."
+    if not n_failed:
+        return f"Step {done(model)} is done."
+    return f"Step {done(model)} is over, but {counted(n_failed, 'decision')} failed; the tab Agents says why."
+
+
+def playback_status(runner: Runner, step: int, last: int) -> str:
+    """Describe what the page is doing with a recorded run.
+
+    Args:
+        runner: Its runner.
+        step: The step that is shown.
+        last: The last recorded step.
+    """
+    if runner.playing:
+        return f"Playing, step {step} of {last} …"
+    if runner.busy:
+        return f"On the way there, at step {step} …"
+    return "Drag the slider to any step." if last and not runner.error else ""
+
+
+def description_of(recording: Recording) -> str:
+    """Describe when a run was recorded, and which language model its agents used.
+
+    Args:
+        recording: The run.
+    """
+    run = KeptRun.read(recording.file)
+    return recording.file.name if run is None else f"{recording.file.name}: {run.description}"
