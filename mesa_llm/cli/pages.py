@@ -49,16 +49,22 @@ def open_app(
     ] = None,
 ) -> None:
     """Open the gallery of all models, or pages of your own, in the browser; only those with the token get in."""
-    from mesa_llm.viz.server.benchmarks import name_folders
     from mesa_llm.viz.server.server import PageServer
 
     look_here()
     for folder in bench or ():
         if not folder.is_dir():
             raise ConfigError(f"--bench {folder}: there is no such folder")
-    name_folders(bench or ())
     access = _shared_access(max_calls, max_tokens, max_dollars)
-    server = PageServer(page, host=host, port=port, token=token, names=allow_host or (), access=access)
+    server = PageServer(
+        page,
+        host=host,
+        port=port,
+        token=token,
+        names=allow_host or (),
+        access=access,
+        benchmark_folders=bench or (),
+    )
     say(f"mesa-llm: the page opens at {server.address}")
     server.run(browser=browser)
 
@@ -77,12 +83,12 @@ def view(
     """Open a recorded run in the browser: its space, measures and agents after any step."""
     from mesa_llm.cli.run import recording_of
     from mesa_llm.model.registry import find_model
-    from mesa_llm.viz.server.model_page import exhibit
+    from mesa_llm.viz.server.model_page import model_page
     from mesa_llm.viz.server.server import PageServer
 
     look_here()
     recording = recording_of(file, trust=trust)
-    page = exhibit(find_model(recording.model)).serve(recording=recording)
+    page = model_page(find_model(recording.model)).placing(recording=recording)
     server = PageServer(page, host=host, port=port, token=token, names=allow_host or ())
     say(f"mesa-llm: the run opens at {server.address}")
     server.run(browser=browser)
@@ -122,13 +128,13 @@ def open_class(
     """
     from mesa_llm.viz.classroom.lesson import Lesson
     from mesa_llm.viz.classroom.room import Room
-    from mesa_llm.viz.server.model_page import exhibit
+    from mesa_llm.viz.server.model_page import model_page
     from mesa_llm.viz.server.server import PageServer
 
     numbers = _numbers(agents or "")
-    item = exhibit(model_named(model))
+    item = model_page(model_named(model))
     lesson = Lesson(Room(patience, room), title=item.title, n_seats=seats, agents=numbers)
-    page = item.serve(lesson=lesson)
+    page = item.placing(lesson=lesson)
     access = _shared_access(max_calls, max_tokens, max_dollars)
     server = PageServer(page, host=host, port=port, token=token, names=allow_host or (), access=access, lesson=lesson)
     say(f"mesa-llm: the teacher's page (keep this link to yourself): {server.address}")

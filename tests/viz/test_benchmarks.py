@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from mesa_llm.cli.app import app
 from mesa_llm.errors import ConfigError
-from mesa_llm.viz.server.benchmarks import Written, name_folders, written_files
+from mesa_llm.viz.server.benchmarks import Written, written_files
 
 
 @pytest.fixture
@@ -27,9 +27,7 @@ def test_benchmarks_are_found_in_runs_and_in_named_folders(folder: Path) -> None
     assert written_files() == [folder / "report.json"]
     other = folder.rename(folder.parents[1] / "other")
     assert written_files() == []
-    name_folders([other])
-    assert written_files() == [other / "report.json"]
-    name_folders([])
+    assert written_files([other]) == [other / "report.json"]
 
 
 def test_runs_are_opened_from_where_their_folder_is_now(folder: Path) -> None:

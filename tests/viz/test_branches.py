@@ -12,12 +12,12 @@ from mesa_llm.model.recording import Recording
 from mesa_llm.viz.components.branches import last_step_of
 from mesa_llm.viz.render.branches import branches_figure
 from mesa_llm.viz.render.style import picture_of
-from mesa_llm.viz.session.interventions import MAX_BRANCHES, NewsDesk
+from mesa_llm.viz.session.interventions import MAX_BRANCHES, InterventionRunner
 from tests.pot import PotModel
-from tests.viz.test_newsdesk import finished
+from tests.viz.test_interventions import finished
 
 
-def curves(model: LLMModel, desk: NewsDesk) -> tuple[list[Any], list[Any]]:
+def curves(model: LLMModel, desk: InterventionRunner) -> tuple[list[Any], list[Any]]:
     """Return the curves of the run and its branches, and those of the differences; others are no data."""
     above, below = branches_figure("coins", desk.branches)(model).axes
     curves = [
@@ -27,7 +27,7 @@ def curves(model: LLMModel, desk: NewsDesk) -> tuple[list[Any], list[Any]]:
 
 
 def test_a_branch_leaves_the_run_as_it_is_and_is_drawn_beside_it() -> None:
-    model, desk = PotModel(3, rng=1), NewsDesk()
+    model, desk = PotModel(3, rng=1), InterventionRunner()
     model.run_for(3)
     digest = model.runlog.digest
     for _ in range(MAX_BRANCHES + 1):
@@ -50,14 +50,14 @@ def test_a_recorded_run_is_forked_at_any_step_whatever_is_shown_of_it(tmp_path: 
     model.close()
     shown = Recording.read(file).rebuilt(log=file, replay=True)
     shown.step()
-    desk = NewsDesk()
+    desk = InterventionRunner()
     desk.branch(shown, None, 2, at=3)
     (ours, _), _ = curves(shown, finished(desk))
     assert (desk.error, len(ours), last_step_of(shown), shown.time) == ("", 6, 5, 1)
 
 
 def test_dollar_signs_in_news_are_drawn_as_they_stand() -> None:
-    model, desk = PotModel(2, rng=1), NewsDesk()
+    model, desk = PotModel(2, rng=1), InterventionRunner()
     model.step()
     desk.branch(model, News(text=r"From $\x to $6_"), 1)
     figure = branches_figure("coins", finished(desk).branches)(model)

@@ -22,7 +22,7 @@ from mesa_llm.viz.classroom.admission import (
     SEATS,
     STRANGER_TRIES,
     Identities,
-    Pace,
+    Throttle,
     TooSoon,
     Tries,
 )
@@ -30,8 +30,8 @@ from mesa_llm.viz.classroom.lesson import Lesson, LessonSession
 from mesa_llm.viz.classroom.room import ABSENT_S, NoSeat, Room, Visitor, clean_name
 from mesa_llm.viz.classroom.students import MAX_BODY, MAX_TEXT, StudentPages
 from mesa_llm.viz.components.cost import tiles_of
-from mesa_llm.viz.server.auth import Guard
-from mesa_llm.viz.session.run_settings import Choice
+from mesa_llm.viz.server.auth import Auth
+from mesa_llm.viz.session.run_settings import RunSettings
 from mesa_llm.viz.session.runner import Runner, wait_until_closed
 from mesa_llm.viz.session.runs import kept_runs
 from tests.browser.apps.village import HOSTILE, Hamlet
@@ -46,9 +46,9 @@ class Class:
     def __init__(self, folder: Path | None = None, file: Path | None = None) -> None:
         """Open the room, and build the model."""
         self.lesson = Lesson(Room(file=file), title="Hamlet", n_seats=3)
-        self.session: LessonSession = self.lesson.session(Hamlet, Choice(seed="1"), folder)
+        self.session: LessonSession = self.lesson.session(Hamlet, RunSettings(seed="1"), folder)
         teachers = PlainTextResponse("the teacher's page")
-        self.guard = Guard(teachers, "a token", cookie="pass")
+        self.guard = Auth(teachers, "a token", cookie="pass")
         self.guard.students = StudentPages(self.lesson, cookie="seat").app
 
     @property
@@ -139,7 +139,7 @@ def test_a_class_goes_on_after_a_restart_with_its_seats_and_its_answers(tmp_path
 
     after = Class(tmp_path, tmp_path / "room.json")
     (kept,) = kept_runs(tmp_path, Hamlet, after.runner.model.runlog.path)
-    after.session.build(kept.choice(Choice(), Choice(), after.session.thinkers), kept)
+    after.session.build(kept.choice(RunSettings(), RunSettings(), after.session.thinkers), kept)
     assert after.session.error == ""
     again, another = after.browser(), after.browser()
     again.cookies = ben.cookies
@@ -316,7 +316,7 @@ def test_the_rule_twin_stands_in_after_a_time_or_when_the_teacher_says_so(lesson
 
 def test_students_keep_their_seats_when_the_teacher_begins_anew(lesson: Class) -> None:
     ana, ben = lesson.student("Ana"), lesson.student("Ben")
-    lesson.session.build(Choice(seed="2", parameters={"n_agents": 1}))
+    lesson.session.build(RunSettings(seed="2", parameters={"n_agents": 1}))
     assert "Ana, you play" in ana.get("/join/seat").text
     assert "This browser has no seat" in ben.get("/join/seat").text
 
@@ -389,7 +389,7 @@ def test_a_browser_has_one_seat_whatever_names_it_sends_and_whatever_cookies_it_
 
 def test_seats_are_taken_from_one_address_at_the_pace_of_a_class_and_no_faster() -> None:
     seconds = [0.0]
-    pace, waits = Pace(SEATS, SEAT_S, lambda: seconds[0]), []
+    pace, waits = Throttle(SEATS, SEAT_S, lambda: seconds[0]), []
     for _ in range(30):  # a student each three seconds
         seconds[0] += 3
         waits.append(pace.take("10.0.0.1", SEAT_WAIT_S))
@@ -432,10 +432,10 @@ def test_before_the_teacher_has_opened_the_page_there_are_no_seats() -> None:
 
 def test_agents_that_are_not_there_get_no_seat() -> None:
     lesson = Lesson(Room(), agents=[2, 99])
-    session = lesson.session(Hamlet, Choice(seed="1"), None)
+    session = lesson.session(Hamlet, RunSettings(seed="1"), None)
     assert session.error == "the model has no agent 99; those that decide are: 1, 2, 3, 4"
     lesson.agents = [2]
-    session.build(Choice(seed="1"))
+    session.build(RunSettings(seed="1"))
     assert [seat.agent for seat in lesson.room.seats] == ["Villager 2 (agent 2)"]
     lesson.close()
 
@@ -448,7 +448,7 @@ def test_a_student_whose_agent_has_died_is_told(lesson: Class) -> None:
 
 def test_a_page_of_the_teacher_that_is_left_keeps_the_model(lesson: Class) -> None:
     lesson.session.leave()
-    assert lesson.lesson.session(Hamlet, Choice(seed="7"), None) is lesson.session
+    assert lesson.lesson.session(Hamlet, RunSettings(seed="7"), None) is lesson.session
     lesson.step(0)
     lesson.wait()
     assert lesson.runner.model.time == 1
@@ -458,5 +458,5 @@ def test_nobody_plays_in_a_model_that_takes_no_language_model() -> None:
     def make(rng: int | None = None) -> Hamlet:
         return Hamlet(rng=rng)
 
-    session = LessonSession(Lesson(Room()), make, Choice(seed="1"), None)
+    session = LessonSession(Lesson(Room()), make, RunSettings(seed="1"), None)
     assert session.error == "this model takes no llm=, so that nobody can play in it"

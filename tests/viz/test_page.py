@@ -30,6 +30,7 @@ from mesa_llm.viz import LLMPage, Runner, markup
 from mesa_llm.viz.components.cost import tiles_of
 from mesa_llm.viz.components.human import HumanPanel, button_names
 from mesa_llm.viz.components.inspector import AgentInspector
+from mesa_llm.viz.components.page_state import PageState
 from mesa_llm.viz.components.placement import place_steady
 from mesa_llm.viz.components.run_settings import controls_of, defaults, worded
 from mesa_llm.viz.components.runs import Reopen, Runs
@@ -39,11 +40,11 @@ from mesa_llm.viz.render.tables import action_row
 from mesa_llm.viz.render.trace import MAX_CHARACTERS, call_text, decision_text, shortened, thoughts_of
 from mesa_llm.viz.server.page import _Component, tabs_of
 from mesa_llm.viz.session.forms import hint_of, read_fields
-from mesa_llm.viz.session.refresh import TICK_S, use_moment, watch, words
-from mesa_llm.viz.session.run_settings import Choice, _shared, public_address, share, takes
+from mesa_llm.viz.session.refresh import CHECK_S, watch
+from mesa_llm.viz.session.run_settings import RunSettings, public_address, takes
 from mesa_llm.viz.session.runner import wait_until_closed
 from mesa_llm.viz.session.runs import KeptRun
-from mesa_llm.viz.session.rw_lock import Gate, gate_of, steady
+from mesa_llm.viz.session.rw_lock import RWLock, lock_of, steady
 from mesa_llm.viz.session.session import Session, desks_of
 from mesa_llm.viz.session.status import status
 from tests.browser.apps.village import HOSTILE, Village, Villager, renderer, say
@@ -105,7 +106,7 @@ def test_pause_lets_the_step_that_runs_end(make_runner: Any) -> None:
 
 
 def test_a_page_that_nobody_has_open_plays_on_no_further_and_says_why() -> None:
-    session = Session(Village, Choice(seed="1"))
+    session = Session(Village, RunSettings(seed="1"))
     assert session.runner
     session.runner.start()
     until(lambda: session.runner and session.runner.model.time > 1)
@@ -223,7 +224,7 @@ def test_play_goes_on_where_half_of_the_decisions_failed(make_runner: Any) -> No
 
 
 def test_a_reader_waits_for_the_writer() -> None:
-    gate, seen = Gate(), list[str]()
+    gate, seen = RWLock(), list[str]()
 
     def read() -> None:
         with gate.reading():
@@ -239,7 +240,7 @@ def test_a_reader_waits_for_the_writer() -> None:
 
 
 def test_readers_are_let_in_while_the_writer_waits() -> None:
-    gate = Gate()
+    gate = RWLock()
     entered = threading.Event()
 
     def read() -> None:
@@ -252,7 +253,7 @@ def test_readers_are_let_in_while_the_writer_waits() -> None:
 
 
 def test_a_reader_may_read_within_reading_while_a_writer_waits() -> None:
-    gate = Gate()
+    gate = RWLock()
 
     def write() -> None:
         with gate.writing():
@@ -268,7 +269,7 @@ def test_a_reader_may_read_within_reading_while_a_writer_waits() -> None:
 
 
 def test_readers_who_wait_go_before_the_next_writer() -> None:
-    gate, done = Gate(), list[str]()
+    gate, done = RWLock(), list[str]()
 
     def read() -> None:
         with gate.reading():
@@ -285,7 +286,7 @@ def test_readers_who_wait_go_before_the_next_writer() -> None:
 
 
 def test_writers_take_turns_also_while_one_waits() -> None:
-    gate, done = Gate(), list[str]()
+    gate, done = RWLock(), list[str]()
 
     def write() -> None:
         with gate.writing():
@@ -312,7 +313,7 @@ def test_a_component_is_drawn_only_while_the_model_stands_still() -> None:
     def Page() -> None:
         place_steady(Careless(), model)
 
-    with gate_of(model).writing():
+    with lock_of(model).writing():
         page = threading.Thread(target=reacton.render, args=(Page(),))
         page.start()
         time.sleep(0.3)
@@ -339,7 +340,7 @@ class Curious(Village):
 
 
 def test_a_page_that_is_left_while_a_person_is_asked_after_the_actions_lets_go_of_its_run(tmp_path: Path) -> None:
-    session = Session(Curious, Choice("human", seed="1", plays=1), tmp_path)
+    session = Session(Curious, RunSettings("human", seed="1", plays=1), tmp_path)
     assert session.runner is not None
     runner, desk = session.runner, session.desks[0]
     runner.start(1)
@@ -358,7 +359,7 @@ def test_a_page_that_is_left_while_a_person_is_asked_after_the_actions_lets_go_o
 
 
 def test_a_page_hears_of_the_run_that_was_left_even_if_the_page_before_ends_after_it_has_begun(tmp_path: Path) -> None:
-    before, page, after = (Session(Village, Choice("scripted", seed="1"), tmp_path) for _ in range(3))
+    before, page, after = (Session(Village, RunSettings("scripted", seed="1"), tmp_path) for _ in range(3))
     page.previous, after.previous = before.visit, page.visit
     assert before.runner is not None
     before.runner.start(1)
@@ -366,19 +367,20 @@ def test_a_page_hears_of_the_run_that_was_left_even_if_the_page_before_ends_afte
     state = page.state
     before.leave()
     assert page.previous.log == before.paid_log
-    assert page.state != state  # so that the ticker has it said
+    assert page.state != state  # so that the page shows it
     page.leave()  # without a step, as when it is reloaded twice
     assert after.previous.log == before.paid_log
     after.leave()
 
 
-# -- the ticker
+# -- the thread that redraws a page
 
 
 class Restless:
     """Something that is never the same for long."""
 
     drawn = 0
+    seen_at = 0.0
     still = staticmethod(nullcontext)
 
     def rest(self) -> None:
@@ -390,18 +392,18 @@ class Restless:
         return (time.monotonic(),)
 
 
-def test_a_page_that_is_slow_to_draw_gets_done_although_the_ticker_has_more_to_say() -> None:
-    restless, drawings = Restless(), list[float]()
+def test_a_page_that_is_slow_to_draw_gets_done_although_there_is_always_more_to_show() -> None:
+    restless, page, drawings = Restless(), PageState(), list[float]()
 
     @component
     def Page() -> None:
-        use_moment()
+        page.use_moment()
         drawings.append(time.monotonic())
-        time.sleep(2 * TICK_S)
+        time.sleep(2 * CHECK_S)
 
     _, context = reacton.render(Page(), handle_error=False)
-    end = watch(restless)
-    words.set(object())  # as a click does; comes back when nothing is left to draw
+    end = watch(restless, page, threading.Lock())
+    page.update_text()  # as a click does; comes back when nothing is left to draw
     end()
     assert len(drawings) < 6
     context.close()
@@ -414,18 +416,18 @@ def test_a_choice_gives_only_the_arguments_a_model_takes() -> None:
     def small(rng: Any = None) -> Any:
         return rng
 
-    assert Choice("random", seed=" 7 ").arguments(small) == {"rng": "7"}
-    assert Choice("random", seed="7").arguments(Village) == {"llm": "random", "rng": "7"}
+    assert RunSettings("random", seed=" 7 ").arguments(small) == {"rng": "7"}
+    assert RunSettings("random", seed="7").arguments(Village) == {"llm": "random", "rng": "7"}
     assert not takes(small, "llm")
 
 
 def test_another_model_has_to_be_named() -> None:
     with pytest.raises(ConfigError, match="name the model"):
-        Choice("other").arguments(Village)
+        RunSettings("other").arguments(Village)
 
 
 def test_another_model_may_have_an_endpoint_and_a_limit() -> None:
-    choice = Choice("other", model_id="ollama/qwen3", api_base="http://localhost:1/v1", max_dollars=0.5)
+    choice = RunSettings("other", model_id="ollama/qwen3", api_base="http://localhost:1/v1", max_dollars=0.5)
     arguments = choice.arguments(Village)
     assert (str(arguments.pop("llm").name), arguments) == ("qwen3@http://localhost:1/v1", {"max_dollars": 0.5})
 
@@ -435,7 +437,7 @@ def asked_with(key: str, monkeypatch: pytest.MonkeyPatch, **options: Any) -> set
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-environment")
     monkeypatch.setenv("MESA_LLM_API_KEY", "sk-of-the-environment-too")
     with serving(Endpoint()) as endpoint:
-        choice = Choice("other", model_id="openai/m", api_base=endpoint.url, api_key=key)
+        choice = RunSettings("other", model_id="openai/m", api_base=endpoint.url, api_key=key)
         Village(**choice.arguments(Village, **options), on_error="skip").step()
         return set(endpoint.authorizations)
 
@@ -449,7 +451,7 @@ def test_an_endpoint_typed_on_the_page_gets_no_key_but_one_typed_for_it(monkeypa
 def test_the_budget_of_a_server_holds_for_all_its_pages_together() -> None:
     purse = Access(max_calls=6)  # a step of four villagers takes four
     with serving(Endpoint()) as endpoint:
-        choice = Choice("other", model_id="m", api_base=endpoint.url, max_dollars=1.0)
+        choice = RunSettings("other", model_id="m", api_base=endpoint.url, max_dollars=1.0)
         first, second = (Village(**choice.arguments(Village, purse)) for _ in range(2))
         first.step()
         with pytest.raises(BudgetExceeded):
@@ -459,42 +461,38 @@ def test_the_budget_of_a_server_holds_for_all_its_pages_together() -> None:
 
 def test_a_model_that_would_evade_the_budget_of_the_server_is_not_built() -> None:
     with pytest.raises(ConfigError, match="takes no access="):
-        Choice("rule").arguments(lambda llm: llm, Access(max_calls=6))
+        RunSettings("rule").arguments(lambda llm: llm, Access(max_calls=6))
 
 
 def test_an_endpoint_that_was_typed_leaves_the_access_of_the_server_with_its_model() -> None:
     access = Access(max_calls=1000)
-    share(access)
-    try:
-        with serving(Endpoint()) as endpoint:
-            typed = Choice("other", model_id="m", api_base=endpoint.url, api_key="sk-typed", seed="1")
-            session = Session(Village, typed)
-            for choice in (typed, Choice(seed="1")):
-                runner = session.runner
-                assert runner is not None
-                runner.start(1)
-                until(lambda runner=runner: not runner.busy)
-                assert len(access._routes) == 1
-                session.build(choice)
-                wait_until_closed(10)
-                assert len(access._routes) == 0
-            session.close()
-    finally:
-        _shared.clear()
+    with serving(Endpoint()) as endpoint:
+        typed = RunSettings("other", model_id="m", api_base=endpoint.url, api_key="sk-typed", seed="1")
+        session = Session(Village, typed, access=access)
+        for choice in (typed, RunSettings(seed="1")):
+            runner = session.runner
+            assert runner is not None
+            runner.start(1)
+            until(lambda runner=runner: not runner.busy)
+            assert len(access._routes) == 1
+            session.build(choice)
+            wait_until_closed(10)
+            assert len(access._routes) == 0
+        session.close()
 
 
 @pytest.mark.parametrize("fixed", [{"api_base": "http://localhost:1/v1"}, {"max_dollars": 1.0}, {"concurrency": 2}])
 def test_a_page_with_an_access_of_its_own_is_told_where_to_put_it_on_a_server_with_a_budget(fixed) -> None:
     with pytest.raises(ConfigError, match=rf"^this page fixes {next(iter(fixed))} in model_params, .*mesa-llm\.toml"):
-        Choice("random", parameters=fixed).arguments(Village, Access(max_calls=6))
-    assert Choice("random", parameters=fixed).arguments(Village) == {"llm": "random", **fixed}
+        RunSettings("random", parameters=fixed).arguments(Village, Access(max_calls=6))
+    assert RunSettings("random", parameters=fixed).arguments(Village) == {"llm": "random", **fixed}
 
 
 @pytest.mark.parametrize("name", ["m@http://evil.example/v1", "huggingface/http://evil.example", "m@evil.example"])
 def test_a_name_of_a_model_holds_no_endpoint(name: str) -> None:
     with pytest.raises(ConfigError, match="type the address under Endpoint"):
-        Choice("other", model_id=name).arguments(Village)
-    assert Choice("other", model_id="vertex_ai/claude@20240620").llm() == "vertex_ai/claude@20240620"
+        RunSettings("other", model_id=name).arguments(Village)
+    assert RunSettings("other", model_id="vertex_ai/claude@20240620").llm() == "vertex_ai/claude@20240620"
 
 
 SECRET = "http://ann:pass%40word@localhost:1/v1?key=sk-query&v=1"
@@ -505,11 +503,11 @@ def test_an_address_is_shown_without_what_may_be_secret() -> None:
     assert public_address("ann:secret@localhost") == "•••@localhost"
     assert public_address("http://localhost:1/v1") == "http://localhost:1/v1"
     with pytest.raises(ConfigError, match="type the whole address"):
-        Choice("other", model_id="m", api_base=public_address(SECRET)).arguments(Village)
+        RunSettings("other", model_id="m", api_base=public_address(SECRET)).arguments(Village)
 
 
 def test_secrets_of_a_choice_are_taken_out_of_texts_and_reprs() -> None:
-    choice = Choice("other", model_id="m", api_base=SECRET, api_key="sk-typed")
+    choice = RunSettings("other", model_id="m", api_base=SECRET, api_key="sk-typed")
     text = choice.hide(f"{SECRET} pass@word sk-typed sk-query, but v=1 stays")
     assert text == "http://(key)@localhost:1/v1?key=(key)&v=1 (key) (key) (key), but v=1 stays"
     assert "sk-" not in repr(choice)
@@ -525,8 +523,8 @@ def test_a_fault_is_told_though_the_ticker_looked_while_the_model_was_built() ->
             raise ValueError("no such seed")
         return Village(rng=rng)
 
-    session = Session(make, Choice(seed="1"))
-    session.build(Choice(seed="broken"))
+    session = Session(make, RunSettings(seed="1"))
+    session.build(RunSettings(seed="broken"))
     assert "no such seed" in session.error
     assert session.state != looks[0]
     session.close()
@@ -536,7 +534,7 @@ def test_what_a_model_raises_is_shown_and_logged_without_the_key(caplog: pytest.
     def leaky(llm: Any) -> Any:
         raise ValueError(f"sk-typed is not valid at {SECRET}")
 
-    session = Session(leaky, Choice("other", model_id="m", api_base=SECRET, api_key="sk-typed"))
+    session = Session(leaky, RunSettings("other", model_id="m", api_base=SECRET, api_key="sk-typed"))
     assert session.error.startswith(
         "Building the model failed with ValueError: (key) is not valid at http://(key)@localhost"
     )
@@ -545,7 +543,7 @@ def test_what_a_model_raises_is_shown_and_logged_without_the_key(caplog: pytest.
 
 
 def test_a_step_that_fails_tells_and_logs_no_key(caplog: pytest.LogCaptureFixture) -> None:
-    runner = Runner(Broken(rng=1), pause_s=0.0, hide=Choice(api_key="poisoned").hide)
+    runner = Runner(Broken(rng=1), pause_s=0.0, hide=RunSettings(api_key="poisoned").hide)
     runner.start(2)
     until(lambda: not runner.busy)
     assert runner.error == "The step failed with ValueError: the well is (key)"
@@ -562,10 +560,10 @@ def test_a_run_that_fails_after_reset_logs_no_key_of_its_own(caplog: pytest.LogC
             goes_on.wait(PATIENCE_S)
             raise ValueError("the well is poisoned")
 
-    runner = Runner(Slow(rng=1), hide=Choice(api_key="poisoned").hide)
+    runner = Runner(Slow(rng=1), hide=RunSettings(api_key="poisoned").hide)
     runner.start(1)
     assert is_reached.wait(PATIENCE_S)
-    runner.reset(Village(rng=1), Choice(api_key="another").hide)
+    runner.reset(Village(rng=1), RunSettings(api_key="another").hide)
     goes_on.set()
     until(lambda: "The step failed" in caplog.text)
     assert "poisoned" not in caplog.text
@@ -573,9 +571,9 @@ def test_a_run_that_fails_after_reset_logs_no_key_of_its_own(caplog: pytest.LogC
 
 
 def test_reasoning_and_length_of_replies_are_the_model_s_own_unless_chosen() -> None:
-    choice = Choice("local", reasoning="first", reply_tokens=900)
+    choice = RunSettings("local", reasoning="first", reply_tokens=900)
     assert choice.arguments(Village) == {"llm": "local", "reasoning": "first", "reply_tokens": 900}
-    assert Choice("local").arguments(Village) == {"llm": "local"}
+    assert RunSettings("local").arguments(Village) == {"llm": "local"}
     assert replace(choice, thinker="rule").arguments(Village) == {"llm": "rule"}
 
 
@@ -588,7 +586,7 @@ def test_a_model_whose_runner_was_closed_is_closed_when_that_was_waited_for(tmp_
 
 
 def test_a_person_plays_one_agent_or_all() -> None:
-    one, everyone = Choice("human", plays=2).llm(), Choice("human", plays=0).llm()
+    one, everyone = RunSettings("human", plays=2).llm(), RunSettings("human", plays=0).llm()
     assert isinstance(one, dict)
     assert one["*"] == "rule"
     assert isinstance(one[2], HumanLLM)
@@ -615,9 +613,9 @@ def test_a_parameter_of_a_type_that_no_page_knows_is_refused() -> None:
 
 
 def test_a_model_that_cannot_be_built_leaves_the_old_one() -> None:
-    session = Session(Village, Choice(seed="1"))
+    session = Session(Village, RunSettings(seed="1"))
     old = session.runner and session.runner.model
-    session.build(Choice(seed="forty-two"))
+    session.build(RunSettings(seed="forty-two"))
     assert "rng is the seed, a whole number" in session.error
     assert session.runner
     assert session.runner.model is old
@@ -625,7 +623,7 @@ def test_a_model_that_cannot_be_built_leaves_the_old_one() -> None:
 
 
 def test_a_page_without_any_model_says_why() -> None:
-    session = Session(Village, Choice(seed="one"))
+    session = Session(Village, RunSettings(seed="one"))
     assert session.runner is None
     assert "rng is the seed, a whole number" in session.error
 

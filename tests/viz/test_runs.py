@@ -13,7 +13,7 @@ from mesa_llm import LLMModel, Reply, ScriptedLLM, ToolCall
 from mesa_llm.model.recording import Recording
 from mesa_llm.viz.render.trace import thoughts_of
 from mesa_llm.viz.session import trial
-from mesa_llm.viz.session.run_settings import Choice
+from mesa_llm.viz.session.run_settings import RunSettings
 from mesa_llm.viz.session.runner import wait_until_closed
 from mesa_llm.viz.session.runs import KeptRun, downloads_of, kept_runs, run_bytes, runs_folder
 from mesa_llm.viz.session.session import Session
@@ -22,7 +22,7 @@ from tests.browser.apps.village import Hamlet, Village, say
 from tests.pot import PotModel
 from tests.viz.test_page import until
 
-FIRST = Choice(seed="42", parameters={"n_agents": 4})
+FIRST = RunSettings(seed="42", parameters={"n_agents": 4})
 
 
 def run_of(session: Session) -> Any:
@@ -31,7 +31,7 @@ def run_of(session: Session) -> Any:
     return session.runner
 
 
-def played(folder: Path, choice: Choice, steps: int = 2, model: type[LLMModel] = Village) -> KeptRun:
+def played(folder: Path, choice: RunSettings, steps: int = 2, model: type[LLMModel] = Village) -> KeptRun:
     """Run a village on a page for some steps, close the page, and return what is kept."""
     session = Session(model, choice, folder)
     run_of(session).start(steps)
@@ -51,7 +51,7 @@ def test_a_run_is_kept_and_one_without_a_step_is_not(tmp_path: Path) -> None:
 
 
 def test_a_run_is_gone_on_with_where_it_was_left(tmp_path: Path) -> None:
-    choice = Choice("scripted", seed="7", parameters={"n_agents": 3})
+    choice = RunSettings("scripted", seed="7", parameters={"n_agents": 3})
     run = played(tmp_path, choice)
     session = Session(Village, FIRST, None)
     session.build(choice, run)
@@ -64,7 +64,7 @@ def test_a_run_is_gone_on_with_where_it_was_left(tmp_path: Path) -> None:
 
 
 def test_a_replay_asks_nobody_and_ends_where_the_recording_does(tmp_path: Path) -> None:
-    choice = Choice("scripted", seed="7", parameters={"n_agents": 3})
+    choice = RunSettings("scripted", seed="7", parameters={"n_agents": 3})
     run = played(tmp_path, choice)
     session = Session(Village, FIRST, None)
     session.view(Recording.read(run.path))
@@ -75,7 +75,7 @@ def test_a_replay_asks_nobody_and_ends_where_the_recording_does(tmp_path: Path) 
 
 
 def test_a_recorded_run_is_shown_after_any_step_forwards_and_backwards(tmp_path: Path) -> None:
-    run = played(tmp_path, Choice("scripted", seed="7", parameters={"n_agents": 3}), 4)
+    run = played(tmp_path, RunSettings("scripted", seed="7", parameters={"n_agents": 3}), 4)
     session = Session(Village, FIRST, None)
     session.open(run.path)
     greetings: dict[int, list[str]] = {}
@@ -105,7 +105,7 @@ def test_a_log_that_would_import_strange_things_is_not_opened(tmp_path: Path) ->
     model = Hamlet(rng=1, log=tmp_path / "run.sqlite")
     model.step()
     model.close()
-    session = Session(LLMModel, Choice(seed="1"), None)
+    session = Session(LLMModel, RunSettings(seed="1"), None)
     session.open(tmp_path / "run.sqlite")
     assert "belongs to none of the models of `mesa-llm list`" in session.error
     assert session.recording is None
@@ -125,7 +125,7 @@ def test_what_was_chosen_for_a_run_is_chosen_again() -> None:
 
 
 def test_a_key_goes_to_no_other_endpoint_than_it_was_typed_for() -> None:
-    typed = Choice("other", model_id="m", api_base="http://localhost:1/v1", api_key="sk-typed")
+    typed = RunSettings("other", model_id="m", api_base="http://localhost:1/v1", api_key="sk-typed")
     assert kept_with(llm="m@http://localhost:1/v1").choice(FIRST, typed).api_key == "sk-typed"
     assert kept_with(llm="m@http://localhost:2/v1").choice(FIRST, typed).api_key == ""
     assert kept_with(llm="openai/m").choice(FIRST, typed).api_key == ""

@@ -19,8 +19,8 @@ from mesa_llm.viz.components.autocomplete import Option, options_in
 from mesa_llm.viz.components.upload import read_text
 from mesa_llm.viz.render.markup import markup
 from mesa_llm.viz.render.style import picture_of
-from mesa_llm.viz.session.interviews import MAX_QUESTION, InterviewDesk, Waiting, interviews_with
-from mesa_llm.viz.session.rw_lock import gate_of
+from mesa_llm.viz.session.interviews import MAX_QUESTION, InterviewQueue, Waiting, interviews_with
+from mesa_llm.viz.session.rw_lock import lock_of
 from mesa_llm.viz.social.cascade import COLOURS, MAX_SHARERS, cascade_figure, root_of, spread_figure, tree_of
 from mesa_llm.viz.social.follows import ACTIVITY, MAX_USERS, TONE, colourings_of, follow_figure
 from mesa_llm.viz.social.reader import feed_values
@@ -151,9 +151,9 @@ def test_a_picker_finds_numbers_and_words_and_sends_few_of_many() -> None:
 # -- interviews
 
 
-def ask(model: SocialModel, question: str) -> InterviewDesk:
+def ask(model: SocialModel, question: str) -> InterviewQueue:
     """Ask the first user, and wait."""
-    desk = InterviewDesk.of(model)
+    desk = InterviewQueue.of(model)
     desk.ask(model.agents.to_list()[0], question)
     until(lambda: not desk.waiting)
     return desk
@@ -189,8 +189,8 @@ def test_a_question_that_cannot_be_asked_costs_nothing(question: str, why: str) 
 
 def test_a_question_waits_until_the_step_is_over_and_may_be_withdrawn() -> None:
     model = SocialModel(n_agents=2, llm=honest(), rng=1)
-    desk = InterviewDesk.of(model)
-    with gate_of(model).writing(), gate_of(model).waiting():
+    desk = InterviewQueue.of(model)
+    with lock_of(model).writing(), lock_of(model).waiting():
         desk.ask(model.agents.to_list()[0], "Well?")
         (job,) = desk.waiting
         assert isinstance(job, Waiting)
@@ -207,7 +207,7 @@ def test_a_question_in_flight_is_withdrawn() -> None:
         return 30.0
 
     model = SocialModel(n_agents=2, llm=ScriptedLLM(lambda request: "late", delay_s), rng=1)
-    desk = InterviewDesk.of(model)
+    desk = InterviewQueue.of(model)
     desk.ask(model.agents.to_list()[0], "Well?")
     assert is_asked.wait(10)
     desk.withdraw(desk.waiting[0])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import hmac
+import ipaddress
 import math
 import secrets
 import time as clock
@@ -47,6 +48,21 @@ class TooSoon(NoSeat):
     """A visitor has to wait before the next try."""
 
 
+def network_of(host: str) -> str:
+    """Return what stands for one client: an IPv4 address, the /64 network of an IPv6 address, or the text as it is.
+
+    Args:
+        host: Address of a client; one of IPv6 is one of many that the same machine may take.
+    """
+    try:
+        address = ipaddress.ip_address(host.partition("%")[0])
+    except ValueError:
+        return host
+    if isinstance(address, ipaddress.IPv4Address):
+        return host
+    return str(address.ipv4_mapped or ipaddress.IPv6Network((int(address), 64), strict=False))
+
+
 class Identities:
     """The identities of browsers, in cookies that nobody else can make."""
 
@@ -68,7 +84,7 @@ class Identities:
         return identity if hmac.compare_digest(cookie.encode(), self.cookie(identity).encode()) else ""
 
 
-class Pace:
+class Throttle:
     """Lets some through at once, and then one after another at intervals, for each key by itself."""
 
     def __init__(self, burst: int, interval_s: float, now: Callable[[], float] = clock.monotonic) -> None:
@@ -129,8 +145,8 @@ class Tries:
         """
         self._now = now
         self._wrong: OrderedDict[str, tuple[int, float]] = OrderedDict()  # visitor → number of wrong codes, next try
-        self._strangers = Pace(STRANGER_TRIES, STRANGER_S, now)
-        self._all = Pace(GUESSES, GUESS_S, now)
+        self._strangers = Throttle(STRANGER_TRIES, STRANGER_S, now)
+        self._all = Throttle(GUESSES, GUESS_S, now)
 
     def begin(self, visitor: Visitor) -> float:
         """Begin a try.
@@ -174,7 +190,7 @@ class Tries:
                 self._wrong.popitem(last=False)
 
 
-class Door:
+class Admission:
     """The door of a room."""
 
     def __init__(self, room: Room) -> None:
@@ -185,7 +201,7 @@ class Door:
         """
         self._room = room
         self._tries = Tries()
-        self._seats = Pace(SEATS, SEAT_S)
+        self._seats = Throttle(SEATS, SEAT_S)
         self._n_waiting = 0
 
     async def enter(self, code: str, name: str, seat_code: str, visitor: Visitor) -> Seat:

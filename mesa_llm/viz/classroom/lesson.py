@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from mesa_llm.agents.agent import LLMMixin
+from mesa_llm.engine.access import Access
 from mesa_llm.engine.activation import llm_agents
 from mesa_llm.errors import ConfigError
 from mesa_llm.model.model import LLMModel
 from mesa_llm.viz.classroom.room import Room
 from mesa_llm.viz.render.agents import name_of
-from mesa_llm.viz.session.run_settings import THINKERS, Choice, Factory, takes
+from mesa_llm.viz.session.run_settings import LLM_LABELS, ModelFactory, RunSettings, takes
 from mesa_llm.viz.session.session import Session
 
 
@@ -49,17 +50,20 @@ class Lesson:
         self._session: LessonSession | None = None
         self._lock = threading.Lock()
 
-    def session(self, factory: Factory, choice: Choice, folder: Path | None) -> LessonSession:
+    def session(
+        self, factory: ModelFactory, choice: RunSettings, folder: Path | None, access: Access | None = None
+    ) -> LessonSession:
         """Return the session of the lesson, which outlives the teacher's page; the first call starts it.
 
         Args:
             factory: Builds models.
             choice: Choices for the first model.
             folder: Folder for runs; None: they are not kept.
+            access: Common budget of the server's pages; None: each model has its own.
         """
         with self._lock:
             if self._session is None:
-                self._session = LessonSession(self, factory, choice, folder)
+                self._session = LessonSession(self, factory, choice, folder, access)
             return self._session
 
     @property
@@ -98,7 +102,14 @@ class Lesson:
 class LessonSession(Session):
     """The session of a lesson; all pages of the teacher show the same one."""
 
-    def __init__(self, lesson: Lesson, factory: Factory, choice: Choice, folder: Path | None) -> None:
+    def __init__(
+        self,
+        lesson: Lesson,
+        factory: ModelFactory,
+        choice: RunSettings,
+        folder: Path | None,
+        access: Access | None = None,
+    ) -> None:
         """Build the first model.
 
         Args:
@@ -106,13 +117,14 @@ class LessonSession(Session):
             factory: Builds models.
             choice: Choices for the model.
             folder: Folder for runs; None: they are not kept.
+            access: Common budget of the server's pages; None: each model has its own.
         """
         self.lesson = lesson
         self._players: list[tuple[int, str]] = []
-        super().__init__(factory, choice, folder)
-        self.thinkers = {name: label for name, label in THINKERS.items() if name != "human"}
+        super().__init__(factory, choice, folder, access=access)
+        self.thinkers = {name: label for name, label in LLM_LABELS.items() if name != "human"}
 
-    def arguments_of(self, choice: Choice) -> dict[str, Any]:
+    def arguments_of(self, choice: RunSettings) -> dict[str, Any]:
         """Return the arguments of a model with a person in each seat, for whom the rule twin may stand in.
 
         Args:
@@ -137,7 +149,7 @@ class LessonSession(Session):
             arguments["on_error"] = "rule"
         return arguments
 
-    def show(self, model: LLMModel, choice: Choice) -> None:
+    def show(self, model: LLMModel, choice: RunSettings) -> None:
         """Show a new model; students keep their seats."""
         self.lesson.room.arrange(self._players)
         super().show(model, choice)

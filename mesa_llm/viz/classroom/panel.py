@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 import solara
-from mesa.visualization.utils import update_counter
 from solara.core import component
 
 from mesa_llm.text import counted
 from mesa_llm.viz.classroom.lesson import Lesson
 from mesa_llm.viz.classroom.room import Room, Seat
 from mesa_llm.viz.components.markup import Markup
-from mesa_llm.viz.session.refresh import words
+from mesa_llm.viz.components.page_state import PageState, use_page
 
-PATIENCE: dict[str, float | None] = {
-    "never": None,
-    "after 30 s": 30.0,
-    "after 1 minute": 60.0,
-    "after 2 minutes": 120.0,
-    "after 5 minutes": 300.0,
-}
+PATIENCE: Mapping[str, float | None] = MappingProxyType(
+    {
+        "never": None,
+        "after 30 s": 30.0,
+        "after 1 minute": 60.0,
+        "after 2 minutes": 120.0,
+        "after 5 minutes": 300.0,
+    }
+)
 """Label of a time limit, after which the rule twin decides for a student → seconds."""
 
 
@@ -29,8 +33,8 @@ def ClassPanel(lesson: Lesson) -> None:
     Args:
         lesson: The lesson.
     """
-    update_counter.get()
-    words.get()
+    page = use_page(lesson)
+    page.moment()
     room, is_running = lesson.room, lesson.is_running
     seats, waiting = room.seats, room.waiting
     taken = [seat for seat in seats if seat.is_taken]
@@ -50,7 +54,7 @@ def ClassPanel(lesson: Lesson) -> None:
         with solara.Div(classes=["mesa-llm-seats"]):
             for seat in seats:
                 _SeatCard(room, seat, seat.student, waiting.get(seat.agent_id), is_running).key(f"seat {seat.agent_id}")
-        _Settings(room)
+        _Settings(page, room)
 
 
 def summary(n_seats: int, n_taken: int, n_late: int, *, is_running: bool) -> str:
@@ -104,7 +108,7 @@ def _SeatCard(room: Room, seat: Seat, student: str, seconds: float | None, is_ru
 
 
 @component
-def _Settings(room: Room) -> None:
+def _Settings(page: PageState, room: Room) -> None:
     labels = {seconds: label for label, seconds in PATIENCE.items()}
     if room.patience_s not in labels:
         labels[room.patience_s] = f"after {room.patience_s:g} s"
@@ -112,11 +116,11 @@ def _Settings(room: Room) -> None:
 
     def be_patient(label: str) -> None:
         room.patience_s = by_label[label]
-        words.set(object())
+        page.update_text()
 
     def open_or_close(is_open: bool) -> None:
         room.is_open = is_open
-        words.set(object())
+        page.update_text()
 
     with solara.Row(gap="18px", style={"align-items": "center", "flex-wrap": "wrap"}):
         with solara.Div(style={"width": "16rem"}):

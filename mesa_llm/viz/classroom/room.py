@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated
 
 from pydantic import BaseModel, Field, ValidationError
@@ -484,7 +485,7 @@ def is_same_code(typed: str, code: str) -> bool:
 JOINER = "\u200d"
 """Joins emoji; anywhere else it is removed, like all invisible characters."""
 
-FILLERS = dict.fromkeys([0x34F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2800, *range(0xFE00, 0xFE10)])
+FILLERS = MappingProxyType(dict.fromkeys([0x34F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2800, *range(0xFE00, 0xFE10)]))
 """Characters that count as letters, marks or symbols and are not seen either: fillers, variation selectors."""
 
 

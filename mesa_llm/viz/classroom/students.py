@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -22,14 +23,16 @@ from mesa_llm.errors import ConfigError
 from mesa_llm.llm.human.questions import FormField, Offer
 from mesa_llm.model.model import LLMModel
 from mesa_llm.records import Failure
-from mesa_llm.viz.classroom.admission import Door, Identities, TooSoon
+from mesa_llm.viz.classroom.admission import Admission, Identities, TooSoon, network_of
 from mesa_llm.viz.classroom.lesson import Lesson
 from mesa_llm.viz.classroom.room import NoSeat, Seat, Visitor
 from mesa_llm.viz.render.markup import label_of, markup
 from mesa_llm.viz.render.trace import call_text
-from mesa_llm.viz.server.auth import DOOR, network_of
 from mesa_llm.viz.session.forms import hint_of
 from mesa_llm.viz.session.rw_lock import steady
+
+JOIN_PATH = "/join"
+"""Path of the students' pages; all others are the teacher's."""
 
 MAX_BODY = 64_000
 """Maximum size of a sent form, in bytes."""
@@ -40,7 +43,7 @@ MAX_TEXT = 2000
 MAX_FIELDS = 200
 """Maximum number of fields of a sent form."""
 
-FILES = {"seat.css": "text/css", "seat.js": "text/javascript"}
+FILES = MappingProxyType({"seat.css": "text/css", "seat.js": "text/javascript"})
 """Files of the students' pages."""
 
 
@@ -66,15 +69,15 @@ class StudentPages:
         self._room = lesson.room
         self._cookie = cookie
         self._identities = Identities()
-        self._gate = Door(lesson.room)
+        self._admission = Admission(lesson.room)
         routes = [
-            Route(DOOR, self._door),
-            Route(DOOR, self._enter, methods=["POST"]),
-            Route(f"{DOOR}/seat", self._seat),
-            Route(f"{DOOR}/seat", self._answer, methods=["POST"]),
-            Route(f"{DOOR}/leave", self._leave, methods=["POST"]),
-            Route(f"{DOOR}/now", self._now),
-            *(Route(f"{DOOR}/{name}", self._file) for name in FILES),
+            Route(JOIN_PATH, self._door),
+            Route(JOIN_PATH, self._enter, methods=["POST"]),
+            Route(f"{JOIN_PATH}/seat", self._seat),
+            Route(f"{JOIN_PATH}/seat", self._answer, methods=["POST"]),
+            Route(f"{JOIN_PATH}/leave", self._leave, methods=["POST"]),
+            Route(f"{JOIN_PATH}/now", self._now),
+            *(Route(f"{JOIN_PATH}/{name}", self._file) for name in FILES),
         ]
         self.app = Starlette(routes=routes, exception_handlers={TooLarge: _too_large, ClientDisconnect: _gone})
 
@@ -82,7 +85,7 @@ class StudentPages:
 
     async def _door(self, request: Request) -> Response:
         if self._seat_of(request) is not None:
-            return _sent_on(f"{DOOR}/seat")
+            return _sent_on(f"{JOIN_PATH}/seat")
         page = self._door_page({"code": request.query_params.get("code", "")[:20]})
         return self._recognised(request, page, self._visitor_of(request))
 
@@ -105,20 +108,20 @@ class StudentPages:
 
     def _set_cookie(self, request: Request, response: Response, name: str, value: str) -> None:
         secure = request.url.scheme == "https"
-        response.set_cookie(name, value, path=DOOR, httponly=True, samesite="lax", secure=secure)
+        response.set_cookie(name, value, path=JOIN_PATH, httponly=True, samesite="lax", secure=secure)
 
     async def _enter(self, request: Request) -> Response:
         typed = dict(await _fields(request))
         if self._seat_of(request) is not None:  # a second click, or the browser's Back button
-            return _sent_on(f"{DOOR}/seat")
+            return _sent_on(f"{JOIN_PATH}/seat")
         visitor = self._visitor_of(request)
         code, name, seat_code = (typed.get(name, "") for name in ("code", "name", "seat_code"))
         try:
-            seat = await self._gate.enter(code, name, seat_code, visitor)
+            seat = await self._admission.enter(code, name, seat_code, visitor)
         except NoSeat as refusal:
             status = 429 if isinstance(refusal, TooSoon) else 403
             return self._recognised(request, self._door_page(typed, str(refusal), status), visitor)
-        response = self._recognised(request, _sent_on(f"{DOOR}/seat"), visitor)
+        response = self._recognised(request, _sent_on(f"{JOIN_PATH}/seat"), visitor)
         self._set_cookie(request, response, self._cookie, seat.key)
         return response
 
@@ -195,13 +198,13 @@ class StudentPages:
         seat = self._seat_of(request)
         number, n_chosen = _number(fields.get("question")), _number(fields.get("chosen"))
         if seat is None or number is None:
-            return _sent_on(f"{DOOR}/seat")
+            return _sent_on(f"{JOIN_PATH}/seat")
         if "finish" in fields:
             is_taken = self._room.finish(seat, number)
         else:
             name = fields.get("offer", "")
             is_taken = self._room.answer(seat, number, name, self._lines(seat, name, fields), n_chosen)
-        return _sent_on(f"{DOOR}/seat" if is_taken else f"{DOOR}/seat?late")
+        return _sent_on(f"{JOIN_PATH}/seat" if is_taken else f"{JOIN_PATH}/seat?late")
 
     def _lines(self, seat: Seat, name: str, fields: dict[str, str]) -> dict[tuple[str, ...], str]:
         draft = self._room.draft_of(seat)
@@ -214,8 +217,8 @@ class StudentPages:
         seat = self._seat_of(request)
         if seat is not None:
             self._room.free(seat)
-        response = _sent_on(DOOR)
-        response.delete_cookie(self._cookie, path=DOOR)
+        response = _sent_on(JOIN_PATH)
+        response.delete_cookie(self._cookie, path=JOIN_PATH)
         return response
 
     async def _file(self, request: Request) -> Response:
@@ -223,7 +226,7 @@ class StudentPages:
         return Response(Path(__file__).with_name(name).read_bytes(), media_type=FILES[name], headers=NOT_KEPT)
 
 
-NOT_KEPT = {"Cache-Control": "no-store"}
+NOT_KEPT = MappingProxyType({"Cache-Control": "no-store"})
 """Header of responses that browsers must not cache."""
 
 

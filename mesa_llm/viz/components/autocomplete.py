@@ -29,7 +29,7 @@ Find = Callable[[str, int], Sequence[Option]]
 
 
 @component
-def Picker(label: str, option: Option | None, find: Find, on_pick: Callable[[int], None]) -> None:
+def Autocomplete(label: str, option: Option | None, find: Find, on_pick: Callable[[int], None]) -> None:
     """Let a visitor pick one of many options by searching them on the server.
 
     Args:

@@ -5,19 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 import solara
-from mesa.visualization.utils import update_counter
 from reacton import use_memo, use_state
 from solara.core import component
 
 from mesa_llm.model.model import LLMModel
 from mesa_llm.model.recording import Recording
 from mesa_llm.viz.components.interventions import InterventionFields, Progress
+from mesa_llm.viz.components.page_state import use_page
 from mesa_llm.viz.components.placement import llm_models_only
 from mesa_llm.viz.components.plots import Plot
 from mesa_llm.viz.render.branches import branches_figure
 from mesa_llm.viz.render.figures import numbers_of
-from mesa_llm.viz.session.interventions import BRANCH, Choices, NewsDesk
-from mesa_llm.viz.session.refresh import words
+from mesa_llm.viz.session.interventions import BRANCH, Choices, InterventionRunner
 from mesa_llm.viz.session.rw_lock import steady
 
 MAX_STEPS = 50
@@ -38,9 +37,8 @@ def Branches(model: LLMModel) -> None:
     Args:
         model: The model.
     """
-    update_counter.get()
-    words.get()
-    desk = NewsDesk.of(model)
+    use_page(model).moment()
+    desk = InterventionRunner.of(model)
     with steady(model):
         choices = Choices.of(model)
     is_recorded = model.runlog.mode == "replay"
@@ -55,7 +53,7 @@ def Branches(model: LLMModel) -> None:
         solara.Info("There is no step to fork at yet; press Step.", dense=True)
         return
     _Fork(model, desk, choices, last)
-    Progress(desk, BRANCH)
+    Progress(model, desk, BRANCH)
     _Plots(model, desk)
 
 
@@ -70,7 +68,7 @@ def last_step_of(model: LLMModel) -> int:
 
 
 @component
-def _Fork(model: LLMModel, desk: NewsDesk, choices: Choices, last: int) -> None:
+def _Fork(model: LLMModel, desk: InterventionRunner, choices: Choices, last: int) -> None:
     """Show the fields for the step, the change and the length of a branch."""
     typed, fork_at = use_state(-1)
     chosen, run_for = use_state(0)
@@ -91,10 +89,9 @@ def _Fork(model: LLMModel, desk: NewsDesk, choices: Choices, last: int) -> None:
 
 
 @component
-def _Plots(model: LLMModel, desk: NewsDesk) -> None:
+def _Plots(model: LLMModel, desk: InterventionRunner) -> None:
     """Plot one measure of the run and of its branches."""
-    update_counter.get()
-    words.get()
+    use_page(model).moment()
     chosen, choose = use_state("")
     branches = tuple(desk.branches)
     if not branches:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
+from types import MappingProxyType
 
 import solara
 from reacton import use_state
@@ -11,34 +10,35 @@ from solara.core import component
 
 from mesa_llm.model.cost_estimate import CAVEAT
 from mesa_llm.text import counted
+from mesa_llm.viz.components.page_state import PageState, use_page
 from mesa_llm.viz.session.cost_estimate import summary
-from mesa_llm.viz.session.refresh import moment, use_moment, words
-from mesa_llm.viz.session.run_settings import Choice
+from mesa_llm.viz.session.run_settings import RunSettings
 from mesa_llm.viz.session.runner import Runner
 from mesa_llm.viz.session.session import Session
 from mesa_llm.viz.session.status import done, dropping, progress, status
 
-PAUSES = {"as fast as it can": 0.0, "0.1 s": 0.1, "0.5 s": 0.5, "1 s": 1.0, "2 s": 2.0, "5 s": 5.0}
+PAUSES = MappingProxyType({"as fast as it can": 0.0, "0.1 s": 0.1, "0.5 s": 0.5, "1 s": 1.0, "2 s": 2.0, "5 s": 5.0})
 """Label of a pause between two steps while playing → seconds."""
 
-PREVIEWED: list[int] = [1, 10, 50, 100]
+PREVIEWED = (1, 10, 50, 100)
 """Numbers of steps for which the cost can be previewed."""
 
 
 @component
-def Controls(session: Session, choice: solara.Reactive[Choice]) -> None:
+def Controls(session: Session, choice: solara.Reactive[RunSettings]) -> None:
     """Show the buttons, the time, and the progress of the step.
 
     Args:
         session: The session.
         choice: Choices for the model that Reset builds.
     """
-    use_moment()
+    page = use_page(session)
+    page.use_moment()
     runner = session.runner
     with solara.Column(gap="8px"):
         if runner is not None:
             solara.Text(f"Step {done(runner.model)}", classes=["mesa-llm-time"])
-            _Buttons(runner, session.state)
+            _Buttons(page, runner, session.state)
         _Reset(session, choice)
         if runner is not None:
             solara.ProgressLinear(progress(runner) if runner.busy else False)
@@ -49,7 +49,7 @@ def Controls(session: Session, choice: solara.Reactive[Choice]) -> None:
 
 
 @component
-def RateControl(session: Session) -> None:
+def PlaySpeed(session: Session) -> None:
     """Let a visitor choose how long Play waits between two steps.
 
     Args:
@@ -73,32 +73,33 @@ def CostPreview(session: Session) -> None:
     Args:
         session: The session.
     """
-    moment()
+    page = use_page(session)
+    page.moment()
     steps, choose = use_state(10)
-    preview, runner = session.preview, session.runner
-    if not preview.is_wanted or runner is None or done(runner.model) or runner.busy:
+    estimate, runner = session.cost_estimator, session.runner
+    if not estimate.is_wanted or runner is None or done(runner.model) or runner.busy:
         return
     with solara.Column(gap="6px"):
         solara.Text("What the first steps would cost", style={"font-weight": "600"})
-        if preview.steps:
-            solara.Text(f"Working out {counted(preview.steps, 'step')} …")
-        elif preview.estimate is not None:
-            solara.Text(summary(preview.estimate, is_priced=preview.is_priced), classes=["mesa-llm-preview"])
-        if preview.error:
-            solara.Warning(f"The cost cannot be worked out: {preview.error}", dense=True)
+        if estimate.steps:
+            solara.Text(f"Working out {counted(estimate.steps, 'step')} …")
+        elif estimate.estimate is not None:
+            solara.Text(summary(estimate.estimate, is_priced=estimate.is_priced), classes=["mesa-llm-preview"])
+        if estimate.error:
+            solara.Warning(f"The cost cannot be worked out: {estimate.error}", dense=True)
         with solara.Row(gap="10px", style={"align-items": "center"}):
             with solara.Div(style={"width": "5rem"}):
-                solara.Select("Steps", PREVIEWED, steps, choose, dense=True)
-            on_click = partial(announce, preview.work_out, steps)
-            solara.Button("Work it out", on_click=on_click, disabled=bool(preview.steps), small=True)
+                solara.Select("Steps", list(PREVIEWED), steps, choose, dense=True)
+            on_click = page.handler(estimate.work_out, steps)
+            solara.Button("Work it out", on_click=on_click, disabled=bool(estimate.steps), small=True)
         with solara.Details("What this does not know"):
             solara.Text(CAVEAT, classes=["mesa-llm-hint"])
 
 
 @component
-def _Reset(session: Session, choice: solara.Reactive[Choice]) -> None:
+def _Reset(session: Session, choice: solara.Reactive[RunSettings]) -> None:
     """Show the Reset button, which asks before it drops a run with replies of language models."""
-    moment()  # what is built changes without a new choice
+    use_page(session).moment()  # what is built changes without a new choice
     is_asked, confirm = use_state(False)
     runner = session.runner
     calls = 0 if runner is None else runner.model.usage.calls
@@ -127,55 +128,45 @@ def _Reset(session: Session, choice: solara.Reactive[Choice]) -> None:
 
 
 @component
-def _Buttons(runner: Runner, state: tuple[object, ...]) -> None:
+def _Buttons(page: PageState, runner: Runner, state: tuple[object, ...]) -> None:
     is_over = not runner.model.running
     with solara.Row(gap="6px", style={"flex-wrap": "wrap"}):
         solara.Button(
             "Step",
             icon_name="mdi-step-forward",
-            on_click=lambda: announce(runner.start, 1),
+            on_click=page.handler(runner.start, 1),
             disabled=runner.busy or is_over,
             color="primary",
         )
-        play_button(runner, is_over=is_over)
+        play_button(page, runner, is_over=is_over)
         solara.Button(
             "Stop",
             icon_name="mdi-stop",
-            on_click=lambda: announce(runner.stop),
+            on_click=page.handler(runner.stop),
             disabled=not runner.busy or runner.stopping,
             color="error",
             outlined=True,
         )
 
 
-def play_button(runner: Runner, *, is_over: bool) -> None:
+def play_button(page: PageState, runner: Runner, *, is_over: bool) -> None:
     """Place the button for Play and Pause.
 
     Args:
+        page: The state of the page.
         runner: The runner.
         is_over: Whether there is nothing left to play.
     """
     if runner.playing:
-        solara.Button("Pause", icon_name="mdi-pause", on_click=lambda: announce(runner.pause), color="primary")
+        solara.Button("Pause", icon_name="mdi-pause", on_click=page.handler(runner.pause), color="primary")
     else:
         solara.Button(
             "Play",
             icon_name="mdi-play",
-            on_click=lambda: announce(runner.start),
+            on_click=page.handler(runner.start),
             disabled=runner.busy or is_over,
             color="primary",
         )
-
-
-def announce(do: Callable[..., None], *arguments: int) -> None:
-    """Call a function for a click, and update the page at once.
-
-    Args:
-        do: The function.
-        *arguments: Its arguments.
-    """
-    do(*arguments)
-    words.set(object())
 
 
 @component
@@ -185,7 +176,7 @@ def Alarms(session: Session) -> None:
     Args:
         session: The session.
     """
-    moment()
+    use_page(session).moment()
     runner = session.runner
     for fault in filter(None, (session.error, *((runner.error, runner.alarm) if runner else ()))):
         solara.Error(fault)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from mesa.visualization.utils import update_counter
 from solara.core import component
 
 from mesa_llm.engine.engine import Engine
 from mesa_llm.records import Usage
 from mesa_llm.viz.components.markup import Markup
-from mesa_llm.viz.session.refresh import words
+from mesa_llm.viz.components.page_state import use_page
 
 
 class Tile(NamedTuple):
@@ -33,8 +32,7 @@ def CostMeter(model: Any) -> None:
     Args:
         model: The model, which may be a plain Mesa model.
     """
-    update_counter.get()
-    words.get()
+    use_page(model).moment()
     engine = Engine.of(model)
     tiles = (
         tiles_of(Usage(), 0)  # nobody has thought yet

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 import solara
-from mesa.visualization.utils import update_counter
 from reacton import use_memo, use_state
 from solara.core import component
 
@@ -15,9 +14,9 @@ from mesa_llm.llm.human.queue import Question
 from mesa_llm.model.model import LLMModel
 from mesa_llm.viz.components.forms import AnswerForm
 from mesa_llm.viz.components.markup import Markup
+from mesa_llm.viz.components.page_state import use_page
 from mesa_llm.viz.components.placement import llm_models_only
 from mesa_llm.viz.render.agents import name_of
-from mesa_llm.viz.session.refresh import words
 from mesa_llm.viz.session.session import desks_of
 
 NOBODY: tuple[int, int] = (0, 0)
@@ -32,8 +31,7 @@ def HumanPanel(model: LLMModel) -> None:
     Args:
         model: The model; a person plays in it.
     """
-    update_counter.get()
-    words.get()
+    use_page(model).moment()
     desks = use_memo(lambda: desks_of(model), [model])
     picked, pick = use_state(NOBODY)
     questions = [(desk, question) for desk in desks for question in desk.pending]

@@ -7,37 +7,17 @@ from contextlib import suppress
 from typing import Any
 
 import solara
-from mesa.visualization.utils import update_counter
 from reacton import use_state
 from solara.core import component
 
 from mesa_llm.engine.activation import llm_agents
 from mesa_llm.errors import ConfigError
-from mesa_llm.viz.components.autocomplete import Option, Picker, options_in
+from mesa_llm.viz.components.autocomplete import Autocomplete, Option, options_in
 from mesa_llm.viz.components.markup import Markup
+from mesa_llm.viz.components.page_state import use_page
 from mesa_llm.viz.render.agents import called, portrait
 from mesa_llm.viz.render.trace import Thought, thoughts_of
-from mesa_llm.viz.session.refresh import words
 from mesa_llm.viz.session.rw_lock import steady
-
-inspected = solara.reactive(0)
-"""Id of the inspected agent; 0 or an unknown id: the first agent."""
-
-open_tab = solara.reactive("")
-"""Title of the open tab of a page; empty: the first."""
-
-AGENTS_TAB = "Agents"
-"""Title of the inspector's tab."""
-
-
-def inspect_agent(agent_id: int) -> None:
-    """Open the page's inspector at an agent.
-
-    Args:
-        agent_id: Mesa `unique_id` of the agent.
-    """
-    inspected.set(agent_id)
-    open_tab.set(AGENTS_TAB)
 
 
 @component
@@ -47,16 +27,17 @@ def AgentInspector(model: Any) -> None:
     Args:
         model: The model.
     """
-    update_counter.get()
-    words.get()
-    agent_id = inspected.value
+    page = use_page(model)
+    page.moment()
+    selected = page.selected("agent")
+    agent_id = selected.value
     agents = {agent.unique_id: agent for agent in llm_agents(model)}
     if not agents:
         solara.Info("The model has no agents that think.", dense=True)
         return
     agent_id = agent_id if agent_id in agents else next(iter(agents))
     with solara.Column(gap="10px"):
-        PickAgent(agents, agent_id, inspected.set)
+        PickAgent(agents, agent_id, selected.set)
         thoughts: list[Thought] = []
         with steady(model):
             facts = portrait(agents[agent_id])
@@ -81,7 +62,7 @@ def PickAgent(agents: Mapping[int, Any], agent_id: int, on_pick: Callable[[int],
     def find(query: str, size: int) -> list[Option]:
         return options_in(((other_id, called(agent)) for other_id, agent in agents.items()), query, size)
 
-    Picker(label, Option(agent_id, called(agents[agent_id])), find, on_pick)
+    Autocomplete(label, Option(agent_id, called(agents[agent_id])), find, on_pick)
 
 
 @component

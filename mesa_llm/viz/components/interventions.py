@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import solara
-from mesa.visualization.utils import update_counter
 from reacton import ipyvuetify as vuetify
 from reacton import use_ref, use_state
 from reacton.ipyvue import use_event
@@ -15,24 +14,32 @@ from solara.core import component
 from mesa_llm.model.interventions import EVERYONE
 from mesa_llm.model.model import LLMModel
 from mesa_llm.viz.components.markup import Markup
+from mesa_llm.viz.components.page_state import use_page
 from mesa_llm.viz.components.placement import llm_models_only
 from mesa_llm.viz.render.tables import Row
-from mesa_llm.viz.session.interventions import CHANGE, NEWS, NOTHING, POST, SEND, Choices, NewsDesk, intervention_of
-from mesa_llm.viz.session.refresh import words
+from mesa_llm.viz.session.interventions import (
+    CHANGE,
+    NEWS,
+    NOTHING,
+    POST,
+    SEND,
+    Choices,
+    InterventionRunner,
+    intervention_of,
+)
 from mesa_llm.viz.session.rw_lock import steady
 
 
 @component
 @llm_models_only
-def NewsDeskForm(model: LLMModel) -> None:
+def InterventionForm(model: LLMModel) -> None:
     """Let a visitor send news, publish posts and change variables in the run.
 
     Args:
         model: The model.
     """
-    update_counter.get()
-    words.get()
-    desk = NewsDesk.of(model)
+    use_page(model).moment()
+    desk = InterventionRunner.of(model)
     with steady(model):
         choices = Choices.of(model)
         rows = [Row((str(one.step), one.text), "failed" if one.refusal else "") for one in model.interventions.log]
@@ -42,20 +49,21 @@ def NewsDeskForm(model: LLMModel) -> None:
         classes=["mesa-llm-hint"],
     )
     InterventionFields(choices, "Send", lambda one: desk.send(model, one), is_off=bool(desk.working))
-    Progress(desk, SEND)
+    Progress(model, desk, SEND)
     if rows:
         Markup("table.html", columns=("Step", "Done from outside"), rows=rows[::-1], more=0, nothing="")
 
 
 @component
-def Progress(desk: NewsDesk, task: str) -> None:
+def Progress(model: LLMModel, desk: InterventionRunner, task: str) -> None:
     """Show the progress and the result of a task of the desk.
 
     Args:
-        desk: The desk.
+        model: The model.
+        desk: The runner of its interventions.
         task: The task: `SEND`, `BRANCH` or `WRITE`.
     """
-    words.get()
+    use_page(model).moment()
     if desk.task != task:
         return
     if desk.working:

@@ -7,7 +7,6 @@ from contextlib import suppress
 from typing import Any
 
 import solara
-from mesa.visualization.utils import update_counter
 from reacton import ipyvuetify as vuetify
 from reacton import use_ref, use_state
 from reacton.ipyvue import use_event
@@ -16,12 +15,12 @@ from solara.core import component
 from mesa_llm.engine.activation import llm_agents
 from mesa_llm.errors import ConfigError
 from mesa_llm.model.model import LLMModel
-from mesa_llm.viz.components.inspector import PickAgent, inspected
+from mesa_llm.viz.components.inspector import PickAgent
 from mesa_llm.viz.components.markup import Markup
+from mesa_llm.viz.components.page_state import use_page
 from mesa_llm.viz.components.placement import llm_models_only
 from mesa_llm.viz.render.agents import thinks_with
-from mesa_llm.viz.session.interviews import Interview, InterviewDesk, Waiting, interviews_with
-from mesa_llm.viz.session.refresh import words
+from mesa_llm.viz.session.interviews import Interview, InterviewQueue, Waiting, interviews_with
 from mesa_llm.viz.session.rw_lock import steady
 
 
@@ -33,15 +32,16 @@ def InterviewForm(model: LLMModel) -> None:
     Args:
         model: The model.
     """
-    update_counter.get()
-    words.get()
+    page = use_page(model)
+    page.moment()
+    selected = page.selected("agent")
     agents = {agent.unique_id: agent for agent in llm_agents(model)}
     if not agents:
         solara.Info("The model has no agents that think.", dense=True)
         return
-    agent_id = inspected.value if inspected.value in agents else next(iter(agents))
-    agent, desk = agents[agent_id], InterviewDesk.of(model)
-    PickAgent(agents, agent_id, inspected.set, label="Interview with")
+    agent_id = selected.value if selected.value in agents else next(iter(agents))
+    agent, desk = agents[agent_id], InterviewQueue.of(model)
+    PickAgent(agents, agent_id, selected.set, label="Interview with")
     with steady(model):
         llm = thinks_with(agent)
     solara.Text(
@@ -91,7 +91,7 @@ def _Field(send: Callable[[str], None]) -> None:
 
 
 @component
-def _Waiting(desk: InterviewDesk, job: Waiting) -> None:
+def _Waiting(desk: InterviewQueue, job: Waiting) -> None:
     with solara.Row(gap="12px", style={"align-items": "center"}):
         Markup("interview.html", name="", interviews=[Interview(0, job.question, "", "")])
         solara.SpinnerSolara(size="24px")

@@ -12,14 +12,14 @@ from reacton.ipyvue import use_event
 from solara.core import component
 
 from mesa_llm.model.recording import Recording
-from mesa_llm.viz.components.controls import announce, play_button
-from mesa_llm.viz.session.refresh import use_moment
+from mesa_llm.viz.components.controls import play_button
+from mesa_llm.viz.components.page_state import use_page
 from mesa_llm.viz.session.session import Session
 from mesa_llm.viz.session.status import description_of, done, playback_status
 
 
 @component
-def Player(session: Session, recording: Recording, leave: Callable[[], None]) -> None:
+def Playback(session: Session, recording: Recording, leave: Callable[[], None]) -> None:
     """Let a visitor go back and forth in a recorded run.
 
     Args:
@@ -27,7 +27,8 @@ def Player(session: Session, recording: Recording, leave: Callable[[], None]) ->
         recording: The run.
         leave: Called when the visitor wants a new run instead.
     """
-    use_moment()
+    page = use_page(session)
+    page.use_moment()
     description = use_memo(lambda: description_of(recording), [recording])
     runner = session.runner
     if runner is None:
@@ -37,14 +38,14 @@ def Player(session: Session, recording: Recording, leave: Callable[[], None]) ->
     step = session.target if is_on_its_way else done(runner.model)
 
     def go(to: int) -> None:
-        announce(session.go_to, min(max(to, 0), last))
+        page.handler(session.go_to, min(max(to, 0), last))()
 
     with solara.Column(gap="8px"):
         solara.Text(f"Step {step}", classes=["mesa-llm-time"])
         _Steps(step, last, go).key(f"step {step}")
         with solara.Row(gap="6px", style={"flex-wrap": "wrap"}):
             solara.Button("Back", icon_name="mdi-chevron-left", on_click=lambda: go(step - 1), disabled=step == 0)
-            play_button(runner, is_over=step >= last)
+            play_button(page, runner, is_over=step >= last)
             solara.Button("Next", icon_name="mdi-chevron-right", on_click=lambda: go(step + 1), disabled=step >= last)
         solara.ProgressLinear(is_on_its_way)
         solara.Text(playback_status(runner, done(runner.model), last), classes=["mesa-llm-status"])

@@ -8,18 +8,17 @@ import zipfile
 from pathlib import Path
 
 import solara
-from mesa.visualization.utils import update_counter
 from reacton import use_state
 from solara.core import component
 
 from mesa_llm.model.model import LLMModel
 from mesa_llm.reports import export
 from mesa_llm.viz.components.interventions import Progress
+from mesa_llm.viz.components.page_state import use_page
 from mesa_llm.viz.components.picture import Picture
 from mesa_llm.viz.components.placement import llm_models_only
 from mesa_llm.viz.render.downloads import Download, file_name
-from mesa_llm.viz.session.interventions import WRITE, NewsDesk
-from mesa_llm.viz.session.refresh import words
+from mesa_llm.viz.session.interventions import WRITE, InterventionRunner
 from mesa_llm.viz.session.rw_lock import steady
 
 RULE, AGENTS_MODEL = "by rule", "by what agents think with"
@@ -34,9 +33,8 @@ def ReportCard(model: LLMModel) -> None:
     Args:
         model: The model.
     """
-    update_counter.get()
-    words.get()
-    desk = NewsDesk.of(model)
+    use_page(model).moment()
+    desk = InterventionRunner.of(model)
     writers = [RULE, AGENTS_MODEL] if writer_of(model) else [RULE]
     by, choose = use_state(RULE)
     solara.Text(
@@ -54,7 +52,7 @@ def ReportCard(model: LLMModel) -> None:
             disabled=bool(desk.working) or not model.time,
             on_click=lambda: desk.write(model, writer),
         )
-    Progress(desk, WRITE)
+    Progress(model, desk, WRITE)
     name = type(model).__name__
     files = [Download("Tables and graph (zip)", file_name(name, "tables", suffix="zip"), lambda: zipped(model))]
     report = desk.report

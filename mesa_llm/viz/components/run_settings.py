@@ -19,13 +19,12 @@ from solara.core import component
 
 from mesa_llm.errors import ConfigError
 from mesa_llm.viz.session.run_settings import (
+    LLM_LABELS,
     REASONING,
-    SPEECHLESS,
-    THINKERS,
-    Choice,
-    Factory,
+    WITHOUT_TEXT,
+    ModelFactory,
+    RunSettings,
     public_address,
-    shared_access,
     takes,
 )
 
@@ -103,12 +102,14 @@ def defaults(model_params: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @component
-def Parameters(
-    factory: Factory,
+def RunSettingsForm(
+    factory: ModelFactory,
     model_params: Mapping[str, Any],
-    choice: solara.Reactive[Choice],
+    choice: solara.Reactive[RunSettings],
     meanings: Mapping[str, str] = MappingProxyType({}),
-    thinkers: Mapping[str, str] = MappingProxyType(THINKERS),
+    thinkers: Mapping[str, str] = LLM_LABELS,
+    *,
+    has_common_budget: bool = False,
 ) -> None:
     """Let a visitor choose what the next model is built from.
 
@@ -118,6 +119,7 @@ def Parameters(
         choice: The present choices.
         meanings: Parameter → its meaning, shown as a tooltip.
         thinkers: Language model → its label.
+        has_common_budget: Whether all pages of the server share one budget.
     """
 
     def choose(**changes: Any) -> None:
@@ -128,7 +130,7 @@ def Parameters(
 
     with solara.Column(gap="4px"):
         if takes(factory, "llm") and "llm" not in model_params:
-            _Thinker(choice.value, choose, thinkers)
+            _Thinker(choice.value, choose, thinkers, has_common_budget)
         if takes(factory, "rng") and "rng" not in model_params:
             _Text("Seed (empty: a new one)", choice.value.seed, lambda text: choose(seed=text))
         for control in controls_of(model_params):
@@ -165,7 +167,9 @@ def worded(value: Any) -> str:
 
 
 @component
-def _Thinker(choice: Choice, choose: Callable[..., None], thinkers: Mapping[str, str]) -> None:
+def _Thinker(
+    choice: RunSettings, choose: Callable[..., None], thinkers: Mapping[str, str], has_common_budget: bool
+) -> None:
     names = list(thinkers) if choice.thinker in thinkers else [choice.thinker, *thinkers]
     by_label = {thinkers.get(name, name): name for name in names}
     solara.Select(
@@ -177,13 +181,13 @@ def _Thinker(choice: Choice, choose: Callable[..., None], thinkers: Mapping[str,
     if choice.thinker == "human":
         _Number("You play agent number (0: all)", choice.plays, lambda n: choose(plays=max(0, int(n or 0))))
     if choice.thinker == "other":
-        _Other(choice, choose)
-    if choice.thinker not in SPEECHLESS:
+        _Other(choice, choose, has_common_budget)
+    if choice.thinker not in WITHOUT_TEXT:
         _Replies(choice, choose)
 
 
 @component
-def _Other(choice: Choice, choose: Callable[..., None]) -> None:
+def _Other(choice: RunSettings, choose: Callable[..., None], has_common_budget: bool) -> None:
     """Ask for a model's name, its endpoint and a budget; the server's budget takes precedence over the visitor's."""
 
     def move(text: str) -> None:
@@ -197,14 +201,14 @@ def _Other(choice: Choice, choose: Callable[..., None]) -> None:
         _Text(label, "", lambda text: choose(api_key=text.strip()), type="password")
     if choice.api_key:
         solara.Button("Forget the key", on_click=lambda: choose(api_key=""), text=True, small=True)
-    if shared_access() is None:
+    if not has_common_budget:
         _Number("Spend at most, US$", choice.max_dollars, lambda maximum: choose(max_dollars=maximum))
     else:
         solara.Text("All pages of this server share one budget.", classes=["mesa-llm-hint"])
 
 
 @component
-def _Replies(choice: Choice, choose: Callable[..., None]) -> None:
+def _Replies(choice: RunSettings, choose: Callable[..., None]) -> None:
     """Ask when agents reason, and how long a reply may be."""
     reasoning = {label: name for name, label in REASONING.items()}
     solara.Select(

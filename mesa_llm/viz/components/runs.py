@@ -8,15 +8,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 import solara
-from mesa.visualization.utils import update_counter
 from reacton import use_memo, use_state
 from solara.core import component
 
 from mesa_llm.model.model import LLMModel
+from mesa_llm.viz.components.page_state import use_page
 from mesa_llm.viz.components.picture import Picture
 from mesa_llm.viz.render.downloads import Download
-from mesa_llm.viz.session.refresh import words
-from mesa_llm.viz.session.run_settings import Factory
+from mesa_llm.viz.session.run_settings import ModelFactory
 from mesa_llm.viz.session.runs import KeptRun, kept_runs, offered, run_bytes
 
 
@@ -31,7 +30,7 @@ class Reopen(NamedTuple):
 
 
 @component
-def Runs(model: LLMModel, factory: Factory, folder: Path | None, reopen: Reopen) -> None:
+def Runs(model: LLMModel, factory: ModelFactory, folder: Path | None, reopen: Reopen) -> None:
     """Show where the run is kept, offer its files, and let older runs be viewed and continued.
 
     Args:
@@ -40,8 +39,7 @@ def Runs(model: LLMModel, factory: Factory, folder: Path | None, reopen: Reopen)
         folder: Folder for runs; None: they are not kept.
         reopen: The ways to open older runs again.
     """
-    update_counter.get()
-    words.get()
+    use_page(model).moment()
     n_looks, look = use_state(0)
     path = model.runlog.path
     with solara.Column(gap="8px"):
@@ -57,7 +55,7 @@ def Runs(model: LLMModel, factory: Factory, folder: Path | None, reopen: Reopen)
 
 
 @component
-def _RecordedRuns(factory: Factory, folder: Path, current: Path | None, reopen: Reopen) -> None:
+def _RecordedRuns(factory: ModelFactory, folder: Path, current: Path | None, reopen: Reopen) -> None:
     runs = use_memo(lambda: kept_runs(folder, factory, current), [current])
     solara.Text("Earlier runs of this model", classes=["mesa-llm-heading"])
     if not runs:

@@ -18,7 +18,7 @@ from reacton import use_memo, use_ref
 from solara.core import component
 
 from mesa_llm.model.model import LLMModel
-from mesa_llm.viz.components.inspector import inspect_agent
+from mesa_llm.viz.components.page_state import use_page
 from mesa_llm.viz.components.picture import Picture
 from mesa_llm.viz.components.placement import place_steady
 from mesa_llm.viz.render.downloads import plot_downloads
@@ -33,7 +33,7 @@ MakeRenderer = Callable[[Any], SpaceRenderer]
 MAX_DRAWN = 1_000
 """Maximum number of nodes of a network that is drawn by default, as its layout is slow."""
 
-_CONTINUOUS = [import_module("mesa.space").ContinuousSpace] if find_spec("mesa.space") else []  # gone in Mesa 4
+_CONTINUOUS = (import_module("mesa.space").ContinuousSpace,) if find_spec("mesa.space") else ()  # gone in Mesa 4
 
 DRAWABLE: tuple[Any, ...] = (OrthogonalGrid, HexGrid, Network, VoronoiGrid, ContinuousSpace, *_CONTINUOUS)
 """Spaces that Mesa can draw."""
@@ -124,6 +124,7 @@ def Space(model: Any, renderer: MakeRenderer = plain_renderer) -> None:
 
 @component
 def _Figure(renderer: SpaceRenderer, model: Any) -> None:
+    page = use_page(model)
     moment = update_counter.get()
 
     def drawn(kind: str) -> tuple[str, bytes, list[Spot]]:
@@ -133,7 +134,7 @@ def _Figure(renderer: SpaceRenderer, model: Any) -> None:
             return title_of(figure) or "Space", picture_of(figure, kind), spots_on(renderer.canvas, places)
 
     title, png, spots = use_memo(lambda: drawn("png"), [renderer, moment])
-    Picture(title, plot_downloads(model, title, lambda kind: drawn(kind)[1]), png, spots, inspect_agent)
+    Picture(title, plot_downloads(model, title, lambda kind: drawn(kind)[1]), png, spots, page.inspect_agent)
 
 
 def rendered(renderer: MakeRenderer, model: Any) -> SpaceRenderer:
@@ -222,6 +223,7 @@ def network_plot(
 
 @component
 def _Network(model: Any, edges: Edges, title: str, style: Callable[[Any], AgentPortrayalStyle]) -> None:
+    page = use_page(model)
     moment = update_counter.get()
     cache = use_ref((model, dict[int, Any]()))
     if cache.current[0] is not model:
@@ -235,4 +237,4 @@ def _Network(model: Any, edges: Edges, title: str, style: Callable[[Any], AgentP
 
     png, spots = use_memo(lambda: drawn("png"), [model, moment])
     name = title or "Network"
-    Picture(name, plot_downloads(model, name, lambda kind: drawn(kind)[0]), png, spots, inspect_agent)
+    Picture(name, plot_downloads(model, name, lambda kind: drawn(kind)[0]), png, spots, page.inspect_agent)

@@ -5,20 +5,23 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from mesa_llm.viz.render.mesa_adapter import steps_over
 
-KINDS = {
-    "csv": "text/csv",
-    "html": "text/html",
-    "json": "application/json",
-    "md": "text/markdown",
-    "png": "image/png",
-    "sqlite": "application/vnd.sqlite3",
-    "svg": "image/svg+xml",
-    "zip": "application/zip",
-}
+KINDS = MappingProxyType(
+    {
+        "csv": "text/csv",
+        "html": "text/html",
+        "json": "application/json",
+        "md": "text/markdown",
+        "png": "image/png",
+        "sqlite": "application/vnd.sqlite3",
+        "svg": "image/svg+xml",
+        "zip": "application/zip",
+    }
+)
 """Ending of a file's name → its media type."""
 
 

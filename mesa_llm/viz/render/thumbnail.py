@@ -27,7 +27,7 @@ STEPS = 24
 """Steps of the run that is drawn."""
 
 
-def sketch(model: LLMModel) -> str:
+def thumbnail(model: LLMModel) -> str:
     """Draw a model in its present state: its network, or else the measures that changed most.
 
     Args:
@@ -110,7 +110,7 @@ def main() -> None:
         model = entry.load()(rng=1)
         for _ in range(STEPS):
             model.step()
-        Path(str(resources.files(entry.package))).joinpath("picture.svg").write_text(sketch(model), encoding="utf-8")
+        Path(str(resources.files(entry.package))).joinpath("picture.svg").write_text(thumbnail(model), encoding="utf-8")
         model.close()
 
 

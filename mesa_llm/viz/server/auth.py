@@ -11,6 +11,7 @@ import html
 import ipaddress
 import secrets
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders, QueryParams
@@ -19,26 +20,29 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocketClose
 
-DOOR = "/join"
-"""Path of the students' pages of a class; all others are the teacher's."""
+from mesa_llm.viz.classroom.students import JOIN_PATH
 
-PROTECTION = {
-    "Content-Security-Policy": "frame-ancestors 'none'",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Referrer-Policy": "same-origin",
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
-}
+PROTECTION = MappingProxyType(
+    {
+        "Content-Security-Policy": "frame-ancestors 'none'",
+        "Cross-Origin-Opener-Policy": "same-origin",
+        "Cross-Origin-Resource-Policy": "same-origin",
+        "Referrer-Policy": "same-origin",
+        "X-Content-Type-Options": "nosniff",
+        "X-Frame-Options": "DENY",
+    }
+)
 """Headers of every HTTP response: no other page frames this one, reads it, or keeps a handle on its window."""
 
-STUDENTS_PROTECTION = {
-    **PROTECTION,
-    "Content-Security-Policy": (
-        "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; "
-        "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-    ),
-}
+STUDENTS_PROTECTION = MappingProxyType(
+    {
+        **PROTECTION,
+        "Content-Security-Policy": (
+            "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; "
+            "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+        ),
+    }
+)
 """The same for students' pages, where no script that a name or an agent's text smuggles in may run or send anything."""
 
 ASK_FOR_TOKEN = (
@@ -100,19 +104,7 @@ def _ip_address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | No
         return None
 
 
-def network_of(host: str) -> str:
-    """Return what stands for one client: an IPv4 address, the /64 network of an IPv6 address, or the text as it is.
-
-    Args:
-        host: Address of a client; one of IPv6 is one of many that the same machine may take.
-    """
-    address = _ip_address(host)
-    if isinstance(address, ipaddress.IPv4Address) or address is None:
-        return host
-    return str(address.ipv4_mapped or ipaddress.IPv6Network((int(address), 64), strict=False))
-
-
-class Guard:
+class Auth:
     """An ASGI application around another one, which it protects from unauthorised visitors.
 
     Attributes:
@@ -159,7 +151,7 @@ class Guard:
             await (self.app if is_welcome else WebSocketClose(1008))(scope, receive, send)
         elif refusal:
             await _protected(PlainTextResponse(refusal, 403))(scope, receive, send)
-        elif self.students is not None and _is_at_door(scope["path"]):
+        elif self.students is not None and _is_for_students(scope["path"]):
             await _protected(self.students, STUDENTS_PROTECTION)(scope, receive, send)
         elif "token" in connection.query_params:
             await _protected(self._admission(connection))(scope, receive, send)
@@ -213,8 +205,8 @@ class Guard:
         return secrets.compare_digest(token, self._token.encode())
 
 
-def _is_at_door(path: str) -> bool:
-    return path == DOOR or path.startswith(f"{DOOR}/")
+def _is_for_students(path: str) -> bool:
+    return path == JOIN_PATH or path.startswith(f"{JOIN_PATH}/")
 
 
 def _is_embedded(headers: Headers) -> bool:

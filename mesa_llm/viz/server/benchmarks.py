@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import cast
 
 import solara.lab
@@ -26,10 +27,11 @@ from mesa_llm.viz.components.markup import ClickableHTML, bring_style
 from mesa_llm.viz.components.picture import Picture
 from mesa_llm.viz.render.downloads import Download, file_name
 from mesa_llm.viz.server.auth import foreign_origin
-from mesa_llm.viz.server.model_page import exhibit
+from mesa_llm.viz.server.model_page import model_page
+from mesa_llm.viz.server.state import ServerState
 from mesa_llm.viz.session.runs import runs_folder
 
-KINDS: dict[str, type[Report] | type[Cross]] = {"report.json": Report, "cross.json": Cross}
+KINDS: Mapping[str, type[Report] | type[Cross]] = MappingProxyType({"report.json": Report, "cross.json": Cross})
 """Name of a file that the command writes → class of its contents."""
 
 RUNS = Path("runs")
@@ -46,22 +48,15 @@ COMMANDS = (
 MAX_RESULTS = 20_000_000
 """Maximum size of a file of results that is opened, in bytes."""
 
-_named: list[Path] = []
 
-
-def name_folders(folders: Iterable[Path]) -> None:
-    """Show the benchmarks in further folders, too.
+def written_files(further: Iterable[Path] = ()) -> list[Path]:
+    """Return the result files of all benchmarks on the page, the latest first.
 
     Args:
-        folders: Folders of benchmarks, or folders that hold such folders.
+        further: Folders of benchmarks, or folders that hold such folders, besides `runs`.
     """
-    _named[:] = [folder.absolute() for folder in folders]
-
-
-def written_files() -> list[Path]:
-    """Return the result files of all benchmarks on the page, the latest first."""
     temporary = runs_folder()
-    folders = [*_named, RUNS.absolute(), *([] if temporary is None else [temporary])]
+    folders = [*further, RUNS.absolute(), *([] if temporary is None else [temporary])]
     files = {path for folder in folders for name in KINDS for path in (folder / name, *folder.glob(f"*/{name}"))}
     return sorted((path for path in files if path.is_file()), key=lambda path: path.stat().st_mtime, reverse=True)
 
@@ -124,7 +119,7 @@ def Benchmarks() -> None:
     """Show the benchmarks of this machine; they are run on the command line only."""
     foreign = use_memo(lambda: foreign_origin(headers.peek()), [])
     n_looks, look = use_state(0)
-    files = use_memo(written_files, [n_looks])
+    files = use_memo(lambda: written_files(ServerState.current().benchmark_folders), [n_looks])
     chosen, choose = use_state("")
     recording, replay = use_state(cast("Recording | None", None))
     bring_style()
@@ -195,7 +190,7 @@ def _Results(written: Written, replay: Callable[[Recording], None]) -> None:
 @component
 def _Replay(recording: Recording, leave: Callable[[], None]) -> None:
     """Replay a run of a benchmark on the page of its model."""
-    item = use_memo(lambda: exhibit(find_model(recording.model)), [recording])
+    item = use_memo(lambda: model_page(find_model(recording.model)), [recording])
     with solara.AppBar():
         solara.Button("Back to the benchmark", icon_name="mdi-arrow-left", text=True, dark=True, on_click=leave)
     item.element(recording=recording)

@@ -17,7 +17,7 @@ from typing import Any
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from mesa_llm.viz.server.auth import network_of
+from mesa_llm.viz.classroom.admission import network_of
 
 REQUEST_S = 10.0
 """Maximum time for a whole request, from the beginning of a connection or the end of the last response, in seconds."""

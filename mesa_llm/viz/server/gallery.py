@@ -15,7 +15,7 @@ from solara.routing import use_router
 from mesa_llm.model.registry import ModelEntry, find_models
 from mesa_llm.viz.components.markup import Markup, bring_style
 from mesa_llm.viz.server.benchmarks import Benchmarks
-from mesa_llm.viz.server.model_page import Exhibit, exhibit
+from mesa_llm.viz.server.model_page import ModelPage, model_page
 
 LADDER = (
     "social",
@@ -56,7 +56,7 @@ def rung(entry: ModelEntry) -> tuple[int, str]:
     return (LADDER.index(entry.name) if entry.name in LADDER else len(LADDER), entry.name)
 
 
-EXHIBITS = [exhibit(entry) for entry in sorted(find_models(), key=rung)]
+PAGES = tuple(model_page(entry) for entry in sorted(find_models(), key=rung))
 """All installed models, in the order of the gallery."""
 
 
@@ -86,8 +86,8 @@ def Gallery() -> None:
             solara.Button("Benchmarks", icon_name="mdi-chart-bar", text=True, dark=True)
         solara.lab.ThemeToggle()
     with solara.Div(classes=["mesa-llm-gallery"]):
-        first = next((item for item in EXHIBITS if not item.fault), None)
-        for item in EXHIBITS:
+        first = next((item for item in PAGES if not item.fault), None)
+        for item in PAGES:
             with solara.Card(item.title, margin=0, classes=["mesa-llm-entry"]):
                 if item.fault:
                     solara.Error(item.fault, dense=True)
@@ -97,7 +97,7 @@ def Gallery() -> None:
                     solara.Button("Open", icon_name="mdi-arrow-right", color="primary")
 
 
-def page_of(item: Exhibit) -> Any:
+def page_of(item: ModelPage) -> Any:
     """Return the component that shows a model.
 
     Args:
@@ -105,7 +105,7 @@ def page_of(item: Exhibit) -> Any:
     """
 
     @component
-    def ModelPage() -> None:
+    def Page() -> None:
         if item.fault:
             solara.Error(item.fault)
         elif isinstance(item.page, Element):  # visitors would share it: make a new one for each
@@ -113,12 +113,12 @@ def page_of(item: Exhibit) -> Any:
         else:
             item.page()
 
-    return ModelPage
+    return Page
 
 
-routes = [
+routes = (
     solara.Route("/", component=Gallery, layout=Layout, label="Models"),
-    *(solara.Route(item.entry.name, component=page_of(item), label=item.title) for item in EXHIBITS),
+    *(solara.Route(item.entry.name, component=page_of(item), label=item.title) for item in PAGES),
     solara.Route(BENCHMARKS, component=Benchmarks, label="Benchmarks"),
-]
+)
 """Routes for Solara: the gallery, each model under its name, and the benchmarks."""

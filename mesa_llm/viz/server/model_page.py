@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module, resources
 from typing import Any
 
@@ -13,12 +15,12 @@ from mesa_llm.errors import ConfigError
 from mesa_llm.model.registry import ModelEntry
 from mesa_llm.viz.render.markup import fault_text, label_of
 from mesa_llm.viz.render.thumbnail import blank
-from mesa_llm.viz.server.page import LLMPage, show
-from mesa_llm.viz.session.run_settings import Choice
+from mesa_llm.viz.server.page import LLMPage
+from mesa_llm.viz.session.run_settings import RunSettings
 
 
 @dataclass(frozen=True)
-class Exhibit:
+class ModelPage:
     """A model in the gallery."""
 
     entry: ModelEntry
@@ -60,24 +62,21 @@ class Exhibit:
             arguments, named = tuple(self.page.args), {**named, **self.page.kwargs}
         return LLMPage(*arguments, **{**named, **options})
 
-    def serve(self, **options: Any) -> str:
-        """Serve the page of this model, and no other, in this process.
+    def placing(self, **options: Any) -> Callable[[], Any]:
+        """Return a function that places the page of this model, for `PageServer`.
 
         Args:
             **options: Options of `LLMPage` besides those of the model's own page.
-
-        Returns:
-            The address of that page for Solara.
 
         Raises:
             ConfigError: If it cannot be shown.
         """
         if self.fault:
             raise ConfigError(self.fault)
-        return show(lambda: self.element(**options))
+        return partial(self.element, **options)
 
 
-def exhibit(entry: ModelEntry) -> Exhibit:
+def model_page(entry: ModelEntry) -> ModelPage:
     """Import a model and its page; a model without a page gets a plain one.
 
     Args:
@@ -87,5 +86,5 @@ def exhibit(entry: ModelEntry) -> Exhibit:
         model = entry.load()
         page = import_module(f"{entry.package}.app").page if entry.has_page else LLMPage(model)
     except Exception as error:  # noqa: BLE001 - a model is anybody's code; the gallery tells what it raised
-        return Exhibit(entry, fault=fault_text(f"Importing the page of {entry.name}", error, Choice().hide))
-    return Exhibit(entry, page)
+        return ModelPage(entry, fault=fault_text(f"Importing the page of {entry.name}", error, RunSettings().hide))
+    return ModelPage(entry, page)

@@ -19,29 +19,31 @@ from mesa_llm.model.scenario import controls, parameters_of
 from mesa_llm.viz.classroom.lesson import Lesson, LessonSession
 from mesa_llm.viz.classroom.panel import ClassPanel
 from mesa_llm.viz.components.branches import Branches
-from mesa_llm.viz.components.controls import Alarms, Controls, CostPreview, RateControl
+from mesa_llm.viz.components.controls import Alarms, Controls, CostPreview, PlaySpeed
 from mesa_llm.viz.components.cost import CostMeter
 from mesa_llm.viz.components.human import HumanPanel
-from mesa_llm.viz.components.inspector import AGENTS_TAB, AgentInspector, inspected, open_tab
-from mesa_llm.viz.components.interventions import NewsDeskForm
+from mesa_llm.viz.components.inspector import AgentInspector
+from mesa_llm.viz.components.interventions import InterventionForm
 from mesa_llm.viz.components.interview import InterviewForm
 from mesa_llm.viz.components.markup import bring_style
+from mesa_llm.viz.components.page_state import AGENTS_TAB, PageState, browser_id, kernel_contexts, page_state, use_page
 from mesa_llm.viz.components.placement import place_steady
-from mesa_llm.viz.components.playback import Player
+from mesa_llm.viz.components.playback import Playback
 from mesa_llm.viz.components.plots import Measures, MesaPlot, is_mesa_plot
 from mesa_llm.viz.components.readme import About, Question
 from mesa_llm.viz.components.report import ReportCard
-from mesa_llm.viz.components.run_settings import Parameters, defaults
+from mesa_llm.viz.components.run_settings import RunSettingsForm, defaults
 from mesa_llm.viz.components.runs import Reopen, Runs
 from mesa_llm.viz.components.space import MakeRenderer, Space, has_space, plain_renderer
 from mesa_llm.viz.components.tables import ActionTable, EventLog
 from mesa_llm.viz.render.readme import Readme
 from mesa_llm.viz.server.auth import foreign_origin
-from mesa_llm.viz.session.refresh import browser, watch, words
-from mesa_llm.viz.session.run_settings import Choice, Factory
+from mesa_llm.viz.server.state import ServerState
+from mesa_llm.viz.session.refresh import watch
+from mesa_llm.viz.session.run_settings import ModelFactory, RunSettings
 from mesa_llm.viz.session.runs import KeptRun, runs_folder
 from mesa_llm.viz.session.rw_lock import steady
-from mesa_llm.viz.session.session import Session, Visit
+from mesa_llm.viz.session.session import Session
 
 logger = logging.getLogger(__name__)
 
@@ -58,7 +60,7 @@ ALWAYS: tuple[tuple[Component, str], ...] = (
     (Measures, "Measures"),
     (AgentInspector, AGENTS_TAB),
     (ActionTable, "Actions"),
-    (NewsDeskForm, "News"),
+    (InterventionForm, "News"),
     (EventLog, "News"),
     (Branches, "What if"),
     (ReportCard, "Report"),
@@ -66,13 +68,13 @@ ALWAYS: tuple[tuple[Component, str], ...] = (
 )
 """Components of every page."""
 
-MEDDLING: tuple[Component, ...] = (InterviewForm, NewsDeskForm)
+MEDDLING: tuple[Component, ...] = (InterviewForm, InterventionForm)
 """Components that ask agents or change the run, and so are left out for recorded runs."""
 
 
 @component
 def LLMPage(
-    model: Factory,
+    model: ModelFactory,
     *,
     model_params: Mapping[str, Any] | None = None,
     components: Sequence[Placed] = (),
@@ -103,7 +105,7 @@ def LLMPage(
             space and all its measures.
         renderer: Sets up Mesa's renderer of the space for a model; None: a plain one if no components are named.
         name: Title; None: the name of the class.
-        llm: Initial language model: a name in `mesa_llm.viz.parameters.THINKERS`, or a model string.
+        llm: Initial language model: a name in `mesa_llm.viz.parameters.LLM_LABELS`, or a model string.
         rng: Initial seed; None: a new one each time.
         keeps_runs: Whether to keep runs: in the folder that the environment variable MESA_LLM_RUNS names, else in
             `runs` in the current folder.
@@ -112,58 +114,43 @@ def LLMPage(
         recording: A recorded run to show first, as `mesa-llm view` does; None: the page begins with a new run.
     """
     foreign = use_memo(lambda: foreign_origin(headers.peek()), [])
+    server = use_memo(ServerState.current, [])
     if foreign:
         solara.Error(f"This page was opened by a page of {foreign}, and shows nothing there.")
     else:
         params = dict(declared(model) if model_params is None else model_params)
-        initial = Choice(llm, seed="" if rng is None else str(rng), parameters=defaults(params))
+        initial = RunSettings(llm, seed="" if rng is None else str(rng), parameters=defaults(params))
         title = name or getattr(model, "__name__", "Model")
         folder = runs_folder() if keeps_runs else None
 
         def begin() -> Session:
             if lesson is not None:
-                return lesson.session(model, initial, folder)
-            session = Session(model, initial, folder, recording)
-            key = browser(), model
-            session.previous, _visits[key] = _visits.get(key, session.previous), session.visit
+                return lesson.session(model, initial, folder, server.access)
+            session = Session(model, initial, folder, recording, server.access)
+            key = browser_id(), model
+            session.previous, server.visits[key] = server.visits.get(key, session.previous), session.visit
             return session
 
-        _Page(model, params, components, renderer, title, initial, begin)
-
-
-_visits: dict[tuple[str, Factory], Visit] = {}
-"""Session of a browser, and factory of the models → the browser's last visit to their page."""
-
-_named: list[Callable[[], Any]] = []
-
-
-def show(place: Callable[[], Any]) -> str:
-    """Serve one page in this process.
-
-    Args:
-        place: Places the contents of the page.
-
-    Returns:
-        The address of that page for Solara.
-    """
-    _named[:] = [place]
-    return f"{__name__}:NamedPage"
+        _Page(server, model, params, components, renderer, title, initial, begin)
 
 
 @component
-def NamedPage() -> None:
-    """Show the page that the server was started with."""
-    _named[0]()
+def ServedPage() -> None:
+    """Show the one page that the server was started with."""
+    place = ServerState.current().page
+    if place is not None:
+        place()
 
 
 @component
 def _Page(
-    model: Factory,
+    server: ServerState,
+    model: ModelFactory,
     params: dict[str, Any],
     components: Sequence[Placed],
     renderer: MakeRenderer | None,
     name: str,
-    initial: Choice,
+    initial: RunSettings,
     begin: Callable[[], Session],
 ) -> None:
     session = use_memo(begin, [])
@@ -173,7 +160,9 @@ def _Page(
     meanings = use_memo(lambda: meanings_of(model), [])
     baseline = use_memo(lambda: (session.drawn, session.state), [])
     arrival = use_memo(threading.Event, [])
-    use_effect(lambda: _open(session, baseline, arrival), [])
+    page = use_memo(PageState, [])
+    page_state.provide(page)
+    use_effect(lambda: _open(server, session, page, baseline, arrival), [])
 
     def resume(run: KeptRun) -> None:
         choice.set(run.choice(initial, choice.value, session.thinkers))
@@ -190,7 +179,7 @@ def _Page(
 
     def change() -> None:
         recording.set(session.recording)
-        words.set(object())
+        page.update_text()
 
     bring_style()
     with solara.AppBar():
@@ -202,18 +191,20 @@ def _Page(
                 Controls(session, choice)
                 CostPreview(session)
             else:
-                Player(session, recording.value, begin_anew)
-            RateControl(session)
+                Playback(session, recording.value, begin_anew)
+            PlaySpeed(session)
         if recording.value is None:
             with solara.Card("Parameters", margin=0):
                 # drawn anew at each step, it would take back what is typed
-                Parameters(model, params, choice, meanings, session.thinkers)
+                RunSettingsForm(
+                    model, params, choice, meanings, session.thinkers, has_common_budget=server.access is not None
+                )
         _Cost(session)
     _Main(session, readme, components, renderer, Reopen(resume, view))
     _Arrival(event_arrive=lambda _: arrival.set())
 
 
-def declared(model: Factory) -> dict[str, Any]:
+def declared(model: ModelFactory) -> dict[str, Any]:
     """Return the controls of a model's parameters, as in Mesa's `model_params`.
 
     Args:
@@ -222,7 +213,7 @@ def declared(model: Factory) -> dict[str, Any]:
     return controls(model) if isinstance(model, type) and issubclass(model, LLMModel) else {}
 
 
-def meanings_of(model: Factory) -> dict[str, str]:
+def meanings_of(model: ModelFactory) -> dict[str, str]:
     """Return the meanings of a model's parameters, by name.
 
     Args:
@@ -266,10 +257,14 @@ def _Arrival(event_arrive: Callable[[object], None] | None = None) -> None:
     """Report that the browser shows the page; see `arrival.vue`."""
 
 
-def _open(session: Session, baseline: tuple[int, tuple[object, ...]], arrival: threading.Event) -> Callable[[], None]:
-    end = watch(session, baseline, arrival)
-    open_tab.set("")
-    inspected.set(0)
+def _open(
+    server: ServerState,
+    session: Session,
+    page: PageState,
+    baseline: tuple[int, tuple[object, ...]],
+    arrival: threading.Event,
+) -> Callable[[], None]:
+    end = watch(session, page, server.drawing, baseline, arrival if kernel_contexts() is not None else None)
 
     def close() -> None:
         end()
@@ -342,13 +337,14 @@ def _Tabs(
         is_recorded = session.recording is not None
         return tabs_of(components, space_of(model, components, renderer), runs, is_recorded=is_recorded)
 
+    page = use_page(model)
     tabs = use_memo(sort, [model])
     titles = list(tabs)
 
     def turn(index: int) -> None:
-        open_tab.set(titles[index])
+        page.tab.set(titles[index])
 
-    now = titles.index(open_tab.value) if open_tab.value in titles else 0
+    now = titles.index(page.tab.value) if page.tab.value in titles else 0
     with solara.lab.Tabs(value=now, on_value=turn, lazy=True):
         for title, contents in tabs.items():
             with solara.lab.Tab(title), solara.Div(classes=["mesa-llm-columns"]):

@@ -13,10 +13,11 @@ import sys
 import threading
 import warnings
 import webbrowser
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
 from operator import attrgetter
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import uvicorn
@@ -30,14 +31,17 @@ from mesa_llm.engine.access import Access
 from mesa_llm.errors import ConfigError
 from mesa_llm.model.model import LLMModel
 from mesa_llm.viz.classroom.lesson import Lesson
-from mesa_llm.viz.classroom.students import StudentPages
-from mesa_llm.viz.server.auth import DOOR, Guard, is_loopback
+from mesa_llm.viz.classroom.students import JOIN_PATH, StudentPages
+from mesa_llm.viz.server.auth import Auth, is_loopback
 from mesa_llm.viz.server.connections import IDLE_S, MAX_ACCEPTED, MAX_QUEUE, Connections, raise_descriptor_limit
-from mesa_llm.viz.server.page import LLMPage, show
-from mesa_llm.viz.session.run_settings import share
+from mesa_llm.viz.server.page import LLMPage
+from mesa_llm.viz.server.state import ServerState
 from mesa_llm.viz.session.runner import wait_until_closed
 
 logger = logging.getLogger(__name__)
+
+SERVED_PAGE = "mesa_llm.viz.server.page:ServedPage"
+"""Name of the only page of a server, for Solara."""
 
 TOKEN_VARIABLE = "MESA_LLM_APP_TOKEN"
 """Environment variable for the token."""
@@ -61,41 +65,45 @@ class PageServer:
 
     def __init__(
         self,
-        page: str,
+        page: str | Callable[[], Any],
         *,
         host: str = "127.0.0.1",
         port: int = 8765,
         token: str | None = None,
         names: Sequence[str] = (),
         access: Access | None = None,
+        benchmark_folders: Iterable[Path] = (),
         lesson: Lesson | None = None,
     ) -> None:
         """Bind the port; requests are answered once `run` is called.
 
         Args:
             page: Module or file of the pages, as for `solara run`; or a model, as `module:Class` or the file that
-                defines it.
+                defines it; or a function that places the contents of the only page.
             host: Address to listen on.
             port: Port to listen on; 0: any that is free.
             token: Token in the address; None: a new one.
             names: Further names under which the server may be addressed, besides `host` and those of this machine.
             access: Common budget of the models of all pages; None: none.
+            benchmark_folders: Folders whose benchmarks are shown besides those in `runs`.
             lesson: The lesson whose students' pages are served as well, to anybody with the room code; None: none.
 
         Raises:
             ConfigError: If the token is too weak for an open host, the port is taken, or there is no such page.
         """
         _check_token(token, host)
-        if access is not None:
-            share(access)
-        self._application = _solara(page)
+        place = _placing(page)
+        self._application = _solara(SERVED_PAGE if callable(place) else place)
+        ServerState(
+            access=access, benchmark_folders=benchmark_folders, page=place if callable(place) else None
+        ).install()
         self._socket = _listening(host, port)
         self._port: int = self._socket.getsockname()[1]
         is_any = host in ANY_ADDRESS
         self._host = "127.0.0.1" if is_any else host
         token = token or secrets.token_urlsafe(32)
         self.address = self._with_token(token)
-        self._guard = Guard(
+        self._auth = Auth(
             self._application,
             token,
             cookie=f"mesa-llm-{self._port}",
@@ -108,11 +116,11 @@ class PageServer:
 
     def _admit(self, lesson: Lesson, host: str, names: Sequence[str]) -> None:
         """Serve the students' pages of a lesson."""
-        self._guard.students = StudentPages(lesson, cookie=f"mesa-llm-seat-{self._port}").app
+        self._auth.students = StudentPages(lesson, cookie=f"mesa-llm-seat-{self._port}").app
         is_any = host in ANY_ADDRESS
         hosts = [*names, *filter(None, [_outer_address()]), *_own_names()] if is_any else [self._host, *names]
         lesson.is_local = is_loopback(host) and not names
-        lesson.links = [f"http://{_in_address(name)}:{self._port}{DOOR}" for name in hosts]
+        lesson.links = [f"http://{_in_address(name)}:{self._port}{JOIN_PATH}" for name in hosts]
 
     def _with_token(self, token: str) -> str:
         return f"http://{_in_address(self._host)}:{self._port}/?token={quote(token, safe='')}"
@@ -127,7 +135,7 @@ class PageServer:
         warnings.filterwarnings("ignore", "Cookies with samesite=none")  # Solara's, which wants to be framed
         connections = Connections(raise_descriptor_limit())
         config = uvicorn.Config(
-            self._guard,
+            self._auth,
             http=connections.protocol(),
             access_log=False,  # it would hold the token
             log_config=None,
@@ -137,7 +145,7 @@ class PageServer:
             timeout_graceful_shutdown=ENDING_S,
         )
         if browser:
-            address = self._with_token(self._guard.ticket())
+            address = self._with_token(self._auth.ticket())
             threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
         if self._lesson is not None:
             self._lesson.room.watch()
@@ -239,13 +247,18 @@ def _model_in_file(file: Path) -> type[LLMModel] | None:
     return models[0]
 
 
-def _solara(page: str) -> ASGIApp:
-    """Return Solara's own application, set up to show a page without its banner."""
+def _placing(page: str | Callable[[], Any]) -> str | Callable[[], Any]:
+    """Return a function that places the only page of the server, or the name of a module or file with pages."""
+    if callable(page):
+        return page
     if page.endswith((".py", ".ipynb")) and not Path(page).is_file():
         raise ConfigError(f"there is no file {page!r} to show")
     model = model_named(page)
-    if model is not None:
-        page = show(lambda: LLMPage(model))
+    return page if model is None else lambda: LLMPage(model)
+
+
+def _solara(page: str) -> ASGIApp:
+    """Return Solara's own application, set up to show a page without its banner."""
     settings.main.mode = "production"
     settings.telemetry.mixpanel_enable = False
     settings.theme.show_banner = False

@@ -9,10 +9,10 @@ from typing import Any
 from mesa_llm.model.cost_estimate import Cost, CostEstimate, estimate_cost
 from mesa_llm.text import counted
 from mesa_llm.viz.render.markup import fault_text
-from mesa_llm.viz.session.run_settings import SPEECHLESS, Choice, Factory, takes
+from mesa_llm.viz.session.run_settings import WITHOUT_TEXT, ModelFactory, RunSettings, takes
 
 
-class Preview:
+class CostEstimator:
     """Estimates the cost of steps in its own threads, without sending a request.
 
     Attributes:
@@ -29,21 +29,21 @@ class Preview:
         self.error = ""
         self.version = 0
         self._lock = threading.Lock()
-        self._rehearse: Callable[[int], CostEstimate] | None = None
+        self._estimate: Callable[[int], CostEstimate] | None = None
         self._hide: Callable[[str], str] = str
         self._is_priced = True
 
     @property
     def is_wanted(self) -> bool:
         """Whether the run asks language models at all."""
-        return self._rehearse is not None
+        return self._estimate is not None
 
     @property
     def is_priced(self) -> bool:
         """Whether prices can be known; those of a typed endpoint cannot."""
         return self._is_priced
 
-    def take(self, factory: Factory, arguments: Mapping[str, Any], choice: Choice) -> None:
+    def take(self, factory: ModelFactory, arguments: Mapping[str, Any], choice: RunSettings) -> None:
         """Take a new model; if a provider may charge for it, estimate its first step at once.
 
         Otherwise wait for a request, as loading the token counter takes a while.
@@ -57,8 +57,8 @@ class Preview:
             self._hide = choice.hide
             self._is_priced = not choice.endpoint
             self.estimate, self.error, self.steps = None, "", 0
-            is_wanted = choice.thinker not in SPEECHLESS and takes(factory, "access") and takes(factory, "design")
-            self._rehearse = (lambda steps: estimate_cost(factory, steps, **arguments)) if is_wanted else None
+            is_wanted = choice.thinker not in WITHOUT_TEXT and takes(factory, "access") and takes(factory, "design")
+            self._estimate = (lambda steps: estimate_cost(factory, steps, **arguments)) if is_wanted else None
             self.version += 1
         if choice.thinker == "other" and self._is_priced:
             self.work_out(1)
@@ -70,21 +70,21 @@ class Preview:
             steps: Number of steps.
         """
         with self._lock:
-            if self._rehearse is None:
+            if self._estimate is None:
                 return
             self.steps, self.error = steps, ""
             self.version += 1
-            arguments = (self._rehearse, steps, self._hide)
+            arguments = (self._estimate, steps, self._hide)
         threading.Thread(target=self._work, args=arguments, name="mesa-llm-preview", daemon=True).start()
 
-    def _work(self, rehearse_steps: Callable[[int], CostEstimate], steps: int, hide: Callable[[str], str]) -> None:
+    def _work(self, estimate_steps: Callable[[int], CostEstimate], steps: int, hide: Callable[[str], str]) -> None:
         estimate, error = None, ""
         try:
-            estimate = rehearse_steps(steps)
+            estimate = estimate_steps(steps)
         except Exception as fault:  # noqa: BLE001 - a model is anybody's code; the page tells what it raised
             error = fault_text("Working the cost out", fault, hide)
         with self._lock:
-            if self._rehearse is rehearse_steps and self.steps == steps:
+            if self._estimate is estimate_steps and self.steps == steps:
                 self.estimate, self.error, self.steps = estimate, error, 0
                 self.version += 1
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from mesa_llm.engine.access import Access
 from mesa_llm.engine.activation import llm_agents
 from mesa_llm.model.branch import branch
 from mesa_llm.model.interventions import (
@@ -28,8 +29,8 @@ from mesa_llm.reports import Report, report_of, written_by
 from mesa_llm.text import counted
 from mesa_llm.viz.render.branches import BranchRun, Series
 from mesa_llm.viz.render.markup import fault_text
-from mesa_llm.viz.session.run_settings import shared_access
-from mesa_llm.viz.session.rw_lock import OnePerModel, gate_of
+from mesa_llm.viz.session.per_model import PerModel
+from mesa_llm.viz.session.rw_lock import lock_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,7 +48,7 @@ MAX_READERS = 60
 """Maximum number of agents that are listed as readers."""
 
 
-class NewsDesk:
+class InterventionRunner:
     """Carries out the interventions of visitors in one model, and runs branches of it.
 
     It does not depend on Solara: a page reads its plain attributes.
@@ -59,6 +60,8 @@ class NewsDesk:
         task: The task of `working`, `note` and `error`: `SEND`, `BRANCH` or `WRITE`.
         branches: Branches that have been run, oldest first.
         report: The latest report; None: none yet.
+        hide: Removes secrets from error messages.
+        access: Common budget of the server's pages; None: a branch has its own.
         version: Counter that rises whenever anything here changes.
     """
 
@@ -68,13 +71,14 @@ class NewsDesk:
         self.branches: list[BranchRun] = []
         self.report: Report | None = None
         self.hide: Callable[[str], str] = str
+        self.access: Access | None = None
         self.version = 0
         self._lock = threading.Lock()
 
     @staticmethod
-    def of(model: LLMModel) -> NewsDesk:
+    def of(model: LLMModel) -> InterventionRunner:
         """Return the desk of a model."""
-        return _desks.of(model)
+        return _runners.of(model)
 
     def send(self, model: LLMModel, intervention: Intervention) -> None:
         """Intervene in a run before its next step; return at once.
@@ -85,7 +89,7 @@ class NewsDesk:
         """
 
         def work() -> str:
-            with gate_of(model).writing():
+            with lock_of(model).writing():
                 step = model.inject(intervention)
             return f"Done: it bears on step {step}."
 
@@ -112,11 +116,11 @@ class NewsDesk:
         def work() -> str:
             changes = () if intervention is None else (intervention,)
             step = int(model.time) if at is None else at
-            gate = gate_of(model)
+            gate = lock_of(model)
             with gate.writing(), gate.waiting():  # nobody steps meanwhile, but the page can be drawn
                 named = model.engine.options.get("named")  # what a visitor types has no right to a key
                 typed = {"named": texts_in(model.llm) if named is None else named}
-                fork = branch(model, step, inject=changes, **typed, **_budget(model, max_calls))
+                fork = branch(model, step, inject=changes, **typed, **self._budget(model, max_calls))
             title = "without a change" if intervention is None else fork.model.interventions.log[-1].text
             try:
                 fork.run(steps)
@@ -143,7 +147,7 @@ class NewsDesk:
         """
 
         def work() -> str:
-            with gate_of(model).writing():
+            with lock_of(model).writing():
                 report = report_of(model)
                 self.report = report if llm == "rule" else written_by(model, llm, report)
             return ""
@@ -158,6 +162,12 @@ class NewsDesk:
             self.version += 1
         threading.Thread(target=self._work, args=(work,), name="mesa-llm-news-desk", daemon=True).start()
 
+    def _budget(self, model: LLMModel, max_calls: int | None) -> dict[str, Any]:
+        """Return the options that limit a branch: the common budget of all pages, or a number of live replies."""
+        if model.engine.options.get("access") is not None:
+            return {}
+        return {"max_calls": max_calls} if self.access is None else {"access": self.access}
+
     def _work(self, work: Callable[[], str]) -> None:
         note = error = ""
         try:
@@ -169,14 +179,6 @@ class NewsDesk:
             self.version += 1
 
 
-def _budget(model: LLMModel, max_calls: int | None) -> dict[str, Any]:
-    """Return the options that limit a branch: the common budget of all pages, or a number of live replies."""
-    if model.engine.options.get("access") is not None:
-        return {}
-    shared = shared_access()
-    return {"max_calls": max_calls} if shared is None else {"access": shared}
-
-
 def _series(table: pd.DataFrame, column: str) -> dict[str, Series]:
     """Return the values of one column of a comparison, by measure."""
     known = table.dropna(subset=column)
@@ -184,7 +186,7 @@ def _series(table: pd.DataFrame, column: str) -> dict[str, Series]:
     return {str(name): dict(zip(rows["step"], rows[column], strict=True)) for name, rows in groups}
 
 
-_desks = OnePerModel(lambda _model: NewsDesk())
+_runners = PerModel("_intervention_runner", InterventionRunner)
 
 
 @dataclass(frozen=True)

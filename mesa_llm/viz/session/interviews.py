@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from mesa_llm.canonical import legible_json
+from mesa_llm.engine.engine import Engine
 from mesa_llm.errors import MesaLLMError
 from mesa_llm.model.model import LLMModel
 from mesa_llm.viz.render.markup import fault_text
 from mesa_llm.viz.render.trace import shortened
-from mesa_llm.viz.session.rw_lock import OnePerModel, gate_of
+from mesa_llm.viz.session.per_model import PerModel
+from mesa_llm.viz.session.rw_lock import lock_of
 
 PURPOSE = "interview"
 """Purpose under which interviews are counted and recorded."""
@@ -56,7 +58,7 @@ class Waiting:
     """Whether it has been withdrawn."""
 
 
-class InterviewDesk:
+class InterviewQueue:
     """Asks the agents of one model the questions of visitors, one after the other.
 
     It does not depend on Solara: a page reads its plain attributes.
@@ -68,24 +70,19 @@ class InterviewDesk:
         version: Counter that rises whenever anything here changes.
     """
 
-    def __init__(self, model: LLMModel) -> None:
-        """Start with no question.
-
-        Args:
-            model: The model.
-        """
+    def __init__(self) -> None:
+        """Start with no question."""
         self.waiting: list[Waiting] = []
         self.error = ""
         self.hide: Callable[[str], str] = str
         self.version = 0
-        self._engine = model.engine
         self._lock = threading.Lock()
-        self._in_flight: Waiting | None = None
+        self._in_flight: tuple[Waiting, Engine] | None = None
 
     @staticmethod
-    def of(model: LLMModel) -> InterviewDesk:
+    def of(model: LLMModel) -> InterviewQueue:
         """Return the desk of a model."""
-        return _desks.of(model)
+        return _queues.of(model)
 
     def ask(self, agent: Any, question: str) -> None:
         """Ask an agent as soon as the model is between two steps; return at once.
@@ -112,13 +109,13 @@ class InterviewDesk:
         with self._lock:
             job.is_withdrawn = True
             self.version += 1
-            if self._in_flight is job:
-                self._engine.stop()
+            if self._in_flight is not None and self._in_flight[0] is job:
+                self._in_flight[1].stop()
 
     def _work(self, agent: Any, job: Waiting) -> None:
         error = ""
         try:
-            with gate_of(agent.model).writing():
+            with lock_of(agent.model).writing():
                 self._ask(agent, job)
         except Exception as fault:  # noqa: BLE001 - a model is anybody's code; the page tells what it raised
             if not (job.is_withdrawn and isinstance(fault, MesaLLMError)):
@@ -132,7 +129,7 @@ class InterviewDesk:
         with self._lock:
             if job.is_withdrawn:
                 return
-            self._in_flight = job
+            self._in_flight = job, agent.model.engine
         try:
             agent.model.survey([job.question], [agent], purpose=PURPOSE)
         finally:
@@ -140,7 +137,7 @@ class InterviewDesk:
                 self._in_flight = None
 
 
-_desks = OnePerModel(InterviewDesk)
+_queues = PerModel("_interview_queue", InterviewQueue)
 
 
 def _fault_in(question: str, n_waiting: int) -> str:

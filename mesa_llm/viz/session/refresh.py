@@ -1,69 +1,51 @@
-"""The one thread that sets a page's state while its model runs.
+"""The one thread that redraws a page while its model runs.
 
-Two threads that set state can make Solara render without end: what one sets while the other renders is rendered by the
-other, which never finishes. So the runner's thread sets no state, and click handlers set only what the visitor chose.
-The ticker watches the runner and reports its progress, and reports nothing more until the last report is shown.
+Two threads that set state can make Solara render forever: each renders what the other has just set. So the runner's
+thread sets no state, click handlers set only what the visitor chose, and this thread does the rest: it watches the
+model, updates the page when something has changed, and waits until the page shows one update before it sends the next.
 
-All pages of a server share one interpreter, and drawing is expensive: some 80 ms of processor time a plot. So one page
-draws at a time while the others keep reporting in words, and nothing is drawn for a page that nobody has open.
+All pages of a server share one interpreter, and drawing is expensive: about 80 ms of processor time per plot. So only
+one page draws at a time, the others update their text meanwhile, and pages that nobody has open are not drawn at all.
 """
 
 from __future__ import annotations
 
 import logging
-import sys
 import threading
 import time as clock
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import Any, Protocol
-from weakref import WeakKeyDictionary
-
-import solara
-from mesa.visualization.utils import force_update, update_counter
-from reacton import use_effect
+from typing import Protocol
 
 logger = logging.getLogger(__name__)
 
-TICK_S = 0.15
+CHECK_S = 0.15
 """Seconds between two checks."""
 
 MAX_REST_S = 1.0
-"""Maximum number of seconds before a page is drawn again; within it, a page rests as long as its drawing took."""
+"""Maximum number of seconds between two drawings of a page; up to that, it rests as long as the last drawing took."""
 
-SETTLING_S = 10.0
-"""Seconds after which the ticker goes on even if its last report was never shown, as when a drawing failed."""
+SETTLE_S = 10.0
+"""Seconds after which the next update is sent although the last one never appeared, as when a component failed."""
 
 AWAY_S = 20.0
-"""Seconds without an open browser page after which no further step begins; a lost connection returns sooner."""
-
-words = solara.reactive(object())
-"""Changes whenever the words about a running step have to be updated.
-
-Mesa's `update_counter` changes when the model itself has changed and has to be redrawn.
-"""
-
-last_moment: solara.Reactive[tuple[object, ...]] = solara.reactive(())
-"""The last `moment` that a page has shown completely."""
-
-_turn = threading.Lock()
-"""Held by the page that draws."""
-
-_seen_at: WeakKeyDictionary[Watched, float] = WeakKeyDictionary()
-"""Model → time at which a browser last had a page of it open; several pages may show one model."""
+"""Seconds without an open browser page after which the run is paused; a lost connection returns sooner."""
 
 
 class Watched(Protocol):
-    """A model that the ticker watches."""
+    """A model whose page is kept up to date."""
+
+    seen_at: float
+    """Time at which a browser last had a page of the model open; several pages may show one model."""
 
     @property
     def drawn(self) -> int:
-        """Counter that changes with the model."""
+        """Counter that rises whenever the model has changed."""
         ...
 
     @property
     def state(self) -> tuple[object, ...]:
-        """Everything that is said in words about the run."""
+        """Everything that the page says about the run in words."""
         ...
 
     def still(self) -> AbstractContextManager[None]:
@@ -75,94 +57,93 @@ class Watched(Protocol):
         ...
 
 
+class Screen(Protocol):
+    """A page in a browser."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a browser has the page open."""
+        ...
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the page shows the last update completely."""
+        ...
+
+    def redraw(self) -> None:
+        """Redraw the whole page."""
+        ...
+
+    def update_text(self) -> None:
+        """Update the text about the run; plots stay as they are."""
+        ...
+
+
 def watch(
-    watched: Watched, baseline: tuple[int, tuple[object, ...]] | None = None, arrival: threading.Event | None = None
+    watched: Watched,
+    screen: Screen,
+    drawing: threading.Lock,
+    baseline: tuple[int, tuple[object, ...]] | None = None,
+    arrival: threading.Event | None = None,
 ) -> Callable[[], None]:
     """Start the thread, and return a function that ends it.
 
     Args:
         watched: The model to watch.
+        screen: Its page.
+        drawing: Held while a page is drawn; shared by all pages of a server.
         baseline: Values of `drawn` and `state` when the page was first drawn; None: their present values.
-        arrival: Set as soon as the browser shows the page, which may lose earlier updates; None: it shows it already.
+        arrival: Set as soon as the browser shows the page, which may miss earlier updates; None: it shows it already.
     """
     is_closed = threading.Event()
-    arguments = (watched, is_closed, *(baseline or (watched.drawn, watched.state)), arrival)
-    threading.Thread(target=_tell, args=arguments, name="mesa-llm-ticker", daemon=True).start()
+    arguments = (watched, screen, drawing, is_closed, *(baseline or (watched.drawn, watched.state)), arrival)
+    threading.Thread(target=_refresh, args=arguments, name="mesa-llm-refresh", daemon=True).start()
     return is_closed.set
 
 
-def moment() -> tuple[object, ...]:
-    """Return the moment that a page drawn now shows; a component that calls this is redrawn whenever it changes."""
-    return update_counter.get(), words.get()
-
-
-def use_moment() -> None:
-    """Redraw the calling component at each `moment`, and note when the whole page shows it."""
-    now = moment()
-    use_effect(lambda: last_moment.set(now), [now])  # runs once all of the page is drawn
-
-
-def is_seen() -> bool:
-    """Check whether a browser has the page of this thread open; outside Solara's server this is always true."""
-    contexts = _contexts()
-    if contexts is None:
-        return True
-    return contexts.PageStatus.CONNECTED in tuple(contexts.get_current_context().page_status.values())
-
-
-def browser() -> str:
-    """Return the session of the browser that has the page of this thread open; outside Solara's server it is empty."""
-    contexts = _contexts()
-    return "" if contexts is None else str(contexts.get_current_context().session_id)
-
-
-def _contexts() -> Any:
-    """Return Solara's kernel contexts if this thread has one, else None; importing the module would start a thread."""
-    contexts = sys.modules.get("solara.server.kernel_context")
-    return contexts if contexts is not None and contexts.has_current_context() else None
-
-
-def _tell(
+def _refresh(
     watched: Watched,
+    screen: Screen,
+    drawing: threading.Lock,
     is_closed: threading.Event,
     signature: int,
     state: tuple[object, ...],
     arrival: threading.Event | None,
 ) -> None:
     rested_at = 0.0
-    if arrival is not None and _contexts() is not None:
-        arrival.wait(SETTLING_S)
-    settled_at = _seen_at[watched] = clock.monotonic()
-    while not is_closed.wait(TICK_S):
+    if arrival is not None:
+        arrival.wait(SETTLE_S)
+    settled_at = watched.seen_at = clock.monotonic()
+    while not is_closed.wait(CHECK_S):
         now = clock.monotonic()
-        if not is_seen():
-            if now - _seen_at[watched] > AWAY_S:
+        if not screen.is_open:
+            if now - watched.seen_at > AWAY_S:
                 watched.rest()
             continue
-        _seen_at[watched] = now
-        if last_moment.peek() != (update_counter.peek(), words.peek()) and now - settled_at < SETTLING_S:
+        watched.seen_at = now
+        if not screen.is_settled and now - settled_at < SETTLE_S:
             continue
-        settled_at, was_drawn, was_said = now, signature, state
-        signature, state = watched.drawn, watched.state  # read once: what changes from here on is for the next look
+        settled_at, old_signature, old_state = now, signature, state
+        signature, state = watched.drawn, watched.state  # read once: later changes are for the next check
         try:
-            if signature != was_drawn and now >= rested_at and _draw(watched):
+            if signature != old_signature and now >= rested_at and _draw(watched, screen, drawing):
                 ended = clock.monotonic()
-                rested_at = ended + min(ended - now, MAX_REST_S)  # as much time for clicks as for drawing
+                rested_at = ended + min(ended - now, MAX_REST_S)  # leave as much time for clicks as for drawing
                 continue
-            signature = was_drawn
-            if state != was_said:
-                words.set(object())
+            signature = old_signature
+            if state != old_state:
+                screen.update_text()
         except Exception:  # whatever a model's own drawings raise: Solara shows it, and the page goes on
             logger.exception("a page could not be drawn")
 
 
-def _draw(watched: Watched) -> bool:
-    """Draw a whole page, unless other pages hold the turn for too long; return whether it was drawn."""
+def _draw(watched: Watched, screen: Screen, drawing: threading.Lock) -> bool:
+    """Draw a page, unless other pages are being drawn for too long; return whether it was drawn."""
     with watched.still():
-        if not _turn.acquire(timeout=TICK_S):
+        if not drawing.acquire(timeout=CHECK_S):
             return False
         try:
-            force_update()
+            screen.redraw()
         finally:
-            _turn.release()
+            drawing.release()
     return True

@@ -6,6 +6,7 @@ import inspect
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import unquote
 
@@ -18,27 +19,31 @@ from mesa_llm.llm.openai.client import OpenAIHTTP
 from mesa_llm.llm.protocol import LLM
 from mesa_llm.model.model import LLMModel
 
-Factory = Callable[..., LLMModel]
+ModelFactory = Callable[..., LLMModel]
 """A model class, or any callable that takes parameters by name and returns a model."""
 
-THINKERS = {
-    "rule": "rules (no language model)",
-    "random": "chance (the baseline)",
-    "local": "the small model on this machine",
-    "human": "you, and rules for the others",
-    "other": "another model …",
-}
+LLM_LABELS = MappingProxyType(
+    {
+        "rule": "rules (no language model)",
+        "random": "chance (the baseline)",
+        "local": "the small model on this machine",
+        "human": "you, and rules for the others",
+        "other": "another model …",
+    }
+)
 """Language model → its label on the page."""
 
-SPEECHLESS = ("rule", "random", "human")
+WITHOUT_TEXT = ("rule", "random", "human")
 """Choices that write no text, so that reasoning and reply length do not apply."""
 
-REASONING = {
-    "": "as the model has it",
-    "none": "none",
-    "inline": "with the decision",
-    "first": "first, in a request of its own",
-}
+REASONING = MappingProxyType(
+    {
+        "": "as the model has it",
+        "none": "none",
+        "inline": "with the decision",
+        "first": "first, in a request of its own",
+    }
+)
 """Way to reason → its label on the page."""
 
 NAMES_ADDRESS = re.compile(r"://|@.*[.:/]")
@@ -50,29 +55,13 @@ ADDRESS = re.compile(r"(?P<scheme>[a-z]+:/+)?(?P<user>.*@)?(?P<where>[^?#]*)(?P<
 HIDDEN = "•••"
 """Replacement for secrets."""
 
-_shared: list[Access] = []
-
-
-def share(access: Access) -> None:
-    """Make the models of all pages of this process share one budget.
-
-    Args:
-        access: The access with the budget.
-    """
-    _shared[:] = [access]
-
-
-def shared_access() -> Access | None:
-    """Return the access that all pages of this process share; None: each model has its own."""
-    return _shared[0] if _shared else None
-
 
 @dataclass(frozen=True)
-class Choice:
+class RunSettings:
     """All choices that a model is built from."""
 
     thinker: str = "rule"
-    """One of `THINKERS`; any other text is taken as a model string."""
+    """One of `LLM_LABELS`; any other text is taken as a model string."""
 
     model_id: str = ""
     """With `other`: a litellm id, `ollama/NAME`, or the endpoint's name for the model."""
@@ -101,7 +90,7 @@ class Choice:
     parameters: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """The model's own parameters."""
 
-    def arguments(self, factory: Factory, access: Access | None = None) -> dict[str, Any]:
+    def arguments(self, factory: ModelFactory, access: Access | None = None) -> dict[str, Any]:
         """Return the arguments for building a model, as far as its factory takes them.
 
         Args:
@@ -113,7 +102,7 @@ class Choice:
                 has an access of its own.
         """
         candidates: dict[str, Any] = {"llm": self.llm(), "rng": self.seed.strip() or None}
-        if self.thinker not in SPEECHLESS:
+        if self.thinker not in WITHOUT_TEXT:
             candidates |= {"reasoning": self.reasoning or None, "reply_tokens": self.reply_tokens}
         if self.thinker == "other" and access is None:
             candidates |= {"max_dollars": self.max_dollars}
@@ -193,7 +182,7 @@ def public_address(api_base: str) -> str:
     return f"{match['scheme'] or ''}{user}{match['where']}{query}"
 
 
-def takes(factory: Factory, name: str) -> bool:
+def takes(factory: ModelFactory, name: str) -> bool:
     """Check whether a model can be given an argument of this name."""
     parameters = inspect.signature(factory).parameters
     return name in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())

@@ -7,15 +7,16 @@ import time as clock
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from mesa_llm.errors import ConfigError, HumanTimeout, Stopped
 from mesa_llm.model.model import LLMModel
 from mesa_llm.records import Usage
 from mesa_llm.viz.render.markup import fault_text
-from mesa_llm.viz.session.interventions import NewsDesk
-from mesa_llm.viz.session.interviews import InterviewDesk
-from mesa_llm.viz.session.rw_lock import gate_of
+from mesa_llm.viz.session.interventions import InterventionRunner
+from mesa_llm.viz.session.interviews import InterviewQueue
+from mesa_llm.viz.session.rw_lock import lock_of
 
 CLOSING = "mesa-llm-closing"
 """Name of every thread that closes a model."""
@@ -41,16 +42,18 @@ ADVICE_ON_RULES = (
     "under Parameters what else agents think with."
 )
 
-ADVICE = {
-    "ServerError": ADVICE_ON_ENDPOINTS,
-    "BadReply": ADVICE_ON_ENDPOINTS,
-    "Refused": ADVICE_ON_ENDPOINTS,
-    "TransportError": ADVICE_ON_ENDPOINTS,
-    "RateLimited": (
-        "The endpoint asks to be called less often. Wait a while and press Play, take fewer agents, or set a limit of "
-        "requests_per_min in mesa-llm.toml."
-    ),
-}
+ADVICE = MappingProxyType(
+    {
+        "ServerError": ADVICE_ON_ENDPOINTS,
+        "BadReply": ADVICE_ON_ENDPOINTS,
+        "Refused": ADVICE_ON_ENDPOINTS,
+        "TransportError": ADVICE_ON_ENDPOINTS,
+        "RateLimited": (
+            "The endpoint is rate-limiting requests. Wait a while and press Play, use fewer agents, or set "
+            "requests_per_min in mesa-llm.toml."
+        ),
+    }
+)
 """Kind of failure → advice for a step in which most decisions failed that way."""
 
 
@@ -152,9 +155,9 @@ class Runner:
         self.decided = self.n_failed = 0
         self._begun: float | None = None
         self._run: _Run | None = None
-        gate_of(model)
-        InterviewDesk.of(model).hide = hide
-        NewsDesk.of(model).hide = hide
+        lock_of(model)
+        InterviewQueue.of(model).hide = hide
+        InterventionRunner.of(model).hide = hide
         model.engine.on_decision = lambda usage: self._count(model, usage)
         self.version += 1
         self.drawn += 1
@@ -294,7 +297,7 @@ class Runner:
     def _steps(self, model: LLMModel, run: _Run) -> str:
         n_steps, last = 0, self.last_step
         while model.running and n_steps != run.steps and (last is None or model.now <= last):
-            with gate_of(model).writing():
+            with lock_of(model).writing():
                 if run.halted.is_set():  # also while it waited for the page to be drawn
                     break
                 if self._run is run:
@@ -320,7 +323,7 @@ class Runner:
     def _close(self, model: LLMModel, run: _Run | None) -> None:
         if run is not None:
             run.ended.wait()
-        with gate_of(model).writing():
+        with lock_of(model).writing():
             model.close()
         if self._on_closed is not None:
             self._on_closed(model)

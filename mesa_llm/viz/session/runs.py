@@ -22,7 +22,7 @@ from mesa_llm.runlog.file import open_to_read
 from mesa_llm.runlog.log import RunLog
 from mesa_llm.text import counted, spreadsheet_cell
 from mesa_llm.viz.render.downloads import Download, file_name
-from mesa_llm.viz.session.run_settings import REASONING, THINKERS, Choice, Factory
+from mesa_llm.viz.session.run_settings import LLM_LABELS, REASONING, ModelFactory, RunSettings
 from mesa_llm.viz.session.rw_lock import steady
 
 logger = logging.getLogger(__name__)
@@ -54,7 +54,7 @@ def runs_folder() -> Path | None:
     return None
 
 
-def new_log(folder: Path, model: Factory) -> Path:
+def new_log(folder: Path, model: ModelFactory) -> Path:
     """Return a file for a new run.
 
     Args:
@@ -124,7 +124,7 @@ class KeptRun:
         steps, calls = counted(self.steps, "step"), counted(self.calls, "call")
         return f"{date} · {steps} · {thinker} · {calls}{cost} · seed {self.manifest.get('rng')}"
 
-    def choice(self, initial: Choice, current: Choice, thinkers: Collection[str] = THINKERS) -> Choice:
+    def choice(self, initial: RunSettings, current: RunSettings, thinkers: Collection[str] = LLM_LABELS) -> RunSettings:
         """Return the choices with which the run can be continued.
 
         Args:
@@ -150,7 +150,7 @@ class KeptRun:
             return replace(choice, thinker="human", plays=int(people[0]) if people and people[0].isdecimal() else 0)
         if llm == "human":
             return replace(choice, thinker="human", plays=0)
-        if llm in THINKERS:
+        if llm in LLM_LABELS:
             return replace(choice, thinker=str(llm))
         name, address = split_name(str(llm))
         same = current.endpoint == (address or "")
@@ -158,7 +158,7 @@ class KeptRun:
         return replace(choice, thinker="other", model_id=name, api_base=address or "", api_key=key)
 
 
-def kept_runs(folder: Path, model: Factory, besides: Path | None = None) -> list[KeptRun]:
+def kept_runs(folder: Path, model: ModelFactory, besides: Path | None = None) -> list[KeptRun]:
     """List the runs of a model in a folder, newest first.
 
     Args:

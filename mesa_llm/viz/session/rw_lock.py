@@ -1,4 +1,4 @@
-"""A readers-writer lock that keeps pages from reading a model while it is written to.
+"""A readers-writer lock: pages read a model only while nothing writes to it.
 
 The writer lets readers in while it waits for replies.
 """
@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from mesa_llm.engine.engine import Engine
+from mesa_llm.viz.session.per_model import PerModel
 
 
-class Gate:
+class RWLock:
     """A lock that readers share and a writer has alone.
 
     Writers take turns, first come, first served; a writer that waits for replies lets readers in, but no other writer.
@@ -25,12 +25,16 @@ class Gate:
     """
 
     def __init__(self) -> None:
-        """Start open."""
+        """Start unlocked."""
         self._changed = threading.Condition()
         self._readers = 0
         self._awaiting = 0
         self._writer: int | None = None
         self._line: deque[int] = deque()
+
+    def __reduce__(self) -> tuple[type[RWLock], tuple[()]]:
+        """Copy or pickle as a new lock, so that a model can be copied after a page has shown it."""
+        return type(self), ()
 
     @contextmanager
     def reading(self) -> Generator[None]:
@@ -91,44 +95,19 @@ class Gate:
             self._changed.notify_all()
 
 
-class OnePerModel[Thing]:
-    """One object for each model, made on first use and dropped with the model."""
-
-    def __init__(self, make: Callable[[Any], Thing]) -> None:
-        """Start with none.
-
-        Args:
-            make: Makes the object of a model.
-        """
-        self._make = make
-        self._made: WeakKeyDictionary[Any, Thing] = WeakKeyDictionary()
-        self._lock = threading.Lock()
-
-    def of(self, model: Any) -> Thing:
-        """Return the object of a model."""
-        with self._lock:
-            if model not in self._made:
-                self._made[model] = self._make(model)
-            return self._made[model]
+_locks = PerModel("_rw_lock", RWLock)
 
 
-def _new_gate(model: Any) -> Gate:
-    gate = Gate()
-    engine = Engine.of(model)
-    if engine is not None:  # a plain model may get its own later, and then steps by itself: Mesa knows no gate
-        engine.while_waiting = gate.waiting
-    return gate
-
-
-_gates = OnePerModel(_new_gate)
-
-
-def gate_of(model: Any) -> Gate:
-    """Return the gate of a model, which lets readers in whenever the model waits for replies.
+def lock_of(model: Any) -> RWLock:
+    """Return the lock of a model, which lets readers in whenever the model waits for replies.
 
     Agents only read while they decide, so a page may read the model then, for as long as it takes.
     """
-    return _gates.of(model)
+    lock = _locks.of(model)
+    engine = Engine.of(model)
+    if engine is not None:  # a plain model may have none yet, and is never written to under this lock: Mesa steps it
+        engine.while_waiting = lock.waiting
+    return lock
 
 
 def steady(model: Any) -> AbstractContextManager[None]:
@@ -137,4 +116,4 @@ def steady(model: Any) -> AbstractContextManager[None]:
     Args:
         model: The model that a component of a page is about to read.
     """
-    return gate_of(model).reading()
+    return lock_of(model).reading()

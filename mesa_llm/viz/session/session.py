@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from mesa_llm.engine.access import Access
 from mesa_llm.engine.activation import llm_agents
 from mesa_llm.errors import ConfigError, MesaLLMError
 from mesa_llm.llm.human.queue import HumanLLM, HumanQueue
@@ -19,10 +20,10 @@ from mesa_llm.model.recording import Recording
 from mesa_llm.model.registry import require_listed
 from mesa_llm.viz.render.markup import fault_text
 from mesa_llm.viz.render.mesa_adapter import require_llm_model
-from mesa_llm.viz.session.cost_estimate import Preview
-from mesa_llm.viz.session.interventions import NewsDesk
-from mesa_llm.viz.session.interviews import InterviewDesk
-from mesa_llm.viz.session.run_settings import THINKERS, Choice, Factory, shared_access, takes, transports_in
+from mesa_llm.viz.session.cost_estimate import CostEstimator
+from mesa_llm.viz.session.interventions import InterventionRunner
+from mesa_llm.viz.session.interviews import InterviewQueue
+from mesa_llm.viz.session.run_settings import LLM_LABELS, ModelFactory, RunSettings, takes, transports_in
 from mesa_llm.viz.session.runner import Runner
 from mesa_llm.viz.session.runs import KeptRun, discard_if_empty, new_log
 from mesa_llm.viz.session.rw_lock import steady
@@ -30,7 +31,7 @@ from mesa_llm.viz.session.trial import require_buildable
 
 
 @dataclass(slots=True)
-class Visit:
+class PageVisit:
     """What is known of a visit to a page once it has ended.
 
     Attributes:
@@ -45,7 +46,7 @@ class Session:
 
     Attributes:
         recording: The recorded run that is shown; None: the run is live.
-        preview: Estimates the cost of the first steps.
+        cost_estimator: Estimates the cost of the first steps.
         target: Step of the recorded run that is shown, or being reached.
         thinkers: Available language models and their labels.
         runner: Steps the model; None until a model has been built.
@@ -57,7 +58,12 @@ class Session:
     """
 
     def __init__(
-        self, factory: Factory, choice: Choice, folder: Path | None = None, recording: Recording | None = None
+        self,
+        factory: ModelFactory,
+        choice: RunSettings,
+        folder: Path | None = None,
+        recording: Recording | None = None,
+        access: Access | None = None,
     ) -> None:
         """Build the first model.
 
@@ -66,26 +72,29 @@ class Session:
             choice: Choices for the model.
             folder: Folder for runs; None: they are not kept.
             recording: A recorded run to show instead; None: none.
+            access: Common budget of the server's pages; None: each model has its own.
         """
+        self.access = access
+        self.seen_at = 0.0
         self.factory = factory
-        self.thinkers: Mapping[str, str] = THINKERS
+        self.thinkers: Mapping[str, str] = LLM_LABELS
         self.folder = folder
         self.runner: Runner | None = None
         self.desks: list[HumanQueue] = []
         self.built_from = choice
-        self.visit = Visit()
-        self.previous = Visit()
+        self.visit = PageVisit()
+        self.previous = PageVisit()
         self.error = ""
         self._typed: WeakKeyDictionary[LLMModel, list[LLM]] = WeakKeyDictionary()
         self.recording: Recording | None = None
         self.target = 0
-        self.preview = Preview()
+        self.cost_estimator = CostEstimator()
         if recording is None:
             self.build(choice)
         else:
             self.view(recording)
 
-    def build(self, choice: Choice, recorded: KeptRun | None = None) -> None:
+    def build(self, choice: RunSettings, recorded: KeptRun | None = None) -> None:
         """Replace the model by a new one; if it cannot be built, the old one stays.
 
         Args:
@@ -118,11 +127,11 @@ class Session:
             self.desks = desks
             self.show(model, choice)
             if recorded is None:
-                self.preview.take(self.factory, arguments, choice)
+                self.cost_estimator.take(self.factory, arguments, choice)
             if recorded is not None and self.runner is not None and recorded.steps:
                 self.runner.start(recorded.steps)  # what is recorded is not asked again
             return
-        _forget(typed)
+        self._close_transports(typed)
         if new_path is not None:
             discard_if_empty(new_path)
 
@@ -193,7 +202,7 @@ class Session:
         """Check whether a recorded run is one of this page's model."""
         return self._kind is not None and name_of(self._kind) == recording.model
 
-    def arguments_of(self, choice: Choice) -> dict[str, Any]:
+    def arguments_of(self, choice: RunSettings) -> dict[str, Any]:
         """Return the arguments for building a model.
 
         Args:
@@ -202,9 +211,9 @@ class Session:
         Raises:
             ConfigError: If it cannot be built from them.
         """
-        return choice.arguments(self.factory, shared_access())
+        return choice.arguments(self.factory, self.access)
 
-    def show(self, model: LLMModel, choice: Choice) -> None:
+    def show(self, model: LLMModel, choice: RunSettings) -> None:
         """Show a new model.
 
         Args:
@@ -212,18 +221,24 @@ class Session:
             choice: Choices that it was built from.
         """
         self.built_from = choice
-        self.previous = Visit()
+        self.previous = PageVisit()
         if self.runner is None:
             self.runner = Runner(model, hide=choice.hide, on_closed=self._forget)
         else:
             self.runner.reset(model, choice.hide)
+        InterventionRunner.of(model).access = self.access
 
     def _forget(self, model: LLMModel) -> None:
         """Drop the remains of a model: the endpoint typed for it, with its key, and an empty run log."""
-        _forget(self._typed.pop(model, []))
+        self._close_transports(self._typed.pop(model, []))
         path = model.runlog.path
         if path is not None and path.parent == self.folder:
             discard_if_empty(path)
+
+    def _close_transports(self, transports: list[LLM]) -> None:
+        if self.access is not None:
+            for transport in transports:
+                self.access.forget(transport)
 
     @property
     def drawn(self) -> int:
@@ -237,8 +252,8 @@ class Session:
             return self.error, self.previous.log
         questions = [question.question_id for desk in self.desks for question in desk.pending]
         model = self.runner.model
-        desks = InterviewDesk.of(model).version, NewsDesk.of(model).version
-        return (self.error, self.previous.log, self.runner.pulse, questions, *desks, self.preview.version)
+        desks = InterviewQueue.of(model).version, InterventionRunner.of(model).version
+        return (self.error, self.previous.log, self.runner.pulse, questions, *desks, self.cost_estimator.version)
 
     def still(self) -> AbstractContextManager[None]:
         """Hold the model still."""
@@ -264,13 +279,6 @@ class Session:
         """Stop and close the model."""
         if self.runner is not None:
             self.runner.close()
-
-
-def _forget(transports: list[LLM]) -> None:
-    access = shared_access()
-    if access is not None:
-        for transport in transports:
-            access.forget(transport)
 
 
 def desks_of(model: LLMModel) -> list[HumanQueue]:

@@ -17,7 +17,7 @@ from solara.core import component
 from mesa_llm.errors import ConfigError
 from mesa_llm.model.model import LLMModel
 from mesa_llm.text import counted, one_line
-from mesa_llm.viz.components.inspector import inspect_agent
+from mesa_llm.viz.components.page_state import use_page
 from mesa_llm.viz.components.picture import Picture
 from mesa_llm.viz.components.placement import llm_models_only
 from mesa_llm.viz.components.plots import Plot
@@ -196,7 +196,7 @@ def CascadeTree(model: LLMModel) -> None:
         model: A model with a social world.
     """
     update_counter.get()
-    root_id = root_to_show(model)
+    root_id = root_to_show(model, use_page(model).selected("post").value)
     if root_id:
         PickPost(model, "Cascade of post", root_id)
         _Tree(model, root_id)
@@ -204,20 +204,22 @@ def CascadeTree(model: LLMModel) -> None:
         solara.Info("Nobody has posted yet.", dense=True)
 
 
-def root_to_show(model: LLMModel) -> int:
+def root_to_show(model: LLMModel, post_id: int) -> int:
     """Return the first post of the cascade of the selected post; 0 if there is no post.
 
     Args:
         model: A model with a social world.
+        post_id: Id of the selected post; 0 or an unknown id: none is selected.
     """
     world = social_world(model)
     with still(model):
-        post_id = post_to_show(world)
-        return root_of(world, post_id) if post_id else 0
+        shown_id = post_to_show(world, post_id)
+        return root_of(world, shown_id) if shown_id else 0
 
 
 @component
 def _Tree(model: LLMModel, root_id: int) -> None:
+    page = use_page(model)
     moment = update_counter.get()
     world = social_world(model)
 
@@ -228,7 +230,7 @@ def _Tree(model: LLMModel, root_id: int) -> None:
 
     png, spots = use_memo(lambda: drawn("png"), [model, moment, root_id])
     title = f"Cascade of post {root_id}"
-    Picture(title, plot_downloads(model, title, lambda kind: drawn(kind)[0]), png, spots, inspect_agent)
+    Picture(title, plot_downloads(model, title, lambda kind: drawn(kind)[0]), png, spots, page.inspect_agent)
 
 
 def _spots(figure: Figure, nodes: Sequence[Node], world: SocialWorld) -> list[Spot]:
@@ -315,7 +317,7 @@ def _Spread(model: LLMModel, curves: Curves | None, baselines: Baselines | None)
     update_counter.get()
     real, keep = use_state(dict[str, SpreadCurves]())
     fault, set_fault = use_state("")
-    root_id = root_to_show(model)
+    root_id = root_to_show(model, use_page(model).selected("post").value)
 
     def take(name: str, text: str) -> None:
         try:

@@ -19,7 +19,7 @@ from solara.core import component
 
 from mesa_llm.engine.activation import llm_agents
 from mesa_llm.model.model import LLMModel
-from mesa_llm.viz.components.inspector import inspect_agent
+from mesa_llm.viz.components.page_state import use_page
 from mesa_llm.viz.components.picture import Picture
 from mesa_llm.viz.components.placement import llm_models_only
 from mesa_llm.viz.render.downloads import plot_downloads
@@ -279,6 +279,7 @@ def follow_network(colourings: Callable[[Any], Mapping[str, Colouring]] | None =
 
 @component
 def _FollowNetwork(model: LLMModel, own: Callable[[Any], Mapping[str, Colouring]] | None) -> None:
+    page = use_page(model)
     moment = update_counter.get()
     picked, pick = use_state("")
     cache = use_ref((model, dict[int, Any]()))
@@ -297,5 +298,9 @@ def _FollowNetwork(model: LLMModel, own: Callable[[Any], Mapping[str, Colouring]
     png, spots = use_memo(lambda: drawn("png"), [model, moment, name])
     solara.Select("Colour means", list(colourings), name, pick, dense=True)
     Picture(
-        "Who follows whom", plot_downloads(model, "follows", lambda kind: drawn(kind)[0]), png, spots, inspect_agent
+        "Who follows whom",
+        plot_downloads(model, "follows", lambda kind: drawn(kind)[0]),
+        png,
+        spots,
+        page.inspect_agent,
     )

@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import solara
 from mesa.visualization.utils import update_counter
@@ -15,10 +15,11 @@ from solara.core import component
 from mesa_llm.errors import ConfigError
 from mesa_llm.model.model import LLMModel
 from mesa_llm.text import quoted
-from mesa_llm.viz.components.autocomplete import Option, Picker
-from mesa_llm.viz.components.inspector import open_tab
+from mesa_llm.viz.components.autocomplete import Autocomplete, Option
 from mesa_llm.viz.components.markup import Clickable
+from mesa_llm.viz.components.page_state import PageState, use_page
 from mesa_llm.viz.components.placement import llm_models_only
+from mesa_llm.viz.session.per_model import PerModel
 from mesa_llm.viz.session.rw_lock import steady
 from mesa_llm.worlds.social import SocialWorld
 from mesa_llm.worlds.social.text import group_notices, news_lines
@@ -32,15 +33,7 @@ MAX_ENTRIES = 150
 TITLE_CHARACTERS = 70
 """Maximum number of characters of a post in a list."""
 
-reader_id = solara.reactive(0)
-"""Id of the user whose feed is shown; 0 or an unknown id: the first user."""
-
-opened_id = solara.reactive(0)
-"""Id of the selected post; 0 or an unknown id: the post with the largest reach."""
-
-_reading: WeakKeyDictionary[LLMModel, threading.RLock] = WeakKeyDictionary()
-
-_making = threading.Lock()
+_reading = PerModel("_social_reading", threading.RLock)
 
 
 @contextmanager
@@ -50,9 +43,7 @@ def still(model: LLMModel) -> Generator[None]:
     Args:
         model: A model with a social world.
     """
-    with _making:
-        lock = _reading.setdefault(model, threading.RLock())
-    with steady(model), lock:
+    with steady(model), _reading.of(model):
         yield
 
 
@@ -71,28 +62,16 @@ def social_world(model: LLMModel) -> SocialWorld:
     return world
 
 
-def open_user(user_id: int) -> None:
-    """Open the feed of a user.
-
-    Args:
-        user_id: The user.
-    """
-    reader_id.set(user_id)
-    open_tab.set(FEED_TAB)
-
-
-def follow_click(kind: str, number: int) -> None:
+def follow_click(page: PageState, kind: str, number: int) -> None:
     """Open the target of a click in a post: a user's feed, a post's thread, or its cascade.
 
     Args:
+        page: The state of the page.
         kind: `user`, `post` or `cascade`.
         number: Id of the user or post.
     """
-    if kind == "user":
-        open_user(number)
-    else:
-        opened_id.set(number)
-        open_tab.set(CASCADE_TAB if kind == "cascade" else FEED_TAB)
+    page.selected("user" if kind == "user" else "post").set(number)
+    page.tab.set(CASCADE_TAB if kind == "cascade" else FEED_TAB)
 
 
 def post_option(world: SocialWorld, post_id: int) -> Option:
@@ -115,7 +94,7 @@ def PickPost(model: LLMModel, label: str, post_id: int) -> None:
         label: Label of the field.
         post_id: The present choice.
     """
-    world = social_world(model)
+    world, page = social_world(model), use_page(model)
 
     def find(query: str, size: int) -> Sequence[Option]:
         with still(model):
@@ -125,16 +104,16 @@ def PickPost(model: LLMModel, label: str, post_id: int) -> None:
 
     with still(model):
         option = post_option(world, post_id)
-    Picker(label, option, find, opened_id.set)
+    Autocomplete(label, option, find, page.selected("post").set)
 
 
-def post_to_show(world: SocialWorld) -> int:
-    """Return the selected post; 0 if there is no post at all.
+def post_to_show(world: SocialWorld, post_id: int) -> int:
+    """Return the post to show: the selected one, or else the one with the largest reach; 0 if there is none at all.
 
     Args:
         world: The world.
+        post_id: Id of the selected post; 0 or an unknown id: none is selected.
     """
-    post_id = opened_id.value
     if 0 < post_id <= len(world.posts):
         return post_id
     return next(iter(world.find_posts("", 1)), 0)
@@ -150,7 +129,9 @@ def FeedReader(model: LLMModel) -> None:
     """
     update_counter.get()
     world = social_world(model)
-    picked = reader_id.value
+    page = use_page(model)
+    selected = page.selected("user")
+    picked = selected.value
     with still(model):
         user_id = picked if world.is_user(picked) else next(iter(world.find_users("", 1)), 0)
     if not user_id:
@@ -166,8 +147,8 @@ def FeedReader(model: LLMModel) -> None:
     with still(model):
         values = feed_values(world, user_id)
         option = user_option(world, user_id)
-    Picker("Feed of", option, find, reader_id.set)
-    Clickable("feed.html", follow_click, **values).key(f"feed of {user_id}")
+    Autocomplete("Feed of", option, find, selected.set)
+    Clickable("feed.html", partial(follow_click, page), **values).key(f"feed of {user_id}")
 
 
 def user_option(world: SocialWorld, user_id: int) -> Option:
@@ -209,9 +190,10 @@ def ThreadReader(model: LLMModel) -> None:
     """
     update_counter.get()
     world = social_world(model)
-    opened = opened_id.value
+    page = use_page(model)
+    opened = page.selected("post").value
     with still(model):
-        post_id = post_to_show(world)
+        post_id = post_to_show(world, opened)
         if not post_id:
             solara.Info("Nobody has posted yet.", dense=True)
             return
@@ -224,4 +206,4 @@ def ThreadReader(model: LLMModel) -> None:
             "warn_reports": world.settings.warn_reports,
         }
     PickPost(model, "Thread of post", post_id)
-    Clickable("thread.html", follow_click, **values).key(f"thread of {root_id}")
+    Clickable("thread.html", partial(follow_click, page), **values).key(f"thread of {root_id}")

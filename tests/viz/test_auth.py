@@ -13,7 +13,8 @@ from starlette.testclient import TestClient
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from mesa_llm.errors import ConfigError
-from mesa_llm.viz.server.auth import Guard, foreign_origin, host_name, is_loopback, network_of
+from mesa_llm.viz.classroom.admission import network_of
+from mesa_llm.viz.server.auth import Auth, foreign_origin, host_name, is_loopback
 from mesa_llm.viz.server.server import PageServer
 
 TOKEN = "the token of this test"
@@ -32,20 +33,20 @@ def secret(request: Any) -> PlainTextResponse:
 
 
 @pytest.fixture
-def guard() -> Guard:
-    """Guard a small application."""
+def guard() -> Auth:
+    """Auth a small application."""
     inner = Starlette(routes=[WebSocketRoute("/ws", echo), Route("/{path:path}", secret, methods=["GET", "POST"])])
-    return Guard(inner, TOKEN, cookie="pass", hosts=["pages.example"])
+    return Auth(inner, TOKEN, cookie="pass", hosts=["pages.example"])
 
 
 @pytest.fixture
-def stranger(guard: Guard) -> TestClient:
+def stranger(guard: Auth) -> TestClient:
     """Come without a token."""
     return TestClient(guard, HERE)
 
 
 @pytest.fixture
-def visitor(guard: Guard) -> TestClient:
+def visitor(guard: Auth) -> TestClient:
     """Come with the token, and keep the cookie."""
     visitor = TestClient(guard, HERE)
     visitor.get("/", params={"token": TOKEN})
@@ -90,7 +91,7 @@ def test_the_way_on_leads_to_no_other_server(stranger: TestClient, path: str) ->
     assert re.search(r'content="0;url=\./[\w.%]*"', page)
 
 
-def test_a_ticket_is_good_for_one_visit(guard: Guard) -> None:
+def test_a_ticket_is_good_for_one_visit(guard: Auth) -> None:
     ticket = guard.ticket()
     assert TestClient(guard, HERE).get("/", params={"token": ticket}).status_code == 200
     assert TestClient(guard, HERE).get("/", params={"token": ticket}).status_code == 403
@@ -114,7 +115,7 @@ def test_names_of_this_machine_and_those_that_were_allowed_are_known(visitor: Te
 
 
 def test_a_server_on_all_addresses_may_be_addressed_by_any_of_them_but_by_no_foreign_name() -> None:
-    guard = Guard(PlainTextResponse("secret"), TOKEN, cookie="pass", any_address=True)
+    guard = Auth(PlainTextResponse("secret"), TOKEN, cookie="pass", any_address=True)
     for host, status in {"192.168.1.2:8765": 200, "[fe80::1]:8765": 200, "evil.example": 403}.items():
         client = TestClient(guard, HERE)
         assert client.get("/", headers={"host": host}, params={"token": TOKEN}).status_code == status

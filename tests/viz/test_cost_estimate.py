@@ -9,7 +9,7 @@ import pytest
 
 from mesa_llm.model.cost_estimate import Cost, CostEstimate
 from mesa_llm.viz.session.cost_estimate import summary
-from mesa_llm.viz.session.run_settings import Choice
+from mesa_llm.viz.session.run_settings import RunSettings
 from mesa_llm.viz.session.session import Session
 from tests.browser.apps.village import Hamlet
 
@@ -21,7 +21,7 @@ def wait() -> None:
             thread.join(120)
 
 
-def worked_out(choice: Choice) -> Session:
+def worked_out(choice: RunSettings) -> Session:
     """Open a page, and wait until its preview stands."""
     session = Session(Hamlet, choice)
     wait()
@@ -29,8 +29,8 @@ def worked_out(choice: Choice) -> Session:
 
 
 def test_the_first_step_is_worked_out_at_once_and_more_on_demand() -> None:
-    session = worked_out(Choice("other", model_id="openai/gpt-4o-mini", seed="1"))
-    preview = session.preview
+    session = worked_out(RunSettings("other", model_id="openai/gpt-4o-mini", seed="1"))
+    preview = session.cost_estimator
     assert preview.estimate is not None
     assert (preview.estimate.steps, preview.estimate.total.requests) == (1, 4)
     assert summary(preview.estimate, is_priced=preview.is_priced).startswith("1 step: about 4 requests, ")
@@ -45,13 +45,13 @@ def test_the_first_step_is_worked_out_at_once_and_more_on_demand() -> None:
 
 
 def test_who_asks_no_language_model_sees_no_preview_and_a_typed_endpoint_has_no_known_price() -> None:
-    session = worked_out(Choice(seed="1"))
-    assert not session.preview.is_wanted
-    session.build(Choice("other", model_id="m", api_base="http://127.0.0.1:9/v1", seed="1"))
-    session.preview.work_out(1)
+    session = worked_out(RunSettings(seed="1"))
+    assert not session.cost_estimator.is_wanted
+    session.build(RunSettings("other", model_id="m", api_base="http://127.0.0.1:9/v1", seed="1"))
+    session.cost_estimator.work_out(1)
     wait()
-    assert session.preview.estimate is not None
-    assert summary(session.preview.estimate, is_priced=session.preview.is_priced).endswith("not known here.")
+    assert session.cost_estimator.estimate is not None
+    assert summary(session.cost_estimator.estimate, is_priced=session.cost_estimator.is_priced).endswith("not known here.")
     session.close()
 
 

@@ -9,14 +9,14 @@ from typing import ClassVar
 import pytest
 
 from mesa_llm import Change, News, Post
-from mesa_llm.viz.session.interventions import Choices, NewsDesk, intervention_of
+from mesa_llm.viz.session.interventions import Choices, InterventionRunner, intervention_of
 from mesa_llm.viz.session.rw_lock import steady
 from mesa_llm_models.classics.schelling.model import SchellingModel
 from mesa_llm_models.three_worlds.model import ThreeWorldsModel
 from tests.pot import PotModel
 
 
-def finished(desk: NewsDesk) -> NewsDesk:
+def finished(desk: InterventionRunner) -> InterventionRunner:
     give_up = time.monotonic() + 30
     while desk.working and time.monotonic() < give_up:
         time.sleep(0.005)
@@ -45,7 +45,7 @@ def test_a_model_offers_what_it_has() -> None:
 
 
 def test_what_cannot_be_done_is_said() -> None:
-    model, desk = PotModel(2, rng=1), NewsDesk()
+    model, desk = PotModel(2, rng=1), InterventionRunner()
     desk.send(model, Post(text="x"))
     assert "has posts" in finished(desk).error
     desk.send(model, News(text="x"))
@@ -72,7 +72,7 @@ class WithVisitor(PotModel):
 
 
 def test_a_page_is_drawn_while_a_branch_makes_the_steps_of_its_run_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    model, desk = WithVisitor(2, rng=1), NewsDesk()
+    model, desk = WithVisitor(2, rng=1), InterventionRunner()
     model.run_for(2)
     monkeypatch.setattr(WithVisitor, "original", model)
     desk.branch(model, None, 1)

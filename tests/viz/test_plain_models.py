@@ -20,7 +20,7 @@ from mesa_llm.errors import ConfigError
 from mesa_llm.viz import ActionTable, AgentInspector, CostMeter, EventLog, InterviewForm, Measures, Runner, Space
 from mesa_llm.viz.components.space import portray, portray_classes
 from mesa_llm.viz.render.trace import thoughts_of
-from mesa_llm.viz.session.run_settings import Choice
+from mesa_llm.viz.session.run_settings import RunSettings
 from mesa_llm.viz.session.session import Session
 from mesa_llm.viz.social import follow_network, spread_curves
 
@@ -111,6 +111,6 @@ def test_a_runner_names_what_steps_a_plain_model(model: BoltzmannWealth) -> None
 
 @pytest.mark.parametrize("factory", [BoltzmannWealth, lambda: BoltzmannWealth()])
 def test_our_page_names_the_page_that_shows_a_plain_model(factory: Any) -> None:
-    session = Session(factory, Choice(seed="42"))
+    session = Session(factory, RunSettings(seed="42"))
     assert "makes a plain Mesa model: show it with Mesa's SolaraViz" in session.error
     assert session.runner is None
