@@ -17,6 +17,7 @@ NAMES = {
     "AllDecisionsFailed": ("mesa_llm.errors", "NothingDecided"),
     "BudgetExceeded": ("mesa_llm.errors", "BudgetSpent"),
     "HumanTimeout": ("mesa_llm.errors", "Absent"),
+    "MissingAnswers": ("mesa_llm.viz", "LackingAnswers"),
     "ServerError": ("mesa_llm.errors", "ServerTrouble"),
 }
 """Public names → the module that defines them, and what they were called before."""

@@ -127,13 +127,13 @@ def open_class(
     the teacher's link can step, reset and spend. Students' own devices need --host 0.0.0.0 (and a token, see --token).
     """
     from mesa_llm.viz.classroom.lesson import Lesson
-    from mesa_llm.viz.classroom.room import Room
+    from mesa_llm.viz.classroom.room import Classroom
     from mesa_llm.viz.server.model_page import model_page
     from mesa_llm.viz.server.server import PageServer
 
     numbers = _numbers(agents or "")
     item = model_page(model_named(model))
-    lesson = Lesson(Room(patience, room), title=item.title, n_seats=seats, agents=numbers)
+    lesson = Lesson(Classroom(patience, room), title=item.title, n_seats=seats, agents=numbers)
     page = item.placing(lesson=lesson)
     access = _shared_access(max_calls, max_tokens, max_dollars)
     server = PageServer(page, host=host, port=port, token=token, names=allow_host or (), access=access, lesson=lesson)

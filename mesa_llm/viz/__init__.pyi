@@ -5,6 +5,7 @@ from .components.human import HumanPanel as HumanPanel
 from .components.inspector import AgentInspector as AgentInspector
 from .components.interview import InterviewForm as InterviewForm
 from .components.markup import Markup as Markup
+from .components.markup import place_style as place_style
 from .components.picture import Picture as Picture
 from .components.plots import Measures as Measures
 from .components.plots import drawn_by as drawn_by
@@ -12,7 +13,7 @@ from .components.space import Space as Space
 from .components.space import network_plot as network_plot
 from .components.tables import ActionTable as ActionTable
 from .components.tables import EventLog as EventLog
-from .components.tables import LackingAnswers as LackingAnswers
+from .components.tables import MissingAnswers as MissingAnswers
 from .render.figures import finish as finish
 from .render.markup import markup as markup
 from .render.style import Figure as Figure

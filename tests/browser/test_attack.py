@@ -67,13 +67,13 @@ def test_a_hostile_page_opens_no_websocket_gets_no_key_and_reads_frames_and_post
         assert endpoint.authorizations == []
         assert set(hostile.evaluate("window.opened")) == {"closed"}
     press(page, "Step")
-    expect(page.get_by_text("Step 1 is done")).to_be_visible()
+    expect(page.get_by_text("Step 1 finished")).to_be_visible()
 
 
 def test_without_the_token_a_browser_gets_one_sentence(browser: Browser, server: Served) -> None:
     with opened(browser, replace(server, token="")) as stranger:
         stranger.goto("/rules")
-        expect(stranger.get_by_text("This page opens with its token only")).to_be_visible()
+        expect(stranger.get_by_text("This page needs its token")).to_be_visible()
 
 
 def test_the_token_leaves_the_address_even_for_who_comes_by_a_link(browser: Browser, server: Served) -> None:
@@ -89,7 +89,7 @@ def test_the_token_leaves_the_address_even_for_who_comes_by_a_link(browser: Brow
 def test_an_endpoint_typed_on_the_page_gets_no_key_of_the_environment(page: Page, endpoint: Endpoint) -> None:
     open_ready(page, "/rules")
     ask_endpoint(page, endpoint)
-    expect(page.get_by_text("Step 1 is done")).to_be_visible()
+    expect(page.get_by_text("Step 1 finished")).to_be_visible()
     assert set(endpoint.authorizations) == {None}
 
 
@@ -98,7 +98,7 @@ def test_a_key_typed_for_an_endpoint_is_sent_there_and_nowhere_shown(
 ) -> None:
     open_ready(page, "/rules")
     ask_endpoint(page, endpoint, TYPED)
-    expect(page.get_by_text("Step 1 is done")).to_be_visible()
+    expect(page.get_by_text("Step 1 finished")).to_be_visible()
     assert set(endpoint.authorizations) == {f"Bearer {TYPED}"}
     assert TYPED not in page.content()
     assert TYPED not in server.log.read_text()
@@ -110,8 +110,8 @@ def test_a_page_that_solara_alone_serves_shows_nothing_to_another_origin(
     with opened(browser, unguarded) as page:
         open_ready(page, "/rules")
         with attacked(unguarded, page, "localhost") as hostile:
-            expect(hostile.get_by_text("This page was opened by a page of http://localhost")).to_be_visible()
+            expect(hostile.get_by_text("This page was opened from http://localhost")).to_be_visible()
             assert hostile.get_by_role("button", name="Step").count() == 0
         ask_endpoint(page, endpoint)
-        expect(page.get_by_text("Step 1 is done")).to_be_visible()
+        expect(page.get_by_text("Step 1 finished")).to_be_visible()
     assert set(endpoint.authorizations) == {None}

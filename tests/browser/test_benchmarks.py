@@ -40,7 +40,7 @@ def test_a_benchmark_is_read_and_one_of_its_runs_opened(browser: Browser, tmp_pa
         expect(page.get_by_role("cell", name="Shachi (2025), Table 1")).to_be_visible()
         page.get_by_text("Runs", exact=True).click()
         page.get_by_role("row", name="random").get_by_role("button", name="Open").last.click()
-        expect(page.get_by_text("This run is recorded: nobody is asked")).to_be_visible()
+        expect(page.get_by_text("This is a recorded run: no language model is called")).to_be_visible()
         expect_step(page, r"\d+")
         press(page, "Back to the benchmark")
         page.locator(".v-select", has_text="Benchmark").click()

@@ -71,9 +71,9 @@ def test_a_class_plays_together_and_only_the_teacher_goes_on(browser: Browser, s
 
         teacher.reload()
         expect(teacher.get_by_text("1 of 2 students has not answered")).to_be_visible(timeout=STARTING_MS)
-        press(teacher, "Let the rule twin decide for them")
+        press(teacher, "Let rule twins decide for them")
         expect_step(teacher, "1")
-        expect(teacher.get_by_text("2 of 3 seats taken. Press Step when all are ready.")).to_be_visible()
+        expect(teacher.get_by_text("2 of 3 seats taken. Press Step when everyone is ready.")).to_be_visible()
         expect(ana.get_by_text("2 greetings were heard.")).to_be_visible()
         expect(eve.get_by_text("(by the rule twin)")).to_be_visible()
         assert [page.evaluate("window.hacked") for page in (teacher, eve)] == [None, None]

@@ -18,7 +18,7 @@ def test_a_visitor_tries_news_in_a_branch_and_sends_other_news(page: Page) -> No
     expect_step(page, "1")
     turn_to(page, "What if")
     press(page, "Run the branch")
-    expect(page.get_by_text("Write something first.")).to_be_visible()
+    expect(page.get_by_text("Enter a text first.")).to_be_visible()
     page.get_by_label("Text", exact=True).fill("The mayor has <b>resigned</b>.")
     press(page, "Run the branch")
     expect(page.get_by_text("The branch ran 5 steps from step 1 on")).to_be_visible()
@@ -29,7 +29,7 @@ def test_a_visitor_tries_news_in_a_branch_and_sends_other_news(page: Page) -> No
     page.wait_for_timeout(500)  # a field listens a moment after it is seen, and nobody types sooner
     page.get_by_label("Text", exact=True).fill("The mayor has <b>resigned</b>.")
     press(page, "Send")
-    expect(page.get_by_text("Done: it bears on step 2.")).to_be_visible()
+    expect(page.get_by_text("Sent. Agents read it in step 2.")).to_be_visible()
     expect(page.get_by_role("cell", name="news for everyone: The mayor has <b>resigned</b>.")).to_be_visible()
     press(page, "Change of a variable")
     page.get_by_label("New value", exact=True).fill("best")
@@ -38,7 +38,7 @@ def test_a_visitor_tries_news_in_a_branch_and_sends_other_news(page: Page) -> No
     press(page, "News")
     page.wait_for_timeout(500)  # nobody presses two buttons sooner
     press(page, "Send")
-    expect(page.get_by_text("Write something first.")).to_be_visible()
+    expect(page.get_by_text("Enter a text first.")).to_be_visible()
     turn_to(page, "Report")
     press(page, "Write the report")
     expect(page.get_by_role("heading", name="Three worlds after 1 step")).to_be_visible()

@@ -44,7 +44,7 @@ def choose(page: Page, label: str, value: str) -> None:
 
 def reset_to_choices(page: Page) -> None:
     """Press Reset once the page has taken what was chosen."""
-    expect(page.get_by_text("Reset takes the new choices.")).to_be_visible()
+    expect(page.get_by_text("Press Reset to apply changes.")).to_be_visible()
     press(page, "Reset")
 
 
@@ -57,14 +57,14 @@ def open_ready(page: Page, path: str) -> Page:
 
 def ask_endpoint(page: Page, endpoint: Endpoint, key: str = "") -> None:
     """Choose an endpoint on the page, with a key, and make a step."""
-    choose(page, "Agents think with", "another model …")
+    choose(page, "Language model", "another model …")
     page.get_by_label("Model", exact=True).fill("openai/gpt-4o-mini")
     page.get_by_label("Endpoint").fill(endpoint.url)
     page.get_by_label("Endpoint").press("Enter")
     if key:
         page.get_by_label("Key (empty").fill(key)
         page.get_by_label("Key (empty").press("Enter")
-        expect(page.get_by_label("Key: taken, not shown again")).to_have_value("")
+        expect(page.get_by_label("Key (saved, not shown again)")).to_have_value("")
     reset_to_choices(page)
     press(page, "Step")
 
@@ -95,7 +95,7 @@ def test_a_page_says_after_it_was_reloaded_where_the_run_is(page: Page) -> None:
 
 def test_the_gallery_begins_with_the_social_network_and_opens_it(page: Page) -> None:
     page.goto("/shelling")  # no model
-    page.get_by_role("link", name="All that there is").click()
+    page.get_by_role("link", name="All pages").click()
     card = page.locator(".mesa-llm-entry").first
     expect(card).to_contain_text("Social network")
     expect(card).to_contain_text("Start here")
@@ -204,7 +204,7 @@ def stepped(page: Page) -> Page:
 
 def test_failed_decisions_are_told_beside_the_step(stepped: Page) -> None:
     expect(stepped.locator(".mesa-llm-status")).to_have_text(
-        "Step 1 is over, but 1 decision failed; the tab Agents says why."
+        "Step 1 finished, but 1 decision failed; see the Agents tab."
     )
 
 
@@ -240,11 +240,11 @@ def test_reset_builds_a_model_of_the_parameters(stepped: Page) -> None:
     page.locator(".v-slider__thumb-container").focus()
     page.keyboard.press("ArrowRight")
     reset_to_choices(page)
-    expect(page.get_by_text("This run holds")).to_be_visible()
+    expect(page.get_by_text("This run has")).to_be_visible()
     expect_step(page, "1")
-    press(page, "Reset all the same")
+    press(page, "Reset anyway")
     expect_step(page, "0")
-    expect(page.get_by_text("Reset takes the new choices.")).to_have_count(0)
+    expect(page.get_by_text("Press Reset to apply changes.")).to_have_count(0)
     press(page, "Step")
     expect(page.locator(".tile", has_text="decisions")).to_have_text(re.compile(r"5\s*decisions"))
 
@@ -259,8 +259,8 @@ def test_play_runs_on_any_tab_until_pause(page: Page) -> None:
     press(page, "Pause")
     expect(page.get_by_role("button", name="Play", exact=True)).to_be_enabled()
     status = page.locator(".mesa-llm-status")
-    expect(status).to_have_text(re.compile(r"^Step \d+ is done\.$"))
-    stood = status.inner_text().removesuffix(" is done.")
+    expect(status).to_have_text(re.compile(r"^Step \d+ finished\.$"))
+    stood = status.inner_text().removesuffix(" finished.")
     expect(page.locator(".mesa-llm-time")).to_have_text(stood)
     page.wait_for_timeout(700)
     assert page.locator(".mesa-llm-time").inner_text() == stood
@@ -269,10 +269,10 @@ def test_play_runs_on_any_tab_until_pause(page: Page) -> None:
 def test_the_page_answers_while_agents_think_and_stops_in_the_middle(page: Page) -> None:
     open_ready(page, "/slow")
     press(page, "Step")
-    expect(page.get_by_text("0 of 3 have decided")).to_be_visible()
+    expect(page.get_by_text("0 of 3 decided")).to_be_visible()
     turn_to(page, "Agents")
-    expect(page.get_by_text("Who it is")).to_be_visible()
-    expect(page.get_by_text("0 of 3 have decided")).to_be_visible()
+    expect(page.get_by_text("Persona")).to_be_visible()
+    expect(page.get_by_text("0 of 3 decided")).to_be_visible()
     press(page, "Stop")
     expect(page.get_by_text("Stopped while agents were deciding")).to_be_visible()
     expect_step(page, "0")
@@ -287,15 +287,15 @@ def test_a_tab_that_is_turned_to_in_a_long_step_by_rule_shows_nothing_of_the_one
     page.get_by_role("tab", name="Agents", exact=True).click()
     expect(space).to_have_count(0, timeout=3000)
     expect_step(page, "0")
-    expect(page.get_by_text("Who it is")).to_be_visible()
+    expect(page.get_by_text("Persona")).to_be_visible()
 
 
 def play(page: Page, path: str) -> None:
     """Open a page, play its first agent, and make a step."""
     open_ready(page, path)
-    choose(page, "Agents think with", "you, and rules for the others")
+    choose(page, "Language model", "you (rules for the other agents)")
     reset_to_choices(page)
-    expect(page.get_by_text("You play: press Step")).to_be_visible()
+    expect(page.get_by_text("You are playing. Press Step")).to_be_visible()
     press(page, "Step")
 
 
@@ -317,7 +317,7 @@ def test_a_person_answers_from_the_page(page: Page) -> None:
     page.get_by_role("textbox", name="words").fill("Good evening")
     press(page, "Do this")
     expect_step(page, "1")
-    expect(page.get_by_text("You play: press Step")).to_be_visible()
+    expect(page.get_by_text("You are playing. Press Step")).to_be_visible()
     expect(page.get_by_text("You stand on the square.")).to_have_count(0)
     turn_to(page, "Actions")
     expect(page.locator("td", has_text="Good evening").first).to_be_visible()
@@ -334,7 +334,7 @@ def test_a_person_does_several_things_with_figures_of_their_own(page: Page) -> N
     page.get_by_label("Target").fill("2")
     expect(refusal).to_have_count(0)
     press(page, "Do this")
-    expect(page.get_by_text("and then also … (up to 1 more)")).to_be_visible()
+    expect(page.get_by_text("then … (up to 1 more)")).to_be_visible()
     press(page, "Done")
     expect_step(page, "1")
     turn_to(page, "Actions")
@@ -364,7 +364,7 @@ def test_a_click_on_reset_is_heard_though_the_page_takes_the_seed_while_the_butt
     page.get_by_label("Seed").fill("31")
     page.get_by_role("button", name="Reset", exact=True).hover()
     page.mouse.down()
-    expect(page.get_by_text("Reset takes the new choices.")).to_be_visible()
+    expect(page.get_by_text("Press Reset to apply changes.")).to_be_visible()
     page.mouse.up()
     expect_step(page, "0")
     expect(page.get_by_label("Seed")).to_have_value("31")
@@ -375,7 +375,7 @@ def test_a_server_that_is_told_to_end_closes_the_run_logs_of_its_pages(browser: 
     with serve_guarded(tmp_path, VILLAGE_LOG=str(log)) as served, opened(browser, served) as page:
         open_ready(page, "/recorded")
         press(page, "Step")
-        expect(page.get_by_text("0 of 3 have decided")).to_be_visible()
+        expect(page.get_by_text("0 of 3 decided")).to_be_visible()
         assert log.with_name("village.sqlite-wal").exists()
         served.process.terminate()
         assert served.process.wait(60) == 0
@@ -386,7 +386,7 @@ def test_the_budget_of_a_server_holds_for_all_its_pages(browser: Browser, endpoi
     options = ("--max-calls", "5")  # a step of three villagers takes three
     with serve_guarded(tmp_path, *options) as served, opened(browser, served) as page:
         ask_endpoint(open_ready(page, "/rules"), endpoint)
-        expect(page.get_by_text("Step 1 is done")).to_be_visible()
+        expect(page.get_by_text("Step 1 finished")).to_be_visible()
         ask_endpoint(open_ready(page, "/newcomer"), endpoint)
         expect(page.get_by_text("the budget of 5 calls is spent")).to_be_visible()
     assert len(endpoint.authorizations) == 5
@@ -465,7 +465,7 @@ def test_a_run_that_was_reset_is_gone_on_with(page: Page) -> None:
 
 def test_play_stops_and_says_why_at_the_top_when_every_decision_fails(page: Page) -> None:
     open_ready(page, "/rules")
-    choose(page, "Agents think with", "another model …")
+    choose(page, "Language model", "another model …")
     page.get_by_label("Model", exact=True).fill("m")
     page.get_by_label("Endpoint").fill("http://127.0.0.1:9/v1")
     page.get_by_label("Endpoint").press("Enter")

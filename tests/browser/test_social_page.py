@@ -33,9 +33,9 @@ def search(page: Page, label: str, text: str) -> Locator:
 
 
 def test_the_network_is_coloured_by_what_a_visitor_picks(social: Page) -> None:
-    network = social.get_by_role("img", name="Who follows whom")
+    network = social.get_by_role("img", name="Follow network")
     before = network.get_attribute("src") or ""
-    social.locator(".v-select", has_text="Colour means").click()
+    social.locator(".v-select", has_text="Colour by").click()
     social.locator(".v-menu__content.menuable__content__active").get_by_text("followers").click()
     expect(network).not_to_have_attribute("src", before)
 
@@ -83,7 +83,7 @@ def test_an_agent_is_interviewed_and_nothing_is_asked_without_a_click(social: Pa
     turn_to(social, "Interview")
     expect(social.get_by_text("Nothing has been asked yet.")).to_be_visible()
     press(social, "Ask")
-    expect(social.get_by_role("alert")).to_have_text("Write a question first.")
+    expect(social.get_by_role("alert")).to_have_text("Enter a question first.")
     for question in ("What matters to you?", "Anything else?"):
         social.get_by_label("Question").fill(question)
         press(social, "Ask")

@@ -66,7 +66,7 @@ def connects(client: TestClient, **headers: str) -> bool:
 @pytest.mark.parametrize("path", ["/", "/social", "/readyz", "/static/public/x.js", "/_solara/api/close/1"])
 def test_without_token_nothing_is_served(stranger: TestClient, path: str) -> None:
     refused = stranger.get(path)
-    assert (refused.status_code, "opens with its token" in refused.text) == (403, True)
+    assert (refused.status_code, "needs its token" in refused.text) == (403, True)
     assert stranger.post(path).status_code == 403
 
 
@@ -183,9 +183,9 @@ def test_what_is_this_machine_and_what_only_looks_like_it() -> None:
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "", "192.168.1.2", "pages.example"])
 def test_other_machines_get_in_only_with_a_long_token_that_was_chosen(host: str) -> None:
-    with pytest.raises(ConfigError, match=r"lets other machines in: choose the token .* this one is new: [\w-]{20,}"):
+    with pytest.raises(ConfigError, match=r"lets other machines in: set the token .* for example: [\w-]{20,}"):
         PageServer("mesa_llm.viz.server.gallery", host=host, port=0)
-    with pytest.raises(ConfigError, match="needs 16 characters or more, not 5"):
+    with pytest.raises(ConfigError, match="needs at least 16 characters, not 5"):
         PageServer("mesa_llm.viz.server.gallery", host=host, port=0, token="short")
 
 

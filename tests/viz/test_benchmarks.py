@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from mesa_llm.cli.app import app
 from mesa_llm.errors import ConfigError
-from mesa_llm.viz.server.benchmarks import Written, written_files
+from mesa_llm.viz.server.benchmarks import FinishedBenchmark, result_files
 
 
 @pytest.fixture
@@ -24,14 +24,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_benchmarks_are_found_in_runs_and_in_named_folders(folder: Path) -> None:
-    assert written_files() == [folder / "report.json"]
+    assert result_files() == [folder / "report.json"]
     other = folder.rename(folder.parents[1] / "other")
-    assert written_files() == []
-    assert written_files([other]) == [other / "report.json"]
+    assert result_files() == []
+    assert result_files([other]) == [other / "report.json"]
 
 
 def test_runs_are_opened_from_where_their_folder_is_now(folder: Path) -> None:
-    written = Written(folder / "report.json")
+    written = FinishedBenchmark(folder / "report.json")
     assert [log.parent for _, log in written.runs] == [folder] * 2
     assert written.fragment().count('data-pick="run ') == 2
     written.runs[0][1].unlink()
@@ -42,17 +42,17 @@ def test_runs_are_opened_from_where_their_folder_is_now(folder: Path) -> None:
 def test_a_damaged_file_is_one_clear_error(folder: Path) -> None:
     (folder / "report.json").write_text('{"options": {}}', encoding="utf-8")
     with pytest.raises(ConfigError, match=r"report\.json is no report of this version of mesa-llm bench"):
-        _ = Written(folder / "report.json").results
+        _ = FinishedBenchmark(folder / "report.json").results
 
 
 def test_a_file_of_any_size_is_one_clear_error(folder: Path) -> None:
     with (folder / "report.json").open("r+b") as file:
         file.truncate(10**10)
-    with pytest.raises(ConfigError, match=r"report\.json has 10,000,000,000 bytes; a page opens files of up to"):
-        _ = Written(folder / "report.json").results
+    with pytest.raises(ConfigError, match=r"report\.json has 10,000,000,000 bytes; the maximum is"):
+        _ = FinishedBenchmark(folder / "report.json").results
 
 
 def test_what_a_damaged_file_holds_is_never_run_as_markup(folder: Path) -> None:
     file = folder / "report.json"
     file.write_text(file.read_text(encoding="utf-8").replace("Our own.", "<img src=x onerror=alert(1)>"), "utf-8")
-    assert "&lt;img src=x" in Written(file).fragment()
+    assert "&lt;img src=x" in FinishedBenchmark(file).fragment()

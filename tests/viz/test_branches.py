@@ -33,7 +33,7 @@ def test_a_branch_leaves_the_run_as_it_is_and_is_drawn_beside_it() -> None:
     for _ in range(MAX_BRANCHES + 1):
         desk.branch(model, None, 4, at=1)
         finished(desk)
-    assert desk.note == "The branch ran 4 steps from step 1 on, with 0 live replies and 0 of the parent's."
+    assert desk.note == "The branch ran 4 steps from step 1, with 0 new and 0 reused replies."
     assert (model.runlog.digest, model.time, len(desk.branches)) == (digest, 3, MAX_BRANCHES)
     desk.branch(model, News(text="Pay up."), 3)
     assert finished(desk).branches[-1].title == "news for everyone: Pay up."

@@ -21,13 +21,13 @@ from mesa_llm.viz.classroom.admission import (
     SEAT_WAIT_S,
     SEATS,
     STRANGER_TRIES,
+    AttemptLimits,
     Identities,
     Throttle,
     TooSoon,
-    Tries,
 )
 from mesa_llm.viz.classroom.lesson import Lesson, LessonSession
-from mesa_llm.viz.classroom.room import ABSENT_S, NoSeat, Room, Visitor, clean_name
+from mesa_llm.viz.classroom.room import ABSENT_S, Classroom, NoSeat, Visitor, clean_name
 from mesa_llm.viz.classroom.students import MAX_BODY, MAX_TEXT, StudentPages
 from mesa_llm.viz.components.cost import tiles_of
 from mesa_llm.viz.server.auth import Auth
@@ -45,14 +45,14 @@ class Class:
 
     def __init__(self, folder: Path | None = None, file: Path | None = None) -> None:
         """Open the room, and build the model."""
-        self.lesson = Lesson(Room(file=file), title="Hamlet", n_seats=3)
+        self.lesson = Lesson(Classroom(file=file), title="Hamlet", n_seats=3)
         self.session: LessonSession = self.lesson.session(Hamlet, RunSettings(seed="1"), folder)
         teachers = PlainTextResponse("the teacher's page")
         self.guard = Auth(teachers, "a token", cookie="pass")
         self.guard.students = StudentPages(self.lesson, cookie="seat").app
 
     @property
-    def room(self) -> Room:
+    def room(self) -> Classroom:
         """The room."""
         return self.lesson.room
 
@@ -139,13 +139,13 @@ def test_a_class_goes_on_after_a_restart_with_its_seats_and_its_answers(tmp_path
 
     after = Class(tmp_path, tmp_path / "room.json")
     (kept,) = kept_runs(tmp_path, Hamlet, after.runner.model.runlog.path)
-    after.session.build(kept.choice(RunSettings(), RunSettings(), after.session.thinkers), kept)
+    after.session.build(kept.choice(RunSettings(), RunSettings(), after.session.llm_labels), kept)
     assert after.session.error == ""
     again, another = after.browser(), after.browser()
     again.cookies = ben.cookies
     after.step(1)
     assert "Ben, you play Villager 2" in again.get("/join/seat").text
-    assert "Somebody called Ana has a seat already" in enter(another, before.room.code, "Ana")
+    assert "Ana already has a seat" in enter(another, before.room.code, "Ana")
     assert "Ana, you play" in enter(another, before.room.code, "Ana", before.room.seats[0].code)
     greet(again, after.room.person.desk.pending[0].question_id, "Hello from Ben")
     after.wait()
@@ -155,11 +155,11 @@ def test_a_class_goes_on_after_a_restart_with_its_seats_and_its_answers(tmp_path
 
 def test_a_file_that_holds_no_room_is_refused_and_nobody_else_can_read_the_codes(tmp_path: Path) -> None:
     file = tmp_path / "room.json"
-    Room(file=file)
+    Classroom(file=file)
     assert file.stat().st_mode & 0o077 == 0
     file.write_text("{}")
-    with pytest.raises(ConfigError, match="holds no room of a class"):
-        Room(file=file)
+    with pytest.raises(ConfigError, match="is not the file of a classroom"):
+        Classroom(file=file)
 
 
 def test_empty_seats_are_no_failures_in_the_middle_of_a_step(lesson: Class) -> None:
@@ -177,7 +177,7 @@ def test_only_who_knows_the_code_gets_a_seat_and_no_name_gets_two(lesson: Class)
     browser = lesson.browser()
     assert "not the code of the room" in enter(browser, "AAAAAA", "Ana")
     lesson.student("Ana")
-    assert "Somebody called ANA has a seat already" in enter(browser, lesson.room.code.lower(), "ANA")
+    assert "ANA already has a seat" in enter(browser, lesson.room.code.lower(), "ANA")
     lesson.student("Ben")
     lesson.student("Cem")
     assert "All seats are taken" in enter(browser, lesson.room.code, "Dora")
@@ -304,9 +304,9 @@ def test_the_rule_twin_stands_in_after_a_time_or_when_the_teacher_says_so(lesson
     lesson.room.look(1000.0)
     lesson.room.look(9000.0)
     assert len(lesson.room.waiting) == 2
-    lesson.room.stand_in(lesson.room.seats[:1])
+    lesson.room.let_rule_twin_decide(lesson.room.seats[:1])
     until(lambda: list(lesson.room.waiting) == [2])
-    lesson.room.patience_s = 30.0
+    lesson.room.timeout_s = 30.0
     lesson.room.look(9001.0)
     lesson.wait()
     assert lesson.greetings == ["Good day"] * 4
@@ -340,7 +340,7 @@ def test_wrong_codes_slow_down_who_types_them_and_nobody_else_at_the_same_addres
 
 def test_each_wrong_code_doubles_the_wait_of_its_visitor() -> None:
     seconds = [0.0]
-    tries, eve = Tries(lambda: seconds[0]), Visitor("eve", "10.0.0.1", is_known=True)
+    tries, eve = AttemptLimits(lambda: seconds[0]), Visitor("eve", "10.0.0.1", is_known=True)
     waits: list[float] = []
     for _ in range(11):
         begun = seconds[0]
@@ -357,7 +357,7 @@ def test_each_wrong_code_doubles_the_wait_of_its_visitor() -> None:
 
 def test_however_many_visitors_there_are_codes_are_tried_at_a_pace_that_finds_none() -> None:
     seconds = [0.0]
-    tries, n_tried = Tries(lambda: seconds[0]), 0
+    tries, n_tried = AttemptLimits(lambda: seconds[0]), 0
     for index in range(20_000):  # in 10 seconds
         visitor = Visitor(str(index), "10.0.0.1", is_known=True)
         seconds[0] = index / 2000
@@ -425,13 +425,13 @@ def test_identities_of_browsers_cannot_be_made_up() -> None:
 
 
 def test_before_the_teacher_has_opened_the_page_there_are_no_seats() -> None:
-    room = Room()
-    with pytest.raises(NoSeat, match="The teacher is not here yet"):
+    room = Classroom()
+    with pytest.raises(NoSeat, match="Your teacher is not here yet"):
         room.join(room.code, "Ana")
 
 
 def test_agents_that_are_not_there_get_no_seat() -> None:
-    lesson = Lesson(Room(), agents=[2, 99])
+    lesson = Lesson(Classroom(), agents=[2, 99])
     session = lesson.session(Hamlet, RunSettings(seed="1"), None)
     assert session.error == "the model has no agent 99; those that decide are: 1, 2, 3, 4"
     lesson.agents = [2]
@@ -458,5 +458,5 @@ def test_nobody_plays_in_a_model_that_takes_no_language_model() -> None:
     def make(rng: int | None = None) -> Hamlet:
         return Hamlet(rng=rng)
 
-    session = LessonSession(Lesson(Room()), make, RunSettings(seed="1"), None)
-    assert session.error == "this model takes no llm=, so that nobody can play in it"
+    session = LessonSession(Lesson(Classroom()), make, RunSettings(seed="1"), None)
+    assert session.error == "this model accepts no llm=, so nobody can play in it"

@@ -9,7 +9,7 @@ from typing import ClassVar
 import pytest
 
 from mesa_llm import Change, News, Post
-from mesa_llm.viz.session.interventions import Choices, InterventionRunner, intervention_of
+from mesa_llm.viz.session.interventions import InterventionOptions, InterventionRunner, intervention_of
 from mesa_llm.viz.session.rw_lock import steady
 from mesa_llm_models.classics.schelling.model import SchellingModel
 from mesa_llm_models.three_worlds.model import ThreeWorldsModel
@@ -31,17 +31,17 @@ def test_the_fields_make_interventions() -> None:
     assert intervention_of("Change of a variable", "0.5", "economy.tax_rate") == Change(
         variable="tax_rate", value=0.5, world="economy"
     )
-    with pytest.raises(ValueError, match="Write something"):
+    with pytest.raises(ValueError, match="Enter a text"):
         intervention_of("News", " ", "all")
 
 
 def test_a_model_offers_what_it_has() -> None:
-    assert Choices.of(PotModel(2, rng=1)).kinds == ["News"]
-    town = Choices.of(ThreeWorldsModel(n_agents=2, rng=1))
+    assert InterventionOptions.of(PotModel(2, rng=1)).kinds == ["News"]
+    town = InterventionOptions.of(ThreeWorldsModel(n_agents=2, rng=1))
     assert town.kinds == ["News", "Post", "Change of a variable"]
     assert list(town.readers)[:4] == ["all", "social", "market", "economy"]
     assert town.variables["market.fee"].startswith("Now 0.0. Share of each trade")
-    assert "(≥ 0, ≤ 1)" in Choices.of(SchellingModel(rng=1)).variables["homophily"]
+    assert "(≥ 0, ≤ 1)" in InterventionOptions.of(SchellingModel(rng=1)).variables["homophily"]
 
 
 def test_what_cannot_be_done_is_said() -> None:
@@ -49,7 +49,7 @@ def test_what_cannot_be_done_is_said() -> None:
     desk.send(model, Post(text="x"))
     assert "has posts" in finished(desk).error
     desk.send(model, News(text="x"))
-    assert (finished(desk).note, desk.error) == ("Done: it bears on step 1.", "")
+    assert (finished(desk).note, desk.error) == ("Sent. Agents read it in step 1.", "")
 
 
 class WithVisitor(PotModel):

@@ -32,20 +32,20 @@ from mesa_llm.viz.components.human import HumanPanel, button_names
 from mesa_llm.viz.components.inspector import AgentInspector
 from mesa_llm.viz.components.page_state import PageState
 from mesa_llm.viz.components.placement import place_steady
-from mesa_llm.viz.components.run_settings import controls_of, defaults, worded
+from mesa_llm.viz.components.run_settings import controls_of, defaults, value_label
 from mesa_llm.viz.components.runs import Reopen, Runs
 from mesa_llm.viz.components.tables import ActionTable
 from mesa_llm.viz.render.agents import portrait
 from mesa_llm.viz.render.tables import action_row
-from mesa_llm.viz.render.trace import MAX_CHARACTERS, call_text, decision_text, shortened, thoughts_of
+from mesa_llm.viz.render.trace import MAX_CHARACTERS, agent_steps, call_text, decision_text, shortened
 from mesa_llm.viz.server.page import _Component, tabs_of
 from mesa_llm.viz.session.forms import hint_of, read_fields
 from mesa_llm.viz.session.refresh import CHECK_S, watch
-from mesa_llm.viz.session.run_settings import RunSettings, public_address, takes
+from mesa_llm.viz.session.run_settings import RunSettings, accepts, public_address
 from mesa_llm.viz.session.runner import wait_until_closed
 from mesa_llm.viz.session.runs import KeptRun
 from mesa_llm.viz.session.rw_lock import RWLock, lock_of, steady
-from mesa_llm.viz.session.session import Session, desks_of
+from mesa_llm.viz.session.session import PageSession, human_queues
 from mesa_llm.viz.session.status import status
 from tests.browser.apps.village import HOSTILE, Village, Villager, renderer, say
 from tests.browser.attacker import Endpoint, serving
@@ -106,13 +106,13 @@ def test_pause_lets_the_step_that_runs_end(make_runner: Any) -> None:
 
 
 def test_a_page_that_nobody_has_open_plays_on_no_further_and_says_why() -> None:
-    session = Session(Village, RunSettings(seed="1"))
+    session = PageSession(Village, RunSettings(seed="1"))
     assert session.runner
     session.runner.start()
     until(lambda: session.runner and session.runner.model.time > 1)
     session.rest()
     until(lambda: session.runner and not session.runner.busy)
-    assert session.runner.note.startswith("Paused, since this page was not open")
+    assert session.runner.note.startswith("Paused because this page was not open")
     session.close()
 
 
@@ -177,7 +177,7 @@ def test_a_model_that_has_ended_is_not_stepped(make_runner: Any) -> None:
     runner.model.running = False
     runner.start()
     until(lambda: not runner.busy)
-    assert (runner.model.time, runner.note) == (0, "The model has ended; Reset begins anew.")
+    assert (runner.model.time, runner.note) == (0, "The model has ended. Press Reset for a new run.")
 
 
 def test_the_status_counts_who_has_decided(make_runner: Any) -> None:
@@ -185,7 +185,7 @@ def test_the_status_counts_who_has_decided(make_runner: Any) -> None:
     assert status(runner) == "Ready."
     runner.start(1)
     until(lambda: runner.decided == 3)
-    assert status(runner).startswith("Step 1: 3 of 4 have decided")
+    assert status(runner).startswith("Step 1: 3 of 4 decided")
 
 
 def silent(request: Request) -> Any:
@@ -201,7 +201,9 @@ def test_play_stops_where_most_decisions_of_a_step_failed(
     runner.start()
     until(lambda: not runner.busy)
     assert runner.model.time == 1
-    assert runner.alarm.startswith(f"{share} decisions of step 1 failed. Unparsed: the reply names no action. The tab")
+    assert runner.alarm.startswith(
+        f"{share} decisions of step 1 failed. Unparsed: the reply names no action. The Agents tab"
+    )
 
 
 def test_where_rule_twins_fail_their_rule_is_to_be_mended(make_runner: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -210,7 +212,7 @@ def test_where_rule_twins_fail_their_rule_is_to_be_mended(make_runner: Any, monk
     runner.start(1)
     until(lambda: not runner.busy)
     assert "there is no tool 'shout'" in runner.alarm
-    assert "what rule() of the agents' class returned" in runner.alarm
+    assert "rule() of the agent class" in runner.alarm
 
 
 def test_play_goes_on_where_half_of_the_decisions_failed(make_runner: Any) -> None:
@@ -340,7 +342,7 @@ class Curious(Village):
 
 
 def test_a_page_that_is_left_while_a_person_is_asked_after_the_actions_lets_go_of_its_run(tmp_path: Path) -> None:
-    session = Session(Curious, RunSettings("human", seed="1", plays=1), tmp_path)
+    session = PageSession(Curious, RunSettings("human", seed="1", plays=1), tmp_path)
     assert session.runner is not None
     runner, desk = session.runner, session.desks[0]
     runner.start(1)
@@ -359,7 +361,7 @@ def test_a_page_that_is_left_while_a_person_is_asked_after_the_actions_lets_go_o
 
 
 def test_a_page_hears_of_the_run_that_was_left_even_if_the_page_before_ends_after_it_has_begun(tmp_path: Path) -> None:
-    before, page, after = (Session(Village, RunSettings("scripted", seed="1"), tmp_path) for _ in range(3))
+    before, page, after = (PageSession(Village, RunSettings("scripted", seed="1"), tmp_path) for _ in range(3))
     page.previous, after.previous = before.visit, page.visit
     assert before.runner is not None
     before.runner.start(1)
@@ -418,11 +420,11 @@ def test_a_choice_gives_only_the_arguments_a_model_takes() -> None:
 
     assert RunSettings("random", seed=" 7 ").arguments(small) == {"rng": "7"}
     assert RunSettings("random", seed="7").arguments(Village) == {"llm": "random", "rng": "7"}
-    assert not takes(small, "llm")
+    assert not accepts(small, "llm")
 
 
 def test_another_model_has_to_be_named() -> None:
-    with pytest.raises(ConfigError, match="name the model"):
+    with pytest.raises(ConfigError, match="enter the name of the model"):
         RunSettings("other").arguments(Village)
 
 
@@ -460,7 +462,7 @@ def test_the_budget_of_a_server_holds_for_all_its_pages_together() -> None:
 
 
 def test_a_model_that_would_evade_the_budget_of_the_server_is_not_built() -> None:
-    with pytest.raises(ConfigError, match="takes no access="):
+    with pytest.raises(ConfigError, match="accepts no access="):
         RunSettings("rule").arguments(lambda llm: llm, Access(max_calls=6))
 
 
@@ -468,7 +470,7 @@ def test_an_endpoint_that_was_typed_leaves_the_access_of_the_server_with_its_mod
     access = Access(max_calls=1000)
     with serving(Endpoint()) as endpoint:
         typed = RunSettings("other", model_id="m", api_base=endpoint.url, api_key="sk-typed", seed="1")
-        session = Session(Village, typed, access=access)
+        session = PageSession(Village, typed, access=access)
         for choice in (typed, RunSettings(seed="1")):
             runner = session.runner
             assert runner is not None
@@ -490,7 +492,7 @@ def test_a_page_with_an_access_of_its_own_is_told_where_to_put_it_on_a_server_wi
 
 @pytest.mark.parametrize("name", ["m@http://evil.example/v1", "huggingface/http://evil.example", "m@evil.example"])
 def test_a_name_of_a_model_holds_no_endpoint(name: str) -> None:
-    with pytest.raises(ConfigError, match="type the address under Endpoint"):
+    with pytest.raises(ConfigError, match="enter the address under Endpoint"):
         RunSettings("other", model_id=name).arguments(Village)
     assert RunSettings("other", model_id="vertex_ai/claude@20240620").llm() == "vertex_ai/claude@20240620"
 
@@ -502,7 +504,7 @@ def test_an_address_is_shown_without_what_may_be_secret() -> None:
     assert public_address(SECRET) == "http://•••@localhost:1/v1?•••"
     assert public_address("ann:secret@localhost") == "•••@localhost"
     assert public_address("http://localhost:1/v1") == "http://localhost:1/v1"
-    with pytest.raises(ConfigError, match="type the whole address"):
+    with pytest.raises(ConfigError, match="enter the complete address"):
         RunSettings("other", model_id="m", api_base=public_address(SECRET)).arguments(Village)
 
 
@@ -523,7 +525,7 @@ def test_a_fault_is_told_though_the_ticker_looked_while_the_model_was_built() ->
             raise ValueError("no such seed")
         return Village(rng=rng)
 
-    session = Session(make, RunSettings(seed="1"))
+    session = PageSession(make, RunSettings(seed="1"))
     session.build(RunSettings(seed="broken"))
     assert "no such seed" in session.error
     assert session.state != looks[0]
@@ -534,7 +536,7 @@ def test_what_a_model_raises_is_shown_and_logged_without_the_key(caplog: pytest.
     def leaky(llm: Any) -> Any:
         raise ValueError(f"sk-typed is not valid at {SECRET}")
 
-    session = Session(leaky, RunSettings("other", model_id="m", api_base=SECRET, api_key="sk-typed"))
+    session = PageSession(leaky, RunSettings("other", model_id="m", api_base=SECRET, api_key="sk-typed"))
     assert session.error.startswith(
         "Building the model failed with ValueError: (key) is not valid at http://(key)@localhost"
     )
@@ -574,7 +576,7 @@ def test_reasoning_and_length_of_replies_are_the_model_s_own_unless_chosen() -> 
     choice = RunSettings("local", reasoning="first", reply_tokens=900)
     assert choice.arguments(Village) == {"llm": "local", "reasoning": "first", "reply_tokens": 900}
     assert RunSettings("local").arguments(Village) == {"llm": "local"}
-    assert replace(choice, thinker="rule").arguments(Village) == {"llm": "rule"}
+    assert replace(choice, llm_kind="rule").arguments(Village) == {"llm": "rule"}
 
 
 def test_a_model_whose_runner_was_closed_is_closed_when_that_was_waited_for(tmp_path: Path) -> None:
@@ -599,11 +601,11 @@ def test_parameters_start_as_mesa_describes_them() -> None:
 
 
 def test_a_list_offers_textfor_the_values_that_a_model_takes() -> None:
-    assert [worded(value) for value in ("in_turn", "rule,value", 3, None)] == [
+    assert [value_label(value) for value in ("in_turn", "rule,value", 3, None)] == [
         "in turn",
         "rule, value",
         "3",
-        "as usual",
+        "default",
     ]
 
 
@@ -613,7 +615,7 @@ def test_a_parameter_of_a_type_that_no_page_knows_is_refused() -> None:
 
 
 def test_a_model_that_cannot_be_built_leaves_the_old_one() -> None:
-    session = Session(Village, RunSettings(seed="1"))
+    session = PageSession(Village, RunSettings(seed="1"))
     old = session.runner and session.runner.model
     session.build(RunSettings(seed="forty-two"))
     assert "rng is the seed, a whole number" in session.error
@@ -623,7 +625,7 @@ def test_a_model_that_cannot_be_built_leaves_the_old_one() -> None:
 
 
 def test_a_page_without_any_model_says_why() -> None:
-    session = Session(Village, RunSettings(seed="one"))
+    session = PageSession(Village, RunSettings(seed="one"))
     assert session.runner is None
     assert "rng is the seed, a whole number" in session.error
 
@@ -634,18 +636,18 @@ def test_a_page_without_any_model_says_why() -> None:
 def test_thoughts_hold_prompt_reply_decision_and_outcome() -> None:
     model = Village(llm="scripted", rng=1)
     model.step()
-    (thought,) = thoughts_of(model, 3)
-    assert [line.role for line in thought.calls[0].prompt] == ["system", "user"]
-    assert thought.calls[0].reply == "greet(words: Hello from 3)"
-    assert json.loads(thought.calls[0].raw)["tool_calls"] == [["greet", {"words": "Hello from 3"}, ""]]
-    assert [verdict.failure for verdict in thought.verdicts] == [""]
-    assert thought.deeds[0].result == "1 greetings were heard."
+    (thought,) = agent_steps(model, 3)
+    assert [line.role for line in thought.requests[0].prompt] == ["system", "user"]
+    assert thought.requests[0].reply == "greet(words: Hello from 3)"
+    assert json.loads(thought.requests[0].raw)["tool_calls"] == [["greet", {"words": "Hello from 3"}, ""]]
+    assert [verdict.failure for verdict in thought.decisions] == [""]
+    assert thought.actions[0].result == "1 greetings were heard."
 
 
 def test_thoughts_hold_what_a_language_model_was_told_of_each_tool() -> None:
     model = Village(llm="scripted", rng=1)
     model.step()
-    greet, rest = thoughts_of(model, 3)[0].calls[0].tools
+    greet, rest = agent_steps(model, 3)[0].requests[0].tools
     assert (greet.name, rest.name) == ("greet", "rest")
     assert greet.description.startswith("Greet everybody on the square.")
     assert json.loads(greet.parameters)["properties"]["words"]["description"] == "What you say."
@@ -654,19 +656,19 @@ def test_thoughts_hold_what_a_language_model_was_told_of_each_tool() -> None:
 def test_thoughts_hold_why_a_decision_failed() -> None:
     model = Village(llm="scripted", rng=1)
     model.step()
-    (thought,) = thoughts_of(model, 2)
-    assert len(thought.calls) == 2
-    assert thought.verdicts[0].failure == "Unparsed: the reply names no action."
-    assert thought.deeds == ()
+    (thought,) = agent_steps(model, 2)
+    assert len(thought.requests) == 2
+    assert thought.decisions[0].failure == "Unparsed: the reply names no action."
+    assert thought.actions == ()
 
 
 def test_thoughts_without_a_language_model_have_no_calls() -> None:
     model = Village(rng=1)
     model.step()
     model.step()
-    newest, oldest = thoughts_of(model, 1)
+    newest, oldest = agent_steps(model, 1)
     assert (newest.time, oldest.time) == (2, 1)
-    assert (newest.calls, newest.verdicts[0].by) == ((), "the rule twin")
+    assert (newest.requests, newest.decisions[0].by) == ((), "the rule twin")
 
 
 def test_a_long_text_is_cut_and_says_how_long_it_was() -> None:
@@ -677,7 +679,7 @@ def test_a_long_text_is_cut_and_says_how_long_it_was() -> None:
 def test_what_agents_wrote_is_escaped() -> None:
     model = Village(llm="scripted", rng=1)
     model.step()
-    html = markup("thought.html", thought=thoughts_of(model, 1)[0], open=True)
+    html = markup("agent_step.html", step=agent_steps(model, 1)[0], open=True)
     assert HOSTILE not in html
     assert "&lt;img src=x" in html
 
@@ -701,7 +703,7 @@ def test_a_refused_action_is_marked() -> None:
 def test_the_meter_marks_failures_and_tells_of_the_log_only_if_it_was_used() -> None:
     tiles = {tile.what: tile for tile in tiles_of(Usage(calls=2, prompt_tokens=1200, failures=1), 5)}
     assert (tiles["tokens"].number, tiles["failed"].mood) == ("1,200", "failed")
-    assert "from the log" not in tiles
+    assert "replayed" not in tiles
 
 
 def test_components_stand_on_the_tabs_they_name() -> None:
@@ -784,25 +786,25 @@ def test_a_question_offers_its_actions_with_the_values_they_may_take() -> None:
 def test_a_field_says_what_it_is_for_and_what_fits() -> None:
     (offer,) = offers_of(asked(tools=(GREET,), options={"user_id": (4, 9)}))
     hints = [hint_of(line) for line in offer.field.lines]
-    assert hints == ["Whom (integer; the list holds what is offered)", "(true or false)", "(text; may stay empty)"]
+    assert hints == ["Whom (integer; options are listed)", "(true or false)", "(text; optional)"]
 
 
 def test_a_missing_value_is_asked_for() -> None:
     (offer,) = offers_of(asked(tools=(GREET,)))
-    assert read_fields(offer.field, {("words",): "Hello"}, {})[1] == {("user_id",): "Fill this in first."}
+    assert read_fields(offer.field, {("words",): "Hello"}, {})[1] == {("user_id",): "This field is required."}
 
 
 def test_what_is_not_offered_is_taken_when_it_is_sent_once_more() -> None:
     (offer,) = offers_of(asked(tools=(GREET,), options={"user_id": (4, 9)}))
     first, other = {("user_id",): "5"}, {("user_id",): "6"}
-    assert "press once more" in read_fields(offer.field, first, {})[1]["user_id",]
-    assert "press once more" in read_fields(offer.field, other, first)[1]["user_id",]
+    assert "press the button again" in read_fields(offer.field, first, {})[1]["user_id",]
+    assert "press the button again" in read_fields(offer.field, other, first)[1]["user_id",]
     assert read_fields(offer.field, other, other) == ({"user_id": 6, "loud": False}, {})
 
 
 def test_an_amount_is_free_where_figures_are_but_examples() -> None:
     price = whole(properties(price={"type": "number", "minimum": 0}), price=(10.0, 20.0))
-    assert hint_of(price.lines[0]) == "(number from 0; the list holds examples)"
+    assert hint_of(price.lines[0]) == "(number from 0; examples are listed)"
     assert read_fields(price, {("price",): "12.34"}, {}) == ({"price": 12.34}, {})
     assert read_fields(price, {("price",): "-1"}, {})[1] == {("price",): "Expected number from 0."}
 
@@ -826,7 +828,7 @@ def test_what_may_be_null_can_stay_empty() -> None:
 
 def test_items_are_written_with_commas() -> None:
     cards = whole(properties(cards={"type": "array", "items": {"type": "integer"}}))
-    assert hint_of(cards.lines[0]) == "(list of integer; commas between)"
+    assert hint_of(cards.lines[0]) == "(list of integer; comma-separated)"
     assert read_fields(cards, {("cards",): "1, 2"}, {}) == ({"cards": [1, 2]}, {})
     assert read_fields(cards, {("cards",): "one"}, {})[1] == {("cards",): "Expected integer."}
 
@@ -835,7 +837,7 @@ def test_the_desks_of_a_model_are_found_once_each() -> None:
     desk = HumanQueue()
     person = HumanLLM(desk)
     model = Village(llm={1: person, 2: person, "*": "rule"}, rng=1)
-    assert desks_of(model) == [desk]
+    assert human_queues(model) == [desk]
 
 
 def test_a_person_decides_for_an_agent(make_runner: Any) -> None:

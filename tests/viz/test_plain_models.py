@@ -19,9 +19,9 @@ from mesa_llm.engine.engine import Engine
 from mesa_llm.errors import ConfigError
 from mesa_llm.viz import ActionTable, AgentInspector, CostMeter, EventLog, InterviewForm, Measures, Runner, Space
 from mesa_llm.viz.components.space import portray, portray_classes
-from mesa_llm.viz.render.trace import thoughts_of
+from mesa_llm.viz.render.trace import agent_steps
 from mesa_llm.viz.session.run_settings import RunSettings
-from mesa_llm.viz.session.session import Session
+from mesa_llm.viz.session.session import PageSession
 from mesa_llm.viz.social import follow_network, spread_curves
 
 
@@ -51,10 +51,10 @@ def texts_of(element: Any) -> str:
 
 def test_the_open_step_of_a_plain_model_can_be_looked_into(model: BoltzmannWealth) -> None:
     model.run_for(2)
-    first, second = thoughts_of(model, 1)
+    first, second = agent_steps(model, 1)
     assert (first.time, second.time) == (2, 1)
-    assert first.verdicts[0].by == "chance"
-    assert [deed.action for deed in first.deeds] in ([], ["give"])
+    assert first.decisions[0].by == "chance"
+    assert [deed.action for deed in first.actions] in ([], ["give"])
 
 
 def test_looking_at_a_plain_model_does_not_connect_it(model: BoltzmannWealth) -> None:
@@ -91,7 +91,7 @@ def test_what_needs_an_llm_model_says_so_in_its_place(show: Any, model: Boltzman
 
 
 def test_a_model_that_measures_nothing_says_so() -> None:
-    assert "has no datacollector" in texts_of(Measures(mesa.Model(rng=1)))
+    assert "has no data collector" in texts_of(Measures(mesa.Model(rng=1)))
 
 
 def test_a_page_of_mesa_draws_our_components_of_a_plain_model(model: BoltzmannWealth) -> None:
@@ -105,12 +105,14 @@ def test_a_page_of_mesa_draws_our_components_of_a_plain_model(model: BoltzmannWe
 
 
 def test_a_runner_names_what_steps_a_plain_model(model: BoltzmannWealth) -> None:
-    with pytest.raises(ConfigError, match="steps LLMModels, and BoltzmannWealth is a plain Mesa model: step it with"):
+    with pytest.raises(
+        ConfigError, match="steps LLMModels, and BoltzmannWealth is a plain Mesa model: step it yourself"
+    ):
         Runner(cast(Any, model))
 
 
 @pytest.mark.parametrize("factory", [BoltzmannWealth, lambda: BoltzmannWealth()])
 def test_our_page_names_the_page_that_shows_a_plain_model(factory: Any) -> None:
-    session = Session(factory, RunSettings(seed="42"))
+    session = PageSession(factory, RunSettings(seed="42"))
     assert "makes a plain Mesa model: show it with Mesa's SolaraViz" in session.error
     assert session.runner is None

@@ -11,13 +11,13 @@ import pytest
 
 from mesa_llm import LLMModel, Reply, ScriptedLLM, ToolCall
 from mesa_llm.model.recording import Recording
-from mesa_llm.viz.render.trace import thoughts_of
+from mesa_llm.viz.render.trace import agent_steps
 from mesa_llm.viz.session import trial
 from mesa_llm.viz.session.run_settings import RunSettings
 from mesa_llm.viz.session.runner import wait_until_closed
-from mesa_llm.viz.session.runs import KeptRun, downloads_of, kept_runs, run_bytes, runs_folder
-from mesa_llm.viz.session.session import Session
-from mesa_llm.viz.session.status import dropping
+from mesa_llm.viz.session.runs import KeptRun, downloads_of, kept_runs, run_file, runs_folder
+from mesa_llm.viz.session.session import PageSession
+from mesa_llm.viz.session.status import reset_warning
 from tests.browser.apps.village import Hamlet, Village, say
 from tests.pot import PotModel
 from tests.viz.test_page import until
@@ -25,7 +25,7 @@ from tests.viz.test_page import until
 FIRST = RunSettings(seed="42", parameters={"n_agents": 4})
 
 
-def run_of(session: Session) -> Any:
+def run_of(session: PageSession) -> Any:
     """Return what runs the model of a session."""
     assert session.runner is not None
     return session.runner
@@ -33,7 +33,7 @@ def run_of(session: Session) -> Any:
 
 def played(folder: Path, choice: RunSettings, steps: int = 2, model: type[LLMModel] = Village) -> KeptRun:
     """Run a village on a page for some steps, close the page, and return what is kept."""
-    session = Session(model, choice, folder)
+    session = PageSession(model, choice, folder)
     run_of(session).start(steps)
     until(lambda: not run_of(session).busy)
     session.close()
@@ -42,7 +42,7 @@ def played(folder: Path, choice: RunSettings, steps: int = 2, model: type[LLMMod
 
 
 def test_a_run_is_kept_and_one_without_a_step_is_not(tmp_path: Path) -> None:
-    Session(Village, FIRST, tmp_path).close()
+    PageSession(Village, FIRST, tmp_path).close()
     wait_until_closed(10)
     assert list(tmp_path.iterdir()) == []
     run = played(tmp_path, FIRST)
@@ -53,7 +53,7 @@ def test_a_run_is_kept_and_one_without_a_step_is_not(tmp_path: Path) -> None:
 def test_a_run_is_gone_on_with_where_it_was_left(tmp_path: Path) -> None:
     choice = RunSettings("scripted", seed="7", parameters={"n_agents": 3})
     run = played(tmp_path, choice)
-    session = Session(Village, FIRST, None)
+    session = PageSession(Village, FIRST, None)
     session.build(choice, run)
     until(lambda: not run_of(session).busy)
     assert (run_of(session).model.time, run_of(session).model.usage.calls) == (2, 0)
@@ -66,7 +66,7 @@ def test_a_run_is_gone_on_with_where_it_was_left(tmp_path: Path) -> None:
 def test_a_replay_asks_nobody_and_ends_where_the_recording_does(tmp_path: Path) -> None:
     choice = RunSettings("scripted", seed="7", parameters={"n_agents": 3})
     run = played(tmp_path, choice)
-    session = Session(Village, FIRST, None)
+    session = PageSession(Village, FIRST, None)
     session.view(Recording.read(run.path))
     until(lambda: not run_of(session).busy)
     assert (run_of(session).model.time, run_of(session).model.usage.calls) == (2, 0)
@@ -76,7 +76,7 @@ def test_a_replay_asks_nobody_and_ends_where_the_recording_does(tmp_path: Path) 
 
 def test_a_recorded_run_is_shown_after_any_step_forwards_and_backwards(tmp_path: Path) -> None:
     run = played(tmp_path, RunSettings("scripted", seed="7", parameters={"n_agents": 3}), 4)
-    session = Session(Village, FIRST, None)
+    session = PageSession(Village, FIRST, None)
     session.open(run.path)
     greetings: dict[int, list[str]] = {}
     for step in (4, 2, 3, 0):
@@ -84,7 +84,7 @@ def test_a_recorded_run_is_shown_after_any_step_forwards_and_backwards(tmp_path:
         until(lambda: not run_of(session).busy)
         greetings[step] = list(run_of(session).model.square.greetings)
         assert (run_of(session).model.time, run_of(session).model.usage.calls) == (step, 0)
-        times = [thought.time for thought in thoughts_of(run_of(session).model, 1)]
+        times = [thought.time for thought in agent_steps(run_of(session).model, 1)]
         assert times == list(range(step, 0, -1))
     assert greetings[4][: len(greetings[2])] == greetings[2] != greetings[3][: len(greetings[4])]
     assert greetings[0] == []
@@ -93,7 +93,7 @@ def test_a_recorded_run_is_shown_after_any_step_forwards_and_backwards(tmp_path:
 
 def test_a_step_is_asked_for_while_the_page_is_on_its_way_to_another(tmp_path: Path) -> None:
     run = played(tmp_path, FIRST, 30)
-    session = Session(Village, FIRST, None)
+    session = PageSession(Village, FIRST, None)
     session.open(run.path)
     session.go_to(3)
     until(lambda: not run_of(session).busy)
@@ -105,7 +105,7 @@ def test_a_log_that_would_import_strange_things_is_not_opened(tmp_path: Path) ->
     model = Hamlet(rng=1, log=tmp_path / "run.sqlite")
     model.step()
     model.close()
-    session = Session(LLMModel, RunSettings(seed="1"), None)
+    session = PageSession(LLMModel, RunSettings(seed="1"), None)
     session.open(tmp_path / "run.sqlite")
     assert "belongs to none of the models of `mesa-llm list`" in session.error
     assert session.recording is None
@@ -119,7 +119,7 @@ def kept_with(**parameters: Any) -> KeptRun:
 
 def test_what_was_chosen_for_a_run_is_chosen_again() -> None:
     choice = kept_with(llm="rule", n_agents=9, stranger=1).choice(FIRST, FIRST)
-    assert (choice.thinker, choice.seed, choice.parameters) == ("rule", "5", {"n_agents": 9})
+    assert (choice.llm_kind, choice.seed, choice.parameters) == ("rule", "5", {"n_agents": 9})
     assert kept_with(llm={"2": "human", "*": "rule"}).choice(FIRST, FIRST).plays == 2
     assert kept_with(llm="openai/m").choice(FIRST, FIRST).model_id == "openai/m"
 
@@ -134,7 +134,7 @@ def test_a_key_goes_to_no_other_endpoint_than_it_was_typed_for() -> None:
 def test_a_run_can_be_downloaded_while_it_is_written(tmp_path: Path) -> None:
     model = Village(rng=1, log=tmp_path / "run.sqlite")
     model.step()
-    (tmp_path / "copy.sqlite").write_bytes(run_bytes(tmp_path / "run.sqlite"))
+    (tmp_path / "copy.sqlite").write_bytes(run_file(tmp_path / "run.sqlite"))
     steps = sqlite3.connect(tmp_path / "copy.sqlite").execute("SELECT count(*) FROM steps").fetchone()
     assert steps == (1,)
     model.close()
@@ -158,7 +158,7 @@ def test_no_spreadsheet_takes_what_a_language_model_wrote_for_a_formula() -> Non
 def test_what_reset_would_drop_is_said() -> None:
     model = Village(rng=1, llm=ScriptedLLM(say), n_agents=1)
     model.step()
-    assert dropping(model) == "This run holds 1 reply of language models or people. It is kept nowhere."
+    assert reset_warning(model) == "This run has 1 reply from language models or people. It has not been saved."
 
 
 def test_files_that_are_no_runs_are_left_out(tmp_path: Path) -> None:
@@ -190,20 +190,20 @@ def test_a_log_that_asks_for_a_model_without_end_is_refused(
 ) -> None:
     monkeypatch.setattr(trial, "BUILD_S", 0)
     recording = with_agents(played(tmp_path, FIRST, model=PotModel), 40_000)
-    session = Session(PotModel, FIRST, None)
+    session = PageSession(PotModel, FIRST, None)
     before = run_of(session).model
     if resumes:
         session.build(FIRST, kept_runs(tmp_path, PotModel)[0])
     else:
         session.view(recording)
-    assert "asks for a model that takes more than 0 s or 2 GB to build (n_agents is 40,000)" in session.error
+    assert "needs more than 0 s or 2 GB to build its model (n_agents is 40,000)" in session.error
     assert run_of(session).model is before
     session.close()
 
 
 def test_a_large_model_that_can_be_built_is_shown(tmp_path: Path) -> None:
     recording = with_agents(played(tmp_path, FIRST, model=PotModel), trial.PLAIN_SIZE + 1)
-    session = Session(PotModel, FIRST, None)
+    session = PageSession(PotModel, FIRST, None)
     session.view(recording)
     assert (session.error, len(run_of(session).model.agents)) == ("", trial.PLAIN_SIZE + 1)
     session.close()

@@ -105,7 +105,7 @@ def test_all_addresses_without_a_token_are_refused() -> None:
     environment = {name: value for name, value in os.environ.items() if name != "MESA_LLM_APP_TOKEN"}
     done = run(*APP, "--no-browser", "--host", "0.0.0.0", env=environment)
     assert (done.returncode, done.out) == (2, "")
-    assert done.err.startswith("mesa-llm: --host 0.0.0.0 lets other machines in: choose the token")
+    assert done.err.startswith("mesa-llm: --host 0.0.0.0 lets other machines in: set the token")
 
 
 def test_importing_the_pages_starts_no_thread() -> None:

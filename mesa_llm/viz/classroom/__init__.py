@@ -1,1 +1,1 @@
-"""A classroom: several people in one shared model, each with their own seat; only the teacher runs the model."""
+"""A classroom: students play the agents of one shared model, each from their own seat; only the teacher runs it."""

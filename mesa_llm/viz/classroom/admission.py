@@ -1,7 +1,7 @@
-"""The door of a room: who may try a code, and when; and how fast seats are taken.
+"""Admission to a classroom: limits on attempts to enter a code, and on how fast seats are taken.
 
-Nothing here depends on an address alone: a whole class may come from one, that of the school's router. A visitor is
-known by a cookie, which anybody can throw away; so what is counted for a visitor is limited for all together as well.
+No limit depends on an address alone, as a whole class may share that of the school's router. Visitors are recognised by
+a cookie, which anybody can delete; so whatever is limited for one visitor is also limited for all of them together.
 """
 
 from __future__ import annotations
@@ -16,43 +16,43 @@ from collections import OrderedDict
 from collections.abc import Callable
 
 from mesa_llm.text import counted
-from mesa_llm.viz.classroom.room import NoSeat, Room, Seat, Visitor, WrongCode
+from mesa_llm.viz.classroom.room import Classroom, NoSeat, StudentSeat, Visitor, WrongCode
 
 MAX_KNOWN = 10_000
-"""Maximum number of visitors or addresses that are remembered; those who were seen last stay."""
+"""Maximum number of visitors or addresses to remember; the latest are kept."""
 
 FREE_TRIES = 3
-"""Number of wrong codes of a visitor that cost nothing."""
+"""Number of wrong codes of a visitor without a penalty."""
 
 MAX_PENALTY_S = 60.0
-"""Maximum time before a visitor's next try, in seconds; it doubles from 1 with each wrong code."""
+"""Maximum time before a visitor's next attempt, in seconds; it starts at 1 and doubles with each wrong code."""
 
 STRANGER_TRIES, STRANGER_S = 10, 0.5
-"""Number of wrong codes that visitors without a cookie may try at once from one address, and the seconds for each
-further one."""
+"""Number of wrong codes that visitors without a cookie may try at once from one address, and seconds for each further
+one."""
 
 GUESSES, GUESS_S = 200, 0.01
-"""Number of wrong codes that all visitors together may try at once, and the seconds for each further one."""
+"""Number of wrong codes that all visitors together may try at once, and seconds for each further one."""
 
 SEATS, SEAT_S = 6, 2.0
-"""Number of seats that may be taken at once from one address, and the seconds for each further one."""
+"""Number of seats that may be taken at once from one address, and seconds for each further one."""
 
 STRANGER_WAIT_S, SEAT_WAIT_S = 5.0, 60.0
-"""Maximum time that a visitor without a cookie, and one who asks for a seat, waits for a turn, in seconds."""
+"""Maximum time that a visitor without a cookie, and one who takes a seat, waits for a turn, in seconds."""
 
 MAX_WAITING = 60
-"""Maximum number of visitors who wait for a turn, as each holds a connection."""
+"""Maximum number of visitors waiting for a turn, as each holds a connection."""
 
 
 class TooSoon(NoSeat):
-    """A visitor has to wait before the next try."""
+    """A visitor has to wait before the next attempt."""
 
 
 def network_of(host: str) -> str:
-    """Return what stands for one client: an IPv4 address, the /64 network of an IPv6 address, or the text as it is.
+    """Return the network of a client: an IPv4 address, the /64 network of an IPv6 address, or any other text unchanged.
 
     Args:
-        host: Address of a client; one of IPv6 is one of many that the same machine may take.
+        host: Address of a client; with IPv6, one of many that the same machine may use.
     """
     try:
         address = ipaddress.ip_address(host.partition("%")[0])
@@ -64,10 +64,10 @@ def network_of(host: str) -> str:
 
 
 class Identities:
-    """The identities of browsers, in cookies that nobody else can make."""
+    """Identities of browsers in signed cookies."""
 
     def __init__(self) -> None:
-        """Choose a key; identities end with the server."""
+        """Choose a key; identities are valid until the server ends."""
         self._key = secrets.token_bytes(32)
 
     def new(self) -> str:
@@ -75,25 +75,25 @@ class Identities:
         return secrets.token_urlsafe(16)
 
     def cookie(self, identity: str) -> str:
-        """Return the cookie of an identity."""
+        """Return the cookie for an identity."""
         return f"{identity}.{hmac.digest(self._key, identity.encode(), 'sha256').hex()}"
 
     def read(self, cookie: str) -> str:
-        """Return the identity in a cookie; empty if this server has not made it."""
+        """Return the identity in a cookie; empty if this server did not sign it."""
         identity = cookie.partition(".")[0]
         return identity if hmac.compare_digest(cookie.encode(), self.cookie(identity).encode()) else ""
 
 
 class Throttle:
-    """Lets some through at once, and then one after another at intervals, for each key by itself."""
+    """Lets a burst through at once and then one at a time at intervals, separately for each key."""
 
     def __init__(self, burst: int, interval_s: float, now: Callable[[], float] = clock.monotonic) -> None:
-        """Start with nobody.
+        """Start idle.
 
         Args:
-            burst: Number of those who are let through at once.
-            interval_s: Seconds between two after that.
-            now: Returns the seconds of any monotonic clock.
+            burst: Number of turns that may be taken at once.
+            interval_s: Seconds between two turns after that.
+            now: Monotonic clock, in seconds.
         """
         self._lead_s, self._interval_s, self._now = (burst - 1) * interval_s, interval_s, now
         self._next: OrderedDict[str, float] = OrderedDict()
@@ -102,11 +102,11 @@ class Throttle:
         """Take the next turn.
 
         Args:
-            key: Whose.
-            max_wait_s: Maximum time to wait for it, in seconds.
+            key: Whose turn.
+            max_wait_s: Maximum time to wait for the turn, in seconds.
 
         Returns:
-            Seconds until it comes; None if that is longer than the maximum, and it was not taken.
+            Seconds until the turn; None if that exceeds the maximum, and no turn was taken.
         """
         now = self._now()
         following = max(self._next.get(key, now), now)
@@ -120,59 +120,61 @@ class Throttle:
         return wait_s
 
     def give_back(self, key: str) -> None:
-        """Give back a turn, which counts no more."""
+        """Give back a turn."""
         if key in self._next:
             self._next[key] -= self._interval_s
 
 
-class Tries:
-    """Slows down those who type wrong codes, and nobody else.
+class AttemptLimits:
+    """Slows down visitors who enter wrong codes, and nobody else.
 
-    After `FREE_TRIES` wrong codes each further one doubles a visitor's wait. Who comes without a cookie shares the pace
-    of all others at the same address who do; browsers get one with the page. As anybody can be a new visitor again, all
-    wrong codes together have a pace too, which is far above that of a class and only makes others press a button again.
+    After `FREE_TRIES` wrong codes, each further one doubles a visitor's wait. Visitors without a cookie, which browsers
+    get with the page, share one limit per address. As anybody can come back as a new visitor, all wrong codes together
+    are limited as well, far above the needs of a class; others then only have to press the button again.
 
-    A room code is one of 31**6 = 887,503,681. All visitors together can try 1 / `GUESS_S` = 100 a second, which is
-    720,000 in a lesson of two hours: one chance in 1,200 for somebody who floods the server all along. A visitor alone
-    can try 130: one in 6,800,000. A seat code is one of 31**8 = 852,891,037,441.
+    There are 31**6 = 887,503,681 room codes. All visitors together can try 1 / `GUESS_S` = 100 per second, or 720,000
+    in a lesson of two hours: a chance of 1 in 1,200 for somebody who floods the server throughout. One visitor can try
+    130: 1 in 6,800,000. There are 31**8 = 852,891,037,441 seat codes.
     """
 
     def __init__(self, now: Callable[[], float] = clock.monotonic) -> None:
         """Start with none.
 
         Args:
-            now: Returns the seconds of any monotonic clock.
+            now: Monotonic clock, in seconds.
         """
         self._now = now
-        self._wrong: OrderedDict[str, tuple[int, float]] = OrderedDict()  # visitor → number of wrong codes, next try
+        self._wrong: OrderedDict[str, tuple[int, float]] = (
+            OrderedDict()
+        )  # visitor → number of wrong codes, time of next attempt
         self._strangers = Throttle(STRANGER_TRIES, STRANGER_S, now)
         self._all = Throttle(GUESSES, GUESS_S, now)
 
     def begin(self, visitor: Visitor) -> float:
-        """Begin a try.
+        """Begin an attempt.
 
         Args:
             visitor: The visitor.
 
         Returns:
-            Seconds to wait before the code is looked at.
+            Seconds to wait before the code is checked.
 
         Raises:
-            TooSoon: If it is not looked at.
+            TooSoon: If the code is not checked.
         """
         left_s = self._wrong.get(visitor.identity, (0, 0.0))[1] - self._now()
         if left_s > 0:
-            raise TooSoon(f"Too many wrong codes. Look at the code again, and try it in {_seconds(left_s)}.")
+            raise TooSoon(f"Too many wrong codes. Check the code, and try again in {_seconds(left_s)}.")
         if self._all.take("") is None:
-            raise TooSoon("Too many wrong codes are coming in. Try again.")
+            raise TooSoon("Too many wrong codes are coming in. Please try again.")
         wait_s = 0.0 if visitor.is_known else self._strangers.take(visitor.network, STRANGER_WAIT_S)
         if wait_s is None:
             self._all.give_back("")
-            raise TooSoon("Too many wrong codes came from browsers without cookies. Allow cookies, and try again.")
+            raise TooSoon("Too many wrong codes from browsers without cookies. Allow cookies, and try again.")
         return wait_s
 
     def end(self, visitor: Visitor, *, is_wrong: bool) -> None:
-        """End a try.
+        """End an attempt.
 
         Args:
             visitor: The visitor.
@@ -191,54 +193,54 @@ class Tries:
 
 
 class Admission:
-    """The door of a room."""
+    """Admits visitors to a classroom."""
 
-    def __init__(self, room: Room) -> None:
-        """Open it.
+    def __init__(self, room: Classroom) -> None:
+        """Start admitting visitors.
 
         Args:
             room: The room.
         """
         self._room = room
-        self._tries = Tries()
+        self._attempts = AttemptLimits()
         self._seats = Throttle(SEATS, SEAT_S)
         self._n_waiting = 0
 
-    async def enter(self, code: str, name: str, seat_code: str, visitor: Visitor) -> Seat:
-        """Assign a visitor a seat, when it is the visitor's turn.
+    async def enter(self, code: str, name: str, seat_code: str, visitor: Visitor) -> StudentSeat:
+        """Assign a visitor a seat when it is their turn.
 
         Args:
-            code: Code of the room, as the visitor typed it.
-            name: Name, as the visitor typed it.
-            seat_code: Code of the seat of a visitor who comes back; empty: none.
+            code: Room code as typed by the visitor.
+            name: Name as typed by the visitor.
+            seat_code: Seat code of a visitor who comes back; empty: none.
             visitor: The visitor.
 
         Raises:
-            NoSeat: If there is none, or it is not the visitor's turn.
+            NoSeat: If there is none, or the visitor has to wait.
         """
-        await self._wait(self._tries.begin(visitor))
+        await self._wait(self._attempts.begin(visitor))
         try:
             self._room.check_code(code)
             if not seat_code.strip() and self._room.seat_of_visitor(visitor) is None:
                 await self._wait_for_seat(visitor)
             seat = self._room.join(code, name, seat_code, visitor)
         except NoSeat as refusal:
-            self._tries.end(visitor, is_wrong=isinstance(refusal, WrongCode))
+            self._attempts.end(visitor, is_wrong=isinstance(refusal, WrongCode))
             raise
-        self._tries.end(visitor, is_wrong=False)
+        self._attempts.end(visitor, is_wrong=False)
         return seat
 
     async def _wait_for_seat(self, visitor: Visitor) -> None:
         wait_s = self._seats.take(visitor.network, SEAT_WAIT_S)
         if wait_s is None:
-            raise TooSoon("Very many seats are being taken from your network. Try again in a minute.")
+            raise TooSoon("Many people are joining from your network. Try again in a minute.")
         await self._wait(wait_s)
 
     async def _wait(self, seconds: float) -> None:
         if not seconds:
             return
         if self._n_waiting >= MAX_WAITING:
-            raise TooSoon("Very many are at the door. Try again in a minute.")
+            raise TooSoon("Many people are joining. Try again in a minute.")
         self._n_waiting += 1
         try:
             await asyncio.sleep(seconds)

@@ -1,4 +1,4 @@
-"""A student's answer to one question, before it is sent."""
+"""A student's answer to one question before it is sent."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ Lines = Mapping[tuple[str, ...], str]
 
 
 class Draft:
-    """The answer to one question, while a student works on it.
+    """A student's unfinished answer to one question.
 
     Attributes:
         question: The question.
-        offers: All possible choices.
-        refusal: Reason why there are none; empty if there are.
-        calls: Choices made so far.
-        picked: Name of the choice that was filled in last and not accepted.
+        offers: All possible actions.
+        refusal: Why there are none; empty if there are.
+        calls: Actions chosen so far.
+        picked: Name of the action whose fields had errors; None: none had.
         lines: Contents of its fields.
-        faults: Its faults, by field.
+        faults: Errors by field.
     """
 
     def __init__(self, question: Question) -> None:
@@ -44,18 +44,18 @@ class Draft:
 
     @property
     def possible(self) -> list[Offer]:
-        """The choices that are possible next."""
+        """The actions that can be chosen next."""
         return still_possible(self.offers, self.calls, self.question.request.max_actions)
 
     def choose(self, name: str, lines: Lines) -> Reply | None:
-        """Make one choice.
+        """Choose one action.
 
         Args:
             name: Name of an action; empty for a typed answer.
             lines: Contents of its fields.
 
         Returns:
-            The whole answer if no more can be chosen; None if there are faults, or more is possible.
+            The complete answer if nothing more can be chosen; None if there are errors or more is possible.
         """
         offer = next((each for each in self.possible if each.name == name), None)
         if offer is None:
@@ -73,5 +73,5 @@ class Draft:
         return None if self.possible else self.reply()
 
     def reply(self) -> Reply:
-        """Return the choices as an answer."""
+        """Return the chosen actions as an answer."""
         return Reply(tool_calls=tuple(self.calls), dollars=0.0, model="human")

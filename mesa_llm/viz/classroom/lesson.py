@@ -1,4 +1,4 @@
-"""One lesson: a model that a class plays together and only the teacher runs."""
+"""A lesson: one model that a class plays together and only the teacher runs."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from mesa_llm.engine.access import Access
 from mesa_llm.engine.activation import llm_agents
 from mesa_llm.errors import ConfigError
 from mesa_llm.model.model import LLMModel
-from mesa_llm.viz.classroom.room import Room
-from mesa_llm.viz.render.agents import name_of
-from mesa_llm.viz.session.run_settings import LLM_LABELS, ModelFactory, RunSettings, takes
-from mesa_llm.viz.session.session import Session
+from mesa_llm.viz.classroom.room import Classroom
+from mesa_llm.viz.render.agents import agent_label
+from mesa_llm.viz.session.run_settings import LLM_LABELS, ModelFactory, RunSettings, accepts
+from mesa_llm.viz.session.session import PageSession
 
 
 class Lesson:
-    """The state that the teacher's page and the students' pages of one server share.
+    """The state shared by the teacher's page and the students' pages.
 
     Attributes:
         room: The room.
@@ -31,9 +31,9 @@ class Lesson:
     """
 
     def __init__(
-        self, room: Room, *, title: str = "A model", n_seats: int | None = None, agents: Sequence[int] = ()
+        self, room: Classroom, *, title: str = "A model", n_seats: int | None = None, agents: Sequence[int] = ()
     ) -> None:
-        """Set the seats; there is no model before the teacher's page is opened.
+        """Set the seats; the model is built when the teacher's page is opened.
 
         Args:
             room: The room.
@@ -53,12 +53,12 @@ class Lesson:
     def session(
         self, factory: ModelFactory, choice: RunSettings, folder: Path | None, access: Access | None = None
     ) -> LessonSession:
-        """Return the session of the lesson, which outlives the teacher's page; the first call starts it.
+        """Return the session of the lesson, which outlives the teacher's page; the first call creates it.
 
         Args:
             factory: Builds models.
-            choice: Choices for the first model.
-            folder: Folder for runs; None: they are not kept.
+            choice: Settings of the first run.
+            folder: Folder for runs; None: they are not saved.
             access: Common budget of the server's pages; None: each model has its own.
         """
         with self._lock:
@@ -68,28 +68,28 @@ class Lesson:
 
     @property
     def model(self) -> LLMModel | None:
-        """The current model; None while there is none."""
+        """The current model; None if there is none yet."""
         session = self._session
         return None if session is None or session.runner is None else session.runner.model
 
     @property
     def is_running(self) -> bool:
-        """Whether a step is being made."""
+        """Whether a step is running."""
         session = self._session
         return session is not None and session.runner is not None and session.runner.busy
 
     def players(self, model: LLMModel) -> list[tuple[int, str]]:
-        """Return id and name of the agents of a model that get a seat.
+        """Return the id and name of each agent that gets a seat.
 
         Raises:
-            ConfigError: If an agent that was named is not in the model, or there is none at all.
+            ConfigError: If a named agent is not in the model, or the model has no agents that decide.
         """
-        names = {agent.unique_id: name_of(agent) for agent in llm_agents(model)}
+        names = {agent.unique_id: agent_label(agent) for agent in llm_agents(model)}
         strangers = [agent_id for agent_id in self.agents if agent_id not in names]
         if strangers or not names:
             there_are = ", ".join(map(str, list(names)[:50])) or "none"
             missing = ", ".join(map(str, strangers)) or "to play"
-            raise ConfigError(f"the model has no agent {missing}; those that decide are: {there_are}")
+            raise ConfigError(f"the model has no agent {missing}; the agents that decide are: {there_are}")
         return [(agent_id, names[agent_id]) for agent_id in self.agents or list(names)][: self.n_seats]
 
     def close(self) -> None:
@@ -99,8 +99,8 @@ class Lesson:
             self._session.close()
 
 
-class LessonSession(Session):
-    """The session of a lesson; all pages of the teacher show the same one."""
+class LessonSession(PageSession):
+    """The session of a lesson; all of the teacher's pages share it."""
 
     def __init__(
         self,
@@ -115,27 +115,27 @@ class LessonSession(Session):
         Args:
             lesson: The lesson.
             factory: Builds models.
-            choice: Choices for the model.
-            folder: Folder for runs; None: they are not kept.
+            choice: Settings of the run.
+            folder: Folder for runs; None: they are not saved.
             access: Common budget of the server's pages; None: each model has its own.
         """
         self.lesson = lesson
         self._players: list[tuple[int, str]] = []
         super().__init__(factory, choice, folder, access=access)
-        self.thinkers = {name: label for name, label in LLM_LABELS.items() if name != "human"}
+        self.llm_labels = {name: label for name, label in LLM_LABELS.items() if name != "human"}
 
     def arguments_of(self, choice: RunSettings) -> dict[str, Any]:
-        """Return the arguments of a model with a person in each seat, for whom the rule twin may stand in.
+        """Return the arguments of a model with a human player in each seat, replaced by the rule twin if absent.
 
         Args:
-            choice: Choices for the model.
+            choice: Settings of the run.
 
         Raises:
-            ConfigError: If nobody could play in it.
+            ConfigError: If nobody can play in it.
         """
         arguments = super().arguments_of(choice)
-        if not takes(self.factory, "llm"):
-            raise ConfigError("this model takes no llm=, so that nobody can play in it")
+        if not accepts(self.factory, "llm"):
+            raise ConfigError("this model accepts no llm=, so nobody can play in it")
         nobody = {"log": None} if "log" in arguments else {}
         trial = self.factory(**{**arguments, "llm": "rule", **nobody})
         try:
@@ -145,7 +145,7 @@ class LessonSession(Session):
             trial.close()
         person = self.lesson.room.person
         arguments["llm"] = {**{agent_id: person for agent_id, _ in self._players}, "*": arguments.get("llm", "rule")}
-        if has_twins and takes(self.factory, "on_error"):
+        if has_twins and accepts(self.factory, "on_error"):
             arguments["on_error"] = "rule"
         return arguments
 
@@ -156,11 +156,11 @@ class LessonSession(Session):
 
     @property
     def state(self) -> tuple[object, ...]:
-        """Everything that the teacher's page says in words about the run."""
+        """Everything that the text of the teacher's page depends on."""
         room = self.lesson.room
-        return (*super().state, room.version, room.is_open, room.patience_s)
+        return (*super().state, room.version, room.is_open, room.timeout_s)
 
     def leave(self) -> None:
-        """Keep the model for the students and the teacher's return, but begin no further step."""
+        """Keep the model for the students and the teacher's return, but pause the run."""
         if self.runner is not None and self.runner.playing:
             self.rest()

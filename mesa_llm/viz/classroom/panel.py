@@ -1,4 +1,4 @@
-"""The teacher's view of a class: room code, seats, missing answers, and the rule twins."""
+"""The teacher's view of a class: room code, seats, and missing answers."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from solara.core import component
 
 from mesa_llm.text import counted
 from mesa_llm.viz.classroom.lesson import Lesson
-from mesa_llm.viz.classroom.room import Room, Seat
+from mesa_llm.viz.classroom.room import Classroom, StudentSeat
 from mesa_llm.viz.components.markup import Markup
 from mesa_llm.viz.components.page_state import PageState, use_page
 
-PATIENCE: Mapping[str, float | None] = MappingProxyType(
+TIMEOUTS: Mapping[str, float | None] = MappingProxyType(
     {
         "never": None,
         "after 30 s": 30.0,
@@ -23,12 +23,12 @@ PATIENCE: Mapping[str, float | None] = MappingProxyType(
         "after 5 minutes": 300.0,
     }
 )
-"""Label of a time limit, after which the rule twin decides for a student → seconds."""
+"""Time limit after which the rule twin decides for a student: label → seconds."""
 
 
 @component
 def ClassPanel(lesson: Lesson) -> None:
-    """Show the class, and let the teacher manage it.
+    """Show the class, and let the teacher manage seats.
 
     Args:
         lesson: The lesson.
@@ -40,14 +40,14 @@ def ClassPanel(lesson: Lesson) -> None:
     taken = [seat for seat in seats if seat.is_taken]
     late = [seat for seat in taken if seat.agent_id in waiting]
     with solara.Card("Your class", margin=0, classes=["mesa-llm-class"]):
-        Markup("class.html", code=room.code, links=lesson.links, is_local=lesson.is_local)
+        Markup("class_links.html", code=room.code, links=lesson.links, is_local=lesson.is_local)
         with solara.Row(gap="12px", style={"align-items": "center", "flex-wrap": "wrap"}):
             solara.Text(summary(len(seats), len(taken), len(late), is_running=is_running), classes=["mesa-llm-heading"])
             if late:
                 solara.Button(
-                    "Let the rule twin decide for them",
+                    "Let rule twins decide for them",
                     icon_name="mdi-account-clock-outline",
-                    on_click=lambda: room.stand_in(late),
+                    on_click=lambda: room.let_rule_twin_decide(late),
                     small=True,
                     color="warning",
                 )
@@ -58,33 +58,33 @@ def ClassPanel(lesson: Lesson) -> None:
 
 
 def summary(n_seats: int, n_taken: int, n_late: int, *, is_running: bool) -> str:
-    """Describe a class in a line.
+    """Summarise a class in one line.
 
     Args:
         n_seats: Number of seats.
         n_taken: Number of students.
         n_late: Number of students who have not answered.
-        is_running: Whether a step is being made.
+        is_running: Whether a step is running.
     """
     text = f"{n_taken} of {counted(n_seats, 'seat')} taken."
     if n_late:
         have = "has" if n_late == 1 else "have"
-        return f"{text} {n_late} of {counted(n_taken, 'student')} {have} not answered."
+        return f"{text} {n_late} of {counted(n_taken, 'student')} {have} not answered yet."
     if not n_taken:
-        return f"{text} Rule twins play the empty ones."
-    return f"{text} Nobody keeps the class waiting." if is_running else f"{text} Press Step when all are ready."
+        return f"{text} Rule twins play the empty seats."
+    return f"{text} Everyone has answered." if is_running else f"{text} Press Step when everyone is ready."
 
 
 @component
-def _SeatCard(room: Room, seat: Seat, student: str, seconds: float | None, is_running: bool) -> None:
-    is_taken = bool(student)  # the seat itself stays the same object, whose changes would not draw its card anew
+def _SeatCard(room: Classroom, seat: StudentSeat, student: str, seconds: float | None, is_running: bool) -> None:
+    is_taken = bool(student)  # the seat is a mutable object, so its changes alone would not redraw the card
     is_late = is_taken and seconds is not None
     name = student or "free"
-    state = "played by its rule twin"
+    state = "played by the rule twin"
     if is_late:
-        state = f"has not answered, {seconds:.0f} s"
+        state = f"no answer for {seconds:.0f} s"
     elif is_taken:
-        state = "no open question" if is_running else "ready"
+        state = "no question" if is_running else "ready"
     classes = ["mesa-llm-seat", "late" if is_late else "taken" if is_taken else "free"]
     with solara.Div(classes=classes):
         Markup("class_seat.html", name=name, agent=seat.agent, state=state, is_taken=is_taken)
@@ -92,7 +92,7 @@ def _SeatCard(room: Room, seat: Seat, student: str, seconds: float | None, is_ru
             if is_late:
                 solara.Button(
                     "Rule twin",
-                    on_click=lambda: room.stand_in([seat]),
+                    on_click=lambda: room.let_rule_twin_decide([seat]),
                     small=True,
                     text=True,
                     attributes={"aria-label": f"Rule twin decides for {name}"},
@@ -108,14 +108,14 @@ def _SeatCard(room: Room, seat: Seat, student: str, seconds: float | None, is_ru
 
 
 @component
-def _Settings(page: PageState, room: Room) -> None:
-    labels = {seconds: label for label, seconds in PATIENCE.items()}
-    if room.patience_s not in labels:
-        labels[room.patience_s] = f"after {room.patience_s:g} s"
+def _Settings(page: PageState, room: Classroom) -> None:
+    labels = {seconds: label for label, seconds in TIMEOUTS.items()}
+    if room.timeout_s not in labels:
+        labels[room.timeout_s] = f"after {room.timeout_s:g} s"
     by_label = {label: seconds for seconds, label in labels.items()}
 
-    def be_patient(label: str) -> None:
-        room.patience_s = by_label[label]
+    def set_timeout(label: str) -> None:
+        room.timeout_s = by_label[label]
         page.update_text()
 
     def open_or_close(is_open: bool) -> None:
@@ -125,10 +125,10 @@ def _Settings(page: PageState, room: Room) -> None:
     with solara.Row(gap="18px", style={"align-items": "center", "flex-wrap": "wrap"}):
         with solara.Div(style={"width": "16rem"}):
             solara.Select(
-                "The rule twin stands in for who is late",
+                "Rule twin replaces late students",
                 list(by_label),
-                labels[room.patience_s],
-                be_patient,
+                labels[room.timeout_s],
+                set_timeout,
                 dense=True,
             )
-        solara.Checkbox(label="Newcomers may take a seat", value=room.is_open, on_value=open_or_close)
+        solara.Checkbox(label="Let new students join", value=room.is_open, on_value=open_or_close)

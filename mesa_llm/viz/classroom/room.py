@@ -1,4 +1,4 @@
-"""The room of a class: its code, its seats, the students in them, and the questions that wait for them."""
+"""A classroom: its code, its seats, the students in them, and the questions waiting for them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from mesa_llm.viz.classroom.draft import Draft, Lines
 logger = logging.getLogger(__name__)
 
 LETTERS = "ABCDEFGHJKMNPQRSTUVWXYZ23456789"
-"""Characters of codes, none of which looks like another."""
+"""Characters of codes, chosen so that none looks like another."""
 
 ROOM_CODE_LENGTH, SEAT_CODE_LENGTH = 6, 8
 
@@ -35,17 +35,17 @@ MAX_NAME = 40
 """Maximum length of a student's name."""
 
 LOOK_S = 0.5
-"""Seconds between two checks for students who keep the class waiting."""
+"""Seconds between two checks for late students."""
 
 ABSENT_S = 60.0
-"""Seconds without a request of a student's browser after which its seat may go to another; see `Room.join`."""
+"""Seconds without a request from a student's browser after which the seat may go to another; see `Classroom.join`."""
 
-NOBODY = "nobody sits in the seat of this agent"
-"""Reason for the failure of a decision at an empty seat, for the run log."""
+NOBODY = "no student has the seat of this agent"
+"""Why a decision at an empty seat fails, for the run log."""
 
 
 class NoSeat(MesaLLMError):
-    """A student gets no seat; the message tells the student why."""
+    """A student gets no seat; the message is for the student."""
 
 
 class WrongCode(NoSeat):
@@ -54,21 +54,21 @@ class WrongCode(NoSeat):
 
 @dataclass(frozen=True)
 class Visitor:
-    """Whoever asks for a seat."""
+    """Somebody who wants a seat."""
 
     identity: str = ""
     """Identity of the browser; empty: unknown."""
 
     network: str = ""
-    """Address, which others may share."""
+    """Address or network; others may share it."""
 
     is_known: bool = False
-    """Whether the browser was here before."""
+    """Whether the browser has been here before."""
 
 
 @dataclass(eq=False)
-class Seat:
-    """The place of one agent that a student may play."""
+class StudentSeat:
+    """The seat of one agent that a student can play."""
 
     agent_id: int
     """Mesa `unique_id` of the agent."""
@@ -80,31 +80,31 @@ class Seat:
     """Name of the student; empty: the seat is free."""
 
     code: str = ""
-    """Code with which the student, besides the name, comes back from another device."""
+    """Code with which the student can rejoin from another device."""
 
     key: str = ""
-    """Key that the student's browser holds."""
+    """Key held by the student's browser."""
 
     visitor: Visitor = Visitor()
-    """The student's browser, which has one seat only."""
+    """The student's browser, which can have only one seat."""
 
     looked_at: float = -math.inf
-    """Time of the last request of the student's browser."""
+    """Time of the last request from the student's browser."""
 
     n_answers: int = 0
-    """Number of questions that the student has answered."""
+    """Number of questions answered by the student."""
 
     draft: Draft | None = None
-    """The student's choices so far."""
+    """The student's unfinished answer."""
 
     @property
     def is_taken(self) -> bool:
-        """Whether a student sits here."""
+        """Whether a student has the seat."""
         return bool(self.student)
 
 
 class _KeptSeat(BaseModel, frozen=True, extra="forbid"):
-    """A taken seat in the file of a room, with the fields of `Seat`."""
+    """A taken seat in the file of a classroom, with the fields of `StudentSeat`."""
 
     agent_id: int
     agent: str
@@ -113,42 +113,44 @@ class _KeptSeat(BaseModel, frozen=True, extra="forbid"):
     key: Annotated[str, Field(min_length=32)]
 
 
-class _KeptRoom(BaseModel, frozen=True, extra="forbid"):
-    """Contents of the file of a room."""
+class _KeptClassroom(BaseModel, frozen=True, extra="forbid"):
+    """Contents of the file of a classroom."""
 
     code: Annotated[str, Field(min_length=ROOM_CODE_LENGTH)]
-    """Code of the room."""
+    """Room code."""
 
     seats: tuple[_KeptSeat, ...] = ()
     """Taken seats."""
 
     @classmethod
-    def read(cls, file: Path) -> _KeptRoom:
+    def read(cls, file: Path) -> _KeptClassroom:
         """Read a file.
 
         Raises:
-            ConfigError: If it holds no room.
+            ConfigError: If it is not the file of a classroom.
         """
         try:
             return cls.model_validate_json(file.read_bytes())
         except (OSError, ValidationError):
-            raise ConfigError(f"{str(file)!r} holds no room of a class; name another file, or remove it") from None
+            raise ConfigError(
+                f"{str(file)!r} is not the file of a classroom; name another file, or remove it"
+            ) from None
 
 
 class SeatDesk(HumanQueue):
-    """A desk that takes no questions for empty seats."""
+    """A queue that accepts no questions for empty seats."""
 
     def __init__(self, is_played: Callable[[int], bool]) -> None:
-        """Start with an empty desk.
+        """Start empty.
 
         Args:
-            is_played: Checks whether a student plays the agent of this id.
+            is_played: Checks whether a student plays the agent with this id.
         """
         super().__init__()
         self._is_played = is_played
 
     def ask(self, request: Request) -> Future[Reply]:
-        """Lay a question on the desk; for an empty seat, the decision fails at once."""
+        """Queue a question; for an empty seat, the decision fails at once."""
         if self._is_played(request.salt.agent):
             return super().ask(request)
         future: Future[Reply] = Future()
@@ -156,36 +158,40 @@ class SeatDesk(HumanQueue):
         return future
 
 
-class Room:
-    """The room of one class. Its methods may be called from any thread.
+class Classroom:
+    """The classroom of one lesson. Its methods may be called from any thread.
 
     Attributes:
-        code: Code that students type to get in.
-        person: Transport of the agents of all seats.
-        patience_s: Seconds after which the rule twin decides for a student; None: the class waits for everybody.
-        is_open: Whether newcomers get a seat.
-        version: Counter that rises whenever seats or their drafts change.
+        code: Code that students enter to join.
+        person: Transport of the agents at all seats.
+        patience_s: Seconds after which the rule twin decides for a student; None: never.
+        is_open: Whether new students can join.
+        version: Counter that rises whenever seats or answers change.
     """
 
-    def __init__(self, patience_s: float | None = None, file: Path | None = None) -> None:
-        """Open a room without seats, or restore one from its file.
+    def __init__(self, timeout_s: float | None = None, file: Path | None = None) -> None:
+        """Open a classroom without seats, or restore one from its file.
 
         Args:
             patience_s: Seconds after which the rule twin decides for a student; None: never.
-            file: File that keeps code and taken seats for a restart of the server; None: none.
+            file: File that saves the code and taken seats across restarts of the server; None: none.
 
         Raises:
-            ConfigError: If the file holds no room, or cannot be written.
+            ConfigError: If the file is not that of a classroom, or cannot be written.
         """
-        kept = _KeptRoom(code=new_code(ROOM_CODE_LENGTH)) if file is None or not file.exists() else _KeptRoom.read(file)
+        kept = (
+            _KeptClassroom(code=new_code(ROOM_CODE_LENGTH))
+            if file is None or not file.exists()
+            else _KeptClassroom.read(file)
+        )
         self.code = kept.code
         self.person = HumanLLM(SeatDesk(self._is_played))
-        self.patience_s = patience_s
+        self.timeout_s = timeout_s
         self.is_open = True
         self.version = 0
         self._lock = threading.RLock()
         now = clock.monotonic()
-        self._seats = {seat.agent_id: Seat(**dict(seat), looked_at=now) for seat in kept.seats}
+        self._seats = {seat.agent_id: StudentSeat(**dict(seat), looked_at=now) for seat in kept.seats}
         self._is_arranged = False
         self._file = file
         self._since: dict[int, float] = {}
@@ -193,20 +199,20 @@ class Room:
         try:
             self._keep()
         except OSError as error:
-            raise ConfigError(f"the room cannot be kept in {str(file)!r}: {error}") from None
+            raise ConfigError(f"the classroom cannot be saved in {str(file)!r}: {error}") from None
 
     # -- seats
 
     def _changed(self) -> None:
-        """Record that the seating has changed."""
+        """Save changed seats."""
         self.version += 1
         try:
             self._keep()
         except OSError as error:
-            logger.warning("the seats of the class cannot be kept: %s", error)
+            logger.warning("the seats of the class cannot be saved: %s", error)
 
     def _keep(self) -> None:
-        """Write the seating to the file, which nobody else on this machine may read, as it holds the codes."""
+        """Write the seats to the file, which only this user may read, as it contains the codes."""
         if self._file is None:
             return
         taken = [_KeptSeat.model_validate(seat, from_attributes=True) for seat in self._seats.values() if seat.is_taken]
@@ -214,11 +220,13 @@ class Room:
         self._file.parent.mkdir(parents=True, exist_ok=True)
         new_file.unlink(missing_ok=True)
         new_file.touch(0o600)
-        new_file.write_text(_KeptRoom(code=self.code, seats=tuple(taken)).model_dump_json(indent=1), encoding="utf-8")
+        new_file.write_text(
+            _KeptClassroom(code=self.code, seats=tuple(taken)).model_dump_json(indent=1), encoding="utf-8"
+        )
         new_file.replace(self._file)
 
     @property
-    def seats(self) -> list[Seat]:
+    def seats(self) -> list[StudentSeat]:
         """All seats, in the order of their agents."""
         with self._lock:
             return list(self._seats.values())
@@ -227,12 +235,12 @@ class Room:
         """Set up the seats for a new model; students keep their seats, or get another one if theirs is gone.
 
         Args:
-            agents: Id and name of each agent that a student may play.
+            agents: Id and name of each agent that a student can play.
         """
         with self._lock:
             old_seats = self._seats
-            self._seats = {agent_id: Seat(agent_id, name) for agent_id, name in agents}
-            homeless: list[Seat] = []
+            self._seats = {agent_id: StudentSeat(agent_id, name) for agent_id, name in agents}
+            homeless: list[StudentSeat] = []
             for old in old_seats.values():
                 if old.is_taken and not self._move(old, self._seats.get(old.agent_id)):
                     homeless.append(old)
@@ -241,14 +249,14 @@ class Room:
             self._is_arranged = True
             self._changed()
 
-    def _move(self, old: Seat, new: Seat | None) -> bool:
+    def _move(self, old: StudentSeat, new: StudentSeat | None) -> bool:
         if new is None:
             return False
         new.student, new.code, new.key, new.visitor = old.student, old.code, old.key, old.visitor
         new.looked_at, new.n_answers = old.looked_at, old.n_answers
         return True
 
-    def _free_seat(self) -> Seat | None:
+    def _free_seat(self) -> StudentSeat | None:
         return next((seat for seat in self._seats.values() if not seat.is_taken), None)
 
     def _is_played(self, agent_id: int) -> bool:
@@ -256,8 +264,8 @@ class Room:
             seat = self._seats.get(agent_id)
             return seat is not None and seat.is_taken
 
-    def _abandoned_seat(self, network: str) -> Seat | None:
-        """Free a seat that an address with at least two more than this one has left alone; None: there is none."""
+    def _abandoned_seat(self, network: str) -> StudentSeat | None:
+        """Free an unattended seat of an address with at least two more seats than this one; None: there is none."""
         n_seats = Counter(seat.visitor.network for seat in self._seats.values() if seat.is_taken)
         before = clock.monotonic() - ABSENT_S
         abandoned = [
@@ -267,32 +275,32 @@ class Room:
         ]
         seat = min(abandoned, key=lambda seat: seat.looked_at, default=None)
         if seat is not None:
-            self.free(seat, "nobody looked at it, and another needed it")
+            self.free(seat, "it was unattended, and another student needed it")
         return seat
 
     def check_code(self, code: str) -> None:
-        """Check the code of the room, as somebody typed it.
+        """Raise unless a typed room code is right.
 
         Raises:
             WrongCode: If it is wrong.
         """
         if not is_same_code(code, self.code):
-            raise WrongCode("This is not the code of the room. Look at it again: it has six letters and digits.")
+            raise WrongCode("Wrong room code. Please check it: it has six letters and digits.")
 
-    def join(self, code: str, name: str, seat_code: str = "", visitor: Visitor = Visitor()) -> Seat:
+    def join(self, code: str, name: str, seat_code: str = "", visitor: Visitor = Visitor()) -> StudentSeat:
         """Assign a student a free seat, or the one that the student has or had.
 
-        If all are taken, a seat that was taken from an address with at least two seats more than the student's goes to
-        the student, if nobody has looked at it for `ABSENT_S` seconds and its student has never answered.
+        If all are taken, the student gets an unattended seat, if there is one: taken from an address with at least two
+        more seats than the student's, without a request for `ABSENT_S` seconds, and without any answer so far.
 
         Args:
-            code: Code of the room, as the student typed it.
-            name: Name, as the student typed it.
-            seat_code: Code of the seat of a student who comes back; the browser that had the seat loses it.
-            visitor: The student's browser, which keeps the seat that it has.
+            code: Room code as typed by the student.
+            name: Name as typed by the student.
+            seat_code: Seat code of a student who comes back; the browser that had the seat loses it.
+            visitor: The student's browser, which keeps any seat that it has.
 
         Raises:
-            NoSeat: If the code is wrong, or there is no seat for this name.
+            NoSeat: If a code is wrong, or there is no seat.
         """
         self.check_code(code)
         name = clean_name(name)
@@ -303,41 +311,41 @@ class Room:
             if (own := self.seat_of_visitor(visitor)) is not None:
                 return own
             if same is not None:
-                raise NoSeat(f"Somebody called {name} has a seat already. If it is you, type your seat code as well.")
+                raise NoSeat(f"{name} already has a seat. If that is you, enter your seat code as well.")
             if not self._is_arranged:
-                raise NoSeat("The teacher is not here yet. Try again in a minute.")
+                raise NoSeat("Your teacher is not here yet. Try again in a minute.")
             if not self.is_open:
-                raise NoSeat("The teacher has closed the room to newcomers.")
+                raise NoSeat("Your teacher is not letting anyone else join.")
             seat = self._free_seat() or self._abandoned_seat(visitor.network)
             if seat is None:
-                raise NoSeat("All seats are taken. Ask the teacher for one.")
+                raise NoSeat("All seats are taken. Ask your teacher for one.")
             seat.student, seat.code, seat.n_answers = name, new_code(SEAT_CODE_LENGTH), 0
             self._give(seat, visitor)
             return seat
 
-    def _come_back(self, seat: Seat | None, seat_code: str, visitor: Visitor) -> Seat:
+    def _come_back(self, seat: StudentSeat | None, seat_code: str, visitor: Visitor) -> StudentSeat:
         if seat is None or not is_same_code(seat_code, seat.code):
-            raise WrongCode("No seat has this name and this seat code.")
+            raise WrongCode("No seat has this name and seat code.")
         other = self.seat_of_visitor(visitor)
         if other is not None and other is not seat:
             self.free(other, "the student has changed seats")
         self._give(seat, visitor)
         return seat
 
-    def _give(self, seat: Seat, visitor: Visitor) -> None:
-        """Give a seat to a browser, and to no other."""
+    def _give(self, seat: StudentSeat, visitor: Visitor) -> None:
+        """Give a seat to one browser only."""
         seat.key, seat.visitor, seat.looked_at = secrets.token_urlsafe(32), visitor, clock.monotonic()
         self._changed()
 
-    def seat_of_visitor(self, visitor: Visitor) -> Seat | None:
+    def seat_of_visitor(self, visitor: Visitor) -> StudentSeat | None:
         """Return the seat of a browser by its identity; None if there is none."""
         if not visitor.identity:
             return None
         with self._lock:
             return next((seat for seat in self._seats.values() if seat.visitor.identity == visitor.identity), None)
 
-    def seat_of(self, key: str) -> Seat | None:
-        """Return the seat that belongs to the key of a browser, which looks at it; None if there is none."""
+    def seat_of(self, key: str) -> StudentSeat | None:
+        """Return the seat with a browser's key, and note the request; None if there is none."""
         with self._lock:
             for seat in self._seats.values():
                 if seat.key and secrets.compare_digest(seat.key.encode(), key.encode()):
@@ -345,8 +353,8 @@ class Room:
                     return seat
         return None
 
-    def free(self, seat: Seat, reason: str = "the student has left") -> None:
-        """Free a seat; the rule twin answers the open question of its student.
+    def free(self, seat: StudentSeat, reason: str = "the student has left") -> None:
+        """Free a seat; the rule twin answers its open question.
 
         Args:
             seat: The seat.
@@ -357,11 +365,11 @@ class Room:
             seat.visitor = Visitor()
             seat.draft = None
             self._changed()
-        self.stand_in([seat], reason)
+        self.let_rule_twin_decide([seat], reason)
 
     # -- questions
 
-    def question_of(self, seat: Seat) -> Question | None:
+    def question_of(self, seat: StudentSeat) -> Question | None:
         """Return the open question of a student; None if there is none."""
         return next((each for each in self.person.desk.pending if each.agent == seat.agent_id), None)
 
@@ -373,8 +381,8 @@ class Room:
             question.agent: now - self._since.get(question.question_id, now) for question in self.person.desk.pending
         }
 
-    def draft_of(self, seat: Seat) -> Draft | None:
-        """Return a student's choices so far for the open question; None if there is none."""
+    def draft_of(self, seat: StudentSeat) -> Draft | None:
+        """Return a student's unfinished answer to the open question; None if there is no question."""
         with self._lock:
             question = self.question_of(seat)
             if question is None:
@@ -383,19 +391,21 @@ class Room:
                 seat.draft = Draft(question)
             return seat.draft
 
-    def answer(self, seat: Seat, question_id: int, offer: str, lines: Lines, n_chosen: int | None = None) -> bool:
-        """Accept a form that a student has filled in.
+    def answer(
+        self, seat: StudentSeat, question_id: int, offer: str, lines: Lines, n_chosen: int | None = None
+    ) -> bool:
+        """Accept a form filled in by a student.
 
         Args:
             seat: The student's seat.
-            question_id: The question that the student's browser shows; answers to older questions are ignored.
-            offer: Name of the choice: an action, or empty for a typed answer.
+            question_id: The question in the student's browser; answers to older questions are ignored.
+            offer: Name of the action; empty for a typed answer.
             lines: Contents of its fields.
-            n_chosen: Number of choices that the browser shows as made; any other number means a second click or another
-                window, which is ignored. None: not checked.
+            n_chosen: Number of actions chosen so far, according to the browser; a form with another number, from a
+                second click or window, is ignored. None: not checked.
 
         Returns:
-            Whether the browser shows the present question.
+            Whether the browser showed the current question.
         """
         with self._lock:
             draft = self.draft_of(seat)
@@ -410,15 +420,15 @@ class Room:
             self.version += 1
             return True
 
-    def finish(self, seat: Seat, question_id: int) -> bool:
-        """Send a student's choices so far, although more would be possible.
+    def finish(self, seat: StudentSeat, question_id: int) -> bool:
+        """Send the actions chosen so far, although more would be possible.
 
         Args:
             seat: The student's seat.
-            question_id: The question that the student's browser shows.
+            question_id: The question in the student's browser.
 
         Returns:
-            Whether there were choices for the present question.
+            Whether there were actions for the current question.
         """
         with self._lock:
             draft = self.draft_of(seat)
@@ -431,8 +441,10 @@ class Room:
 
     # -- the rule twin
 
-    def stand_in(self, seats: Sequence[Seat], reason: str = "the teacher let the rule twin stand in") -> None:
-        """Let the rule twins answer the open questions of some seats.
+    def let_rule_twin_decide(
+        self, seats: Sequence[StudentSeat], reason: str = "the teacher let the rule twin decide"
+    ) -> None:
+        """Let rule twins answer the open questions of some seats.
 
         Args:
             seats: The seats.
@@ -444,22 +456,22 @@ class Room:
                 self.person.desk.withdraw(question.question_id, reason)
 
     def look(self, now: float) -> None:
-        """Let the rule twins decide for students who took longer than `patience_s`, or have left.
+        """Let rule twins decide for students who took longer than `timeout_s`, or have left.
 
         Args:
-            now: Seconds on any monotonic clock.
+            now: Time on a monotonic clock, in seconds.
         """
         pending = self.person.desk.pending
         self._since = {each.question_id: self._since.get(each.question_id, now) for each in pending}
-        patience_s = self.patience_s
+        timeout_s = self.timeout_s
         for question in pending:
-            if not self._is_played(question.agent):  # its student left while it was laid on the desk
+            if not self._is_played(question.agent):  # its student left while the question was being queued
                 self.person.desk.withdraw(question.question_id, NOBODY)
-            elif patience_s is not None and now - self._since[question.question_id] >= patience_s:
-                self.person.desk.withdraw(question.question_id, f"no answer within {patience_s:g} s")
+            elif timeout_s is not None and now - self._since[question.question_id] >= timeout_s:
+                self.person.desk.withdraw(question.question_id, f"no answer within {timeout_s:g} s")
 
     def watch(self) -> None:
-        """Start a thread that calls `look` until the room is closed."""
+        """Start a thread that calls `look` until the classroom is closed."""
         threading.Thread(target=self._watch, name="mesa-llm-room", daemon=True).start()
 
     def _watch(self) -> None:
@@ -477,16 +489,16 @@ def new_code(length: int) -> str:
 
 
 def is_same_code(typed: str, code: str) -> bool:
-    """Compare a code with a typed one, ignoring case and spaces."""
+    """Compare a typed code with the right one, ignoring case, spaces and dashes."""
     plain = "".join(typed.upper().replace("-", " ").split())
     return bool(code) and secrets.compare_digest(plain.encode(), code.encode())
 
 
 JOINER = "\u200d"
-"""Joins emoji; anywhere else it is removed, like all invisible characters."""
+"""Zero-width joiner, the only invisible character that is kept, as it joins emoji."""
 
 FILLERS = MappingProxyType(dict.fromkeys([0x34F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2800, *range(0xFE00, 0xFE10)]))
-"""Characters that count as letters, marks or symbols and are not seen either: fillers, variation selectors."""
+"""Invisible characters that Unicode classifies as letters, marks or symbols: fillers and variation selectors."""
 
 
 def clean_name(name: str) -> str:
@@ -499,7 +511,7 @@ def clean_name(name: str) -> str:
     plain = "".join(" " if character.isspace() else character for character in plain)
     plain = one_line("".join(each for each in plain if each == JOINER or unicodedata.category(each)[0] != "C"))
     if not plain:
-        raise NoSeat("Type your name.")
+        raise NoSeat("Enter your name.")
     if len(plain) > MAX_NAME:
-        raise NoSeat(f"This name is too long; {MAX_NAME} characters are the maximum.")
+        raise NoSeat(f"This name is too long; the maximum is {MAX_NAME} characters.")
     return plain

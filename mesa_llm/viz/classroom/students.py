@@ -1,7 +1,7 @@
-"""The students' pages: plain HTML and forms, separate from the teacher's page and with no way to reach it.
+"""The students' pages: plain HTML forms, kept apart from the teacher's page.
 
-A student's cookie holds the key of one seat. With it, a student can only read the questions to the agent of that seat
-and answer them; nothing here steps, resets, spends, or shows the questions of others.
+A student's cookie holds the key of one seat. It only allows reading and answering the questions to the agent at that
+seat: nothing here steps or resets the model, spends money, or shows the questions of others.
 """
 
 from __future__ import annotations
@@ -25,34 +25,34 @@ from mesa_llm.model.model import LLMModel
 from mesa_llm.records import Failure
 from mesa_llm.viz.classroom.admission import Admission, Identities, TooSoon, network_of
 from mesa_llm.viz.classroom.lesson import Lesson
-from mesa_llm.viz.classroom.room import NoSeat, Seat, Visitor
+from mesa_llm.viz.classroom.room import NoSeat, StudentSeat, Visitor
 from mesa_llm.viz.render.markup import label_of, markup
 from mesa_llm.viz.render.trace import call_text
 from mesa_llm.viz.session.forms import hint_of
 from mesa_llm.viz.session.rw_lock import steady
 
 JOIN_PATH = "/join"
-"""Path of the students' pages; all others are the teacher's."""
+"""Path of the students' pages; all other paths are the teacher's."""
 
 MAX_BODY = 64_000
-"""Maximum size of a sent form, in bytes."""
+"""Maximum size of a submitted form, in bytes."""
 
 MAX_TEXT = 2000
-"""Maximum length of one text, in characters: it may end up in prompts that the teacher pays for."""
+"""Maximum length of one text, in characters; it may end up in prompts that the teacher pays for."""
 
 MAX_FIELDS = 200
-"""Maximum number of fields of a sent form."""
+"""Maximum number of fields in a submitted form."""
 
 FILES = MappingProxyType({"seat.css": "text/css", "seat.js": "text/javascript"})
-"""Files of the students' pages."""
+"""Static files of the students' pages → media type."""
 
 
 class TooLarge(Exception):
-    """A form is larger than anything a student could type."""
+    """A form is larger than any that a student could fill in."""
 
 
 class StudentPages:
-    """The pages of one room, as an ASGI application.
+    """The students' pages of one lesson, as an ASGI application.
 
     Attributes:
         app: The application.
@@ -71,7 +71,7 @@ class StudentPages:
         self._identities = Identities()
         self._admission = Admission(lesson.room)
         routes = [
-            Route(JOIN_PATH, self._door),
+            Route(JOIN_PATH, self._join),
             Route(JOIN_PATH, self._enter, methods=["POST"]),
             Route(f"{JOIN_PATH}/seat", self._seat),
             Route(f"{JOIN_PATH}/seat", self._answer, methods=["POST"]),
@@ -81,26 +81,26 @@ class StudentPages:
         ]
         self.app = Starlette(routes=routes, exception_handlers={TooLarge: _too_large, ClientDisconnect: _gone})
 
-    # -- the door
+    # -- joining
 
-    async def _door(self, request: Request) -> Response:
+    async def _join(self, request: Request) -> Response:
         if self._seat_of(request) is not None:
-            return _sent_on(f"{JOIN_PATH}/seat")
-        page = self._door_page({"code": request.query_params.get("code", "")[:20]})
-        return self._recognised(request, page, self._visitor_of(request))
+            return _redirect(f"{JOIN_PATH}/seat")
+        page = self._join_page({"code": request.query_params.get("code", "")[:20]})
+        return self._with_identity(request, page, self._visitor_of(request))
 
-    def _door_page(self, typed: dict[str, str], fault: str = "", status: int = 200) -> Response:
+    def _join_page(self, typed: dict[str, str], fault: str = "", status: int = 200) -> Response:
         values = {name: typed.get(name, "")[:100] for name in ("code", "name", "seat_code")}
         return _page(markup("join.html", title=self._lesson.title, fault=fault, **values), status)
 
     def _visitor_of(self, request: Request) -> Visitor:
-        """Return who sends a request; a new visitor, if there is no cookie that tells."""
+        """Return the sender of a request; a new visitor if there is no valid cookie."""
         network = network_of(request.client.host) if request.client else ""
         identity = self._identities.read(request.cookies.get(f"{self._cookie}-visitor", ""))
         return Visitor(identity or self._identities.new(), network, bool(identity))
 
-    def _recognised(self, request: Request, response: Response, visitor: Visitor) -> Response:
-        """Let the browser of a new visitor be recognised later."""
+    def _with_identity(self, request: Request, response: Response, visitor: Visitor) -> Response:
+        """Set the cookie that identifies a new visitor's browser."""
         if not visitor.is_known:
             cookie = self._identities.cookie(visitor.identity)
             self._set_cookie(request, response, f"{self._cookie}-visitor", cookie)
@@ -112,31 +112,33 @@ class StudentPages:
 
     async def _enter(self, request: Request) -> Response:
         typed = dict(await _fields(request))
-        if self._seat_of(request) is not None:  # a second click, or the browser's Back button
-            return _sent_on(f"{JOIN_PATH}/seat")
+        if self._seat_of(request) is not None:  # a second click, or the Back button
+            return _redirect(f"{JOIN_PATH}/seat")
         visitor = self._visitor_of(request)
         code, name, seat_code = (typed.get(name, "") for name in ("code", "name", "seat_code"))
         try:
             seat = await self._admission.enter(code, name, seat_code, visitor)
         except NoSeat as refusal:
             status = 429 if isinstance(refusal, TooSoon) else 403
-            return self._recognised(request, self._door_page(typed, str(refusal), status), visitor)
-        response = self._recognised(request, _sent_on(f"{JOIN_PATH}/seat"), visitor)
+            return self._with_identity(request, self._join_page(typed, str(refusal), status), visitor)
+        response = self._with_identity(request, _redirect(f"{JOIN_PATH}/seat"), visitor)
         self._set_cookie(request, response, self._cookie, seat.key)
         return response
 
-    # -- the seat
+    # -- playing
 
-    def _seat_of(self, request: Request) -> Seat | None:
+    def _seat_of(self, request: Request) -> StudentSeat | None:
         return self._room.seat_of(request.cookies.get(self._cookie, ""))
 
     async def _seat(self, request: Request) -> Response:
         seat = self._seat_of(request)
         if seat is None:
-            return self._door_page({}, "This browser has no seat, or it was given back. Take one.", 403)
+            return self._join_page(
+                {}, "This browser has no seat, or has given it up. Enter the room code to join.", 403
+            )
         return _page(await run_in_threadpool(self._seat_page, seat, "late" in request.query_params))
 
-    def _seat_page(self, seat: Seat, is_late: bool) -> str:
+    def _seat_page(self, seat: StudentSeat, is_late: bool) -> str:
         draft = self._room.draft_of(seat)
         question: dict[str, Any] | None = None
         if draft is not None:
@@ -169,18 +171,18 @@ class StudentPages:
             is_late=is_late,
             step=0 if model is None else model.now - (not is_under_way),
             is_over=model is not None and not model.running,
-            is_gone=model is not None and not lives(model, seat.agent_id),
+            is_gone=model is not None and not is_in_model(model, seat.agent_id),
             waiting=waiting,
-            deeds=[] if model is None else actions_of(model, seat.agent_id),
+            outcomes=[] if model is None else actions_of(model, seat.agent_id),
             version=self._version(seat),
             max_text=MAX_TEXT,
         )
 
-    def _n_others(self, seat: Seat) -> int:
+    def _n_others(self, seat: StudentSeat) -> int:
         return len(self._room.waiting.keys() - {seat.agent_id})
 
-    def _version(self, seat: Seat) -> str:
-        """Return a text that changes whenever the page of a seat does; while a question is open, only with it."""
+    def _version(self, seat: StudentSeat) -> str:
+        """Return a text that changes whenever the page of a seat does; with an open question, only with that."""
         question = self._room.question_of(seat)
         draft = self._room.draft_of(seat)
         if question is not None:
@@ -191,22 +193,22 @@ class StudentPages:
 
     async def _now(self, request: Request) -> Response:
         seat = self._seat_of(request)
-        return PlainTextResponse("gone" if seat is None else self._version(seat), headers=NOT_KEPT)
+        return PlainTextResponse("gone" if seat is None else self._version(seat), headers=NOT_CACHED)
 
     async def _answer(self, request: Request) -> Response:
         fields = dict(await _fields(request))
         seat = self._seat_of(request)
         number, n_chosen = _number(fields.get("question")), _number(fields.get("chosen"))
         if seat is None or number is None:
-            return _sent_on(f"{JOIN_PATH}/seat")
+            return _redirect(f"{JOIN_PATH}/seat")
         if "finish" in fields:
             is_taken = self._room.finish(seat, number)
         else:
             name = fields.get("offer", "")
             is_taken = self._room.answer(seat, number, name, self._lines(seat, name, fields), n_chosen)
-        return _sent_on(f"{JOIN_PATH}/seat" if is_taken else f"{JOIN_PATH}/seat?late")
+        return _redirect(f"{JOIN_PATH}/seat" if is_taken else f"{JOIN_PATH}/seat?late")
 
-    def _lines(self, seat: Seat, name: str, fields: dict[str, str]) -> dict[tuple[str, ...], str]:
+    def _lines(self, seat: StudentSeat, name: str, fields: dict[str, str]) -> dict[tuple[str, ...], str]:
         draft = self._room.draft_of(seat)
         offer = next((each for each in draft.possible if each.name == name), None) if draft else None
         if offer is None:
@@ -217,20 +219,20 @@ class StudentPages:
         seat = self._seat_of(request)
         if seat is not None:
             self._room.free(seat)
-        response = _sent_on(JOIN_PATH)
+        response = _redirect(JOIN_PATH)
         response.delete_cookie(self._cookie, path=JOIN_PATH)
         return response
 
     async def _file(self, request: Request) -> Response:
         name = request.url.path.rpartition("/")[2]
-        return Response(Path(__file__).with_name(name).read_bytes(), media_type=FILES[name], headers=NOT_KEPT)
+        return Response(Path(__file__).with_name(name).read_bytes(), media_type=FILES[name], headers=NOT_CACHED)
 
 
-NOT_KEPT = MappingProxyType({"Cache-Control": "no-store"})
-"""Header of responses that browsers must not cache."""
+NOT_CACHED = MappingProxyType({"Cache-Control": "no-store"})
+"""Headers of responses that browsers must not cache."""
 
 
-def lives(model: LLMModel, agent_id: int) -> bool:
+def is_in_model(model: LLMModel, agent_id: int) -> bool:
     """Check whether an agent is still in a model.
 
     Args:
@@ -242,14 +244,14 @@ def lives(model: LLMModel, agent_id: int) -> bool:
 
 
 def actions_of(model: LLMModel, agent_id: int) -> list[dict[str, Any]]:
-    """Return the outcomes of an agent's last decision.
+    """Return an agent's last actions with their outcomes.
 
     Args:
         model: The model.
         agent_id: Mesa `unique_id` of the agent.
 
     Returns:
-        `text`, `result` and `ok` of each action or answer.
+        `text`, `result`, `ok` and `by` of each action or answer.
     """
     try:
         with steady(model):
@@ -258,11 +260,11 @@ def actions_of(model: LLMModel, agent_id: int) -> list[dict[str, Any]]:
         return []
     if decision is None or isinstance(decision, Failure):
         return []
-    deeds: list[dict[str, Any]] = []
+    actions: list[dict[str, Any]] = []
     for outcome in outcomes:
         text = call_text(outcome.action, dict(outcome.arguments))
-        deeds.append({"text": text, "result": str(outcome.result), "ok": outcome.ok, "by": decision.by})
-    return deeds or [{"text": "nothing", "result": "", "ok": True, "by": decision.by}]
+        actions.append({"text": text, "result": str(outcome.result), "ok": outcome.ok, "by": decision.by})
+    return actions or [{"text": "nothing", "result": "", "ok": True, "by": decision.by}]
 
 
 def _offer(offer: Offer, is_open: bool, lines: Any, faults: Any) -> dict[str, Any]:
@@ -288,7 +290,7 @@ def _offer(offer: Offer, is_open: bool, lines: Any, faults: Any) -> dict[str, An
 
 
 def _number(text: str | None) -> int | None:
-    """Return a whole number from a form; None if the text is none."""
+    """Return a whole number from a form; None if it is not a number."""
     return int(text) if text is not None and text.isascii() and text.isdecimal() and len(text) < 16 else None
 
 
@@ -297,10 +299,10 @@ def _numbered(field: FormField) -> Iterator[tuple[str, FormField]]:
 
 
 async def _fields(request: Request) -> list[tuple[str, str]]:
-    """Read the fields of a form.
+    """Read the fields of a submitted form.
 
     Raises:
-        TooLarge: If it is larger than anything a student could type.
+        TooLarge: If it is larger than any that a student could fill in.
     """
     body = b""
     async for part in request.stream():
@@ -313,14 +315,16 @@ async def _fields(request: Request) -> list[tuple[str, str]]:
         )
     except ValueError:
         raise TooLarge from None
-    fields = [(key, value.replace("\r\n", "\n")) for key, value in pairs]  # a browser counts a line break as one
+    fields = [
+        (key, value.replace("\r\n", "\n")) for key, value in pairs
+    ]  # browsers count a line break as one character
     if any(len(value) > MAX_TEXT for _, value in fields):
         raise TooLarge
     return fields
 
 
 async def _too_large(request: Request, error: Exception) -> Response:
-    return PlainTextResponse("This is too long; go back and write less.\n", 413)
+    return PlainTextResponse("Too long. Go back and shorten your text.\n", 413)
 
 
 async def _gone(request: Request, error: Exception) -> Response:
@@ -328,8 +332,8 @@ async def _gone(request: Request, error: Exception) -> Response:
 
 
 def _page(html: str, status: int = 200) -> Response:
-    return HTMLResponse(html, status, headers=NOT_KEPT)
+    return HTMLResponse(html, status, headers=NOT_CACHED)
 
 
-def _sent_on(path: str) -> Response:
-    return RedirectResponse(path, 303, headers=NOT_KEPT)
+def _redirect(path: str) -> Response:
+    return RedirectResponse(path, 303, headers=NOT_CACHED)

@@ -1,4 +1,4 @@
-"""A list that is searched on the server, so that it may hold any number of agents, posts and so on."""
+"""A field with autocompletion from the server, for any number of agents, posts and so on."""
 
 from __future__ import annotations
 
@@ -15,34 +15,34 @@ MAX_OPTIONS = 50
 
 
 class Option(NamedTuple):
-    """One thing to pick."""
+    """One option."""
 
     value: int
-    """Its number."""
+    """Its id."""
 
     text: str
-    """Text that it is listed by."""
+    """Text under which it is listed."""
 
 
 Find = Callable[[str, int], Sequence[Option]]
-"""Returns the options that match a typed text, up to a maximum number; all match an empty text."""
+"""Returns the options that match a query, up to a maximum number; all match an empty query."""
 
 
 @component
 def Autocomplete(label: str, option: Option | None, find: Find, on_pick: Callable[[int], None]) -> None:
-    """Let a visitor pick one of many options by searching them on the server.
+    """Let a visitor pick one of many options by typing.
 
     Args:
         label: Label of the field.
-        option: The present choice; None: none.
+        option: The selected option; None: none.
         find: Searches the options.
-        on_pick: Called with the number of the new choice.
+        on_pick: Called with the id of the newly selected option.
     """
     query, search = use_state("")
     wanted = "" if option is not None and query == option.text else query
     options = list(find(wanted, MAX_OPTIONS))
     if option is not None and option not in options:
-        options.insert(0, option)  # the list shows only what is in it
+        options.insert(0, option)  # the field shows only what its list contains
     field = vuetify.Autocomplete(
         label=label,
         items=[{"text": each.text, "value": each.value} for each in options],
@@ -63,10 +63,10 @@ def Autocomplete(label: str, option: Option | None, find: Find, on_pick: Callabl
 
 
 def options_in(texts: Iterable[tuple[int, str]], query: str, size: int) -> list[Option]:
-    """Search options by number or text: those that begin with the query come first.
+    """Search options: those that begin with the query come first.
 
     Args:
-        texts: Number and text of each option.
+        texts: Id and text of each option.
         query: The typed text; empty: everything matches.
         size: Maximum number of options.
     """

@@ -1,4 +1,4 @@
-"""Branches of a run: forked at any step with a change, plotted on the same axes with the difference below."""
+"""Branches of a run: fork it at any step with a change, and compare both."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mesa_llm.viz.components.placement import llm_models_only
 from mesa_llm.viz.components.plots import Plot
 from mesa_llm.viz.render.branches import branches_figure
 from mesa_llm.viz.render.figures import numbers_of
-from mesa_llm.viz.session.interventions import BRANCH, Choices, InterventionRunner
+from mesa_llm.viz.session.interventions import BRANCH, InterventionOptions, InterventionRunner
 from mesa_llm.viz.session.rw_lock import steady
 
 MAX_STEPS = 50
@@ -26,13 +26,13 @@ DEFAULT_STEPS = 5
 """Number of steps of a branch if its parent has none left."""
 
 LIVE_REPLIES = 100
-"""Default maximum number of live replies of a branch."""
+"""Default maximum number of live requests of a branch."""
 
 
 @component
 @llm_models_only
 def Branches(model: LLMModel) -> None:
-    """Let a visitor fork the run, live or recorded, at any step with a change, and show both side by side.
+    """Let a visitor fork a run, live or recorded, at any step with a change, and compare both.
 
     Args:
         model: The model.
@@ -40,17 +40,17 @@ def Branches(model: LLMModel) -> None:
     use_page(model).moment()
     desk = InterventionRunner.of(model)
     with steady(model):
-        choices = Choices.of(model)
+        choices = InterventionOptions.of(model)
     is_recorded = model.runlog.mode == "replay"
     last = use_memo(lambda: last_step_of(model), [model, 0 if is_recorded else model.time])
     solara.Text(
-        "What would have come of a change? Up to the step where it forks, a branch is this run, replayed. After it, "
-        "all seeds are this run's, and so are the replies to equal questions (common random numbers): what differs "
-        "comes from the change. The run itself stays as it is.",
+        "What if something had been different? Up to the fork, a branch replays this run. After it, it uses the "
+        "same seeds and the same replies to identical prompts (common random numbers), so any difference is due to "
+        "the change. The run itself is not affected.",
         classes=["mesa-llm-hint"],
     )
     if not last:
-        solara.Info("There is no step to fork at yet; press Step.", dense=True)
+        solara.Info("There is no step to fork at yet. Press Step.", dense=True)
         return
     _Fork(model, desk, choices, last)
     Progress(model, desk, BRANCH)
@@ -58,7 +58,7 @@ def Branches(model: LLMModel) -> None:
 
 
 def last_step_of(model: LLMModel) -> int:
-    """Return the last step at which a run can be forked; of a recorded run its last one, whatever step is shown.
+    """Return the last step at which a run can be forked; for a recorded run, the last recorded step.
 
     Args:
         model: The model.
@@ -68,7 +68,7 @@ def last_step_of(model: LLMModel) -> int:
 
 
 @component
-def _Fork(model: LLMModel, desk: InterventionRunner, choices: Choices, last: int) -> None:
+def _Fork(model: LLMModel, desk: InterventionRunner, choices: InterventionOptions, last: int) -> None:
     """Show the fields for the step, the change and the length of a branch."""
     typed, fork_at = use_state(-1)
     chosen, run_for = use_state(0)
@@ -84,13 +84,13 @@ def _Fork(model: LLMModel, desk: InterventionRunner, choices: Choices, last: int
         solara.SliderInt(f"Fork after step {at}", value=at, min=0, max=last, on_value=fork_at)
         solara.SliderInt(f"Steps of the branch: {steps}", value=steps, min=1, max=MAX_STEPS, on_value=run_for)
         if asks:
-            solara.InputInt("Live replies, at most", value=max_calls, on_value=set_max)
+            solara.InputInt("Maximum live requests", value=max_calls, on_value=set_max)
     InterventionFields(choices, "Run the branch", run, is_off=bool(desk.working), none_is_allowed=True)
 
 
 @component
 def _Plots(model: LLMModel, desk: InterventionRunner) -> None:
-    """Plot one measure of the run and of its branches."""
+    """Plot one measure of the run and its branches."""
     use_page(model).moment()
     chosen, choose = use_state("")
     branches = tuple(desk.branches)
@@ -101,7 +101,7 @@ def _Plots(model: LLMModel, desk: InterventionRunner) -> None:
     names = [name for name in dict.fromkeys(name for run in branches for name in run.values) if name not in costs]
     name = chosen if chosen in names else next(filter(branches[-1].differs, names), next(iter(names), ""))
     if not name:
-        solara.Info("The model has collected no numbers that could be compared.", dense=True)
+        solara.Info("The model has collected no numbers to compare.", dense=True)
         return
     solara.Select("Measure", names, value=name, on_value=choose, dense=True)
     Plot(model, branches_figure(name, branches)).key(f"{name} of {len(branches)} branches, {desk.version}")

@@ -1,4 +1,4 @@
-"""The buttons that run a model, and the status of the run in words."""
+"""Buttons that run a model, the status of the run, and its estimated cost."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from mesa_llm.viz.components.page_state import PageState, use_page
 from mesa_llm.viz.session.cost_estimate import summary
 from mesa_llm.viz.session.run_settings import RunSettings
 from mesa_llm.viz.session.runner import Runner
-from mesa_llm.viz.session.session import Session
-from mesa_llm.viz.session.status import done, dropping, progress, status
+from mesa_llm.viz.session.session import PageSession
+from mesa_llm.viz.session.status import done, progress, reset_warning, status
 
-PAUSES = MappingProxyType({"as fast as it can": 0.0, "0.1 s": 0.1, "0.5 s": 0.5, "1 s": 1.0, "2 s": 2.0, "5 s": 5.0})
-"""Label of a pause between two steps while playing → seconds."""
+PAUSES = MappingProxyType({"none": 0.0, "0.1 s": 0.1, "0.5 s": 0.5, "1 s": 1.0, "2 s": 2.0, "5 s": 5.0})
+"""Pause between two steps while playing: label → seconds."""
 
-PREVIEWED = (1, 10, 50, 100)
-"""Numbers of steps for which the cost can be previewed."""
+ESTIMATED_STEPS: tuple[int, ...] = (1, 10, 50, 100)
+"""Numbers of steps to estimate the cost for."""
 
 
 @component
-def Controls(session: Session, choice: solara.Reactive[RunSettings]) -> None:
-    """Show the buttons, the time, and the progress of the step.
+def Controls(session: PageSession, choice: solara.Reactive[RunSettings]) -> None:
+    """Show the buttons, the current step, and its progress.
 
     Args:
         session: The session.
-        choice: Choices for the model that Reset builds.
+        choice: Settings of the run that Reset starts.
     """
     page = use_page(session)
     page.use_moment()
@@ -44,31 +44,31 @@ def Controls(session: Session, choice: solara.Reactive[RunSettings]) -> None:
             solara.ProgressLinear(progress(runner) if runner.busy else False)
             solara.Text(status(runner), classes=["mesa-llm-status"])
             if (left := session.previous.log) is not None and not done(runner.model):
-                text = f"The run that you left is kept: the tab Runs resumes it ({left.name})."
+                text = f"Your last run was saved: resume it on the Runs tab ({left.name})."
                 solara.Text(text, classes=["mesa-llm-hint"])
 
 
 @component
-def PlaySpeed(session: Session) -> None:
-    """Let a visitor choose how long Play waits between two steps.
+def PlaySpeed(session: PageSession) -> None:
+    """Let a visitor set the pause between two steps while playing.
 
     Args:
         session: The session.
     """
     pause, choose = use_state("0.1 s")
 
-    def change(words_for: str) -> None:
-        choose(words_for)
+    def change(label: str) -> None:
+        choose(label)
         if session.runner is not None:
-            session.runner.pause_s = PAUSES[words_for]
+            session.runner.pause_s = PAUSES[label]
 
     with solara.Div(style={"margin-top": "14px"}):
-        solara.Select("Play pauses between steps", list(PAUSES), pause, change, dense=True)
+        solara.Select("Pause between steps", list(PAUSES), pause, change, dense=True)
 
 
 @component
-def CostPreview(session: Session) -> None:
-    """Show, before the first step, what the first steps of a run would cost.
+def CostEstimateCard(session: PageSession) -> None:
+    """Show an estimate of what the first steps of a run would cost.
 
     Args:
         session: The session.
@@ -80,26 +80,26 @@ def CostPreview(session: Session) -> None:
     if not estimate.is_wanted or runner is None or done(runner.model) or runner.busy:
         return
     with solara.Column(gap="6px"):
-        solara.Text("What the first steps would cost", style={"font-weight": "600"})
+        solara.Text("Estimated cost", style={"font-weight": "600"})
         if estimate.steps:
-            solara.Text(f"Working out {counted(estimate.steps, 'step')} …")
+            solara.Text(f"Estimating {counted(estimate.steps, 'step')} …")
         elif estimate.estimate is not None:
             solara.Text(summary(estimate.estimate, is_priced=estimate.is_priced), classes=["mesa-llm-preview"])
         if estimate.error:
-            solara.Warning(f"The cost cannot be worked out: {estimate.error}", dense=True)
+            solara.Warning(f"The cost cannot be estimated: {estimate.error}", dense=True)
         with solara.Row(gap="10px", style={"align-items": "center"}):
             with solara.Div(style={"width": "5rem"}):
-                solara.Select("Steps", list(PREVIEWED), steps, choose, dense=True)
-            on_click = page.handler(estimate.work_out, steps)
-            solara.Button("Work it out", on_click=on_click, disabled=bool(estimate.steps), small=True)
-        with solara.Details("What this does not know"):
+                solara.Select("Steps", list(ESTIMATED_STEPS), steps, choose, dense=True)
+            on_click = page.handler(estimate.estimate_steps, steps)
+            solara.Button("Estimate", on_click=on_click, disabled=bool(estimate.steps), small=True)
+        with solara.Details("What the estimate leaves out"):
             solara.Text(CAVEAT, classes=["mesa-llm-hint"])
 
 
 @component
-def _Reset(session: Session, choice: solara.Reactive[RunSettings]) -> None:
-    """Show the Reset button, which asks before it drops a run with replies of language models."""
-    use_page(session).moment()  # what is built changes without a new choice
+def _Reset(session: PageSession, choice: solara.Reactive[RunSettings]) -> None:
+    """Show the Reset button, which asks for confirmation before it discards paid replies."""
+    use_page(session).moment()  # the model can change without new settings
     is_asked, confirm = use_state(False)
     runner = session.runner
     calls = 0 if runner is None else runner.model.usage.calls
@@ -109,7 +109,7 @@ def _Reset(session: Session, choice: solara.Reactive[RunSettings]) -> None:
         confirm(False)
         session.build(choice.value)
 
-    with solara.Column(gap="8px"):  # it stays while what is below comes and goes: a new button would miss a click
+    with solara.Column(gap="8px"):  # stays in place while the lines below change: a new button would miss a click
         solara.Button(
             "Reset",
             icon_name="mdi-restore",
@@ -120,11 +120,11 @@ def _Reset(session: Session, choice: solara.Reactive[RunSettings]) -> None:
             block=True,
         )
         if is_asked and runner is not None:
-            with solara.Warning(dropping(runner.model), dense=True, icon=False):
-                solara.Button("Reset all the same", on_click=reset, color="warning", small=True)
-                solara.Button("Keep it", on_click=lambda: confirm(False), text=True, small=True)
+            with solara.Warning(reset_warning(runner.model), dense=True, icon=False):
+                solara.Button("Reset anyway", on_click=reset, color="warning", small=True)
+                solara.Button("Cancel", on_click=lambda: confirm(False), text=True, small=True)
         elif is_changed:
-            solara.Text("Reset takes the new choices.", style={"color": "var(--llm-warning)", "font-size": "0.9rem"})
+            solara.Text("Press Reset to apply changes.", style={"color": "var(--llm-warning)", "font-size": "0.9rem"})
 
 
 @component
@@ -150,12 +150,12 @@ def _Buttons(page: PageState, runner: Runner, state: tuple[object, ...]) -> None
 
 
 def play_button(page: PageState, runner: Runner, *, is_over: bool) -> None:
-    """Place the button for Play and Pause.
+    """Place the Play or Pause button.
 
     Args:
         page: The state of the page.
         runner: The runner.
-        is_over: Whether there is nothing left to play.
+        is_over: Whether the run has ended.
     """
     if runner.playing:
         solara.Button("Pause", icon_name="mdi-pause", on_click=page.handler(runner.pause), color="primary")
@@ -170,8 +170,8 @@ def play_button(page: PageState, runner: Runner, *, is_over: bool) -> None:
 
 
 @component
-def Alarms(session: Session) -> None:
-    """Show errors at the top of a page: no model, a broken step, or a step in which most decisions failed.
+def Alarms(session: PageSession) -> None:
+    """Show errors at the top of a page: no model, a failed step, or a step in which most decisions failed.
 
     Args:
         session: The session.

@@ -1,4 +1,4 @@
-"""The cost of a run so far."""
+"""Cost of a run so far."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from mesa_llm.viz.components.page_state import use_page
 
 
 class Tile(NamedTuple):
-    """One figure."""
+    """One number on display."""
 
     number: str
-    """The figure."""
+    """The number."""
 
     what: str
-    """Unit of the figure."""
+    """What it counts."""
 
     mood: str = ""
     """`failed` highlights it as a failure."""
@@ -27,7 +27,7 @@ class Tile(NamedTuple):
 
 @component
 def CostMeter(model: Any) -> None:
-    """Show decisions, failures, replies, tokens and dollars of the run, even while a step is under way.
+    """Show the decisions, failures, replies, tokens and dollars of a run, even during a step.
 
     Args:
         model: The model, which may be a plain Mesa model.
@@ -35,7 +35,7 @@ def CostMeter(model: Any) -> None:
     use_page(model).moment()
     engine = Engine.of(model)
     tiles = (
-        tiles_of(Usage(), 0)  # nobody has thought yet
+        tiles_of(Usage(), 0)  # no agent has decided yet
         if engine is None
         else tiles_of(engine.usage, engine.decisions, engine.absences, engine.asked_again, engine.repaired)
     )
@@ -43,14 +43,14 @@ def CostMeter(model: Any) -> None:
 
 
 def tiles_of(usage: Usage, decisions: int, n_absent: int = 0, asked_again: int = 0, repaired: int = 0) -> list[Tile]:
-    """Return the figures of a run.
+    """Return the numbers of a run.
 
     Args:
         usage: Usage of the run.
-        decisions: Number of decisions that were requested.
+        decisions: Number of decisions.
         n_absent: Number of decisions that people left to the rule twin.
-        asked_again: Number of decisions whose first reply could not be used.
-        repaired: Number of decisions whose reply was read with repairs.
+        asked_again: Number of decisions whose first reply was unusable.
+        repaired: Number of decisions whose reply had to be repaired.
     """
     n_failed = usage.failures - n_absent
     tiles = [
@@ -61,9 +61,9 @@ def tiles_of(usage: Usage, decisions: int, n_absent: int = 0, asked_again: int =
         Tile(f"${usage.dollars:,.4f}" if usage.dollars else "$0", "spent"),
     ]
     more = {
-        "asked again": asked_again,
-        "read with repairs": repaired,
+        "retried": asked_again,
+        "repaired replies": repaired,
         "left to rule twins": n_absent,
-        "from the log": usage.replayed,
+        "replayed": usage.replayed,
     }
     return [*tiles, *(Tile(f"{count:,}", what) for what, count in more.items() if count)]

@@ -1,4 +1,4 @@
-"""A form for one question to a person: buttons for the possible actions, and fields for their arguments."""
+"""A form for one question: buttons for the possible actions, and fields for their arguments."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from mesa_llm.llm.human.queue import HumanQueue, Question
 from mesa_llm.records import Reply, ToolCall
 from mesa_llm.viz.render.markup import label_of
 from mesa_llm.viz.render.trace import call_text
-from mesa_llm.viz.session.forms import Lines, Path, _offers, hint_of, read_fields
+from mesa_llm.viz.session.forms import Lines, Path, hint_of, possible_answers, read_fields
 
 
 @component
 def AnswerForm(desk: HumanQueue, question: Question) -> None:
-    """Let a person answer a question, with several actions one after the other if a decision may hold them.
+    """Let a person answer a question, with several actions one after another if allowed.
 
     Args:
-        desk: The desk that holds the question.
+        desk: The queue that holds the question.
         question: The question.
     """
     request = question.request
-    offers, refusal = use_memo(lambda: _offers(request), [question.question_id])
+    offers, refusal = use_memo(lambda: possible_answers(request), [question.question_id])
     calls, set_calls = use_state(list[ToolCall]())
     name, pick = use_state("")
     fault, set_fault = use_state("")
     possible = still_possible(offers, calls, request.max_actions)
 
     def send(reply: Reply) -> None:
-        set_fault("" if desk.answer(question.question_id, reply) else "Too late: the question was withdrawn.")
+        set_fault("" if desk.answer(question.question_id, reply) else "Too late: the question has been withdrawn.")
 
     def give(offer: Offer, value: Any) -> None:
         if offer.tool is None:
@@ -70,13 +70,13 @@ def AnswerForm(desk: HumanQueue, question: Question) -> None:
 
 @component
 def _Choices(calls: list[ToolCall], maximum: int) -> None:
-    """Show the choices so far, and how many more are possible."""
+    """Show the actions chosen so far, and how many more are possible."""
     for index, call in enumerate(calls, 1):
         solara.Text(f"{index}. {call_text(call.name, dict(call.arguments))}", classes=["mesa-llm-chosen"])
     if calls:
-        solara.Text(f"and then also … (up to {maximum - len(calls)} more)", classes=["mesa-llm-hint"])
+        solara.Text(f"then … (up to {maximum - len(calls)} more)", classes=["mesa-llm-hint"])
     elif maximum > 1:
-        solara.Text(f"You can do up to {maximum} things, one after the other.", classes=["mesa-llm-hint"])
+        solara.Text(f"You can choose up to {maximum} actions, one after another.", classes=["mesa-llm-hint"])
 
 
 @component
@@ -155,8 +155,8 @@ def _Field(field: FormField, text: str, fault: str, fill: Callable[[Any], None])
 def _Suggestions(looks: dict[str, Any], items: list[str], fill: Callable[[Any], None]) -> None:
     """Show a text field with a list to choose from.
 
-    What is typed counts at once: Vuetify itself would take it only when the field is left, and a quick click on a
-    button comes before that. It is not sent back while it is typed, as that would swallow letters.
+    Typed text is read at once: Vuetify itself reads it only when the field loses focus, which is too late for a quick
+    click on a button. It is not echoed while being typed, as that would swallow letters.
     """
     taken, take = use_state(str(looks["v_model"]))
 

@@ -1,4 +1,4 @@
-"""People who play agents: their questions wait on the page, with the actions as buttons."""
+"""Human players: questions that wait for an answer, with buttons for the actions."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ from mesa_llm.viz.components.forms import AnswerForm
 from mesa_llm.viz.components.markup import Markup
 from mesa_llm.viz.components.page_state import use_page
 from mesa_llm.viz.components.placement import llm_models_only
-from mesa_llm.viz.render.agents import name_of
-from mesa_llm.viz.session.session import desks_of
+from mesa_llm.viz.render.agents import agent_label
+from mesa_llm.viz.session.session import human_queues
 
 NOBODY: tuple[int, int] = (0, 0)
-"""Initial choice of agent and question: none."""
+"""Initial selection of agent and question: none."""
 
 
 @component
 @llm_models_only
 def HumanPanel(model: LLMModel) -> None:
-    """Show the questions that wait for a person, with a form to answer them.
+    """Show the questions that wait for the visitor, with a form to answer them.
 
     Args:
-        model: The model; a person plays in it.
+        model: A model with human players.
     """
     use_page(model).moment()
-    desks = use_memo(lambda: desks_of(model), [model])
+    desks = use_memo(lambda: human_queues(model), [model])
     picked, pick = use_state(NOBODY)
     questions = [(desk, question) for desk in desks for question in desk.pending]
     if not questions:
-        solara.Info("You play: press Step, and what your agent has to decide appears here.", dense=True)
+        solara.Info("You are playing. Press Step, and your agent's next decision will appear here.", dense=True)
         return
     of_agent = [pair for pair in questions if pair[1].agent == picked[0]] or questions
     desk, question = next((pair for pair in of_agent if pair[1].question_id == picked[1]), of_agent[0])
-    with solara.Card(f"Your turn: {_name(model, question)} has to decide", classes=["mesa-llm-human"]):
+    with solara.Card(f"Your turn: {_name(model, question)}", classes=["mesa-llm-human"]):
         if len(questions) > 1:
             names = button_names([(other, _name(model, other)) for _, other in questions])
             with solara.Row(gap="6px", style={"flex-wrap": "wrap"}):
@@ -58,10 +58,10 @@ def _PickButton(name: str, question: Question, is_picked: bool, pick: Callable[[
 
 
 def button_names(questions: Sequence[tuple[Question, str]]) -> list[str]:
-    """Return a name for each question: its agent's name, and its number if the agent has several.
+    """Return a label for each question: the agent, and a number if the agent has several.
 
     Args:
-        questions: Questions that wait, each with the name of its agent.
+        questions: Waiting questions, each with the name of its agent.
     """
     numbers = Counter[int]()
     n_of = Counter(question.agent for question, _ in questions)
@@ -75,4 +75,4 @@ def button_names(questions: Sequence[tuple[Question, str]]) -> list[str]:
 
 def _name(model: LLMModel, question: Question) -> str:
     agent = next((agent for agent in llm_agents(model) if agent.unique_id == question.agent), None)
-    return f"agent {question.agent}" if agent is None else name_of(agent)
+    return f"agent {question.agent}" if agent is None else agent_label(agent)

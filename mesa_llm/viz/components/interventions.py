@@ -1,4 +1,4 @@
-"""The news desk: a visitor's interventions in a run, or in a branch of it, and the report."""
+"""Forms for interventions in a run or in a branch of it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from mesa_llm.viz.session.interventions import (
     NOTHING,
     POST,
     SEND,
-    Choices,
+    InterventionOptions,
     InterventionRunner,
     intervention_of,
 )
@@ -33,7 +33,7 @@ from mesa_llm.viz.session.rw_lock import steady
 @component
 @llm_models_only
 def InterventionForm(model: LLMModel) -> None:
-    """Let a visitor send news, publish posts and change variables in the run.
+    """Let a visitor send news, publish posts and change variables.
 
     Args:
         model: The model.
@@ -41,22 +41,22 @@ def InterventionForm(model: LLMModel) -> None:
     use_page(model).moment()
     desk = InterventionRunner.of(model)
     with steady(model):
-        choices = Choices.of(model)
+        choices = InterventionOptions.of(model)
         rows = [Row((str(one.step), one.text), "failed" if one.refusal else "") for one in model.interventions.log]
     solara.Text(
-        "From outside, between two steps. It stands in the run log, and a replay does it again. The tab What if tries "
-        "it in a branch, which leaves this run as it is.",
+        "Interventions take effect between steps; they are logged and replayed. To try one without changing this run, "
+        "use a branch on the What if tab.",
         classes=["mesa-llm-hint"],
     )
     InterventionFields(choices, "Send", lambda one: desk.send(model, one), is_off=bool(desk.working))
     Progress(model, desk, SEND)
     if rows:
-        Markup("table.html", columns=("Step", "Done from outside"), rows=rows[::-1], more=0, nothing="")
+        Markup("table.html", columns=("Step", "Intervention"), rows=rows[::-1], more=0, nothing="")
 
 
 @component
 def Progress(model: LLMModel, desk: InterventionRunner, task: str) -> None:
-    """Show the progress and the result of a task of the desk.
+    """Show the progress and the result of a task.
 
     Args:
         model: The model.
@@ -75,17 +75,17 @@ def Progress(model: LLMModel, desk: InterventionRunner, task: str) -> None:
 
 @component
 def InterventionFields(
-    choices: Choices,
+    choices: InterventionOptions,
     label: str,
     do: Callable[[Any], None],
     *,
     is_off: bool,
     none_is_allowed: bool = False,
 ) -> None:
-    """Show the fields of an intervention; what is being typed is not sent back, so that no step can overwrite it.
+    """Show the fields of an intervention; what is being typed is not echoed, so that no step can overwrite it.
 
     Args:
-        choices: The possible choices.
+        choices: What can be chosen.
         label: Label of the button.
         do: Called with the intervention, or with None if none was chosen.
         is_off: Whether the button is disabled.
@@ -100,7 +100,7 @@ def InterventionFields(
     target = {NEWS: reader, CHANGE: own}.get(kind, "")
 
     def turn_to(other: str) -> None:
-        text.current = author.current = ""  # the fields of another kind are new ones
+        text.current = author.current = ""  # another kind has fields of its own
         choose(other)
 
     def write() -> None:
@@ -116,16 +116,16 @@ def InterventionFields(
     kinds = [*choices.kinds, *([NOTHING] if none_is_allowed else [])]
     solara.ToggleButtonsSingle(kind, values=kinds, on_value=turn_to, dense=True)
     if kind == NEWS:
-        solara.Select("Who hears it", list(choices.readers), value=reader, on_value=set_reader, dense=True)
+        solara.Select("Readers", list(choices.readers), value=reader, on_value=set_reader, dense=True)
     elif kind == POST:
-        _Typed("Account (a user's name; any other: a newsroom)", author, rows=0)
+        _Typed("Account (name of a user, or any other name for a newsroom)", author, rows=0)
     elif kind == CHANGE:
         solara.Select("Variable", list(choices.variables), value=own, on_value=set_variable, dense=True)
         solara.Text(choices.variables.get(own, ""), classes=["mesa-llm-hint"])
     if kind != NOTHING:
         _Typed("New value" if kind == CHANGE else "Text", text, rows=0 if kind == CHANGE else 2).key(kind)
     if not choices.variables:
-        solara.Text("No variable of this model changes in the middle of a run.", classes=["mesa-llm-hint"])
+        solara.Text("No variable of this model can be changed during a run.", classes=["mesa-llm-hint"])
     with solara.Row(gap="12px"):
         solara.Button(label, color="primary", disabled=is_off, on_click=write)
     if fault:

@@ -1,4 +1,4 @@
-"""Interviews with agents from the page: questions to one agent that leave the run unchanged."""
+"""Interview one agent: questions that leave the run unchanged."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from mesa_llm.viz.components.inspector import PickAgent
 from mesa_llm.viz.components.markup import Markup
 from mesa_llm.viz.components.page_state import use_page
 from mesa_llm.viz.components.placement import llm_models_only
-from mesa_llm.viz.render.agents import thinks_with
+from mesa_llm.viz.render.agents import llm_label
 from mesa_llm.viz.session.interviews import Interview, InterviewQueue, Waiting, interviews_with
 from mesa_llm.viz.session.rw_lock import steady
 
@@ -27,7 +27,7 @@ from mesa_llm.viz.session.rw_lock import steady
 @component
 @llm_models_only
 def InterviewForm(model: LLMModel) -> None:
-    """Let a visitor ask one agent a question that nobody else hears and that enters neither its memory nor the run.
+    """Let a visitor ask one agent a question that no other agent sees and that affects neither its memory nor the run.
 
     Args:
         model: The model.
@@ -37,16 +37,16 @@ def InterviewForm(model: LLMModel) -> None:
     selected = page.selected("agent")
     agents = {agent.unique_id: agent for agent in llm_agents(model)}
     if not agents:
-        solara.Info("The model has no agents that think.", dense=True)
+        solara.Info("The model has no LLM agents.", dense=True)
         return
     agent_id = selected.value if selected.value in agents else next(iter(agents))
     agent, desk = agents[agent_id], InterviewQueue.of(model)
     PickAgent(agents, agent_id, selected.set, label="Interview with")
     with steady(model):
-        llm = thinks_with(agent)
+        llm = llm_label(agent)
     solara.Text(
-        f"Asked aside: nobody else hears it, and the run goes on as if nothing had been asked. It thinks with {llm}; "
-        "a language model is asked once, when you press Ask.",
+        f"Private survey: no other agent sees the question, and the run is not affected. Answered by {llm}; a language "
+        "model is called once, when you press Ask.",
         classes=["mesa-llm-hint"],
     )
     _Question(lambda text: desk.ask(agent, text))
@@ -55,7 +55,7 @@ def InterviewForm(model: LLMModel) -> None:
     for job in [job for job in desk.waiting if job.agent_id == agent_id]:
         _Waiting(desk, job)
     interviews: list[Interview] = []
-    with suppress(ConfigError), steady(model):  # Reset may just have closed it: the next drawing shows the new model
+    with suppress(ConfigError), steady(model):  # Reset may just have closed it; the next drawing shows the new model
         interviews = interviews_with(model, agent_id)
     name = agent.config.name or f"agent {agent_id}"
     Markup("interview.html", name=name, interviews=interviews).key(f"interviews with {agent_id}")
@@ -63,7 +63,7 @@ def InterviewForm(model: LLMModel) -> None:
 
 @component
 def _Question(ask: Callable[[str], None]) -> None:
-    """Show a field and a button; after each question the field is replaced by an empty one."""
+    """Show a field and a button; after each question the field is replaced with an empty one."""
     asks, count = use_state(0)
 
     def send(text: str) -> None:
@@ -76,7 +76,7 @@ def _Question(ask: Callable[[str], None]) -> None:
 
 @component
 def _Field(send: Callable[[str], None]) -> None:
-    """Show a text field that does not send back what is being typed in it."""
+    """Show a text field that does not echo what is being typed."""
     typed = use_ref("")
 
     def type_in(*event: Any) -> None:

@@ -1,4 +1,4 @@
-"""Texts and failures on pages: as HTML that is always escaped, and without secrets."""
+"""HTML on pages, and the style sheet that goes with it."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from mesa_llm.viz.render.markup import markup
 
 @solara.component_vue("style.vue")
 def _StyleSheet() -> None:
-    """Place the style sheet of all pages; a page has it once, however many components place it."""
+    """Place the style sheet of all pages, at most once a page."""
 
 
 _has_style = create_context(False)
 """Whether the page has placed the style sheet."""
 
 
-def bring_style() -> None:
+def place_style() -> None:
     """Place the style sheet of all pages, for everything within the calling component."""
     _StyleSheet()
     _has_style.provide(True)
@@ -31,7 +31,7 @@ def bring_style() -> None:
 
 @contextmanager
 def styled() -> Generator[None]:
-    """Place the style sheet together with the contents of the block, unless the page has placed it."""
+    """Place the style sheet with the contents of the block, unless the page has placed it already."""
     if use_context(_has_style):
         yield
         return
@@ -42,11 +42,11 @@ def styled() -> Generator[None]:
 
 @component
 def Markup(template: str | Path, **values: Any) -> None:
-    """Show a filled-in template; every value is escaped.
+    """Show a rendered template; all values are escaped.
 
     Args:
         template: File of the template; a bare name is one of this package's own.
-        **values: What the template names.
+        **values: Variables of the template.
     """
     with styled():
         solara.HTML(tag="div", unsafe_innerHTML=markup(template, **values), classes=["mesa-llm"])
@@ -59,23 +59,23 @@ def _Clickable(html: str = "", event_pick: Callable[[str], None] | None = None) 
 
 @component
 def Clickable(template: str | Path, on_pick: Callable[[str, int], None], **values: Any) -> None:
-    """Show a filled-in template, in which anything with `data-pick="KIND NUMBER"` can be clicked.
+    """Show a rendered template in which elements with `data-pick="KIND NUMBER"` can be clicked.
 
     Args:
         template: File of the template; a bare name is one of this package's own.
-        on_pick: Called with the kind and the number of what was clicked.
-        **values: What the template names; every value is escaped.
+        on_pick: Called with the kind and number of the clicked element.
+        **values: Variables of the template; all values are escaped.
     """
     ClickableHTML(markup(template, **values), on_pick)
 
 
 @component
 def ClickableHTML(html: str, on_pick: Callable[[str, int], None]) -> None:
-    """Show HTML in which anything with `data-pick="KIND NUMBER"` can be clicked.
+    """Show HTML in which elements with `data-pick="KIND NUMBER"` can be clicked.
 
     Args:
-        html: The HTML, in which every value is escaped.
-        on_pick: Called with the kind and the number of what was clicked.
+        html: The HTML; values in it must be escaped.
+        on_pick: Called with the kind and number of the clicked element.
     """
 
     def pick(what: Any) -> None:

@@ -1,4 +1,4 @@
-"""Pictures on a page, and files to download: plots, measures, runs."""
+"""Pictures with clickable agents and download buttons."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from solara.core import component
 from mesa_llm.errors import MesaLLMError
 from mesa_llm.viz.components.markup import styled
 from mesa_llm.viz.render.downloads import KINDS, Download
-from mesa_llm.viz.render.network import Spot
+from mesa_llm.viz.render.network import ClickableSpot
 
 
 @solara.component_vue("picture.vue")
@@ -35,15 +35,15 @@ def Picture(
     title: str,
     downloads: Sequence[Download],
     png: bytes = b"",
-    spots: Sequence[Spot] = (),
+    spots: Sequence[ClickableSpot] = (),
     on_pick: Callable[[int], None] | None = None,
 ) -> None:
-    """Show a picture that fills its card, and offer files to download.
+    """Show a picture that fills its card, with files to download.
 
     Args:
         title: Its title.
         downloads: Files to offer.
-        png: The picture; empty: none, only the files.
+        png: The picture; empty: only the files are shown.
         spots: Agents on it; a click on one calls `on_pick`.
         on_pick: Called with the agent's id.
     """

@@ -1,4 +1,4 @@
-"""Place components: only for models that they can show, and only while the model is held still."""
+"""Place components safely: only for models that they support, and only while the model is held still."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mesa_llm.viz.session.rw_lock import steady
 
 
 def llm_models_only(show: Callable[[LLMModel], Any], name: str = "") -> Callable[[Any], Any]:
-    """Wrap a component so that it shows a one-line notice for plain Mesa models.
+    """Wrap a component so that it shows a notice for plain Mesa models.
 
     Args:
         show: Body of the component, or a function that makes its element.
@@ -36,10 +36,10 @@ def llm_models_only(show: Callable[[LLMModel], Any], name: str = "") -> Callable
 
 
 def place_steady(result: Any, model: Any) -> None:
-    """Place the element of a component, including Mesa's own, so that its body runs only while the model is held still.
+    """Place the element of a component, including Mesa's own, so that its body runs while the model is held still.
 
-    A page is drawn by whichever thread comes first: the ticker's or that of a click, and the ticker holds nothing still
-    for the latter.
+    A page is drawn by whichever thread comes first: the one that refreshes it or that of a click, and the former does
+    not hold the model still for the latter.
 
     Args:
         result: The element of a component; anything else places itself.

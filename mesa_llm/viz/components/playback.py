@@ -1,4 +1,4 @@
-"""The player of recorded runs: a slider over the steps, and its status."""
+"""Playback of recorded runs: a slider over the steps, and the status."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from solara.core import component
 from mesa_llm.model.recording import Recording
 from mesa_llm.viz.components.controls import play_button
 from mesa_llm.viz.components.page_state import use_page
-from mesa_llm.viz.session.session import Session
+from mesa_llm.viz.session.session import PageSession
 from mesa_llm.viz.session.status import description_of, done, playback_status
 
 
 @component
-def Playback(session: Session, recording: Recording, leave: Callable[[], None]) -> None:
+def Playback(session: PageSession, recording: Recording, leave: Callable[[], None]) -> None:
     """Let a visitor go back and forth in a recorded run.
 
     Args:
         session: The session.
         recording: The run.
-        leave: Called when the visitor wants a new run instead.
+        leave: Called when the visitor wants a new run.
     """
     page = use_page(session)
     page.use_moment()
@@ -49,14 +49,16 @@ def Playback(session: Session, recording: Recording, leave: Callable[[], None]) 
             solara.Button("Next", icon_name="mdi-chevron-right", on_click=lambda: go(step + 1), disabled=step >= last)
         solara.ProgressLinear(is_on_its_way)
         solara.Text(playback_status(runner, done(runner.model), last), classes=["mesa-llm-status"])
-        solara.Text("This run is recorded: nobody is asked, and nothing is spent.", classes=["mesa-llm-hint"])
+        solara.Text(
+            "This is a recorded run: no language model is called, and nothing is spent.", classes=["mesa-llm-hint"]
+        )
         solara.Text(description, classes=["mesa-llm-hint"])
-        solara.Button("Begin a new run", icon_name="mdi-restore", on_click=leave, outlined=True, block=True)
+        solara.Button("Start a new run", icon_name="mdi-restore", on_click=leave, outlined=True, block=True)
 
 
 @component
 def _Steps(step: int, last: int, go: Callable[[int], None]) -> None:
-    """Show a slider that takes effect when it is released, as it passes many steps on its way."""
+    """Show a slider that takes effect when it is released."""
 
     def let_go(*event: Any) -> None:
         go(int(event[-1]))

@@ -1,4 +1,4 @@
-"""Plots: a figure that notebooks show, a component for any figure, and one for the numbers that a model collects."""
+"""Plots as components: of any figure, of Mesa's own plots, and of all numbers that a model collects."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from mesa_llm.viz.session.rw_lock import steady
 
 
 def drawn_by(draw: Callable[[Any], matplotlib.figure.Figure]) -> Callable[[Any], Any]:
-    """Return a component that shows a model as a figure, drawn once a step however often the page is drawn.
+    """Return a component that shows a model as a figure, drawn once per step.
 
     Args:
-        draw: Draws the model, which is held still meanwhile.
+        draw: Draws the model, which is held still while it does.
     """
 
     def Drawing(model: Any) -> Any:
@@ -37,12 +37,12 @@ def drawn_by(draw: Callable[[Any], matplotlib.figure.Figure]) -> Callable[[Any],
 
 @component
 def Plot(model: Any, draw: Callable[[Any], matplotlib.figure.Figure], *, is_large: bool = False) -> None:
-    """Show a figure of a model, and offer it as PNG and SVG.
+    """Show a figure of a model, with PNG and SVG downloads.
 
     Args:
         model: The model.
-        draw: Draws the model, which is held still meanwhile.
-        is_large: Whether its text is large enough to be read on a page.
+        draw: Draws the model, which is held still while it does.
+        is_large: Whether its text is already large enough for a page.
     """
     moment = update_counter.get()
 
@@ -61,13 +61,13 @@ def Plot(model: Any, draw: Callable[[Any], matplotlib.figure.Figure], *, is_larg
 
 
 def is_mesa_plot(result: Any) -> bool:
-    """Check whether an element is one of Mesa's `make_plot_component`."""
+    """Check whether an element was made by Mesa's `make_plot_component`."""
     return isinstance(result, Element) and result.component is PlotMatplotlib
 
 
 @component
 def MesaPlot(result: Any, model: Any) -> None:
-    """Show a plot of Mesa's `make_plot_component`, downloadable like other plots.
+    """Show a plot made by Mesa's `make_plot_component`, with downloads as for other plots.
 
     Args:
         result: The element.
@@ -99,7 +99,7 @@ def MesaPlot(result: Any, model: Any) -> None:
 
 @component
 def Measures(model: Any) -> None:
-    """Show a plot of each measure of the model's data collector, and one of the usage.
+    """Show a plot of each measure in the model's data collector, and one of the usage.
 
     Args:
         model: The model.
@@ -118,6 +118,6 @@ def Measures(model: Any) -> None:
             with solara.Card(margin=0, classes=["mesa-llm-card"]).key(COST):
                 Plot(model, cost_figure)
         if getattr(model, "datacollector", None) is None:
-            solara.Info("The model has no datacollector, and measures nothing.", dense=True)
+            solara.Info("The model has no data collector.", dense=True)
         elif not names:
-            solara.Info("The model has collected no numbers yet; press Step.", dense=True)
+            solara.Info("No numbers collected yet. Press Step.", dense=True)

@@ -1,4 +1,4 @@
-"""The text about a model on its page: its question, its measures, and what its agents see and can do."""
+"""The description of a model: its question, its measures, and what its agents see and can do."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from solara.core import component
 from mesa_llm.engine.activation import llm_agents
 from mesa_llm.model.model import LLMModel
 from mesa_llm.viz.components.markup import Markup
-from mesa_llm.viz.render.readme import Readme, _first_sight
+from mesa_llm.viz.render.readme import Readme, first_observation
 from mesa_llm.viz.session.rw_lock import steady
 
 
 @component
 def Question(readme: Readme) -> None:
-    """Show the model's question and measures at the top of a page.
+    """Show the model's question and measures.
 
     Args:
         readme: Text about the model.
     """
     if readme.question:
-        Markup("question_of_model.html", readme=readme)
+        Markup("model_question.html", readme=readme)
 
 
 @component
 def About(model: LLMModel) -> None:
-    """Show the text about a model, and what its first agent reads, sees and can do now.
+    """Show the description of a model, and what its first agent reads, sees and can do now.
 
     Args:
         model: The model.
@@ -35,7 +35,7 @@ def About(model: LLMModel) -> None:
     update_counter.get()
     with steady(model):
         agent = next(iter(llm_agents(model)), None)
-        instructions, seen, actions = ("", "", []) if agent is None else _first_sight(agent)
+        instructions, seen, actions = ("", "", []) if agent is None else first_observation(agent)
     readme = Readme.of(type(model))
     if readme.text:
         html = markdown.markdown(readme.text, extensions=["tables", "fenced_code"])  # Solara's own loads KaTeX

@@ -1,4 +1,4 @@
-"""The report of a run on its page, and its tables to download."""
+"""The report of a run, and its tables for download."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from mesa_llm.viz.render.downloads import Download, file_name
 from mesa_llm.viz.session.interventions import WRITE, InterventionRunner
 from mesa_llm.viz.session.rw_lock import steady
 
-RULE, AGENTS_MODEL = "by rule", "by what agents think with"
-"""Authors of a report, as the page names them."""
+RULE, AGENTS_MODEL = "by rules", "by the agents' language model"
+"""Authors of a report, as labelled on the page."""
 
 
 @component
 @llm_models_only
 def ReportCard(model: LLMModel) -> None:
-    """Let a visitor request the report of the run so far, and download its tables.
+    """Let a visitor request a report of the run so far, and download its tables.
 
     Args:
         model: The model.
@@ -38,8 +38,8 @@ def ReportCard(model: LLMModel) -> None:
     writers = [RULE, AGENTS_MODEL] if writer_of(model) else [RULE]
     by, choose = use_state(RULE)
     solara.Text(
-        "Verdict, findings, coalitions and story, made from the tables of the run so far. A language model is asked "
-        "once, when you press the button, and writes from what the rule has found.",
+        "Verdict, findings, coalitions and story, based on the tables of the run so far. A language model is called "
+        "once, when you press the button, and writes the report from the rule-based findings.",
         classes=["mesa-llm-hint"],
     )
     with solara.Row(gap="12px", style={"align-items": "center", "flex-wrap": "wrap"}):

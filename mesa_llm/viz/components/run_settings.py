@@ -24,14 +24,14 @@ from mesa_llm.viz.session.run_settings import (
     WITHOUT_TEXT,
     ModelFactory,
     RunSettings,
+    accepts,
     public_address,
-    takes,
 )
 
 
 @dataclass(frozen=True)
 class Control:
-    """Control of one parameter of a model."""
+    """The control of one parameter of a model."""
 
     name: str
     """Name of the parameter."""
@@ -52,13 +52,13 @@ class Control:
     """Largest value on a slider."""
 
     step: float = 1.0
-    """Distance between values on a slider."""
+    """Step of a slider."""
 
     is_whole: bool = False
-    """Whether a slider holds whole numbers."""
+    """Whether a slider has whole numbers only."""
 
     values: tuple[Any, ...] = ()
-    """Choices of a list."""
+    """Options of a list."""
 
     @classmethod
     def of(cls, name: str, described: Any) -> Control:
@@ -81,7 +81,7 @@ class Control:
         if kind not in ("Select", "Checkbox", "InputText"):
             raise ConfigError(
                 f"model_params[{name!r}] has the type {kind!r}; "
-                "a page knows SliderInt, SliderFloat, Select, Checkbox and InputText"
+                "a page supports SliderInt, SliderFloat, Select, Checkbox and InputText"
             )
         return cls(name, kind, label, value, values=tuple(described.get("values", ())))
 
@@ -96,7 +96,7 @@ def controls_of(model_params: Mapping[str, Any]) -> list[Control]:
 
 
 def defaults(model_params: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the initial values in Mesa's description of parameters."""
+    """Return the initial values from Mesa's description of the parameters."""
     adjustable = {control.name: control.value for control in controls_of(model_params)}
     return {**split_model_params(model_params)[1], **adjustable}
 
@@ -107,17 +107,17 @@ def RunSettingsForm(
     model_params: Mapping[str, Any],
     choice: solara.Reactive[RunSettings],
     meanings: Mapping[str, str] = MappingProxyType({}),
-    thinkers: Mapping[str, str] = LLM_LABELS,
+    llm_labels: Mapping[str, str] = LLM_LABELS,
     *,
     has_common_budget: bool = False,
 ) -> None:
-    """Let a visitor choose what the next model is built from.
+    """Let a visitor choose the settings of the next run.
 
     Args:
         factory: Builds the model.
         model_params: Mesa's description of the model's parameters.
-        choice: The present choices.
-        meanings: Parameter → its meaning, shown as a tooltip.
+        choice: The current settings.
+        meanings: Parameter → its tooltip.
         thinkers: Language model → its label.
         has_common_budget: Whether all pages of the server share one budget.
     """
@@ -129,10 +129,10 @@ def RunSettingsForm(
         choose(parameters={**choice.value.parameters, name: value})
 
     with solara.Column(gap="4px"):
-        if takes(factory, "llm") and "llm" not in model_params:
-            _Thinker(choice.value, choose, thinkers, has_common_budget)
-        if takes(factory, "rng") and "rng" not in model_params:
-            _Text("Seed (empty: a new one)", choice.value.seed, lambda text: choose(seed=text))
+        if accepts(factory, "llm") and "llm" not in model_params:
+            _Thinker(choice.value, choose, llm_labels, has_common_budget)
+        if accepts(factory, "rng") and "rng" not in model_params:
+            _Text("Seed (empty: a new one each time)", choice.value.seed, lambda text: choose(seed=text))
         for control in controls_of(model_params):
             value = choice.value.parameters.get(control.name, control.value)
             meaning = meanings.get(control.name, "")
@@ -142,7 +142,7 @@ def RunSettingsForm(
 
 @component
 def _Adjuster(control: Control, value: Any, adjust: Callable[[Any], None]) -> None:
-    """Let a visitor adjust one parameter; the label of a slider shows its value, and lists offer words."""
+    """Let a visitor set one parameter; the label of a slider shows its value."""
     match control.kind:
         case "Slider" if control.is_whole:
             low, high, step = int(control.minimum), int(control.maximum), int(control.step)
@@ -153,63 +153,65 @@ def _Adjuster(control: Control, value: Any, adjust: Callable[[Any], None]) -> No
         case "Checkbox":
             solara.Checkbox(label=control.label, value=bool(value), on_value=adjust)
         case "Select":
-            by_words = {worded(each): each for each in control.values}
-            solara.Select(control.label, list(by_words), worded(value), on_value=lambda label: adjust(by_words[label]))
+            by_words = {value_label(each): each for each in control.values}
+            solara.Select(
+                control.label, list(by_words), value_label(value), on_value=lambda label: adjust(by_words[label])
+            )
         case _:
             _Text(control.label, "" if value is None else str(value), adjust)
 
 
-def worded(value: Any) -> str:
-    """Write a value of a list as words: `in_turn` as `in turn`, None as the model's default."""
+def value_label(value: Any) -> str:
+    """Return the label of an option: `in turn` for `in_turn`, `default` for None."""
     if value is None:
-        return "as usual"
+        return "default"
     return value.replace("_", " ").replace(",", ", ") if isinstance(value, str) else str(value)
 
 
 @component
 def _Thinker(
-    choice: RunSettings, choose: Callable[..., None], thinkers: Mapping[str, str], has_common_budget: bool
+    choice: RunSettings, choose: Callable[..., None], llm_labels: Mapping[str, str], has_common_budget: bool
 ) -> None:
-    names = list(thinkers) if choice.thinker in thinkers else [choice.thinker, *thinkers]
-    by_label = {thinkers.get(name, name): name for name in names}
+    names = list(llm_labels) if choice.llm_kind in llm_labels else [choice.llm_kind, *llm_labels]
+    by_label = {llm_labels.get(name, name): name for name in names}
     solara.Select(
-        "Agents think with",
+        "Language model",
         values=list(by_label),
-        value=thinkers.get(choice.thinker, choice.thinker),
-        on_value=lambda label: choose(thinker=by_label[label]),
+        value=llm_labels.get(choice.llm_kind, choice.llm_kind),
+        on_value=lambda label: choose(llm_kind=by_label[label]),
     )
-    if choice.thinker == "human":
-        _Number("You play agent number (0: all)", choice.plays, lambda n: choose(plays=max(0, int(n or 0))))
-    if choice.thinker == "other":
+    if choice.llm_kind == "human":
+        _Number("You play agent (0: all agents)", choice.plays, lambda n: choose(plays=max(0, int(n or 0))))
+    if choice.llm_kind == "other":
         _Other(choice, choose, has_common_budget)
-    if choice.thinker not in WITHOUT_TEXT:
+    if choice.llm_kind not in WITHOUT_TEXT:
         _Replies(choice, choose)
 
 
 @component
 def _Other(choice: RunSettings, choose: Callable[..., None], has_common_budget: bool) -> None:
-    """Ask for a model's name, its endpoint and a budget; the server's budget takes precedence over the visitor's."""
+    """Ask for a model, its endpoint and a budget; a budget of the server takes precedence."""
 
     def move(text: str) -> None:
         if text != public_address(choice.api_base):
-            choose(api_base=text, api_key="")  # a key goes to no endpoint that it was not typed for
+            choose(api_base=text, api_key="")  # a key is only sent to the endpoint that it was typed for
 
     _Text("Model", choice.model_id, lambda text: choose(model_id=text), placeholder="ollama/qwen3")
-    _Text("Endpoint (empty: the provider's)", public_address(choice.api_base), move)
+    _Text("Endpoint (empty: the provider's own)", public_address(choice.api_base), move)
     if choice.endpoint:
-        label = "Key: taken, not shown again" if choice.api_key else "Key (empty: none is sent)"
+        label = "Key (saved, not shown again)" if choice.api_key else "API key (optional)"
         _Text(label, "", lambda text: choose(api_key=text.strip()), type="password")
     if choice.api_key:
-        solara.Button("Forget the key", on_click=lambda: choose(api_key=""), text=True, small=True)
+        solara.Button("Remove the key", on_click=lambda: choose(api_key=""), text=True, small=True)
     if not has_common_budget:
-        _Number("Spend at most, US$", choice.max_dollars, lambda maximum: choose(max_dollars=maximum))
+        _Number("Maximum cost (US$)", choice.max_dollars, lambda maximum: choose(max_dollars=maximum))
     else:
         solara.Text("All pages of this server share one budget.", classes=["mesa-llm-hint"])
 
 
 @component
 def _Replies(choice: RunSettings, choose: Callable[..., None]) -> None:
-    """Ask when agents reason, and how long a reply may be."""
+    """Ask when agents reason, and for the maximum length of a reply."""
     reasoning = {label: name for name, label in REASONING.items()}
     solara.Select(
         "Reasoning",
@@ -226,9 +228,9 @@ def _Replies(choice: RunSettings, choose: Callable[..., None]) -> None:
 
 @component
 def _Text(label: str, value: str, on_value: Callable[[str], None], **looks: Any) -> None:
-    """Show a field that is read when it loses focus, or at Enter, and then shows the value that was read.
+    """Show a field that is read on Enter or when it loses focus.
 
-    Once read, the field is replaced by a new one, so that no secret stays in the browser.
+    The field is then replaced with a new one, so that no secret stays in the browser.
     """
     reads, count = use_state(0)
 
@@ -241,10 +243,9 @@ def _Text(label: str, value: str, on_value: Callable[[str], None], **looks: Any)
 
 @component
 def _TextInput(label: str, value: str, parse: Callable[[str], None], looks: dict[str, Any]) -> None:
-    """Show a field while something is typed in it.
+    """Show a field that does not echo what is being typed.
 
-    What is being typed is not sent back: all fields are set whenever any part of the page is drawn, which would swallow
-    letters.
+    All fields are set whenever any part of the page is drawn, which would swallow letters.
     """
     typed = use_ref(value)
 
@@ -263,7 +264,7 @@ def _TextInput(label: str, value: str, parse: Callable[[str], None], looks: dict
 
 @component
 def _Number(label: str, value: float | None, on_value: Callable[[float | None], None]) -> None:
-    """Show a field for a number; any other text is ignored."""
+    """Show a field for a number; other text is ignored."""
 
     def read(text: str) -> None:
         try:

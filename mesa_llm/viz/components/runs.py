@@ -16,42 +16,42 @@ from mesa_llm.viz.components.page_state import use_page
 from mesa_llm.viz.components.picture import Picture
 from mesa_llm.viz.render.downloads import Download
 from mesa_llm.viz.session.run_settings import ModelFactory
-from mesa_llm.viz.session.runs import KeptRun, kept_runs, offered, run_bytes
+from mesa_llm.viz.session.runs import KeptRun, available_downloads, kept_runs, run_file
 
 
 class Reopen(NamedTuple):
-    """The ways to open a kept run again."""
+    """How to open a saved run again."""
 
     resume: Callable[[KeptRun], None]
-    """Continues it."""
+    """Resumes it."""
 
     view: Callable[[KeptRun], None] | None
-    """Replays it; None: not available, as a class is playing."""
+    """Replays it; None: not available in a classroom."""
 
 
 @component
 def Runs(model: LLMModel, factory: ModelFactory, folder: Path | None, reopen: Reopen) -> None:
-    """Show where the run is kept, offer its files, and let older runs be viewed and continued.
+    """Show where the run is saved, offer its files, and let a visitor view and resume earlier runs.
 
     Args:
         model: The model.
         factory: Builds models.
-        folder: Folder for runs; None: they are not kept.
-        reopen: The ways to open older runs again.
+        folder: Folder for runs; None: they are not saved.
+        reopen: How to open an earlier run.
     """
     use_page(model).moment()
     n_looks, look = use_state(0)
     path = model.runlog.path
     with solara.Column(gap="8px"):
         if path is not None:
-            solara.Text(f"This run is kept in {path}")
-            solara.Text(f"To look into it from a shell: mesa-llm inspect {path}", classes=["mesa-llm-hint"])
+            solara.Text(f"This run is saved in {path}")
+            solara.Text(f"Inspect it from a shell: mesa-llm inspect {path}", classes=["mesa-llm-hint"])
         else:
-            solara.Text("This run is kept nowhere.")
-        Picture("this run", use_memo(lambda: offered(model), [model, model.now]))
+            solara.Text("This run is not saved.")
+        Picture("this run", use_memo(lambda: available_downloads(model), [model, model.now]))
         if folder is not None:
             _RecordedRuns(factory, folder, path, reopen).key(f"looked {n_looks} times")
-            solara.Button("Look again", icon_name="mdi-refresh", text=True, on_click=lambda: look(n_looks + 1))
+            solara.Button("Refresh", icon_name="mdi-refresh", text=True, on_click=lambda: look(n_looks + 1))
 
 
 @component
@@ -59,7 +59,7 @@ def _RecordedRuns(factory: ModelFactory, folder: Path, current: Path | None, reo
     runs = use_memo(lambda: kept_runs(folder, factory, current), [current])
     solara.Text("Earlier runs of this model", classes=["mesa-llm-heading"])
     if not runs:
-        solara.Text(f"There are none in {folder} yet.", classes=["mesa-llm-hint"])
+        solara.Text(f"No earlier runs in {folder}.", classes=["mesa-llm-hint"])
     for run in runs:
         with solara.Row(gap="8px", style={"align-items": "center", "flex-wrap": "wrap"}).key(run.path.name):
             solara.Text(run.description)
@@ -69,4 +69,4 @@ def _RecordedRuns(factory: ModelFactory, folder: Path, current: Path | None, reo
             on_click = partial(reopen.resume, run)
             solara.Button("Resume", icon_name="mdi-play", on_click=on_click, small=True, text=True)
             name = run.path.name
-            Picture(name, [Download("Download", name, partial(run_bytes, run.path))])
+            Picture(name, [Download("Download", name, partial(run_file, run.path))])

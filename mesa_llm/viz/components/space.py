@@ -1,4 +1,4 @@
-"""Drawings of agents: a model's space with Mesa's renderer, or their network; a click inspects an agent."""
+"""Drawings of a model's space with Mesa's renderer, and of networks of agents; a click opens the inspector."""
 
 from __future__ import annotations
 
@@ -23,7 +23,17 @@ from mesa_llm.viz.components.picture import Picture
 from mesa_llm.viz.components.placement import place_steady
 from mesa_llm.viz.render.downloads import plot_downloads
 from mesa_llm.viz.render.figures import enlarge, title_of
-from mesa_llm.viz.render.network import ACTIVE, IDLE, SIDE, Edges, Place, Spot, network_figure, spots_on, write_names
+from mesa_llm.viz.render.network import (
+    ACTIVE,
+    IDLE,
+    SIDE,
+    ClickableSpot,
+    Edges,
+    PlacedAgent,
+    network_figure,
+    spots_on,
+    write_names,
+)
 from mesa_llm.viz.render.style import COLOURS, picture_of
 from mesa_llm.viz.session.rw_lock import steady
 
@@ -31,21 +41,21 @@ MakeRenderer = Callable[[Any], SpaceRenderer]
 """Sets up a renderer for a model: `SpaceRenderer(model).setup_agents(portray)`."""
 
 MAX_DRAWN = 1_000
-"""Maximum number of nodes of a network that is drawn by default, as its layout is slow."""
+"""Maximum number of nodes of a network drawn by default, as its layout is slow."""
 
-_CONTINUOUS = (import_module("mesa.space").ContinuousSpace,) if find_spec("mesa.space") else ()  # gone in Mesa 4
+_CONTINUOUS = (import_module("mesa.space").ContinuousSpace,) if find_spec("mesa.space") else ()  # removed in Mesa 4
 
 DRAWABLE: tuple[Any, ...] = (OrthogonalGrid, HexGrid, Network, VoronoiGrid, ContinuousSpace, *_CONTINUOUS)
 """Spaces that Mesa can draw."""
 
 CLASSES = (IDLE, *COLOURS[1:])
-"""Colours of the classes of agents in a plain Mesa model, of which it is not known who did something."""
+"""Colours of the classes of agents in a plain Mesa model, which does not keep outcomes."""
 
 
 def portray(agent: Any) -> AgentPortrayalStyle:
-    """Portray an agent as a disc, in another colour if it did something in the last step.
+    """Portray an agent as a disc, coloured by whether it acted in the last step.
 
-    One without a mind is smaller and grey, and lies below the others; if it cannot move, it is paler, and lies lowest.
+    Agents without a mind are smaller, grey and below the others; those that cannot move are paler and lowest.
 
     Args:
         agent: The agent.
@@ -54,15 +64,15 @@ def portray(agent: Any) -> AgentPortrayalStyle:
         is_fixed = isinstance(agent, FixedAgent)
         colour = "#dbe3ee" if is_fixed else "#94a3b8"
         return AgentPortrayalStyle(color=colour, size=50, edgecolors="white", zorder=2 if is_fixed else 3)
-    outcomes = getattr(agent.model, "last_outcomes", {})  # a plain Mesa model keeps none
+    outcomes = getattr(agent.model, "last_outcomes", {})  # plain Mesa models keep none
     is_active = bool(outcomes.get(agent.unique_id))
     return AgentPortrayalStyle(color=ACTIVE if is_active else IDLE, size=160, edgecolors="white", zorder=4)
 
 
 def portray_classes() -> Callable[[Any], AgentPortrayalStyle]:
-    """Return a portrayal of the agents of a plain Mesa model: as `portray`, in a colour for each class.
+    """Return a portrayal of the agents of a plain Mesa model: like `portray`, with a colour for each class.
 
-    Colours go to classes in the order in which they are first drawn; agents that cannot move lie below the others.
+    Classes get colours in the order in which they are first drawn; agents that cannot move are below the others.
     """
     colours: dict[type, str] = {}
 
@@ -92,10 +102,10 @@ def has_space(model: Any) -> bool:
 
 
 def plain_renderer(model: Any) -> SpaceRenderer:
-    """Set up a renderer for any space: agents as discs, and the ties of a network.
+    """Set up a renderer for any space: agents as discs, and the ties of a network as lines.
 
-    Agents that did something in the last step are orange, and the others blue; in a plain Mesa model, which keeps no
-    outcomes, each class has its colour.
+    Agents that acted in the last step are orange, the others blue; in a plain Mesa model, which keeps no outcomes, each
+    class has its own colour.
 
     Args:
         model: The model; its space is `model.grid` or `model.space`.
@@ -109,7 +119,7 @@ def plain_renderer(model: Any) -> SpaceRenderer:
 
 @component
 def Space(model: Any, renderer: MakeRenderer = plain_renderer) -> None:
-    """Show the space of a model, with the names of the agents that think; a click on one opens the inspector.
+    """Show the space of a model with the names of its LLM agents; a click on one opens the inspector.
 
     Args:
         model: The model; its space is `model.grid` or `model.space`.
@@ -127,7 +137,7 @@ def _Figure(renderer: SpaceRenderer, model: Any) -> None:
     page = use_page(model)
     moment = update_counter.get()
 
-    def drawn(kind: str) -> tuple[str, bytes, list[Spot]]:
+    def drawn(kind: str) -> tuple[str, bytes, list[ClickableSpot]]:
         with steady(model):
             places = redraw(renderer, model)
             figure: Any = renderer.canvas.get_figure()  # pyright: ignore[reportOptionalMemberAccess]
@@ -138,7 +148,7 @@ def _Figure(renderer: SpaceRenderer, model: Any) -> None:
 
 
 def rendered(renderer: MakeRenderer, model: Any) -> SpaceRenderer:
-    """Set up a renderer and draw with it once: parts that have never been drawn, Mesa silently leaves out.
+    """Set up a renderer and draw with it once, as Mesa silently skips parts that have never been drawn.
 
     Args:
         renderer: Sets up a renderer for a model.
@@ -147,22 +157,22 @@ def rendered(renderer: MakeRenderer, model: Any) -> SpaceRenderer:
     drawing = renderer(model)
     if drawing.backend == "matplotlib":
         figure: Any = drawing.canvas.get_figure()  # pyright: ignore[reportOptionalMemberAccess]
-        if tuple(figure.get_size_inches()) == (6.4, 4.8):  # Matplotlib's own size: nobody chose another
+        if tuple(figure.get_size_inches()) == (6.4, 4.8):  # Matplotlib's default: nobody chose another size
             figure.set_size_inches(1.1 * SIDE, SIDE)
             enlarge(figure)
     drawing.render()
     return drawing
 
 
-def redraw(renderer: SpaceRenderer, model: Any) -> list[Place]:
-    """Redraw a model's space in its present state on the canvas of its renderer.
+def redraw(renderer: SpaceRenderer, model: Any) -> list[PlacedAgent]:
+    """Redraw a model's space on the canvas of its renderer.
 
     Args:
         renderer: The renderer, with Matplotlib as its backend.
         model: The model.
 
     Returns:
-        The position of each agent that thinks.
+        The position of each LLM agent.
     """
     axes: Any = renderer.canvas
     space = renderer.space = space_in(model)
@@ -174,14 +184,14 @@ def redraw(renderer: SpaceRenderer, model: Any) -> list[Place]:
         artist.remove()
     drawer: Any = renderer.space_drawer
     graph = getattr(renderer.space, "G", None)
-    if graph is not None and (graph is not drawer.graph or not set(graph) <= set(drawer.pos)):  # it has grown
+    if graph is not None and (graph is not drawer.graph or not set(graph) <= set(drawer.pos)):  # the network has grown
         drawer = type(drawer)(renderer.space)
         renderer.space_drawer = renderer.backend_renderer.space_drawer = drawer
     if renderer.space_mesh:
         renderer.draw_structure()
     if renderer.propertylayer_mesh:
         renderer.draw_propertylayer()
-    places: list[Place] = []
+    places: list[PlacedAgent] = []
     if renderer.agent_portrayal is not None and len(space.agents):
         renderer.draw_agents()
         data = renderer.backend_renderer.collect_agent_data(
@@ -189,7 +199,7 @@ def redraw(renderer: SpaceRenderer, model: Any) -> list[Place]:
         )
         locations = renderer._map_coordinates(data)["loc"]  # pyright: ignore[reportPrivateUsage]
         places = [
-            Place(agent, float(x), float(y))
+            PlacedAgent(agent, float(x), float(y))
             for agent, (x, y) in zip(space.agents, locations, strict=True)
             if getattr(agent, "is_minded", False)
         ]
@@ -199,15 +209,15 @@ def redraw(renderer: SpaceRenderer, model: Any) -> list[Place]:
     return places
 
 
-# -- who is tied to whom
+# -- networks
 
 
 def network_plot(
     edges: Edges, *, title: str = "", style: Callable[[Any], AgentPortrayalStyle] = portray
 ) -> Callable[[Any], Any]:
-    """Return a component that draws the agents of a model and their present ties.
+    """Return a component that draws the agents of a model and their current ties.
 
-    Agents keep their positions from step to step; newcomers are placed near those they are tied to.
+    Agents keep their positions from step to step; new agents are placed near those they are tied to.
 
     Args:
         edges: Returns the ties of a model, as pairs of `unique_id`s.
@@ -230,7 +240,7 @@ def _Network(model: Any, edges: Edges, title: str, style: Callable[[Any], AgentP
         cache.current = (model, {})
     positions = cache.current[1]
 
-    def drawn(kind: str) -> tuple[bytes, list[Spot]]:
+    def drawn(kind: str) -> tuple[bytes, list[ClickableSpot]]:
         with steady(model):
             figure, places = network_figure(model, edges, style, title, positions)
         return picture_of(figure, kind), spots_on(figure.axes[0], places)

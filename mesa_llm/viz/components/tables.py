@@ -1,4 +1,4 @@
-"""Tables of a run: news of the worlds, actions of agents, and missing answers to a questionnaire."""
+"""Tables of a run: events, actions, and missing answers to a questionnaire."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ ROWS = 30
 """Rows on one page of a table."""
 
 MAX_ITEMS = 100
-"""Maximum number of items whose lacking answers are shown."""
+"""Maximum number of items listed with missing answers."""
 
 
 @component
 @llm_models_only
 def EventLog(model: LLMModel) -> None:
-    """Show the news of the model's worlds, newest first.
+    """Show the events in the model's worlds, newest first.
 
     Args:
         model: The model.
     """
-    _Table(model, "events", event_row, ("Step", "Where", "What"), "Nothing worth telling has happened yet.")
+    _Table(model, "events", event_row, ("Step", "World", "Event"), "No events yet.")
 
 
 @component
@@ -53,13 +53,13 @@ def ActionTable(model: Any) -> None:
     def row(fields: dict[str, Any]) -> Row:
         return action_row(fields, names)
 
-    _Table(model, "actions", row, ("Step", "Agent", "Action", "Outcome"), "Nobody has done anything yet.")
+    _Table(model, "actions", row, ("Step", "Agent", "Action", "Outcome"), "No actions yet.")
 
 
 @component
 @llm_models_only
-def LackingAnswers(model: Any) -> None:
-    """Show the missing answers to the questionnaire that is the model's `world`, by item and reason, most first.
+def MissingAnswers(model: Any) -> None:
+    """Show the missing answers to the model's questionnaire (its `world`) by item and reason, most frequent first.
 
     Args:
         model: The model.
@@ -70,8 +70,8 @@ def LackingAnswers(model: Any) -> None:
         lacking = sorted(world.lacking().items(), key=lambda item: -sum(item[1].values()))
     whys: tuple[Lack, ...] = ("out_of_range", "unparsable", "missing")
     rows = [Row((label, *(f"{lacks.get(why, 0)}" for why in whys))) for label, lacks in lacking[:MAX_ITEMS]]
-    columns = ("Item", "Not among the choices", "Not readable", "Missing")
-    nothing = "Every item asked so far has an answer."
+    columns = ("Item", "Not an option", "Unreadable", "Missing")
+    nothing = "No missing answers."
     Markup("table.html", columns=columns, rows=rows, more=len(lacking) - len(rows), nothing=nothing)
 
 
@@ -87,7 +87,7 @@ def _Table(
     page, turn = use_state(0)
     rows: list[dict[str, Any]] = []
     count = 0
-    with suppress(ConfigError), steady(model):  # Reset may just have closed it: the next drawing shows the new model
+    with suppress(ConfigError), steady(model):  # Reset may just have closed it; the next drawing shows the new model
         runlog = runlog_of(model)
         if runlog is not None:
             rows, count = runlog.latest(name, ROWS, page * ROWS)
@@ -98,7 +98,7 @@ def _Table(
 
 @component
 def Pager(page: int, count: int, size: int, turn: Callable[[int], None]) -> None:
-    """Let a visitor turn the pages of a table whose latest rows come first.
+    """Let a visitor page through a table, latest rows first.
 
     Args:
         page: Index of the page.
@@ -111,7 +111,7 @@ def Pager(page: int, count: int, size: int, turn: Callable[[int], None]) -> None
         solara.Button(
             "Newer", icon_name="mdi-chevron-left", on_click=lambda: turn(page - 1), disabled=page == 0, text=True
         )
-        solara.Text(f"{first:,} to {min(first + size - 1, count):,} of {count:,}, the latest first")
+        solara.Text(f"{first:,}–{min(first + size - 1, count):,} of {count:,}, latest first")
         is_last = first + size > count
         solara.Button(
             "Older", icon_name="mdi-chevron-right", on_click=lambda: turn(page + 1), disabled=is_last, text=True

@@ -1,4 +1,4 @@
-"""Upload of text files to a page."""
+"""Upload of text files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mesa_llm.errors import ConfigError
 T = TypeVar("T")
 
 MAX_BYTES = 2_000_000
-"""Maximum size of a file."""
+"""Maximum size of a file, in bytes."""
 
 
 @solara.component_vue("upload.vue")
@@ -33,13 +33,13 @@ def Upload(label: str, on_file: Callable[[str, str], None], on_fault: Callable[[
         label: Label of the field.
         on_file: Called with its name and its text.
         on_fault: Called with a reason if the file is too large.
-        accept: Accepted endings of names, with commas between; empty: all.
+        accept: Accepted file name extensions, comma-separated; empty: all.
     """
 
     def take(file: Any) -> None:
         name, text = str(file.get("name"))[:200], file.get("text")
         if not isinstance(text, str) or file.get("size", 0) > MAX_BYTES or len(text) > MAX_BYTES:
-            on_fault(f"{name} is larger than {MAX_BYTES:,} bytes; give a smaller file.")
+            on_fault(f"{name} is larger than {MAX_BYTES:,} bytes; choose a smaller file.")
         else:
             on_file(name, text)
 
@@ -47,7 +47,7 @@ def Upload(label: str, on_file: Callable[[str, str], None], on_fault: Callable[[
 
 
 def read_text(read: Callable[[Path], T], name: str, text: str) -> T:
-    """Read a text with a function that reads files.
+    """Read an uploaded text with a function that reads files.
 
     Args:
         read: Reads a file.
@@ -55,7 +55,7 @@ def read_text(read: Callable[[Path], T], name: str, text: str) -> T:
         text: Its contents.
 
     Raises:
-        ConfigError: As `read` does, with the visitor's name for the file.
+        ConfigError: As `read` does, with the name of the file on the visitor's machine.
     """
     with TemporaryDirectory() as folder:
         path = Path(folder, f"file{Path(name).suffix[:10]}")

@@ -1,4 +1,4 @@
-"""An agent in words: its labels, and its portrait."""
+"""Text about an agent: its labels and its profile."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mesa_llm.viz.render.trace import decider, shortened
 
 
 def short_name(agent: Any) -> str:
-    """Return the label of an agent: its name, or its id.
+    """Return the label of an agent in a drawing: its name, or its id.
 
     Args:
         agent: The agent.
@@ -19,40 +19,40 @@ def short_name(agent: Any) -> str:
     return literal(name if len(name) <= 18 else f"{name[:17]}…")
 
 
-def called(agent: Any) -> str:
+def option_label(agent: Any) -> str:
     """Return the label of an agent in a list: its id, and its name or class."""
     return f"{agent.unique_id} · {agent.config.name or type(agent).__name__}"
 
 
 def portrait(agent: Any) -> dict[str, str | int]:
-    """Return an agent's config, present observation and memories, as text; reads only.
+    """Return an agent's config, current observation and memories as text, without changing anything.
 
     Args:
-        agent: An agent that thinks.
+        agent: An LLM agent.
     """
     try:
         seen = agent.observe()
         text, cue = seen.text, seen.cue or seen.text
     except MesaLLMError as error:
-        text, cue = f"It cannot look: {error}", ""
+        text, cue = f"Observation failed: {error}", ""
     messages = "\n\n".join(f"{message.role}: {message.content}" for message in agent.memory.messages())
     recalled = agent.memory.recall(cue, agent.now, aside=True)
     return {
         "number": agent.unique_id,
         "kind": type(agent).__name__,
         "name": agent.config.name or f"{type(agent).__name__} {agent.unique_id}",
-        "llm": thinks_with(agent),
+        "llm": llm_label(agent),
         "persona": agent.config.text,
         "seen": shortened(text),
         "memory": shortened("\n\n".join(filter(None, (recalled, messages)))),
     }
 
 
-def thinks_with(agent: Any) -> str:
-    """Describe what an agent thinks with.
+def llm_label(agent: Any) -> str:
+    """Return a label for the language model of an agent, or whatever else decides for it.
 
     Args:
-        agent: An agent that thinks.
+        agent: An LLM agent.
     """
     try:
         llm = agent.llm
@@ -61,11 +61,11 @@ def thinks_with(agent: Any) -> str:
     return decider(llm if isinstance(llm, str) else str(getattr(llm, "name", type(llm).__name__)))
 
 
-def name_of(agent: Any) -> str:
+def agent_label(agent: Any) -> str:
     """Return an agent's name, if it has one, and its id.
 
     Args:
-        agent: An agent that thinks.
+        agent: An LLM agent.
     """
     number = f"agent {agent.unique_id}"
     return f"{agent.config.name} ({number})" if agent.config.name else number

@@ -18,7 +18,7 @@ Series = dict[int, float]
 
 
 class BranchRun(NamedTuple):
-    """A branch that has been run."""
+    """A finished branch."""
 
     title: str
     """Description of its change."""
@@ -39,7 +39,7 @@ class BranchRun(NamedTuple):
     """Number of replies from the parent's log."""
 
     def differs(self, name: str) -> bool:
-        """Check whether a measure differs from the parent's anywhere."""
+        """Check whether a measure ever differs from the parent's."""
         own, parent = self.values[name], self.parent.get(name, {})
         return any(value != parent.get(step, value) for step, value in own.items())
 
@@ -49,7 +49,7 @@ COLOURS = ("#2563eb", "#f97316", "#16a34a", "#9333ea")
 
 
 def branches_figure(name: str, branches: Sequence[BranchRun]) -> Callable[[LLMModel], Figure]:
-    """Return a function that plots a measure of a run and its branches on the same axes, and their difference below.
+    """Return a function that plots a measure of a run and its branches, with the differences below.
 
     Args:
         name: Name of the measure.
@@ -69,7 +69,7 @@ def branches_figure(name: str, branches: Sequence[BranchRun]) -> Callable[[LLMMo
                 axes.axvline(run.at, color=colour, linewidth=0.8, alpha=0.6)
         below.axhline(0, color=GREY, linewidth=0.8)
         above.set_title(f"{label_of(name)}: this run and its branches", loc="left", color=GREY)
-        below.set_title("Branch less this run", loc="left", fontsize=10, color=GREY)
+        below.set_title("Branch minus this run", loc="left", fontsize=10, color=GREY)
         below.set_xlabel("Step", color=GREY)
         below.xaxis.set_major_locator(MaxNLocator(integer=True))
         for axes in (above, below):
@@ -81,7 +81,7 @@ def branches_figure(name: str, branches: Sequence[BranchRun]) -> Callable[[LLMMo
 
 
 def parent_series(model: LLMModel, name: str, branches: Sequence[BranchRun]) -> Series:
-    """Return a measure of a run: its values when it was branched, and those since then.
+    """Return a measure of a run: its values when it was branched, and those collected since.
 
     Args:
         model: The run.

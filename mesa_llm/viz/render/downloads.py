@@ -22,12 +22,12 @@ KINDS = MappingProxyType(
         "zip": "application/zip",
     }
 )
-"""Ending of a file's name → its media type."""
+"""File name extension → media type."""
 
 
 @dataclass(frozen=True)
 class Download:
-    """A file that a page offers."""
+    """A file that a page offers for download."""
 
     label: str
     """Label of its button."""
@@ -36,22 +36,22 @@ class Download:
     """Name of the file."""
 
     content: Callable[[], bytes]
-    """Makes its contents, when it is downloaded."""
+    """Returns its contents when it is downloaded."""
 
 
 def file_name(*parts: str, suffix: str) -> str:
-    """Return the name of a file: letters and digits of any language, with dashes between.
+    """Return a file name of letters and digits of any language, separated by dashes.
 
     Args:
         *parts: Texts to join.
-        suffix: Ending, without the dot.
+        suffix: Extension, without the dot.
     """
     stem = re.sub(r"[\W_]+", "-", " ".join(parts)).strip("-").lower()
     return f"{stem[:100] or 'file'}.{suffix}"
 
 
 def plot_downloads(model: Any, title: str, content: Callable[[str], bytes]) -> list[Download]:
-    """Return the files of a plot for download.
+    """Return the downloads of a plot.
 
     Args:
         model: The model.

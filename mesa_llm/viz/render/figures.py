@@ -16,23 +16,23 @@ from mesa_llm.viz.render.mesa_adapter import steps_over
 from mesa_llm.viz.render.style import FEW, GREY, Figure, frame, tidy
 
 LEGIBLE = 1.3
-"""Size of text relative to Matplotlib's default: it has to be legible from the last row of a classroom."""
+"""Size of text relative to Matplotlib's default, so that it is legible from the last row of a classroom."""
 
 MARGIN = 0.05
-"""Share of its height that a plot has above its highest value, as Matplotlib's own have."""
+"""Space above the highest value as a share of a plot's height, as Matplotlib has it."""
 
 COST = "Cost"
 """Title of the plots of usage."""
 
 
 def title_of(figure: matplotlib.figure.Figure) -> str:
-    """Return the title of a figure, or else of the first of its plots that has one."""
+    """Return the title of a figure, or else of its first plot that has one."""
     titles = [axes.get_title(loc=place) for axes in figure.axes for place in ("left", "center", "right")]
     return next(filter(None, [figure.get_suptitle(), *titles]), "").replace(r"\$", "$")
 
 
 def enlarge(figure: Any) -> None:
-    """Make all text larger relative to its plot, which keeps its size on the screen.
+    """Make all text larger relative to the plot, which keeps its size on the screen.
 
     Args:
         figure: A Matplotlib figure.
@@ -46,8 +46,8 @@ def finish(title: str, *, labels: Mapping[str, str] | None = None, per_step: boo
 
     Args:
         title: Title of the plot.
-        labels: Name of a measure → its label in the legend.
-        per_step: Whether to show the increase of each measure in each step instead of its value.
+        labels: Measure → its label in the legend.
+        per_step: Whether to show the change of each measure in each step instead of its value.
     """
 
     def finished(axes: Any) -> None:
@@ -75,13 +75,13 @@ def finish(title: str, *, labels: Mapping[str, str] | None = None, per_step: boo
 
 
 def numbers_of(model: Any) -> tuple[dict[str, list[Any]], dict[str, list[Any]]]:
-    """Return the numbers that a model's data collector has collected, separate from the usage.
+    """Return the numbers that a model's data collector has collected, separated from the usage.
 
     Args:
         model: The model.
 
     Returns:
-        Name of each measure → its values, in order; and the same for the usage in each step.
+        Measure → its values in order; and the same for the usage in each step.
     """
     collector = getattr(model, "datacollector", None)
     if collector is None:
@@ -102,7 +102,7 @@ def _are_numbers(values: Sequence[Any]) -> bool:
 
 
 def measure_figure(name: str) -> Callable[[Any], Figure]:
-    """Return a function that plots one of a model's measures, step by step.
+    """Return a function that plots a measure of a model over steps.
 
     Args:
         name: Name of the measure in the model's data collector.
@@ -118,14 +118,14 @@ def measure_figure(name: str) -> Callable[[Any], Figure]:
 
 
 def cost_figure(model: Any) -> Figure:
-    """Draw the usage of a run in each step: calls, tokens, dollars, failures and seconds.
+    """Plot the usage of a run in each step: calls, tokens, dollars, failures and seconds.
 
     Args:
         model: The model.
     """
     costs = numbers_of(model)[1]
     figure = Figure(figsize=(7, 2.0 * len(costs)), layout="constrained")
-    figure.suptitle(f"{COST} of each step", x=0.02, ha="left", fontsize=13, color=GREY)
+    figure.suptitle(f"{COST} per step", x=0.02, ha="left", fontsize=13, color=GREY)
     every = np.ravel(figure.subplots(len(costs), sharex=True)).tolist()
     for axes, (name, values) in zip(every, costs.items(), strict=True):
         _draw_values(axes, name, values, first_step(model, values), is_last=axes is every[-1])
@@ -133,11 +133,11 @@ def cost_figure(model: Any) -> Figure:
 
 
 def first_step(model: Any, values: Sequence[Any]) -> int:
-    """Return the step of the first of the values that a model has collected, one a step: 0 or 1 as a rule.
+    """Return the step of the first value that a model has collected, one per step: usually 0 or 1.
 
     Args:
-        model: The model; the step that it is in does not count.
-        values: What it has collected.
+        model: The model; an unfinished step does not count.
+        values: The collected values.
     """
     return max(0, steps_over(model) + 1 - len(values))
 

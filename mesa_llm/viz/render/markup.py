@@ -1,4 +1,4 @@
-"""HTML from templates, always escaped, and messages of exceptions, without secrets."""
+"""HTML from templates that escape all values, and error messages without secrets."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ def _environment(folder: Path) -> jinja2.Environment:
 
 
 def markup(template: str | Path, **values: Any) -> str:
-    """Fill in a template; every value is escaped.
+    """Render a template; all values are escaped.
 
     Args:
         template: File of the template; a bare name is one of this package's own.
-        **values: What the template names.
+        **values: Variables of the template.
 
     Returns:
         HTML.
@@ -45,18 +45,17 @@ def markup(template: str | Path, **values: Any) -> str:
 
 
 def label_of(name: str) -> str:
-    """Write an identifier as words: `n_posts` as `Number of posts`; capital letters stay."""
+    """Return a label for an identifier: `Number of posts` for `n_posts`; capital letters stay."""
     text = " ".join(name.removeprefix("n_").split("_")).strip()
     text = f"number of {text}" if name.startswith("n_") else text
     return text[:1].upper() + text[1:]
 
 
 def fault_text(what: str, fault: Exception, hide: Callable[[str], str]) -> str:
-    """Return the message of an exception for a page; one that is not ours also goes to the server's log, with
-    traceback.
+    """Return the message of an exception for a page; unexpected ones are also logged with their traceback.
 
     Args:
-        what: What failed, as the beginning of a sentence.
+        what: What failed, as the subject of a sentence.
         fault: The exception.
         hide: Removes secrets.
     """

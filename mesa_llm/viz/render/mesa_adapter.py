@@ -25,7 +25,7 @@ def runlog_of(model: Any) -> RunLog | None:
 
 
 def steps_over(model: Any) -> int:
-    """Return the number of finished steps; a plain model does not say whether it is in the middle of one.
+    """Return the number of finished steps; of a plain model, an unfinished one is included.
 
     Args:
         model: The model.
@@ -34,7 +34,7 @@ def steps_over(model: Any) -> int:
 
 
 def require_llm_model(model: object, name: str) -> None:
-    """Check that a component or page can show a model.
+    """Raise unless a page can show a model.
 
     Args:
         model: A model, or a class of models.
@@ -46,6 +46,6 @@ def require_llm_model(model: object, name: str) -> None:
     kind = model if isinstance(model, type) else type(model)
     if not issubclass(kind, LLMModel):
         raise ConfigError(
-            f"LLMPage shows models that are LLMModels, and {name} makes a plain Mesa model: show it with Mesa's "
-            "SolaraViz and the components of mesa_llm.viz (docs/pages.md has an example), or make it an LLMModel"
+            f"LLMPage needs an LLMModel, and {name} makes a plain Mesa model: show it with Mesa's SolaraViz and the "
+            "components of mesa_llm.viz (docs/pages.md has an example), or make it an LLMModel"
         )

@@ -1,4 +1,4 @@
-"""Agents and the ties between them as a network, with names that do not overlap."""
+"""Drawings of networks of agents, with labels that avoid each other."""
 
 from __future__ import annotations
 
@@ -12,34 +12,34 @@ from matplotlib.collections import LineCollection
 from matplotlib.patheffects import withStroke
 
 from mesa_llm.engine.activation import llm_agents
-from mesa_llm.viz.render.agents import called, short_name
+from mesa_llm.viz.render.agents import option_label, short_name
 from mesa_llm.viz.render.figures import enlarge
 from mesa_llm.viz.render.style import GREY, Figure
 
 Edges = Callable[[Any], Iterable[tuple[int, int]]]
-"""Returns the present ties in a model, as pairs of `unique_id`s."""
+"""Returns the current ties in a model, as pairs of `unique_id`s."""
 
 MAX_NAMES = 40
-"""Maximum number of agents up to which names are written."""
+"""Maximum number of agents whose names are written."""
 
 NAME_POINTS = 9
-"""Height of the letters of names, in points."""
+"""Font size of names, in points."""
 
 DISC_POINTS = 12
-"""Diameter of a disc that names stand clear of, in points."""
+"""Diameter of the disc around an agent that names keep clear of, in points."""
 
 MAX_SPOTS = 500
-"""Maximum number of agents that can be clicked."""
+"""Maximum number of clickable agents."""
 
 ACTIVE, IDLE = "#f97316", "#60a5fa"
-"""Colours of agents that did something in the last step, and of those that did not."""
+"""Colours of agents that acted in the last step, and of those that did not."""
 
 SIDE = 6.4
-"""Height of a drawing, in inches; it is a tenth wider."""
+"""Height of a drawing, in inches; its width is 1.1 times that."""
 
 
-class Place(NamedTuple):
-    """Position of an agent on a plot, in the plot's own coordinates."""
+class PlacedAgent(NamedTuple):
+    """An agent and its position on a plot, in data coordinates."""
 
     agent: Any
     """The agent."""
@@ -51,8 +51,8 @@ class Place(NamedTuple):
     """Vertical coordinate."""
 
 
-class Spot(NamedTuple):
-    """Position of an agent on a picture."""
+class ClickableSpot(NamedTuple):
+    """A clickable agent on a picture."""
 
     agent_id: int
     """Mesa `unique_id` of the agent."""
@@ -67,13 +67,13 @@ class Spot(NamedTuple):
     """Distance from the upper edge, in percent of the height."""
 
 
-def write_names(axes: Any, places: list[Place]) -> None:
-    """Write the names of agents around them, where they cross the fewest other names and discs, if they are few.
+def write_names(axes: Any, places: list[PlacedAgent]) -> None:
+    """Write the names of agents where they overlap the fewest other names and discs, unless there are many.
 
-    Agents at one position have one name, and their number.
+    Agents at the same position share one label with their number.
 
     Args:
-        axes: Matplotlib axes, whose title and limits are set.
+        axes: Matplotlib axes, with their title and limits set.
         places: Positions of the agents.
     """
     if len(places) > MAX_NAMES:
@@ -81,7 +81,7 @@ def write_names(axes: Any, places: list[Place]) -> None:
     names_at: dict[tuple[float, float], list[str]] = {}
     for agent, x, y in places:
         names_at.setdefault((x, y), []).append(short_name(agent))
-    axes.get_xlim()  # this sets its limits to what is drawn
+    axes.get_xlim()  # updates the limits
     per_pixel = 72 / axes.get_figure().dpi
     radius = DISC_POINTS / 2
     points = {place: per_pixel * axes.transData.transform(place) for place in names_at}
@@ -101,7 +101,7 @@ def write_names(axes: Any, places: list[Place]) -> None:
 
 
 class _Box(NamedTuple):
-    """A rectangle on a plot, in points: its centre, and half of its width and height."""
+    """A rectangle on a plot, in points: its centre, half its width and half its height."""
 
     x: float
     y: float
@@ -119,22 +119,24 @@ class _Box(NamedTuple):
         )
 
 
-def spots_on(axes: Any, places: list[Place]) -> list[Spot]:
-    """Return the clickable spots of agents on a figure that has been drawn.
+def spots_on(axes: Any, places: list[PlacedAgent]) -> list[ClickableSpot]:
+    """Return the clickable spots of agents on a drawn figure.
 
     Args:
-        axes: Matplotlib axes that fill a figure.
+        axes: Matplotlib axes of the figure.
         places: Positions of agents on them.
     """
     figure = axes.get_figure()
     width, height = figure.get_size_inches() * figure.dpi
-    spots: list[Spot] = []
+    spots: list[ClickableSpot] = []
     for agent, x, y in places[:MAX_SPOTS]:
         if not np.isfinite((x, y)).all():
             continue
         left, up = axes.transData.transform((x, y))
         if 0 <= left <= width and 0 <= up <= height:
-            spots.append(Spot(agent.unique_id, called(agent), 100 * left / width, 100 * (1 - up / height)))
+            spots.append(
+                ClickableSpot(agent.unique_id, option_label(agent), 100 * left / width, 100 * (1 - up / height))
+            )
     return spots
 
 
@@ -144,15 +146,15 @@ def network_figure(
     style: Callable[[Any], Any],
     title: str = "",
     positions: dict[int, Any] | None = None,
-) -> tuple[Figure, list[Place]]:
-    """Draw the agents of a model and their present ties.
+) -> tuple[Figure, list[PlacedAgent]]:
+    """Draw the agents of a model and their current ties.
 
     Args:
         model: The model.
         edges: Returns its ties, as pairs of `unique_id`s.
         style: Returns an agent's portrayal, such as Mesa's `AgentPortrayalStyle`; its colour and size are used.
         title: Title of the figure.
-        positions: Positions of agents by id, which are kept; newcomers are added. None: all are laid out.
+        positions: Agent id → position; new agents are added. None: all are laid out anew.
 
     Returns:
         The figure, and the position of each agent in it.
@@ -173,7 +175,8 @@ def network_figure(
         colors, sizes = [look.color for look in looks], [look.size for look in looks]
         axes.scatter(xs, ys, c=colors, s=sizes, edgecolors="white", zorder=3)
     places = [
-        Place(agent, float(positions[agent_id][0]), float(positions[agent_id][1])) for agent_id, agent in agents.items()
+        PlacedAgent(agent, float(positions[agent_id][0]), float(positions[agent_id][1]))
+        for agent_id, agent in agents.items()
     ]
     axes.margins(0.08)
     if title:
@@ -183,7 +186,7 @@ def network_figure(
 
 
 def lay_out(agents: Iterable[int], ties: Iterable[tuple[int, int]], positions: dict[int, Any]) -> None:
-    """Find positions for agents without one.
+    """Find positions for agents that have none.
 
     Args:
         agents: Ids of agents.

@@ -1,4 +1,4 @@
-"""The text about a model: its question, its measures, and what its agents see and can do."""
+"""The description of a model: its question, its measures, and what its agents see and can do."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ QUESTION, MEASURED = "Question", "What is measured"
 
 @dataclass(frozen=True)
 class Readme:
-    """Text about a model, from the README beside its code or else from its docstring."""
+    """Description of a model, from the README beside its code or else from its docstring."""
 
     question: str = ""
     """The model's question."""
@@ -30,7 +30,7 @@ class Readme:
 
     @classmethod
     def of(cls, model: Callable[..., Any]) -> Readme:
-        """Read the text about a model.
+        """Read the description of a model.
 
         Args:
             model: A model class, or a function that makes a model.
@@ -38,7 +38,7 @@ class Readme:
         with suppress(OSError, TypeError):
             file = Path(inspect.getfile(model)).parent / "README.md"
             text = file.read_text(encoding="utf-8", errors="replace")
-            if paragraph(text, QUESTION):  # a README of something else may stand beside a model
+            if paragraph(text, QUESTION):  # the README beside a model may describe something else
                 return cls(paragraph(text, QUESTION), paragraph(text, MEASURED), text)
         docstring = model.__doc__ if "__doc__" in vars(model) or not isinstance(model, type) else ""
         text = inspect.cleandoc(docstring or "")
@@ -66,12 +66,12 @@ def paragraph(text: str, heading: str) -> str:
     return " ".join(lines)
 
 
-def _first_sight(agent: Any) -> tuple[str, str, list[tuple[str, str]]]:
-    """Return an agent's instructions, its observation, and name and description of each of its tools and actions."""
+def first_observation(agent: Any) -> tuple[str, str, list[tuple[str, str]]]:
+    """Return an agent's instructions, its observation, and the name and description of each tool and action."""
     try:
         seen = agent.observe()
         tools = [(spec.name, spec.description) for spec in agent.toolbox(seen).specs]
     except MesaLLMError as error:
-        return "", f"It cannot look: {error}", []
+        return "", f"Observation failed: {error}", []
     system = [message.content for message in agent.prompt(seen) if message.role == "system"]
     return "\n\n".join(system), seen.text, tools

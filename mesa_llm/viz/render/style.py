@@ -1,4 +1,4 @@
-"""Look of figures: colours, frames and legends, an empty plot over steps, and a stacked sum."""
+"""Style of figures: colours, frames and legends; an empty plot over steps, and stacked areas."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ COLOURS = ("#2563eb", "#f97316", "#16a34a", "#9333ea", "#dc2626", "#0891b2", "#c
 DOLLARS = StrMethodFormatter("${x:,.0f}")
 
 FEW = 12
-"""Maximum number of points up to which each is marked, as a line of one point is invisible."""
+"""Maximum number of points of a line that are marked; a line of one point would be invisible."""
 
 MAX_LINE = 48
-"""Maximum number of characters of all names in a one-line legend."""
+"""Maximum number of characters in a one-line legend."""
 
 EMOJI = re.compile("[\U0001f000-\U0001faff\u200d\ufe0f]")
-"""Emoji, and what joins and varies them."""
+"""Emoji, joiners and variation selectors."""
 
 LABELS_HEIGHT = 0.42
-"""Height of the tick labels and the name of an axis, between plot and legend, in inches."""
+"""Height of the axis labels between plot and legend, in inches."""
 
 
 class Figure(matplotlib.figure.Figure):
@@ -49,7 +49,7 @@ def picture_of(figure: matplotlib.figure.Figure, kind: str = "png") -> bytes:
     if figure.get_layout_engine() is None:
         figure.savefig(file, format=kind, bbox_inches="tight")
     elif kind == "png":
-        FigureCanvasAgg(figure).print_png(file)  # savefig would lay it out and draw it twice
+        FigureCanvasAgg(figure).print_png(file)  # savefig would draw it twice
     else:
         figure.savefig(file, format=kind)
     return file.getvalue()
@@ -75,12 +75,12 @@ def sheet(title: str, *, width: float = 7.0, height: float = 3.9) -> tuple[Figur
 
 
 def frame(axes: Any, title: str, *, legend: bool = False, fontsize: float | None = None) -> None:
-    """Set a title, and reduce the frame of a plot to what is needed.
+    """Set a title, and remove needless parts of the frame.
 
     Args:
         axes: Matplotlib axes.
         title: Title of the plot.
-        legend: Whether to put a legend between the title and the plot, where it hides nothing.
+        legend: Whether to put a legend between title and plot, where it covers nothing.
         fontsize: Size of its text; None: Matplotlib's own.
     """
     axes.set_title(title, loc="left", fontsize=13, color=GREY, pad=30 if legend else 10)
@@ -90,7 +90,7 @@ def frame(axes: Any, title: str, *, legend: bool = False, fontsize: float | None
 
 
 def tidy(axes: Any) -> None:
-    """Reduce the frame of a plot to what is needed: light lines across, and no ticks.
+    """Remove needless parts of the frame: keep light horizontal lines, and no ticks.
 
     Args:
         axes: Matplotlib axes.
@@ -102,7 +102,7 @@ def tidy(axes: Any) -> None:
 
 
 def headline(figure: Figure, title: str) -> None:
-    """Set a title over the whole figure, so that long axis labels do not push it off the edge.
+    """Set a title over the whole figure, so that long axis labels cannot push it off the edge.
 
     Args:
         figure: The figure.
@@ -112,16 +112,16 @@ def headline(figure: Figure, title: str) -> None:
 
 
 def literal(text: str) -> str:
-    """Escape a text for Matplotlib, which would set a formula between two dollar signs; emoji are left out.
+    """Escape a text for Matplotlib, which typesets formulas between dollar signs; emoji are removed.
 
     Args:
-        text: A text from elsewhere, such as a name; of nothing but emoji, it stays as it is.
+        text: A text from elsewhere, such as a name; one that has only emoji is kept.
     """
     return (without_emoji(text) or text).replace("$", r"\$")
 
 
 def without_emoji(text: str) -> str:
-    """Leave out the emoji of a text: Matplotlib's fonts have none, and it draws boxes in their place.
+    """Remove the emoji from a text, as Matplotlib's fonts have none.
 
     Args:
         text: A text from elsewhere, such as a name.
@@ -130,16 +130,16 @@ def without_emoji(text: str) -> str:
 
 
 def marker(values: Sequence[Any]) -> str:
-    """Return the marker of a line: few points are marked, as a line of one point is invisible."""
+    """Return the marker of a line: points are marked if they are few, as a line of one point is invisible."""
     return "o" if len(values) <= FEW else ""
 
 
 def stacked(title: str, parts: Mapping[str, Sequence[float]], colours: Sequence[str] = COLOURS) -> Figure:
-    """Draw the parts of a sum of dollars, step by step.
+    """Plot the parts of a sum of dollars as stacked areas over steps.
 
     Args:
         title: Title of the plot.
-        parts: Name → dollars by step, from step 0.
+        parts: Name → dollars per step, from step 0.
         colours: Colours of the parts.
     """
     figure, axes = sheet(title)
@@ -155,7 +155,7 @@ def stacked(title: str, parts: Mapping[str, Sequence[float]], colours: Sequence[
 
 
 def legend_above(axes: Any, fontsize: float | None = None) -> None:
-    """Put the legend above the plot, in lines of four.
+    """Put the legend above the plot, in four columns.
 
     Args:
         axes: Matplotlib axes.
@@ -174,7 +174,7 @@ def legend_above(axes: Any, fontsize: float | None = None) -> None:
 
 
 def legend_below(axes: Any, columns: int) -> None:
-    """Put the legend below the plot, where it hides nothing.
+    """Put the legend below the plot, where it covers nothing.
 
     Args:
         axes: Matplotlib axes.

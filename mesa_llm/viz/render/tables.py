@@ -13,20 +13,20 @@ class Row(NamedTuple):
     """One row of a table."""
 
     cells: tuple[str, ...]
-    """Texts of its cells, by column."""
+    """Text of each cell."""
 
     mood: str = ""
     """`failed` highlights it as a failure."""
 
 
 def event_row(fields: dict[str, Any]) -> Row:
-    """Write an event as a row: step, world, text."""
+    """Return the row of an event: step, world, text."""
     text = fields["text"] or f"{fields['kind']} {fields['facts']}"
     return Row((str(fields["time"]), fields["source"], shortened(text)))
 
 
 def action_row(fields: dict[str, Any], names: dict[int, str]) -> Row:
-    """Write an action as a row: step, agent, action, result.
+    """Return the row of an action: step, agent, action, result.
 
     Args:
         fields: The row of the run log.

@@ -1,6 +1,6 @@
-"""Draws the small picture of a model in the gallery: its network, or its measures, after a short run by rule.
+"""Draws the thumbnail of a model in the gallery: its network or its measures after a short rule-based run.
 
-`python -m mesa_llm.viz.sketch NAME …` writes `picture.svg` into the folders of models.
+`python -m mesa_llm.viz.render.thumbnail NAME …` writes `picture.svg` into the folders of models.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from mesa_llm.model.registry import find_model
 from mesa_llm.viz.render.figures import numbers_of
 
 WIDTH, HEIGHT, EDGE = 360, 120, 12
-"""Size of a picture and of its margin, in pixels."""
+"""Size of a thumbnail and its margin, in pixels."""
 
 COLOURS = ("#2563eb", "#f97316", "#16a34a")
 
 STEPS = 24
-"""Steps of the run that is drawn."""
+"""Number of steps to run."""
 
 
 def thumbnail(model: LLMModel) -> str:
-    """Draw a model in its present state: its network, or else the measures that changed most.
+    """Draw a model: its network, or else its most varied measures.
 
     Args:
         model: A model that has run for a while.
@@ -38,11 +38,11 @@ def thumbnail(model: LLMModel) -> str:
     """
     graph = getattr(getattr(model, "grid", None), "G", None)
     svg = _network(graph) if graph is not None and len(graph) else _lines(_moving(numbers_of(model)[0]))
-    return framed(svg)
+    return svg_file(svg)
 
 
-def framed(svg: str) -> str:
-    """Return an SVG file of the size of a picture.
+def svg_file(svg: str) -> str:
+    """Return an SVG file of the size of a thumbnail.
 
     Args:
         svg: Its contents.
@@ -52,8 +52,8 @@ def framed(svg: str) -> str:
     return f'<svg xmlns="http://www.w3.org/2000/svg" {size}>{ground}{svg}</svg>\n'
 
 
-def blank(name: str) -> str:
-    """Draw a picture for a model without one: dots on a ring, as many as its name has letters.
+def placeholder(name: str) -> str:
+    """Draw a placeholder for a model without a thumbnail: as many dots on a ring as its name has letters.
 
     Args:
         name: Name of the model.
@@ -65,7 +65,7 @@ def blank(name: str) -> str:
         f'fill="{COLOURS[index % len(COLOURS)]}"/>'
         for index, a in enumerate(angles)
     )
-    return framed(dots)
+    return svg_file(dots)
 
 
 def _network(graph: Any) -> str:
@@ -104,7 +104,7 @@ def _lines(measures: Sequence[np.ndarray]) -> str:
 
 
 def main() -> None:
-    """Write the pictures of the models named on the command line."""
+    """Write the thumbnails of the models named on the command line."""
     for name in sys.argv[1:]:
         entry = find_model(name)
         model = entry.load()(rng=1)

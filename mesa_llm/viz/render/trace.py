@@ -1,4 +1,4 @@
-"""An agent's prompts, replies, decisions and actions, step by step, as a page shows them."""
+"""An agent's prompts, replies, decisions and actions, step by step, for display."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from mesa_llm.tools.toolbox import ToolBox
 from mesa_llm.viz.render.mesa_adapter import runlog_of
 
 MAX_CALLS = 400
-"""Maximum number of an agent's latest requests that are read."""
+"""Maximum number of requests read per agent; the latest are read."""
 
 MAX_CHARACTERS = 20_000
-"""Maximum number of characters shown of one text."""
+"""Maximum number of characters of a text on display."""
 
 DIGEST_DIGITS = 12
 """Number of digits of a tool's digest in the run log."""
 
 
 @dataclass(frozen=True)
-class Line:
+class PromptMessage:
     """One message of a prompt."""
 
     role: str
@@ -40,20 +40,20 @@ class Line:
 
 @dataclass(frozen=True)
 class OfferedTool:
-    """One tool or action that was offered."""
+    """A tool or action that was available."""
 
     name: str
     """Its name."""
 
     description: str
-    """Its description for the language model; empty if it is not known any more."""
+    """Its description for the language model; empty if unknown."""
 
     parameters: str
-    """JSON schema of its arguments; empty if it is not known any more."""
+    """JSON schema of its arguments; empty if unknown."""
 
 
 @dataclass(frozen=True)
-class Call:
+class TracedRequest:
     """One request to a language model, with its reply or error."""
 
     purpose: str
@@ -62,34 +62,34 @@ class Call:
     model: str
     """The model string."""
 
-    prompt: tuple[Line, ...]
+    prompt: tuple[PromptMessage, ...]
     """The prompt."""
 
     tools: tuple[OfferedTool, ...]
-    """Tools and actions that were offered."""
+    """Tools and actions that were available."""
 
     form: str
     """Schema of the reply and sampling settings, as JSON."""
 
     reply: str
-    """The reply: its text and its calls; empty if none came."""
+    """Text and tool calls of the reply; empty if there is none."""
 
     raw: str
-    """The reply as it is recorded, as JSON; empty if none came."""
+    """The recorded reply, as JSON; empty if there is none."""
 
     reasoning: str
-    """Reasoning before the reply, if the endpoint shows it."""
+    """Reasoning before the reply, if the endpoint returns it."""
 
     error: str
-    """Why no reply came; empty if one did."""
+    """Why there is no reply; empty if there is one."""
 
     cost: str
-    """Tokens, seconds, dollars and attempts, in words."""
+    """Tokens, seconds, dollars and attempts, as text."""
 
 
 @dataclass(frozen=True)
-class Deed:
-    """One action that was run."""
+class TracedAction:
+    """One action with its outcome."""
 
     action: str
     """The call."""
@@ -102,14 +102,14 @@ class Deed:
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """One decision or failure."""
+class TracedDecision:
+    """One decision, or the failure to make it."""
 
     by: str
     """Who decided."""
 
     decided: str
-    """The actions or the answer, in words; empty if it failed."""
+    """The actions or the answer, as text; empty if it failed."""
 
     text: str
     """Text beside the decision, such as the reasoning."""
@@ -118,49 +118,49 @@ class Verdict:
     """Label of the question, if it has one."""
 
     failure: str
-    """Kind of the failure, and its reason; empty if it did not fail."""
+    """Kind and reason of the failure; empty if there was none."""
 
 
 @dataclass(frozen=True)
-class Thought:
-    """Everything about one agent in one step."""
+class AgentStep:
+    """Everything that one agent did in one step."""
 
     time: int
     """The step."""
 
-    calls: tuple[Call, ...]
+    requests: tuple[TracedRequest, ...]
     """Its requests, in order."""
 
-    verdicts: tuple[Verdict, ...]
+    decisions: tuple[TracedDecision, ...]
     """Its decisions: one, unless the model has several stages, or the rule twin stepped in."""
 
-    deeds: tuple[Deed, ...]
+    actions: tuple[TracedAction, ...]
     """Its actions, in order."""
 
 
-def thoughts_of(model: Any, agent: int) -> list[Thought]:
-    """Collect an agent's thoughts and actions, newest first.
+def agent_steps(model: Any, agent: int) -> list[AgentStep]:
+    """Return what an agent did in each step, newest first.
 
     Args:
         model: The model.
         agent: Mesa `unique_id`.
 
     Returns:
-        One entry for each step with a request, a decision or an action of the agent, including the current step.
+        One entry for each step in which the agent had a request, a decision or an action, including the current step.
     """
     runlog = runlog_of(model)
     if runlog is None:
         return []
-    calls: dict[int, list[Call]] = {}
+    requests: dict[int, list[TracedRequest]] = {}
     rows = runlog.calls_of(agent, MAX_CALLS, last_step=int(model.time))
     specs = _specs(model, agent) if rows else {}
     for row in reversed(rows):
-        calls.setdefault(int(row["time"]), []).append(_call(row, specs))
-    verdicts = {time: [_verdict(row) for row in rows] for time, rows in _by_time(runlog, "decisions", agent)}
-    deeds = {time: [_deed(row) for row in rows] for time, rows in _by_time(runlog, "actions", agent)}
-    times = sorted({*calls, *verdicts, *deeds}, reverse=True)
+        requests.setdefault(int(row["time"]), []).append(_request(row, specs))
+    decisions = {time: [_decision(row) for row in rows] for time, rows in _by_time(runlog, "decisions", agent)}
+    actions = {time: [_action(row) for row in rows] for time, rows in _by_time(runlog, "actions", agent)}
+    times = sorted({*requests, *decisions, *actions}, reverse=True)
     return [
-        Thought(time, tuple(calls.get(time, ())), tuple(verdicts.get(time, ())), tuple(deeds.get(time, ())))
+        AgentStep(time, tuple(requests.get(time, ())), tuple(decisions.get(time, ())), tuple(actions.get(time, ())))
         for time in times
     ]
 
@@ -174,7 +174,7 @@ def _by_time(runlog: RunLog, table: str, agent: int) -> Iterable[tuple[int, list
 
 
 def _specs(model: Any, agent_id: int) -> dict[str, ToolSpec]:
-    """Return the tools of an agent and its worlds, by the first digits of their digests; none if it has left."""
+    """Return the tools of an agent and its worlds by the first digits of their digests; none if it has left."""
     agent = next((each for each in llm_agents(model) if each.unique_id == agent_id), None)
     if agent is None:
         return {}
@@ -192,12 +192,12 @@ def _offered_tools(parameters: dict[str, Any], specs: Mapping[str, ToolSpec]) ->
     return tuple(tools)
 
 
-def _call(row: dict[str, Any], specs: Mapping[str, ToolSpec]) -> Call:
+def _request(row: dict[str, Any], specs: Mapping[str, ToolSpec]) -> TracedRequest:
     parameters: dict[str, Any] = json.loads(row["parameters"])
-    prompt = tuple(Line(message["role"], _message_text(message)) for message in json.loads(row["prompt"]))
+    prompt = tuple(PromptMessage(message["role"], _message_text(message)) for message in json.loads(row["prompt"]))
     reply: dict[str, Any] = json.loads(row["reply"]) if row["reply"] else {"text": "", "tool_calls": []}
     calls_text = "\n".join(call_text(name, arguments) for name, arguments, _ in reply["tool_calls"])
-    return Call(
+    return TracedRequest(
         purpose=row["purpose"],
         model=row["model"],
         prompt=prompt,
@@ -230,20 +230,20 @@ def _cost(row: dict[str, Any]) -> str:
     return " · ".join(parts)
 
 
-def _verdict(row: dict[str, Any]) -> Verdict:
+def _decision(row: dict[str, Any]) -> TracedDecision:
     failure = f"{row['kind']}: {row['reason']}" if row["kind"] else ""
     description, text = decision_text(row["decision"]), shortened(row["text"] or "")
-    return Verdict(decider(row["by"]), description, text, row["label"] or "", shortened(failure))
+    return TracedDecision(decider(row["by"]), description, text, row["label"] or "", shortened(failure))
 
 
-def _deed(row: dict[str, Any]) -> Deed:
+def _action(row: dict[str, Any]) -> TracedAction:
     result = json.loads(row["result"])
     text = result if isinstance(result, str) else legible_json(result)
-    return Deed(call_text(row["action"], json.loads(row["arguments"])), bool(row["ok"]), shortened(text))
+    return TracedAction(call_text(row["action"], json.loads(row["arguments"])), bool(row["ok"]), shortened(text))
 
 
 def decision_text(decision: str | None) -> str:
-    """Describe a decision of the run log."""
+    """Describe a decision from the run log."""
     if not decision:
         return ""
     actions, answer = json.loads(decision)
@@ -253,24 +253,24 @@ def decision_text(decision: str | None) -> str:
 
 
 def call_text(name: str, arguments: dict[str, Any]) -> str:
-    """Write a call as `name(argument: value, …)`."""
+    """Return a call as `name(argument: value, …)`."""
     values = {key: value if isinstance(value, str) else legible_json(value) for key, value in arguments.items()}
     arguments_text = ", ".join(f"{key}: {isolated(value)}" for key, value in values.items())
     return shortened(f"{name}({arguments_text})" if arguments_text else name)
 
 
 def isolated(text: str) -> str:
-    """Isolate a right-to-left text from the words around it, whose order it would change."""
+    """Isolate right-to-left text, which would otherwise change the order of the text around it."""
     if text.isascii() or not any(unicodedata.bidirectional(character) in ("R", "AL") for character in text):
         return text
     return f"\u2068{text}\u2069"
 
 
 def decider(by: str) -> str:
-    """Return a label for who decided."""
+    """Return a label for whoever decided."""
     return {"rule": "the rule twin", "random": "chance", "human": "a person"}.get(by, by)
 
 
 def shortened(text: str) -> str:
-    """Cut a text that is too long to show."""
+    """Shorten a text that is too long to display."""
     return text if len(text) <= MAX_CHARACTERS else f"{text[:MAX_CHARACTERS]}… ({len(text):,} characters)"

@@ -1,8 +1,8 @@
-"""Guards a page: only visitors with its token get in, and only from the page's own address.
+"""Access control of the page server: only visitors with its token get in, and only from its own pages.
 
-A page of another origin, open in the same browser, can send requests to any server on this machine, and read what comes
-over a WebSocket. So every request, and every WebSocket before it is accepted, is checked: the host name it was sent to
-(an attacker can make a name of their own point here), the origin it was sent from, and the token.
+A page of another origin in the same browser can send requests to any server on this machine, and read from WebSockets.
+So every request, and every WebSocket before it is accepted, is checked: the host name it was sent to (attackers can
+make their own domain point here), the origin it was sent from, and the token.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ PROTECTION = MappingProxyType(
         "X-Frame-Options": "DENY",
     }
 )
-"""Headers of every HTTP response: no other page frames this one, reads it, or keeps a handle on its window."""
+"""Headers of every HTTP response: no other page can frame or read this one, or keep a handle on its window."""
 
 STUDENTS_PROTECTION = MappingProxyType(
     {
@@ -43,17 +43,16 @@ STUDENTS_PROTECTION = MappingProxyType(
         ),
     }
 )
-"""The same for students' pages, where no script that a name or an agent's text smuggles in may run or send anything."""
+"""The same for students' pages, where no injected script may run or send anything."""
 
 ASK_FOR_TOKEN = (
-    "This page opens with its token only: use the address that `mesa-llm app` printed when it was started, "
-    "which ends in ?token=…\n"
+    "This page needs its token: open the address that `mesa-llm app` printed on start, which ends in ?token=…\n"
 )
-"""Page for visitors with neither token nor cookie."""
+"""Response to visitors with neither token nor cookie."""
 
 
 def host_name(netloc: str) -> str:
-    """Return the host of `host:port` in lower case, without brackets; empty if there is none.
+    """Return the host of `host:port` in lower case without brackets; empty if there is none.
 
     Args:
         netloc: The value of a Host header, or the same part of a URL.
@@ -71,7 +70,7 @@ def is_loopback(host: str) -> bool:
 
 
 def is_same_origin(origin: str, netloc: str) -> bool:
-    """Check whether a request was sent by a page of the server that it was sent to.
+    """Check whether a request comes from a page of the server that it was sent to.
 
     Args:
         origin: The value of its Origin header.
@@ -85,7 +84,7 @@ def is_same_origin(origin: str, netloc: str) -> bool:
 
 
 def foreign_origin(headers: Mapping[str, list[str]] | None) -> str:
-    """Return the origin of the page that opened a WebSocket if it is not a page of the same server; else an empty text.
+    """Return the origin of the page that opened a WebSocket if it belongs to another server; else an empty text.
 
     Args:
         headers: Headers of the WebSocket's request, in lower case; None if there is no browser.
@@ -105,25 +104,25 @@ def _ip_address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | No
 
 
 class Auth:
-    """An ASGI application around another one, which it protects from unauthorised visitors.
+    """ASGI middleware that keeps unauthorised visitors out of an application.
 
     Attributes:
-        app: The guarded application.
-        cookie: Name of the cookie that a browser gets for the token.
-        students: The students' pages of a class, which need no token; None: there are none.
+        app: The protected application.
+        cookie: Name of the cookie that a browser gets in exchange for the token.
+        students: The students' pages of a classroom, which need no token; None: there are none.
     """
 
     def __init__(
         self, app: ASGIApp, token: str, *, cookie: str, hosts: Iterable[str] = (), any_address: bool = False
     ) -> None:
-        """Set the token and the accepted names.
+        """Set the token and the accepted host names.
 
         Args:
-            app: The application to guard.
-            token: Token that the address has to carry on a browser's first visit.
-            cookie: Name of the cookie; cookies ignore ports, so every server of a host needs its own name.
+            app: The application to protect.
+            token: Token that a browser's first request must carry.
+            cookie: Name of the cookie; cookies ignore ports, so each server on a host needs its own.
             hosts: Names under which the server may be addressed, besides those of this machine itself.
-            any_address: Whether it may also be addressed by any IP address; no attacker can make one point elsewhere.
+            any_address: Whether it may also be addressed by any IP address, which no attacker can redirect.
         """
         self.app = app
         self.cookie = cookie
@@ -135,12 +134,12 @@ class Auth:
         self._any_address = any_address
 
     def ticket(self) -> str:
-        """Return a token for one visit: the command that starts a browser shows its address to the whole machine."""
+        """Return a single-use token: the command that opens a browser is visible to everybody on the machine."""
         self._ticket = secrets.token_urlsafe(32)
         return self._ticket
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request or WebSocket on, or refuse it."""
+        """Forward or refuse a request or WebSocket."""
         if scope["type"] == "lifespan":
             await self.app(scope, receive, send)
             return
@@ -161,14 +160,14 @@ class Auth:
             await _protected(PlainTextResponse(ASK_FOR_TOKEN, 403))(scope, receive, send)
 
     def _refusal(self, connection: HTTPConnection) -> str:
-        """Return why a request is refused regardless of its token; empty if it is not."""
+        """Return why a request is refused whatever its token; empty if it is not."""
         headers = connection.headers
         hosts = headers.getlist("host")
         if len(hosts) != 1 or not self._is_known(name := host_name(hosts[0])):
             name = host_name(hosts[0])[:100] if hosts else ""
-            return f"This server is not known as {name!r}; if that is its name, start it with --allow-host {name}\n"
+            return f"Unknown host name {name!r}; if it belongs to this server, start it with --allow-host {name}\n"
         if any(not is_same_origin(origin, hosts[0]) for origin in headers.getlist("origin")) or _is_embedded(headers):
-            return "Pages of other servers have no access to this one.\n"
+            return "Requests from pages of other servers are refused.\n"
         return ""
 
     def _is_known(self, host: str) -> bool:
@@ -178,13 +177,13 @@ class Auth:
         return secrets.compare_digest(connection.cookies.get(self.cookie, "").encode(), self._pass.encode())
 
     def _admission(self, connection: HTTPConnection) -> Response:
-        """Turn a token into a cookie, and send the browser on to the address without the token.
+        """Exchange a token for a cookie, and send the browser to the address without the token.
 
-        This takes a page instead of a redirect: after a redirect, a browser that followed a link from another site
-        would not send the cookie.
+        This needs a page instead of a redirect: after a redirect, a browser coming from a link on another site would
+        not send the cookie.
         """
         if not self._is_token(connection.query_params):
-            return PlainTextResponse(f"The token in this address is not the right one. {ASK_FOR_TOKEN}", 403)
+            return PlainTextResponse(f"Wrong token. {ASK_FOR_TOKEN}", 403)
         url = connection.url
         parameters = [(name, value) for name, value in parse_qsl(url.query, keep_blank_values=True) if name != "token"]
         clean = (
@@ -210,7 +209,7 @@ def _is_for_students(path: str) -> bool:
 
 
 def _is_embedded(headers: Headers) -> bool:
-    """Check whether another site embeds this one in its own page; it may link here, as to any page."""
+    """Check whether another site embeds this one in a page; it may link here."""
     if headers.get("sec-fetch-site") not in ("cross-site", "same-site"):
         return False
     return (headers.get("sec-fetch-mode"), headers.get("sec-fetch-dest")) != ("navigate", "document")

@@ -1,4 +1,4 @@
-"""The benchmark page: reports of `mesa-llm bench`, drawn as in its HTML files, and replays of their runs."""
+"""The benchmark page: reports of `mesa-llm bench`, as in its HTML files, and replays of their runs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from mesa_llm.errors import ConfigError, MesaLLMError
 from mesa_llm.model.recording import Recording
 from mesa_llm.model.registry import find_model, require_listed
 from mesa_llm.text import counted
-from mesa_llm.viz.components.markup import ClickableHTML, bring_style
+from mesa_llm.viz.components.markup import ClickableHTML, place_style
 from mesa_llm.viz.components.picture import Picture
 from mesa_llm.viz.render.downloads import Download, file_name
 from mesa_llm.viz.server.auth import foreign_origin
@@ -32,25 +32,25 @@ from mesa_llm.viz.server.state import ServerState
 from mesa_llm.viz.session.runs import runs_folder
 
 KINDS: Mapping[str, type[Report] | type[Cross]] = MappingProxyType({"report.json": Report, "cross.json": Cross})
-"""Name of a file that the command writes → class of its contents."""
+"""Name of a result file → class of its contents."""
 
 RUNS = Path("runs")
-"""Default folder of the command."""
+"""Default output folder of the command."""
 
 COMMANDS = (
-    "mesa-llm bench                                            the tasks, and where they come from",
-    "mesa-llm bench emotionbench auction_arena --quick         rule twins and chance, which cost nothing",
-    "mesa-llm bench psychobench --llm MODEL --dry-run          what a language model would cost",
-    "mesa-llm bench psychobench --llm MODEL --max-dollars 2    at most that",
+    "mesa-llm bench                                            list tasks and their sources",
+    "mesa-llm bench emotionbench auction_arena --quick         rule twins and chance, free of charge",
+    "mesa-llm bench psychobench --llm MODEL --dry-run          estimate the cost of a language model",
+    "mesa-llm bench psychobench --llm MODEL --max-dollars 2    run with a budget",
 )
 """Commands for a first benchmark."""
 
 MAX_RESULTS = 20_000_000
-"""Maximum size of a file of results that is opened, in bytes."""
+"""Maximum size of a result file to open, in bytes."""
 
 
-def written_files(further: Iterable[Path] = ()) -> list[Path]:
-    """Return the result files of all benchmarks on the page, the latest first.
+def result_files(further: Iterable[Path] = ()) -> list[Path]:
+    """Return the result files of all benchmarks on the page, latest first.
 
     Args:
         further: Folders of benchmarks, or folders that hold such folders, besides `runs`.
@@ -62,27 +62,27 @@ def written_files(further: Iterable[Path] = ()) -> list[Path]:
 
 
 @dataclass(frozen=True)
-class Written:
-    """A benchmark that the command has finished."""
+class FinishedBenchmark:
+    """The results of a finished benchmark."""
 
     file: Path
-    """The file that holds its results."""
+    """File with the results."""
 
     @cached_property
     def results(self) -> Report | Cross:
         """Its results.
 
         Raises:
-            ConfigError: If they cannot be read, or are larger than any that the command writes.
+            ConfigError: If they cannot be read, or are too large.
         """
         size = self.file.stat().st_size
         if size > MAX_RESULTS:
-            raise ConfigError(f"{self.file} has {size:,} bytes; a page opens files of up to {MAX_RESULTS:,}")
+            raise ConfigError(f"{self.file} has {size:,} bytes; the maximum is {MAX_RESULTS:,}")
         return KINDS[self.file.name].read(self.file)
 
     @property
     def title(self) -> str:
-        """Its folder, kind and time."""
+        """Its folder, kind and date."""
         date = datetime.fromtimestamp(self.file.stat().st_mtime).strftime("%d %b %Y, %H:%M")
         kind = "designs × tasks" if KINDS[self.file.name] is Cross else "tasks"
         return f"{self.folder} · {kind} · {date}"
@@ -95,18 +95,18 @@ class Written:
 
     @property
     def runs(self) -> list[tuple[RunRow, Path]]:
-        """The runs whose logs are in the folder, each with its log; the folder may have been moved."""
+        """Runs whose logs are in the folder, each with its log; the folder may have been moved."""
         logs = [(run, self.file.parent / Path(run.log).name) for run in self.results.runs if run.log is not None]
         return [(run, log) for run, log in logs if log.is_file()]
 
     def fragment(self) -> str:
-        """Return its report as a part of a page."""
+        """Return its report as an HTML fragment."""
         picks = {run.log: number for number, (run, _) in enumerate(self.runs) if run.log is not None}
         results = self.results
         return heatmap.fragment(results, picks) if isinstance(results, Cross) else report_page.fragment(results, picks)
 
     def downloads(self) -> Iterator[Download]:
-        """Return its files for download."""
+        """Return its downloads."""
         stem = f"{self.file.parent.name} {self.file.stem}"
         yield Download("JSON", file_name(stem, suffix="json"), self.file.read_bytes)
         page = self.file.with_suffix(".html")
@@ -116,15 +116,15 @@ class Written:
 
 @component
 def Benchmarks() -> None:
-    """Show the benchmarks of this machine; they are run on the command line only."""
+    """Show the benchmarks on this machine; they are started on the command line."""
     foreign = use_memo(lambda: foreign_origin(headers.peek()), [])
     n_looks, look = use_state(0)
-    files = use_memo(lambda: written_files(ServerState.current().benchmark_folders), [n_looks])
+    files = use_memo(lambda: result_files(ServerState.current().benchmark_folders), [n_looks])
     chosen, choose = use_state("")
     recording, replay = use_state(cast("Recording | None", None))
-    bring_style()
+    place_style()
     if foreign:
-        solara.Error(f"This page was opened by a page of {foreign}, and shows nothing there.")
+        solara.Error(f"This page was opened from {foreign}, and is not shown there.")
         return
     if recording is not None:
         _Replay(recording, lambda: replay(None))
@@ -132,25 +132,27 @@ def Benchmarks() -> None:
     with solara.AppBar():
         solara.AppBarTitle("Benchmarks")
         solara.lab.ThemeToggle()
-    by_title = {one.title: one for one in map(Written, files)}
+    by_title = {one.title: one for one in map(FinishedBenchmark, files)}
     now = chosen if chosen in by_title else next(iter(by_title), "")
     with solara.Column(gap="10px", classes=["mesa-llm-report"]):
         solara.Text(
-            "A benchmark is run on the command line, where it says what it would cost:", classes=["mesa-llm-hint"]
+            "Run a benchmark on the command line, where you can also estimate its cost:", classes=["mesa-llm-hint"]
         )
         solara.Preformatted("\n".join(COMMANDS))
         with solara.Row(gap="12px", style={"align-items": "center", "flex-wrap": "wrap"}):
             if by_title:
                 solara.Select("Benchmark", list(by_title), value=now, on_value=choose, dense=True)
-            solara.Button("Look again", icon_name="mdi-refresh", text=True, on_click=lambda: look(n_looks + 1))
+            solara.Button("Refresh", icon_name="mdi-refresh", text=True, on_click=lambda: look(n_looks + 1))
         if not by_title:
-            solara.Info(f"There is none in {RUNS.absolute()} yet; mesa-llm app --bench FOLDER shows others.")
+            solara.Info(
+                f"No benchmarks in {RUNS.absolute()} yet. To show other folders, use mesa-llm app --bench FOLDER."
+            )
         else:
             _Results(by_title[now], replay).key(f"{now}, {n_looks}")
 
 
 @component
-def _Results(written: Written, replay: Callable[[Recording], None]) -> None:
+def _Results(written: FinishedBenchmark, replay: Callable[[Recording], None]) -> None:
     """Show one benchmark."""
     fault, set_fault = use_state("")
 
@@ -181,7 +183,7 @@ def _Results(written: Written, replay: Callable[[Recording], None]) -> None:
         solara.Error(fault, dense=True)
     if html:
         n_runs = counted(len(written.results.runs), "run")
-        solara.Text(f"The command that goes on with these {n_runs}:", classes=["mesa-llm-hint"])
+        solara.Text(f"To continue these {n_runs}:", classes=["mesa-llm-hint"])
         solara.Preformatted(command)
         Picture("this benchmark", list(written.downloads()))
         ClickableHTML(html, open_run)
@@ -189,7 +191,7 @@ def _Results(written: Written, replay: Callable[[Recording], None]) -> None:
 
 @component
 def _Replay(recording: Recording, leave: Callable[[], None]) -> None:
-    """Replay a run of a benchmark on the page of its model."""
+    """Replay a run of a benchmark on its model's page."""
     item = use_memo(lambda: model_page(find_model(recording.model)), [recording])
     with solara.AppBar():
         solara.Button("Back to the benchmark", icon_name="mdi-arrow-left", text=True, dark=True, on_click=leave)

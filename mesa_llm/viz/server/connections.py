@@ -1,9 +1,8 @@
-"""Connections of the page server, each bounded in time, and all of them in number.
+"""Connections of the page server, limited in time and number.
 
-Uvicorn waits for a client for as long as the client likes: for a request that is never finished, for a reader that
-never reads. Here, a connection that waits too long for its client is closed; and where there is no room for another,
-the one that has waited longest for its client gives way, first of all at the address that holds the most. So whoever
-opens connections by the hundred displaces their own, and a browser that sends its request gets its page.
+Uvicorn waits for slow clients indefinitely. Here, a connection that waits too long for its client is closed, and when
+the limit is reached, the one that has waited longest gives way, starting with the address that holds the most. So a
+client that opens hundreds of connections displaces its own, and a browser that sends its request gets its page.
 """
 
 from __future__ import annotations
@@ -20,13 +19,13 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from mesa_llm.viz.classroom.admission import network_of
 
 REQUEST_S = 10.0
-"""Maximum time for a whole request, from the beginning of a connection or the end of the last response, in seconds."""
+"""Maximum time for a complete request since the connection opened or the last response ended, in seconds."""
 
 IDLE_S = 5
 """Maximum time between a response and the first byte of the next request, in seconds."""
 
 STALL_S = 10.0
-"""Maximum time in which a client reads nothing of what was sent to it, in seconds."""
+"""Maximum time for which a client reads none of what was sent, in seconds."""
 
 LOOK_S = 1.0
 """Seconds between two checks of all connections."""
@@ -35,24 +34,24 @@ MAX_CONNECTIONS = 1024
 """Maximum number of connections."""
 
 MAX_PER_ADDRESS = 400
-"""Maximum number of connections of an address: a class of 60 behind one router, each browser with 6, and some more."""
+"""Maximum number of connections per address: a class of 60 behind one router with 6 each, and some spare."""
 
 MAX_ACCEPTED = 16
-"""Maximum number of connections that are accepted in a turn of the event loop; some turns pass before others give way,
-and asyncio accepts none for a second once there is no descriptor left."""
+"""Maximum number of connections accepted per turn of the event loop: it takes some turns for others to give way, and
+asyncio accepts none for a second once the descriptors are used up."""
 
 MAX_QUEUE = 1024
-"""Maximum number of connections that wait to be accepted; a browser tries again after a second only."""
+"""Maximum number of connections waiting to be accepted; a browser retries only after a second."""
 
 MAX_DESCRIPTORS = 4096
-"""Maximum number of descriptors that the server asks its operating system for."""
+"""Maximum number of file descriptors to request from the operating system."""
 
 
 def raise_descriptor_limit() -> int:
-    """Raise the number of descriptors that this process may open, as far as it may by itself.
+    """Raise the limit of file descriptors of this process, as far as it is allowed to.
 
     Returns:
-        The number; `MAX_DESCRIPTORS` where the operating system sets none.
+        The limit; `MAX_DESCRIPTORS` if the operating system sets none.
     """
     try:
         import resource
@@ -69,16 +68,16 @@ def raise_descriptor_limit() -> int:
     return soft
 
 
-class Connections:
+class ConnectionPool:
     """All open connections of a server."""
 
     def __init__(self, n_descriptors: int, now: Callable[[], float] = clock.monotonic) -> None:
-        """Start with none.
+        """Start without connections.
 
         Args:
-            n_descriptors: Number of descriptors that the process may open; half of them are left to files, run logs and
-                language models.
-            now: Returns the seconds of any monotonic clock.
+            n_descriptors: Limit of file descriptors of the process; half are left for files, run logs and language
+                models.
+            now: Monotonic clock, in seconds.
         """
         self.now = now
         self._maximum = min(MAX_CONNECTIONS, n_descriptors // 2)
@@ -86,11 +85,11 @@ class Connections:
         self._is_watching = False
 
     def protocol(self) -> type[Connection]:
-        """Return the protocol of these connections, for uvicorn."""
+        """Return the protocol of these connections for Uvicorn."""
         return type("ConnectionOfServer", (Connection,), {"pool": self})
 
     def admit(self, connection: Connection) -> None:
-        """Add a connection, in whose favour another may be closed; without room, it is closed itself.
+        """Add a connection, closing another one if necessary; if none can be closed, close this one.
 
         Args:
             connection: The connection.
@@ -107,11 +106,11 @@ class Connections:
         self._watch()
 
     def forget(self, connection: Connection) -> None:
-        """Drop a connection that has ended."""
+        """Remove a connection that has ended."""
         self._open.pop(connection, None)
 
     def _displace(self, connections: Iterable[Connection]) -> bool:
-        """Close the connection that can best be spared, and return whether there was one."""
+        """Close the most dispensable connection, and return whether there was one."""
         sizes, now = Counter(connection.network for connection in self._open), self.now()
         idle = [connection for connection in connections if connection.awaits_client]
         if not idle:
@@ -127,7 +126,7 @@ class Connections:
             asyncio.get_running_loop().call_later(LOOK_S, self._look)
 
     def _look(self) -> None:
-        """Close all connections that have waited too long for their clients."""
+        """Close connections that have waited too long for their clients."""
         now = self.now()
         for connection in list(self._open):
             connection.look(now)
@@ -139,15 +138,15 @@ class Connections:
 
 
 class Connection(H11Protocol):
-    """A connection that does not wait for its client for ever.
+    """A connection that does not wait for its client forever.
 
     Attributes:
         pool: All connections of the server.
-        network: The address of its client, or the network that one household or class shares.
-        since: Time since which it has waited for its client, if it does.
+        network: Network of its client; see `network_of`.
+        since: Time at which it began to wait for its client.
     """
 
-    pool: Connections
+    pool: ConnectionPool
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait for a request."""
@@ -159,7 +158,7 @@ class Connection(H11Protocol):
         self.pool.admit(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Leave the room to others."""
+        """Make room for others."""
         super().connection_lost(exc)
         self.pool.forget(self)
 
@@ -169,13 +168,13 @@ class Connection(H11Protocol):
         super().on_response_complete()
 
     def handle_websocket_upgrade(self, event: Any) -> None:
-        """Leave the connection to the protocol of WebSockets, whose pings find out whether its client lives."""
+        """Hand the connection to the WebSocket protocol, which detects lost clients by pings."""
         self._is_websocket = True
         super().handle_websocket_upgrade(event)
 
     @property
     def awaits_client(self) -> bool:
-        """Whether it is the client's turn: to finish a request, or to read a response."""
+        """Whether the client has to act: finish a request, or read a response."""
         if self.transport.get_write_buffer_size():
             return True
         cycle: Any = self.cycle
@@ -187,18 +186,18 @@ class Connection(H11Protocol):
         return self.transport.get_extra_info("socket").fileno() < 0
 
     def look(self, now: float) -> None:
-        """End the connection if its client has not done its part in time.
+        """Close the connection if its client has been too slow.
 
         Args:
             now: The time.
         """
         n_unread = self.transport.get_write_buffer_size()
-        if n_unread and (not self._n_unread or n_unread < self._n_unread):  # the client reads
+        if n_unread and (not self._n_unread or n_unread < self._n_unread):  # the client is reading
             self.since = now
         self._n_unread = n_unread
         if self.awaits_client and now - self.since >= (STALL_S if n_unread else REQUEST_S):
             self.abort()
 
     def abort(self) -> None:
-        """End the connection at once, whatever the client has not read yet."""
+        """Close the connection at once, even with unread data."""
         self.transport.abort()

@@ -1,6 +1,6 @@
-"""The page of all models, as `mesa-llm app` serves it. Each model opens on the same server, and so do the benchmarks.
+"""The gallery of `mesa-llm app`: all models and benchmarks on one server.
 
-All models are imported together with this module: elements created while Solara draws a page would end up on that page.
+Models are imported together with this module: elements created while Solara draws a page would end up on that page.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from solara.core import component
 from solara.routing import use_router
 
 from mesa_llm.model.registry import ModelEntry, find_models
-from mesa_llm.viz.components.markup import Markup, bring_style
+from mesa_llm.viz.components.markup import Markup, place_style
 from mesa_llm.viz.server.benchmarks import Benchmarks
 from mesa_llm.viz.server.model_page import ModelPage, model_page
 
-LADDER = (
+ORDER = (
     "social",
     "schelling",
     "prisoners_dilemma",
@@ -41,28 +41,28 @@ LADDER = (
     "sugarscape",
     "wolf_sheep",
 )
-"""Names of models, from the best introduction onwards; all others come after them."""
+"""Names of models in the order of the gallery, best introduction first; all others follow."""
 
 BENCHMARKS = "benchmarks"
-"""Path of the page of benchmarks."""
+"""Path of the benchmark page."""
 
 
-def rung(entry: ModelEntry) -> tuple[int, str]:
-    """Return the sort key of a model in the gallery: those of the ladder come first, in its order.
+def gallery_order(entry: ModelEntry) -> tuple[int, str]:
+    """Return the sort key of a model in the gallery.
 
     Args:
         entry: The model.
     """
-    return (LADDER.index(entry.name) if entry.name in LADDER else len(LADDER), entry.name)
+    return (ORDER.index(entry.name) if entry.name in ORDER else len(ORDER), entry.name)
 
 
-PAGES = tuple(model_page(entry) for entry in sorted(find_models(), key=rung))
+PAGES = tuple(model_page(entry) for entry in sorted(find_models(), key=gallery_order))
 """All installed models, in the order of the gallery."""
 
 
 @component
 def Layout(children: list[Any] = []) -> None:  # noqa: B006 - Solara's signature of a layout
-    """Put a page under a bar that leads back to all models.
+    """Place a page under a bar with a link back to the gallery.
 
     Args:
         children: The page.
@@ -78,10 +78,10 @@ def Layout(children: list[Any] = []) -> None:  # noqa: B006 - Solara's signature
 
 @component
 def Gallery() -> None:
-    """List all models; a broken one is shown with its error."""
-    bring_style()
+    """List all models; those that cannot be imported are shown with the error."""
+    place_style()
     with solara.AppBar():
-        solara.AppBarTitle("Models whose agents think")
+        solara.AppBarTitle("Models")
         with solara.Link(f"/{BENCHMARKS}"):
             solara.Button("Benchmarks", icon_name="mdi-chart-bar", text=True, dark=True)
         solara.lab.ThemeToggle()
@@ -92,7 +92,7 @@ def Gallery() -> None:
                 if item.fault:
                     solara.Error(item.fault, dense=True)
                     continue
-                Markup("entry.html", picture=item.picture, question=item.entry.question, is_first=item is first)
+                Markup("gallery_entry.html", picture=item.picture, question=item.entry.question, is_first=item is first)
                 with solara.Link(f"/{item.entry.name}"):
                     solara.Button("Open", icon_name="mdi-arrow-right", color="primary")
 
@@ -108,7 +108,7 @@ def page_of(item: ModelPage) -> Any:
     def Page() -> None:
         if item.fault:
             solara.Error(item.fault)
-        elif isinstance(item.page, Element):  # visitors would share it: make a new one for each
+        elif isinstance(item.page, Element):  # visitors would share it: create a new one for each
             item.page.component(*item.page.args, **item.page.kwargs)
         else:
             item.page()

@@ -1,4 +1,4 @@
-"""Models with their pages, as a server shows them: in the gallery, to a class, or with a recorded run."""
+"""The page of a model: in the gallery, for a classroom, or with a recorded run."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from reacton.core import Element
 from mesa_llm.errors import ConfigError
 from mesa_llm.model.registry import ModelEntry
 from mesa_llm.viz.render.markup import fault_text, label_of
-from mesa_llm.viz.render.thumbnail import blank
+from mesa_llm.viz.render.thumbnail import placeholder
 from mesa_llm.viz.server.page import LLMPage
 from mesa_llm.viz.session.run_settings import RunSettings
 
 
 @dataclass(frozen=True)
 class ModelPage:
-    """A model in the gallery."""
+    """A model and its page."""
 
     entry: ModelEntry
     """Registry entry of the model."""
@@ -40,9 +40,9 @@ class ModelPage:
 
     @property
     def picture(self) -> str:
-        """Its picture as a data URL: the file `picture.svg` of its package, or a plain one."""
+        """Its thumbnail as a data URL: the file `picture.svg` of its package, or a placeholder."""
         file = resources.files(self.entry.package).joinpath("picture.svg") if self.entry.package else None
-        svg = file.read_text(encoding="utf-8") if file is not None and file.is_file() else blank(self.entry.name)
+        svg = file.read_text(encoding="utf-8") if file is not None and file.is_file() else placeholder(self.entry.name)
         return f"data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode()}"
 
     def element(self, **options: Any) -> Element[Any]:
@@ -77,7 +77,7 @@ class ModelPage:
 
 
 def model_page(entry: ModelEntry) -> ModelPage:
-    """Import a model and its page; a model without a page gets a plain one.
+    """Import a model and its page; a model without one gets a default page.
 
     Args:
         entry: The model.
@@ -85,6 +85,6 @@ def model_page(entry: ModelEntry) -> ModelPage:
     try:
         model = entry.load()
         page = import_module(f"{entry.package}.app").page if entry.has_page else LLMPage(model)
-    except Exception as error:  # noqa: BLE001 - a model is anybody's code; the gallery tells what it raised
+    except Exception as error:  # noqa: BLE001 - a model is anybody's code; the gallery shows what it raised
         return ModelPage(entry, fault=fault_text(f"Importing the page of {entry.name}", error, RunSettings().hide))
     return ModelPage(entry, page)

@@ -1,4 +1,4 @@
-"""A page for a model whose agents think: Mesa's controls and drawings, and an inspector for every agent."""
+"""The page of a model: Mesa's controls and drawings, plus an inspector for every agent."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from mesa_llm.model.scenario import controls, parameters_of
 from mesa_llm.viz.classroom.lesson import Lesson, LessonSession
 from mesa_llm.viz.classroom.panel import ClassPanel
 from mesa_llm.viz.components.branches import Branches
-from mesa_llm.viz.components.controls import Alarms, Controls, CostPreview, PlaySpeed
+from mesa_llm.viz.components.controls import Alarms, Controls, CostEstimateCard, PlaySpeed
 from mesa_llm.viz.components.cost import CostMeter
 from mesa_llm.viz.components.human import HumanPanel
 from mesa_llm.viz.components.inspector import AgentInspector
 from mesa_llm.viz.components.interventions import InterventionForm
 from mesa_llm.viz.components.interview import InterviewForm
-from mesa_llm.viz.components.markup import bring_style
+from mesa_llm.viz.components.markup import place_style
 from mesa_llm.viz.components.page_state import AGENTS_TAB, PageState, browser_id, kernel_contexts, page_state, use_page
 from mesa_llm.viz.components.placement import place_steady
 from mesa_llm.viz.components.playback import Playback
@@ -43,20 +43,20 @@ from mesa_llm.viz.session.refresh import watch
 from mesa_llm.viz.session.run_settings import ModelFactory, RunSettings
 from mesa_llm.viz.session.runs import KeptRun, runs_folder
 from mesa_llm.viz.session.rw_lock import steady
-from mesa_llm.viz.session.session import Session
+from mesa_llm.viz.session.session import PageSession
 
 logger = logging.getLogger(__name__)
 
 Component = Callable[[Any], Any]
-"""Shows part of a model: a Solara component, or a function that makes one (Mesa's `make_plot_component`)."""
+"""Shows part of a model: a Solara component, or a function that returns an element, like Mesa's plot components."""
 
-Placed = Component | tuple[Component, int | str]
-"""A component, with its tab: Mesa's page number, or a title."""
+PlacedComponent = Component | tuple[Component, int | str]
+"""A component, or a component with its tab: a page number as in Mesa, or a title."""
 
 FIRST_TAB = "Model"
-"""Title of the first tab of a page."""
+"""Title of the first tab."""
 
-ALWAYS: tuple[tuple[Component, str], ...] = (
+DEFAULT_COMPONENTS: tuple[tuple[Component, str], ...] = (
     (Measures, "Measures"),
     (AgentInspector, AGENTS_TAB),
     (ActionTable, "Actions"),
@@ -68,8 +68,8 @@ ALWAYS: tuple[tuple[Component, str], ...] = (
 )
 """Components of every page."""
 
-MEDDLING: tuple[Component, ...] = (InterviewForm, InterventionForm)
-"""Components that ask agents or change the run, and so are left out for recorded runs."""
+LIVE_ONLY: tuple[Component, ...] = (InterviewForm, InterventionForm)
+"""Components that query agents or change the run, left out for recorded runs."""
 
 
 @component
@@ -77,7 +77,7 @@ def LLMPage(
     model: ModelFactory,
     *,
     model_params: Mapping[str, Any] | None = None,
-    components: Sequence[Placed] = (),
+    components: Sequence[PlacedComponent] = (),
     renderer: MakeRenderer | None = None,
     name: str | None = None,
     llm: str = "rule",
@@ -86,47 +86,46 @@ def LLMPage(
     lesson: Lesson | None = None,
     recording: Recording | None = None,
 ) -> None:
-    """Show a model, run it, and inspect its agents. Each visitor gets a model of their own.
+    """Show a model, run it, and inspect its agents. Each visitor gets their own model.
 
-    The page sends no key of the environment to an endpoint that a visitor types, and shows nothing to a page of another
-    origin that opened its WebSocket. `mesa-llm app FILE` also asks for a token; `solara run FILE` lets in anybody who
-    can reach the server, under any name that leads to it.
+    No key from the environment is sent to an endpoint that a visitor enters, and pages of other origins see nothing.
+    `mesa-llm app FILE` also requires a token; `solara run FILE` lets in anybody who can reach the server, under any
+    host name.
 
-    It resembles `SolaraViz`, but takes a factory of models instead of a model, and stays responsive while agents think.
-    It has tabs for measures, for every agent's prompts and replies, for actions, for news, for a description of the
-    model, and for its runs, which are kept in the folder `runs`. `LLMPage(MyModel)` alone shows the model's space or
-    network, plots of all numbers that it collects, and controls for its parameters.
+    It is like `SolaraViz`, but takes a model class instead of a model, and stays responsive while agents decide. It has
+    tabs for measures, every agent's prompts and replies, actions, news, branches, a report, a description of the model,
+    and its runs, which are saved in the folder `runs`. `LLMPage(MyModel)` alone shows the model's space or network,
+    plots of all numbers that it collects, and controls for its parameters.
 
     Args:
         model: A model class, or any callable that takes parameters by name and returns a model.
-        model_params: Mesa's description of the parameters: fixed values, `Slider`s, or dictionaries with a type; None:
-            as the model's scenario declares them. Language model and seed can be chosen in any case.
-        components: Components to show, each alone or with its tab: a number, as in Mesa, or a title; empty: the model's
-            space and all its measures.
-        renderer: Sets up Mesa's renderer of the space for a model; None: a plain one if no components are named.
+        model_params: Parameters as in Mesa: fixed values, `Slider`s, or dictionaries with a type; None: as declared by
+            the model's scenario. Language model and seed can always be chosen.
+        components: Components, each optionally with its tab: a number as in Mesa, or a title; empty: the model's space
+            and all its measures.
+        renderer: Sets up Mesa's renderer of the space; None: a default one if no components are given.
         name: Title; None: the name of the class.
-        llm: Initial language model: a name in `mesa_llm.viz.parameters.LLM_LABELS`, or a model string.
+        llm: Initial language model: `rule`, `random`, `local`, `human`, or a model string.
         rng: Initial seed; None: a new one each time.
-        keeps_runs: Whether to keep runs: in the folder that the environment variable MESA_LLM_RUNS names, else in
+        keeps_runs: Whether to save runs, in the folder named by the environment variable MESA_LLM_RUNS or else in
             `runs` in the current folder.
-        lesson: The lesson of a class that plays the model together, as set up by `mesa-llm class`; None: each visitor
-            has a model alone.
-        recording: A recorded run to show first, as `mesa-llm view` does; None: the page begins with a new run.
+        lesson: Lesson in which a class plays the model together; None: each visitor has their own model.
+        recording: Recorded run to show first, as `mesa-llm view` does; None: start with a new run.
     """
     foreign = use_memo(lambda: foreign_origin(headers.peek()), [])
     server = use_memo(ServerState.current, [])
     if foreign:
-        solara.Error(f"This page was opened by a page of {foreign}, and shows nothing there.")
+        solara.Error(f"This page was opened from {foreign}, and is not shown there.")
     else:
-        params = dict(declared(model) if model_params is None else model_params)
+        params = dict(declared_controls(model) if model_params is None else model_params)
         initial = RunSettings(llm, seed="" if rng is None else str(rng), parameters=defaults(params))
         title = name or getattr(model, "__name__", "Model")
         folder = runs_folder() if keeps_runs else None
 
-        def begin() -> Session:
+        def begin() -> PageSession:
             if lesson is not None:
                 return lesson.session(model, initial, folder, server.access)
-            session = Session(model, initial, folder, recording, server.access)
+            session = PageSession(model, initial, folder, recording, server.access)
             key = browser_id(), model
             session.previous, server.visits[key] = server.visits.get(key, session.previous), session.visit
             return session
@@ -147,11 +146,11 @@ def _Page(
     server: ServerState,
     model: ModelFactory,
     params: dict[str, Any],
-    components: Sequence[Placed],
+    components: Sequence[PlacedComponent],
     renderer: MakeRenderer | None,
     name: str,
     initial: RunSettings,
-    begin: Callable[[], Session],
+    begin: Callable[[], PageSession],
 ) -> None:
     session = use_memo(begin, [])
     choice = solara.use_reactive(session.built_from)
@@ -165,7 +164,7 @@ def _Page(
     use_effect(lambda: _open(server, session, page, baseline, arrival), [])
 
     def resume(run: KeptRun) -> None:
-        choice.set(run.choice(initial, choice.value, session.thinkers))
+        choice.set(run.choice(initial, choice.value, session.llm_labels))
         session.build(choice.value, run)
         change()
 
@@ -181,7 +180,7 @@ def _Page(
         recording.set(session.recording)
         page.update_text()
 
-    bring_style()
+    place_style()
     with solara.AppBar():
         solara.AppBarTitle(name)
         solara.lab.ThemeToggle()
@@ -189,23 +188,23 @@ def _Page(
         with solara.Card(margin=0):
             if recording.value is None:
                 Controls(session, choice)
-                CostPreview(session)
+                CostEstimateCard(session)
             else:
                 Playback(session, recording.value, begin_anew)
             PlaySpeed(session)
         if recording.value is None:
             with solara.Card("Parameters", margin=0):
-                # drawn anew at each step, it would take back what is typed
+                # redrawn at each step, it would overwrite what is being typed
                 RunSettingsForm(
-                    model, params, choice, meanings, session.thinkers, has_common_budget=server.access is not None
+                    model, params, choice, meanings, session.llm_labels, has_common_budget=server.access is not None
                 )
         _Cost(session)
     _Main(session, readme, components, renderer, Reopen(resume, view))
     _Arrival(event_arrive=lambda _: arrival.set())
 
 
-def declared(model: ModelFactory) -> dict[str, Any]:
-    """Return the controls of a model's parameters, as in Mesa's `model_params`.
+def declared_controls(model: ModelFactory) -> dict[str, Any]:
+    """Return the controls of a model's parameters in the form of Mesa's `model_params`.
 
     Args:
         model: The factory of the model; a class declares its parameters in its scenario.
@@ -214,7 +213,7 @@ def declared(model: ModelFactory) -> dict[str, Any]:
 
 
 def meanings_of(model: ModelFactory) -> dict[str, str]:
-    """Return the meanings of a model's parameters, by name.
+    """Return the meanings of a model's parameters by name.
 
     Args:
         model: The factory of the model; a class declares its parameters in its scenario.
@@ -225,7 +224,7 @@ def meanings_of(model: ModelFactory) -> dict[str, str]:
 
 
 @component
-def _Cost(session: Session) -> None:
+def _Cost(session: PageSession) -> None:
     update_counter.get()
     if session.runner is not None:
         with solara.Card("Cost", margin=0):
@@ -234,9 +233,9 @@ def _Cost(session: Session) -> None:
 
 @component
 def _Main(
-    session: Session,
+    session: PageSession,
     readme: Readme,
-    components: Sequence[Placed],
+    components: Sequence[PlacedComponent],
     renderer: MakeRenderer | None,
     reopen: Reopen,
 ) -> None:
@@ -259,7 +258,7 @@ def _Arrival(event_arrive: Callable[[object], None] | None = None) -> None:
 
 def _open(
     server: ServerState,
-    session: Session,
+    session: PageSession,
     page: PageState,
     baseline: tuple[int, tuple[object, ...]],
     arrival: threading.Event,
@@ -274,43 +273,43 @@ def _open(
 
 
 def tabs_of(
-    components: Sequence[Placed],
+    components: Sequence[PlacedComponent],
     space: Component | None = None,
     runs: Component | None = None,
     *,
     is_recorded: bool = False,
 ) -> dict[str, list[Component]]:
-    """Sort components by tab.
+    """Group components by tab.
 
     Args:
-        components: Components, with or without a tab; empty: the model's measures, on the first tab.
-        space: Draws the space, which comes first; None: it is not drawn.
-        runs: Shows the kept runs, which come last; None: they are not shown.
-        is_recorded: Whether the model is a recorded run, without interviews and interventions.
+        components: Components, with or without a tab; empty: the model's measures on the first tab.
+        space: Draws the space, which comes first; None: not shown.
+        runs: Shows the saved runs, which come last; None: not shown.
+        is_recorded: Whether it is a recorded run, without interviews and interventions.
 
     Returns:
-        Title of each tab → its components, in order.
+        Title of each tab → its components in order.
     """
     tabs: dict[str, list[Component]] = {FIRST_TAB: [space]} if space is not None else {}
     components_ = [placed[0] if isinstance(placed, tuple) else placed for placed in components]
-    extras: list[Placed] = [extra for extra in ALWAYS if extra[0] not in components_]
+    extras: list[PlacedComponent] = [extra for extra in DEFAULT_COMPONENTS if extra[0] not in components_]
     if not components:
-        extras = [Measures, *(extra for extra in ALWAYS if extra[0] is not Measures)]
+        extras = [Measures, *(extra for extra in DEFAULT_COMPONENTS if extra[0] is not Measures)]
     for placed in (*components, *extras, *([(runs, "Runs")] if runs is not None else [])):
         component, tab = placed if isinstance(placed, tuple) else (placed, 0)
-        if is_recorded and component in MEDDLING:
+        if is_recorded and component in LIVE_ONLY:
             continue
         tabs.setdefault(tab if isinstance(tab, str) else f"Page {tab}" if tab else FIRST_TAB, []).append(component)
     return tabs
 
 
-def space_of(model: LLMModel, components: Sequence[Placed], renderer: MakeRenderer | None) -> Component | None:
+def space_of(model: LLMModel, components: Sequence[PlacedComponent], renderer: MakeRenderer | None) -> Component | None:
     """Return the component that draws a model's space; None if it is not drawn.
 
     Args:
         model: The model.
-        components: The other components of its page; if there are none, any space is drawn.
-        renderer: Sets up Mesa's renderer; None: a plain one.
+        components: Other components of the page; if there are none, any space is drawn.
+        renderer: Sets up Mesa's renderer; None: a default one.
     """
     if renderer is None and (components or not has_space(model)):
         return None
@@ -323,9 +322,9 @@ def space_of(model: LLMModel, components: Sequence[Placed], renderer: MakeRender
 
 @component
 def _Tabs(
-    session: Session,
+    session: PageSession,
     model: LLMModel,
-    components: Sequence[Placed],
+    components: Sequence[PlacedComponent],
     renderer: MakeRenderer | None,
     reopen: Reopen,
 ) -> None:
@@ -354,7 +353,7 @@ def _Tabs(
 
 @component
 def _Component(component: Component, model: LLMModel) -> None:
-    """Show a component; if it raises, show the error in its place until the next step, and keep the page alive."""
+    """Show a component; if it raises, show the error in its place until the next step."""
     error, try_again = use_exception()
     drawn = update_counter.get()
     drawn_at = use_ref(drawn)
@@ -366,24 +365,24 @@ def _Component(component: Component, model: LLMModel) -> None:
     if error is None:
         _Content(component, model)
     else:
-        solara.Error(f"This cannot be shown: {type(error).__name__}: {error} (the log has more)")
+        solara.Error(f"This component failed with {type(error).__name__}: {error} (see the log for details)")
 
 
 def _log(error: BaseException | None) -> None:
     if error is not None:
-        logger.error("a component of a page cannot be shown", exc_info=error)
+        logger.error("a component of a page failed", exc_info=error)
 
 
 @component
 def _Content(component: Component, model: LLMModel) -> None:
-    """Show a component; its tab is selected before it is drawn, so that no other appears under that tab's name."""
+    """Show a component, but select its tab first, so that no other content appears under it."""
     update_counter.get()
     is_turned_to, turn_to = use_state(False)
     use_effect(lambda: turn_to(True), [])
     if not is_turned_to:
         solara.ProgressLinear(True)
         return
-    if component is Measures:  # it brings a card for each plot
+    if component is Measures:  # has a card for each plot
         Measures(model)
         return
     with solara.Card(margin=0, classes=["mesa-llm-card"]):

@@ -1,4 +1,4 @@
-"""The server of pages, for visitors who hold its token."""
+"""The page server, for visitors with its token."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from mesa_llm.model.model import LLMModel
 from mesa_llm.viz.classroom.lesson import Lesson
 from mesa_llm.viz.classroom.students import JOIN_PATH, StudentPages
 from mesa_llm.viz.server.auth import Auth, is_loopback
-from mesa_llm.viz.server.connections import IDLE_S, MAX_ACCEPTED, MAX_QUEUE, Connections, raise_descriptor_limit
+from mesa_llm.viz.server.connections import IDLE_S, MAX_ACCEPTED, MAX_QUEUE, ConnectionPool, raise_descriptor_limit
 from mesa_llm.viz.server.page import LLMPage
 from mesa_llm.viz.server.state import ServerState
 from mesa_llm.viz.session.runner import wait_until_closed
@@ -41,19 +41,19 @@ from mesa_llm.viz.session.runner import wait_until_closed
 logger = logging.getLogger(__name__)
 
 SERVED_PAGE = "mesa_llm.viz.server.page:ServedPage"
-"""Name of the only page of a server, for Solara."""
+"""Name of the only page of a server for Solara."""
 
 TOKEN_VARIABLE = "MESA_LLM_APP_TOKEN"
 """Environment variable for the token."""
 
 ANY_ADDRESS = ("", "0.0.0.0", "::")
-"""Hosts that stand for all addresses of this machine."""
+"""Hosts that mean all addresses of this machine."""
 
 MIN_TOKEN_LENGTH = 16
-"""Minimum length of a token, in characters, if other machines can try to guess it."""
+"""Minimum length of a token in characters, if other machines can reach the server."""
 
 ENDING_S = 5
-"""Maximum time for open connections to end, and after that for open models, in seconds."""
+"""Maximum time to wait for open connections to end, and then for open models, in seconds."""
 
 
 class PageServer:
@@ -79,17 +79,17 @@ class PageServer:
 
         Args:
             page: Module or file of the pages, as for `solara run`; or a model, as `module:Class` or the file that
-                defines it; or a function that places the contents of the only page.
+                defines it; or a function that places the contents of a single page.
             host: Address to listen on.
             port: Port to listen on; 0: any that is free.
             token: Token in the address; None: a new one.
-            names: Further names under which the server may be addressed, besides `host` and those of this machine.
+            names: Further host names of the server, besides `host` and those of this machine.
             access: Common budget of the models of all pages; None: none.
             benchmark_folders: Folders whose benchmarks are shown besides those in `runs`.
-            lesson: The lesson whose students' pages are served as well, to anybody with the room code; None: none.
+            lesson: Lesson whose students' pages are served as well, to anybody with the room code; None: none.
 
         Raises:
-            ConfigError: If the token is too weak for an open host, the port is taken, or there is no such page.
+            ConfigError: If the token is too weak, the port is taken, or there is no such page.
         """
         _check_token(token, host)
         place = _placing(page)
@@ -132,12 +132,12 @@ class PageServer:
             browser: Whether to open a browser.
         """
         signal.signal(signal.SIGTERM, signal.default_int_handler)
-        warnings.filterwarnings("ignore", "Cookies with samesite=none")  # Solara's, which wants to be framed
-        connections = Connections(raise_descriptor_limit())
+        warnings.filterwarnings("ignore", "Cookies with samesite=none")  # from Solara, which allows framing
+        connections = ConnectionPool(raise_descriptor_limit())
         config = uvicorn.Config(
             self._auth,
             http=connections.protocol(),
-            access_log=False,  # it would hold the token
+            access_log=False,  # would contain the token
             log_config=None,
             log_level="error",
             backlog=MAX_ACCEPTED,
@@ -152,7 +152,7 @@ class PageServer:
         try:
             _Server(config).run(sockets=[self._socket])
         except KeyboardInterrupt:
-            logger.info("the server was told to end")
+            logger.info("the server was interrupted")
         finally:
             self._socket.close()
             if self._lesson is not None:
@@ -161,7 +161,7 @@ class PageServer:
 
 
 class _Server(uvicorn.Server):
-    """A server whose clients may queue up in greater number than are accepted at once."""
+    """A server with a longer queue of clients than it accepts at once."""
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Listen."""
@@ -172,19 +172,19 @@ class _Server(uvicorn.Server):
 
 def _check_token(token: str | None, host: str) -> None:
     if token is not None and not token:
-        raise ConfigError("the token is empty; leave --token away for a new one")
+        raise ConfigError("the token is empty; omit --token to get a new one")
     if is_loopback(host):
         return
     if token is None:
         raise ConfigError(
-            f"--host {host} lets other machines in: choose the token that they have to bring, in the environment "
-            f"variable {TOKEN_VARIABLE} (or with --token, which others on this machine can see); "
-            f"this one is new: {secrets.token_urlsafe(24)}"
+            f"--host {host} lets other machines in: set the token that they must present, in the environment "
+            f"variable {TOKEN_VARIABLE} (or with --token, which other users of this machine can see); "
+            f"for example: {secrets.token_urlsafe(24)}"
         )
     if len(token) < MIN_TOKEN_LENGTH:
         raise ConfigError(
-            f"--host {host} lets other machines guess the token: it needs {MIN_TOKEN_LENGTH} characters or more, "
-            f"not {len(token)}; this one is new: {secrets.token_urlsafe(24)}"
+            f"--host {host} lets other machines guess the token: it needs at least {MIN_TOKEN_LENGTH} characters, "
+            f"not {len(token)}; for example: {secrets.token_urlsafe(24)}"
         )
 
 
@@ -193,7 +193,7 @@ PAGES = frozenset({"page", "Page", "app", "routes"})
 
 
 def model_named(page: str) -> type[LLMModel] | None:
-    """Return the model to show, if the name is that of a model and not of a page.
+    """Return the model to show, if the name is that of a model instead of a page.
 
     Args:
         page: `module:Class`, or a Python file that defines one model and no page.
@@ -243,7 +243,7 @@ def _model_in_file(file: Path) -> type[LLMModel] | None:
     models = [kind for kind in classes if isinstance(kind, type) and issubclass(kind, LLMModel)]
     if len(models) != 1:
         found = ", ".join(kind.__name__ for kind in models) or "no model"
-        raise ConfigError(f"{str(file)!r} has no page, and {found}; name one: {file.stem}:CLASS")
+        raise ConfigError(f"{str(file)!r} has no page and defines {found}; name one model: {file.stem}:CLASS")
     return models[0]
 
 
@@ -271,8 +271,8 @@ def _solara(page: str) -> ASGIApp:
 
 
 def _no_page(request: Request, _: Exception) -> HTMLResponse:
-    """Answer a request for an unknown address with a link to the pages."""
-    text = f'There is no page {html.escape(request.url.path)} here. <a href="/">All that there is</a>'
+    """Respond to an unknown address with a link to the pages."""
+    text = f'There is no page {html.escape(request.url.path)}. <a href="/">All pages</a>'
     return HTMLResponse(f"<!doctype html><title>mesa_llm</title><p>{text}</p>", 404)
 
 
@@ -289,10 +289,10 @@ def _in_address(host: str) -> str:
 
 
 def _outer_address() -> str:
-    """Return the address of this machine in its network, without sending anything; empty if it is in none."""
+    """Return the address of this machine in its network, without sending anything; empty if there is none."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
-            probe.connect(("192.0.2.1", 9))  # an address for examples, which routes as any other does
+            probe.connect(("192.0.2.1", 9))  # an example address, which is routed like any other
             return str(probe.getsockname()[0])
         except OSError:
             return ""

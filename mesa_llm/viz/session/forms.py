@@ -1,4 +1,4 @@
-"""Fields of the form for one decision of a person: their hints, and how they are read."""
+"""Form fields for a person's decision: their hints, and how they are read."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ Path = tuple[str, ...]
 """Path of a field's value within the answer."""
 
 Lines = dict[Path, str]
-"""Texts of the fields, or about them."""
+"""Contents of the fields, or messages about them, by path."""
 
 
 def read_fields(field: FormField, lines: Mapping[Path, str], last_lines: Mapping[Path, str]) -> tuple[Any, Lines]:
-    """Read the fields that a person filled in.
+    """Read the fields that a person has filled in.
 
     Args:
-        field: The value that was asked for.
-        lines: Texts of the fields; a field that is not named is empty.
-        last_lines: Texts at the last attempt: a value that is not among the options is accepted if it is repeated.
+        field: The requested value.
+        lines: Contents of the fields; missing fields are empty.
+        last_lines: Contents at the last attempt: a value that is not an option is accepted when sent a second time.
 
     Returns:
-        The value, and its faults by field; it is valid if there are none.
+        The value, and the errors by field; it is valid if there are none.
     """
     faults: Lines = {}
 
@@ -35,12 +35,12 @@ def read_fields(field: FormField, lines: Mapping[Path, str], last_lines: Mapping
         if not text and not line.is_needed:
             return LEFT_OUT
         if not text and {"type": "null"} not in line.schema.get("anyOf", ()):
-            faults[line.path] = "Fill this in first."
+            faults[line.path] = "This field is required."
             return LEFT_OUT
         try:
             return line.read(text, is_meant=last_lines.get(line.path, "").strip() == text)
         except NotOffered:
-            faults[line.path] = "This is not among what is offered. If you mean it all the same, press once more."
+            faults[line.path] = "This is not one of the options. To use it anyway, press the button again."
         except ValueError as error:
             faults[line.path] = str(error)
         return LEFT_OUT
@@ -49,21 +49,21 @@ def read_fields(field: FormField, lines: Mapping[Path, str], last_lines: Mapping
 
 
 def hint_of(field: FormField) -> str:
-    """Describe a field: its meaning, its range if that is not obvious, and whether it may be left empty."""
+    """Describe a field: its meaning, its range unless obvious, and whether it is optional."""
     schema = field.schema
     notes = [description_of(schema)] if schema.get("type") in NUMBERS or not (field.description or field.items) else []
     if schema.get("type") in ("array", "object"):
         is_json = "prefixItems" in schema or schema.get("additionalProperties") is False
-        notes = [description_of(field.choices or schema), "as JSON" if is_json else "commas between"]
+        notes = [description_of(field.choices or schema), "as JSON" if is_json else "comma-separated"]
     if field.values and not field.is_closed:
-        notes.append("the list holds examples" if field.is_free else "the list holds what is offered")
-    notes += [] if field.is_needed else ["may stay empty"]
+        notes.append("examples are listed" if field.is_free else "options are listed")
+    notes += [] if field.is_needed else ["optional"]
     in_brackets = f"({'; '.join(notes)})" if notes else ""
     return f"{field.description} {in_brackets}".strip()
 
 
-def _offers(request: Request) -> tuple[list[Offer], str]:
-    """List the possible answers, or return the reason why there are none."""
+def possible_answers(request: Request) -> tuple[list[Offer], str]:
+    """Return the possible answers, or the reason why there are none."""
     try:
         return offers_of(request), ""
     except Refused as error:

@@ -1,4 +1,4 @@
-"""Interventions in a run, its branches, and its report, each in a thread of its own."""
+"""Interventions in a run, branches of it, and its report, each run in a background thread."""
 
 from __future__ import annotations
 
@@ -36,22 +36,20 @@ if TYPE_CHECKING:
     import pandas as pd
 
 NEWS, POST, CHANGE, NOTHING = "News", "Post", "Change of a variable", "Nothing"
-"""Kinds of interventions, as the page names them."""
+"""Kinds of interventions, as labelled on the page."""
 
 SEND, BRANCH, WRITE = "send", "branch", "write"
-"""Tasks of a desk: intervene in the run, run a branch of it, write a report."""
+"""Tasks: intervene in the run, run a branch of it, write a report."""
 
 MAX_BRANCHES = 4
-"""Maximum number of branches that are shown, the latest."""
+"""Maximum number of branches on display; the latest are kept."""
 
 MAX_READERS = 60
 """Maximum number of agents that are listed as readers."""
 
 
 class InterventionRunner:
-    """Carries out the interventions of visitors in one model, and runs branches of it.
-
-    It does not depend on Solara: a page reads its plain attributes.
+    """Carries out visitors' interventions in one model, and runs branches of it; a page reads its attributes.
 
     Attributes:
         note: Result of the last task; empty if there was none.
@@ -66,7 +64,7 @@ class InterventionRunner:
     """
 
     def __init__(self) -> None:
-        """Start with nothing done."""
+        """Start idle."""
         self.note = self.error = self.working = self.task = ""
         self.branches: list[BranchRun] = []
         self.report: Report | None = None
@@ -77,7 +75,7 @@ class InterventionRunner:
 
     @staticmethod
     def of(model: LLMModel) -> InterventionRunner:
-        """Return the desk of a model."""
+        """Return the intervention runner of a model."""
         return _runners.of(model)
 
     def send(self, model: LLMModel, intervention: Intervention) -> None:
@@ -91,7 +89,7 @@ class InterventionRunner:
         def work() -> str:
             with lock_of(model).writing():
                 step = model.inject(intervention)
-            return f"Done: it bears on step {step}."
+            return f"Sent. Agents read it in step {step}."
 
         self._begin(SEND, "Sending …", work)
 
@@ -103,22 +101,22 @@ class InterventionRunner:
         at: int | None = None,
         max_calls: int | None = None,
     ) -> None:
-        """Run a branch of a run, which itself stays as it is; return at once.
+        """Run a branch of a run, leaving the run itself unchanged; return at once.
 
         Args:
             model: The model, which may be a recorded run.
             intervention: Intervention in the branch; None: none.
             steps: Number of steps to run.
-            at: Last step that is the run's; None: its latest.
-            max_calls: Maximum number of live replies if the pages have no common budget; None: unlimited.
+            at: Step after which the branch forks; None: the latest.
+            max_calls: Maximum number of live requests, unless the pages share a budget; None: unlimited.
         """
 
         def work() -> str:
             changes = () if intervention is None else (intervention,)
             step = int(model.time) if at is None else at
             gate = lock_of(model)
-            with gate.writing(), gate.waiting():  # nobody steps meanwhile, but the page can be drawn
-                named = model.engine.options.get("named")  # what a visitor types has no right to a key
+            with gate.writing(), gate.waiting():  # no steps meanwhile, but the page can be drawn
+                named = model.engine.options.get("named")  # no key is sent to an endpoint that a visitor typed
                 typed = {"named": texts_in(model.llm) if named is None else named}
                 fork = branch(model, step, inject=changes, **typed, **self._budget(model, max_calls))
             title = "without a change" if intervention is None else fork.model.interventions.log[-1].text
@@ -132,11 +130,11 @@ class InterventionRunner:
                 fork.close()
             self.branches = [*self.branches, run][-MAX_BRANCHES:]
             return (
-                f"The branch ran {counted(steps, 'step')} from step {run.at} on, with {run.calls} live replies and "
-                f"{run.copied} of the parent's."
+                f"The branch ran {counted(steps, 'step')} from step {run.at}, with {run.calls} new and {run.copied} "
+                f"reused replies."
             )
 
-        self._begin(BRANCH, f"A branch runs {counted(steps, 'step')} …", work)
+        self._begin(BRANCH, f"Running a branch of {counted(steps, 'step')} …", work)
 
     def write(self, model: LLMModel, llm: str) -> None:
         """Write the report of a run so far; return at once.
@@ -152,7 +150,7 @@ class InterventionRunner:
                 self.report = report if llm == "rule" else written_by(model, llm, report)
             return ""
 
-        self._begin(WRITE, "The report is written …", work)
+        self._begin(WRITE, "Writing the report …", work)
 
     def _begin(self, task: str, working: str, work: Callable[[], str]) -> None:
         with self._lock:
@@ -163,7 +161,7 @@ class InterventionRunner:
         threading.Thread(target=self._work, args=(work,), name="mesa-llm-news-desk", daemon=True).start()
 
     def _budget(self, model: LLMModel, max_calls: int | None) -> dict[str, Any]:
-        """Return the options that limit a branch: the common budget of all pages, or a number of live replies."""
+        """Return the options that limit a branch: the pages' common budget, or a number of live requests."""
         if model.engine.options.get("access") is not None:
             return {}
         return {"max_calls": max_calls} if self.access is None else {"access": self.access}
@@ -172,8 +170,8 @@ class InterventionRunner:
         note = error = ""
         try:
             note = work()
-        except Exception as fault:  # noqa: BLE001 - a model is anybody's code; the page tells what it raised
-            error = fault_text("The news desk", fault, self.hide)
+        except Exception as fault:  # noqa: BLE001 - a model is anybody's code; the page shows what it raised
+            error = fault_text("The task", fault, self.hide)
         with self._lock:
             self.working, self.note, self.error = "", note, error
             self.version += 1
@@ -190,21 +188,21 @@ _runners = PerModel("_intervention_runner", InterventionRunner)
 
 
 @dataclass(frozen=True)
-class Choices:
-    """The choices at the desk of a model."""
+class InterventionOptions:
+    """What a visitor can choose for an intervention in a model."""
 
     readers: Sequence[str]
-    """Possible readers of news: everyone, the visitors of a world, single agents."""
+    """Possible readers of news: everyone, the agents in one world, single agents."""
 
     has_posts: bool
-    """Whether a world has posts."""
+    """Whether posts can be published."""
 
     variables: Mapping[str, str]
-    """Changeable variables, as `world.name`, with their meanings."""
+    """Variables that can be changed, as `world.name` → current value and meaning."""
 
     @classmethod
-    def of(cls, model: LLMModel) -> Choices:
-        """Return the choices for a model."""
+    def of(cls, model: LLMModel) -> InterventionOptions:
+        """Return the options for a model."""
         agents = [f"agent {agent.unique_id}: {agent.config.name}" for agent in islice(llm_agents(model), MAX_READERS)]
         worlds = [world.name for world in model.worlds] if len(model.worlds) > 1 else []
         own = {
@@ -215,12 +213,12 @@ class Choices:
 
     @property
     def kinds(self) -> list[str]:
-        """The possible kinds of interventions."""
+        """The kinds of interventions that are possible."""
         return [NEWS, *([POST] if self.has_posts else []), *([CHANGE] if self.variables else [])]
 
 
 def intervention_of(kind: str, text: str, target: str) -> Intervention:
-    """Make an intervention from the fields of the form.
+    """Create an intervention from the fields of the form.
 
     Args:
         kind: Kind of the intervention.
@@ -232,7 +230,7 @@ def intervention_of(kind: str, text: str, target: str) -> Intervention:
     """
     text = text.strip()
     if not text:
-        raise ValueError("Write something first.")
+        raise ValueError("Enter a text first.")
     if kind == POST:
         return Post(text=text, author=target.strip() or NEWSROOM)
     if kind == CHANGE:

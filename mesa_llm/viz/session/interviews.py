@@ -1,4 +1,4 @@
-"""Interviews with agents: questions to one agent that leave the run unchanged."""
+"""Interviews: questions to one agent that leave the run unchanged."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from mesa_llm.viz.session.per_model import PerModel
 from mesa_llm.viz.session.rw_lock import lock_of
 
 PURPOSE = "interview"
-"""Purpose under which interviews are counted and recorded."""
+"""Purpose under which interviews are recorded and counted."""
 
 MAX_WAITING = 10
 """Maximum number of waiting questions."""
@@ -59,19 +59,17 @@ class Waiting:
 
 
 class InterviewQueue:
-    """Asks the agents of one model the questions of visitors, one after the other.
-
-    It does not depend on Solara: a page reads its plain attributes.
+    """Puts visitors' questions to the agents of one model, one after another; a page reads its attributes.
 
     Attributes:
         waiting: Questions without an answer yet, in order.
-        error: Why the last question could not be asked; empty if it could.
+        error: Why the last question failed; empty if it did not.
         hide: Removes secrets from error messages.
         version: Counter that rises whenever anything here changes.
     """
 
     def __init__(self) -> None:
-        """Start with no question."""
+        """Start empty."""
         self.waiting: list[Waiting] = []
         self.error = ""
         self.hide: Callable[[str], str] = str
@@ -81,14 +79,14 @@ class InterviewQueue:
 
     @staticmethod
     def of(model: LLMModel) -> InterviewQueue:
-        """Return the desk of a model."""
+        """Return the queue of a model."""
         return _queues.of(model)
 
     def ask(self, agent: Any, question: str) -> None:
-        """Ask an agent as soon as the model is between two steps; return at once.
+        """Queue a question to an agent, to be asked between two steps; return at once.
 
         Args:
-            agent: An agent that thinks.
+            agent: The agent.
             question: The question.
         """
         text = question.strip()
@@ -101,7 +99,7 @@ class InterviewQueue:
         threading.Thread(target=self._work, args=(agent, job), name="mesa-llm-interview", daemon=True).start()
 
     def withdraw(self, job: Waiting) -> None:
-        """Withdraw a question; a request that is in flight is cancelled.
+        """Withdraw a question; a request in flight is cancelled.
 
         Args:
             job: A waiting question.
@@ -117,7 +115,7 @@ class InterviewQueue:
         try:
             with lock_of(agent.model).writing():
                 self._ask(agent, job)
-        except Exception as fault:  # noqa: BLE001 - a model is anybody's code; the page tells what it raised
+        except Exception as fault:  # noqa: BLE001 - a model is anybody's code; the page shows what it raised
             if not (job.is_withdrawn and isinstance(fault, MesaLLMError)):
                 error = fault_text("The question", fault, self.hide)
         with self._lock:
@@ -142,14 +140,14 @@ _queues = PerModel("_interview_queue", InterviewQueue)
 
 def _fault_in(question: str, n_waiting: int) -> str:
     if not question:
-        return "Write a question first."
+        return "Enter a question first."
     if len(question) > MAX_QUESTION:
-        return f"The question has {len(question):,} characters; write {MAX_QUESTION:,} at most."
-    return "Wait until the questions below have their answers." if n_waiting >= MAX_WAITING else ""
+        return f"The question has {len(question):,} characters; the maximum is {MAX_QUESTION:,}."
+    return "Too many open questions: wait until those below are answered." if n_waiting >= MAX_WAITING else ""
 
 
 def interviews_with(model: LLMModel, agent_id: int) -> list[Interview]:
-    """Return the interviews with an agent, the latest first.
+    """Return the interviews with an agent, latest first.
 
     Args:
         model: The model.

@@ -1,4 +1,4 @@
-"""What a visitor chooses for the next run: language model, seed and parameters."""
+"""Settings of a run: language model, seed and parameters."""
 
 from __future__ import annotations
 
@@ -25,29 +25,29 @@ ModelFactory = Callable[..., LLMModel]
 LLM_LABELS = MappingProxyType(
     {
         "rule": "rules (no language model)",
-        "random": "chance (the baseline)",
-        "local": "the small model on this machine",
-        "human": "you, and rules for the others",
+        "random": "chance (random baseline)",
+        "local": "the small local model",
+        "human": "you (rules for the other agents)",
         "other": "another model …",
     }
 )
 """Language model → its label on the page."""
 
 WITHOUT_TEXT = ("rule", "random", "human")
-"""Choices that write no text, so that reasoning and reply length do not apply."""
+"""Kinds that write no text, so that reasoning and reply length do not apply."""
 
 REASONING = MappingProxyType(
     {
-        "": "as the model has it",
+        "": "default",
         "none": "none",
         "inline": "with the decision",
-        "first": "first, in a request of its own",
+        "first": "first, in a separate request",
     }
 )
-"""Way to reason → its label on the page."""
+"""When agents reason → its label on the page."""
 
 NAMES_ADDRESS = re.compile(r"://|@.*[.:/]")
-"""Matches model names that contain an endpoint, which would get the keys of the environment."""
+"""Matches model names that contain an endpoint, which would be sent keys from the environment."""
 
 ADDRESS = re.compile(r"(?P<scheme>[a-z]+:/+)?(?P<user>.*@)?(?P<where>[^?#]*)(?P<query>.*)", re.IGNORECASE)
 """The parts of an address, even of a malformed one."""
@@ -58,10 +58,10 @@ HIDDEN = "•••"
 
 @dataclass(frozen=True)
 class RunSettings:
-    """All choices that a model is built from."""
+    """Everything that a model is built from."""
 
-    thinker: str = "rule"
-    """One of `LLM_LABELS`; any other text is taken as a model string."""
+    llm_kind: str = "rule"
+    """One of `LLM_LABELS`, or a model string."""
 
     model_id: str = ""
     """With `other`: a litellm id, `ollama/NAME`, or the endpoint's name for the model."""
@@ -70,19 +70,19 @@ class RunSettings:
     """With `other`: base URL of an OpenAI-compatible endpoint; empty: the provider's own. It may hold a password."""
 
     api_key: str = field(default="", repr=False)
-    """Key for that endpoint; empty: none is sent. It is stored nowhere else."""
+    """Key for that endpoint; empty: none is sent. It is not stored anywhere else."""
 
     reasoning: str = ""
-    """When agents reason, one of `REASONING`; empty: the model's default."""
+    """When agents reason: one of `REASONING`; empty: the model's default."""
 
     reply_tokens: int | None = None
     """Maximum length of a reply, in tokens; None: the model's default."""
 
     max_dollars: float | None = None
-    """With `other`: US dollars after which the run stops; None: no limit."""
+    """With `other`: maximum cost of the run, in US dollars; None: no limit."""
 
     plays: int = 1
-    """With `human`: id of the agent that the visitor plays; 0: all."""
+    """With `human`: id of the agent that the visitor plays; 0: all agents."""
 
     seed: str = ""
     """Seed; empty: a new one each time."""
@@ -91,73 +91,73 @@ class RunSettings:
     """The model's own parameters."""
 
     def arguments(self, factory: ModelFactory, access: Access | None = None) -> dict[str, Any]:
-        """Return the arguments for building a model, as far as its factory takes them.
+        """Return the arguments for building a model that its factory accepts.
 
         Args:
             factory: The factory.
-            access: The server's budget for the models of all pages; None: each has its own.
+            access: Common budget of the server's pages; None: each model has its own.
 
         Raises:
-            ConfigError: If `other` is chosen and no model is named, or the model would evade the server's budget, or
-                has an access of its own.
+            ConfigError: If `other` is chosen without naming a model, or the server's budget cannot be applied.
         """
         candidates: dict[str, Any] = {"llm": self.llm(), "rng": self.seed.strip() or None}
-        if self.thinker not in WITHOUT_TEXT:
+        if self.llm_kind not in WITHOUT_TEXT:
             candidates |= {"reasoning": self.reasoning or None, "reply_tokens": self.reply_tokens}
-        if self.thinker == "other" and access is None:
+        if self.llm_kind == "other" and access is None:
             candidates |= {"max_dollars": self.max_dollars}
-        arguments = {name: value for name, value in candidates.items() if value is not None and takes(factory, name)}
+        arguments = {name: value for name, value in candidates.items() if value is not None and accepts(factory, name)}
         if access is None:
             return {**arguments, **self.parameters}
-        if not takes(factory, "access"):
-            raise ConfigError("this model takes no access=, so that the budget of this server cannot hold for it")
+        if not accepts(factory, "access"):
+            raise ConfigError("this model accepts no access=, so the budget of this server cannot be applied to it")
         if access_options := sorted(
             name for name in ACCESS_OPTIONS & set(self.parameters) if self.parameters[name] is not None
         ):
             raise ConfigError(
-                f"this page fixes {', '.join(access_options)} in model_params, and this server has one budget "
-                "and one access for all its pages: name the endpoint by llm='NAME@URL', or by a table of "
-                "mesa-llm.toml with its limits; "
-                "or start the server without --max-calls, --max-tokens and --max-dollars"
+                f"this page fixes {', '.join(access_options)} in model_params, but all pages of this server share one "
+                "budget: name the endpoint by llm='NAME@URL' or in mesa-llm.toml, with its limits, or start the "
+                "server without --max-calls, --max-tokens and --max-dollars"
             )
         return {**arguments, **self.parameters, "access": access}
 
     @property
     def endpoint(self) -> str:
         """Base URL of the endpoint; empty: the provider's own."""
-        return self.api_base.strip() if self.thinker == "other" else ""
+        return self.api_base.strip() if self.llm_kind == "other" else ""
 
     def hide(self, text: str) -> str:
         """Remove the visitor's key, secrets in the endpoint's address, and keys of the environment from a text."""
         return without_secrets(text, [self.api_key, *secrets_of(self.api_base), *environment_secrets()])
 
     def llm(self) -> str | LLM | Mapping[Any, str | LLM]:
-        """Return what agents think with.
+        """Return the language model of the agents.
 
         Raises:
-            ConfigError: If `other` is chosen, and no model is named.
+            ConfigError: If `other` is chosen without naming a model.
         """
-        if self.thinker == "human":
+        if self.llm_kind == "human":
             person = HumanLLM()
             return {self.plays: person, "*": "rule"} if self.plays else person
-        if self.thinker != "other":
-            return self.thinker
+        if self.llm_kind != "other":
+            return self.llm_kind
         if not self.model_id.strip():
-            raise ConfigError("name the model, such as ollama/qwen3 or openai/gpt-4o-mini, then press Reset")
+            raise ConfigError(
+                "enter the name of the model, such as ollama/qwen3 or openai/gpt-4o-mini, then press Reset"
+            )
         if NAMES_ADDRESS.search(self.model_id):
-            raise ConfigError("the model's name holds an address; type the address under Endpoint")
+            raise ConfigError("the model name contains an address; enter the address under Endpoint")
         return self._at_endpoint() if self.endpoint else self.model_id.strip()
 
     def _at_endpoint(self) -> LLM:
         """Open the visitor's endpoint, with the visitor's key or none, but never with a key of the environment."""
         if HIDDEN in self.endpoint:
-            raise ConfigError("type the whole address of the endpoint again, with what the page has hidden in it")
+            raise ConfigError("enter the complete address of the endpoint again, including the hidden parts")
         name = self.model_id.strip().removeprefix("ollama/").removeprefix("openai/")
         return OpenAIHTTP(name, self.endpoint, self.api_key)
 
 
 def transports_in(llm: str | LLM | Mapping[Any, str | LLM] | None) -> list[LLM]:
-    """Return the transports among the agents' language models: people, and endpoints that were typed."""
+    """Return the transports among the agents' language models: people, and custom endpoints."""
     transports = llm.values() if isinstance(llm, Mapping) else [llm]
     return [each for each in transports if each is not None and not isinstance(each, str)]
 
@@ -182,7 +182,7 @@ def public_address(api_base: str) -> str:
     return f"{match['scheme'] or ''}{user}{match['where']}{query}"
 
 
-def takes(factory: ModelFactory, name: str) -> bool:
-    """Check whether a model can be given an argument of this name."""
+def accepts(factory: ModelFactory, name: str) -> bool:
+    """Check whether a factory accepts an argument of this name."""
     parameters = inspect.signature(factory).parameters
     return name in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())

@@ -1,4 +1,4 @@
-"""Steps a model in its own thread, so that a page stays responsive however slowly the agents think."""
+"""Steps a model in a thread, so that a page stays responsive however slowly the agents decide."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ CLOSING = "mesa-llm-closing"
 """Name of every thread that closes a model."""
 
 INSIST_S = 0.2
-"""Seconds after which a step that has not stopped is stopped again: a stop just before a request can be missed."""
+"""Seconds between attempts to stop a step: a stop just before a request can be missed."""
 
 MAX_REASON = 600
 """Maximum number of characters of a reason that a page shows."""
 
 ADVICE_ON_ENDPOINTS = (
-    "Check under Parameters what agents think with: whether the endpoint runs, its address, the model's name and the "
-    "key. Then press Reset for new choices, or Play to go on with the same."
+    "Check the language model under Parameters: is the endpoint running, and are its address, the model name and the "
+    "key right? Then press Reset to apply changes, or Play to continue as before."
 )
 
 ADVICE_ON_REPLIES = (
-    "The tab Agents shows what was asked and replied. A longer reply length or another model may help: choose it under "
-    "Parameters and press Reset, or press Play to go on all the same."
+    "The Agents tab shows the prompts and replies. A longer reply length or another model may help: set it under "
+    "Parameters and press Reset, or press Play to continue anyway."
 )
 
 ADVICE_ON_RULES = (
-    "It is what rule() of the agents' class returned: only what an agent can do now may be chosen. Mend it, or choose "
-    "under Parameters what else agents think with."
+    "The decision came from rule() of the agent class, which may only choose what the agent can do now. Fix it, or "
+    "choose a language model under Parameters."
 )
 
 ADVICE = MappingProxyType(
@@ -54,14 +54,14 @@ ADVICE = MappingProxyType(
         ),
     }
 )
-"""Kind of failure → advice for a step in which most decisions failed that way."""
+"""Kind of failure → advice when most decisions of a step fail that way."""
 
 
-class Pulse(NamedTuple):
-    """The state of a runner that a page shows in words; a page redraws its words when this changes."""
+class RunnerState(NamedTuple):
+    """The state of a runner; a page updates its text when this changes."""
 
     drawn: int
-    """Counter that rises whenever the model has changed and has to be redrawn."""
+    """Counter that rises whenever the model has to be redrawn."""
 
     version: int
     """Counter that rises whenever the runner's activity changes."""
@@ -70,7 +70,7 @@ class Pulse(NamedTuple):
     """Number of decisions in the current step."""
 
     seconds: int | None
-    """Whole seconds since that step began; None between two steps."""
+    """Whole seconds since the step began; None between two steps."""
 
 
 @dataclass(eq=False)
@@ -90,32 +90,32 @@ class _Run:
     """Set when no further step may begin."""
 
     why: str = ""
-    """Why no further step may begin, if the visitor did not ask for it."""
+    """Why it was paused, if the visitor did not ask for it."""
 
     is_stopping: bool = False
     """Whether to stop the current step."""
 
     is_dropped: bool = False
-    """Whether the model is dropped, so that a step whose agents have acted is not finished either."""
+    """Whether the model is discarded, so that even a step whose agents have acted is not finished."""
 
     ended: threading.Event = field(default_factory=threading.Event)
     """Set when the last step is over."""
 
 
 class Runner:
-    """Steps a model in a daemon thread. It does not depend on Solara: a page reads its plain attributes.
+    """Steps a model in a daemon thread; a page reads its attributes.
 
     Attributes:
         model: The model that is stepped.
         pause_s: Seconds between two steps while playing.
         last_step: Last step of the recording that is replayed; None: nothing is replayed.
         error: Error message for the visitor; empty if there is none.
-        alarm: Why so many decisions of the last step failed that Play stopped, with advice; empty if they did not.
-        note: Other news for the visitor: that a step was stopped, or that the model has ended.
+        alarm: Why most decisions of the last step failed, with advice; empty if they did not.
+        note: Any other message for the visitor, such as that the model has ended.
         drawn: Counter that rises whenever the model has changed: after each step, and with every new model.
         version: Counter that rises whenever the runner's activity changes.
         decided: Number of decisions in the current step.
-        n_failed: Number of failed decisions in the last step, without those that people left to the rule twin.
+        n_failed: Number of failed decisions in the last step, not counting those that people left to the rule twin.
     """
 
     def __init__(
@@ -145,8 +145,8 @@ class Runner:
     def _take(self, model: Any, hide: Callable[[str], str]) -> None:
         if not isinstance(model, LLMModel):
             raise ConfigError(
-                f"Runner steps LLMModels, and {type(model).__name__} is a plain Mesa model: step it with its own "
-                "run_for, or show it with Mesa's SolaraViz (docs/pages.md has an example), or make it an LLMModel"
+                f"Runner steps LLMModels, and {type(model).__name__} is a plain Mesa model: step it yourself, show "
+                "it with Mesa's SolaraViz (docs/pages.md has an example), or make it an LLMModel"
             )
         self.model = model
         self._hide = hide
@@ -166,7 +166,7 @@ class Runner:
         if model is self.model:
             self.decided += 1
 
-    # -- what a page asks
+    # -- state
 
     @property
     def busy(self) -> bool:
@@ -192,14 +192,14 @@ class Runner:
         return run is not None and run.halted.is_set()
 
     @property
-    def pulse(self) -> Pulse:
+    def pulse(self) -> RunnerState:
         """The state that may change during a step."""
         start = self._begun
-        return Pulse(
+        return RunnerState(
             self.drawn, self.version, self.decided, None if start is None else int(clock.perf_counter() - start)
         )
 
-    # -- what a page does
+    # -- control
 
     def start(self, steps: int | None = None, *, quietly: bool = False) -> None:
         """Start stepping, unless the runner is stepping already.
@@ -229,7 +229,7 @@ class Runner:
                 self.version += 1
 
     def stop(self) -> None:
-        """Stop in the middle of a step: open requests are withdrawn, and replies are kept."""
+        """Stop in the middle of a step: open requests are cancelled, and replies so far are kept."""
         with self._lock:
             run = self._run
             if run is None or run.is_stopping:
@@ -240,7 +240,7 @@ class Runner:
         _daemon(self._insist, self.model, run)
 
     def reset(self, model: LLMModel, hide: Callable[[str], str] = str) -> None:
-        """Replace the model; the old one is stopped, and closed as soon as its step is over.
+        """Replace the model; the old one is stopped, and closed when its step has ended.
 
         Args:
             model: The new model.
@@ -256,7 +256,7 @@ class Runner:
         _daemon(self._close, old_model, run, name=CLOSING)
 
     def close(self) -> None:
-        """Stop, and close the model as soon as its step is over; the runner cannot be used any more."""
+        """Stop, and close the model when its step has ended; the runner cannot be used afterwards."""
         self._drop()
         _daemon(self._close, self.model, self._run, name=CLOSING)
 
@@ -266,7 +266,7 @@ class Runner:
             run.is_dropped = True
         self.stop()
 
-    # -- the threads
+    # -- threads
 
     def _insist(self, model: LLMModel, run: _Run) -> None:
         while True:
@@ -274,7 +274,7 @@ class Runner:
                 if run.ended.is_set():
                     return
                 model.stop()
-                if run.is_dropped:  # in a step that is being finished, a person may be asked, who answers no more
+                if run.is_dropped:  # a step that is finishing may wait for a person, who will not answer any more
                     model.engine.stop()
             run.ended.wait(INSIST_S)
 
@@ -284,7 +284,7 @@ class Runner:
             note = self._steps(model, run)
         except Stopped as stopped:
             note = f"Stopped. {str(stopped)[:1].upper()}{str(stopped)[1:]}."
-        except Exception as fault:  # noqa: BLE001 - a model is anybody's code; the page tells what it raised
+        except Exception as fault:  # noqa: BLE001 - a model is anybody's code; the page shows what it raised
             error = fault_text("The step", fault, run.hide)
         with self._lock:
             run.ended.set()
@@ -298,13 +298,13 @@ class Runner:
         n_steps, last = 0, self.last_step
         while model.running and n_steps != run.steps and (last is None or model.now <= last):
             with lock_of(model).writing():
-                if run.halted.is_set():  # also while it waited for the page to be drawn
+                if run.halted.is_set():  # perhaps while waiting for the page to be drawn
                     break
                 if self._run is run:
                     self.decided, self._begun = 0, clock.perf_counter()
                 model.step()
                 decisions, failed = _last_decisions(model)
-                alarm = run.hide(failed_step(model, decisions, failed))
+                alarm = run.hide(failure_alarm(model, decisions, failed))
             n_steps += 1
             if self._run is run:
                 self.decided, self._begun = 0, None
@@ -315,9 +315,9 @@ class Runner:
             if run.steps is None:
                 run.halted.wait(self.pause_s)
         if not model.running:
-            return "The model has ended; Reset begins anew."
+            return "The model has ended. Press Reset for a new run."
         if last is not None and model.now > last:
-            return "The recording ends here; Resume in the tab Runs goes on from here."
+            return "The recording ends here. To continue from here, press Resume on the Runs tab."
         return run.why
 
     def _close(self, model: LLMModel, run: _Run | None) -> None:
@@ -329,24 +329,24 @@ class Runner:
             self._on_closed(model)
 
 
-def failed_step(model: LLMModel, rows: Any, failed: Any) -> str:
-    """Describe why most decisions of the last step failed, with advice; empty if no more than half did.
+def failure_alarm(model: LLMModel, rows: Any, failed: Any) -> str:
+    """Describe why most decisions of the last step failed, with advice; empty if at most half did.
 
     Args:
         model: A model that has just stepped.
         rows: Its decisions in that step.
-        failed: The failed ones among them.
+        failed: Those that failed.
     """
     n_failed = len(failed)
     n_twins = int(rows["kind"].notna().sum()) if n_failed and model.on_error == "rule" else 0
-    n_decisions = len(rows) - n_twins  # a rule twin stood in for each that failed
+    n_decisions = len(rows) - n_twins  # a rule twin replaced each failed decision
     if not n_failed or 2 * n_failed <= n_decisions:
         return ""
     reasons = Counter(f"{kind}: {reason}" for kind, reason in zip(failed["kind"], failed["reason"], strict=True))
     reason, count = reasons.most_common(1)[0]
     all_of_them = f"All {n_failed} decisions" if n_failed > 1 else "The only decision"
     share = all_of_them if n_failed == n_decisions else f"{n_failed} of {n_decisions} decisions"
-    often = "" if count == n_failed else f" (the reason of {count} of them)"
+    often = "" if count == n_failed else f" ({count} of them)"
     advice = ADVICE.get(failed["kind"].mode().iloc[0], ADVICE_ON_REPLIES)
     if set(failed["by"]) == {"rule"}:
         advice = ADVICE_ON_RULES
@@ -354,7 +354,7 @@ def failed_step(model: LLMModel, rows: Any, failed: Any) -> str:
 
 
 def _last_decisions(model: LLMModel) -> tuple[Any, Any]:
-    """Return the decisions of the last step, and the failed ones among them; no rows of either if none failed."""
+    """Return the decisions of the last step, and those that failed; both empty if none failed."""
     if not model.step_failures:
         return (), ()
     rows: Any = model.runlog.decisions()
@@ -363,10 +363,10 @@ def _last_decisions(model: LLMModel) -> tuple[Any, Any]:
 
 
 def wait_until_closed(timeout_s: float) -> None:
-    """Wait until the models of all closed runners are closed, too.
+    """Wait until the models of all closed runners are closed.
 
     Args:
-        timeout_s: Maximum seconds to wait for each.
+        timeout_s: Maximum time to wait for each, in seconds.
     """
     for thread in threading.enumerate():
         if thread.name == CLOSING:

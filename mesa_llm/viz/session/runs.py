@@ -1,4 +1,4 @@
-"""Runs that a page keeps: their folder, how to open them again, and their downloads."""
+"""Saved runs: their folder, how to reopen them, and their downloads."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ from mesa_llm.viz.session.rw_lock import steady
 logger = logging.getLogger(__name__)
 
 RUNS_VARIABLE = "MESA_LLM_RUNS"
-"""Environment variable with the folder for the runs of all pages; `none`: they are not kept."""
+"""Environment variable for the folder of all pages' runs; `none`: runs are not saved."""
 
 MAX_LISTED = 20
 """Maximum number of runs that a page lists."""
 
 MAX_DOWNLOAD = 200_000_000
-"""Maximum size of a run that is downloaded through the page, in bytes."""
+"""Maximum size of a run log to download, in bytes."""
 
 
 def runs_folder() -> Path | None:
-    """Return the folder for the runs of pages: that of the environment variable, or `runs` in the current folder.
+    """Return the folder for runs: that of the environment variable, or `runs` in the current folder.
 
     Returns:
         The folder, which exists; None if the variable says `none`.
@@ -55,11 +55,11 @@ def runs_folder() -> Path | None:
 
 
 def new_log(folder: Path, model: ModelFactory) -> Path:
-    """Return a file for a new run.
+    """Return the path of a new run log.
 
     Args:
         folder: The folder of the runs.
-        model: What makes the model.
+        model: The model class, or a function that makes the model.
     """
     timestamp = datetime.now(UTC).strftime("%Y%m%d %H%M%S")
     return folder / file_name(getattr(model, "__name__", "model"), timestamp, secrets.token_hex(2), suffix="sqlite")
@@ -67,7 +67,7 @@ def new_log(folder: Path, model: ModelFactory) -> Path:
 
 @dataclass(frozen=True)
 class KeptRun:
-    """A run in the folder."""
+    """A saved run."""
 
     path: Path
     """Its run log."""
@@ -79,7 +79,7 @@ class KeptRun:
     """Number of its last step."""
 
     calls: int
-    """Number of its replies and failed requests."""
+    """Number of its requests, including failed ones."""
 
     dollars: float
     """Their cost, in US dollars."""
@@ -116,21 +116,23 @@ class KeptRun:
 
     @property
     def description(self) -> str:
-        """Its time, its length and its language model, in words."""
+        """Its date, length, language model, cost and seed."""
         date = datetime.fromtimestamp(self.path.stat().st_mtime).strftime("%d %b %Y, %H:%M")
         llm = self.parameters.get("llm", "rule")
-        thinker = llm if isinstance(llm, str) else "you" if "human" in str(llm) else "several"
+        llm_kind = llm if isinstance(llm, str) else "you" if "human" in str(llm) else "several"
         cost = f", ${self.dollars:,.4f}" if self.dollars else ""
         steps, calls = counted(self.steps, "step"), counted(self.calls, "call")
-        return f"{date} · {steps} · {thinker} · {calls}{cost} · seed {self.manifest.get('rng')}"
+        return f"{date} · {steps} · {llm_kind} · {calls}{cost} · seed {self.manifest.get('rng')}"
 
-    def choice(self, initial: RunSettings, current: RunSettings, thinkers: Collection[str] = LLM_LABELS) -> RunSettings:
-        """Return the choices with which the run can be continued.
+    def choice(
+        self, initial: RunSettings, current: RunSettings, llm_labels: Collection[str] = LLM_LABELS
+    ) -> RunSettings:
+        """Return the settings with which the run can be resumed.
 
         Args:
-            initial: Initial choices of the page, which name the available parameters.
-            current: Present choices, whose key is used if it was typed for the same endpoint.
-            thinkers: Available language models; in a class, which lacks `human`, all others think with a person's.
+            initial: Initial settings of the page, which name the available parameters.
+            current: Current settings, whose key is used if it was typed for the same endpoint.
+            thinkers: Available language models; a classroom has no `human`.
         """
         recorded = located(self.parameters, self._noted("files"), self.path)
         choice = replace(
@@ -145,26 +147,26 @@ class KeptRun:
         if isinstance(llm, dict):
             by_agent = cast("dict[str, Any]", llm)
             llm = by_agent.get("*", "rule")
-        if by_agent and "human" in thinkers:
+        if by_agent and "human" in llm_labels:
             people = [agent_id for agent_id, name in by_agent.items() if name == "human"]
-            return replace(choice, thinker="human", plays=int(people[0]) if people and people[0].isdecimal() else 0)
+            return replace(choice, llm_kind="human", plays=int(people[0]) if people and people[0].isdecimal() else 0)
         if llm == "human":
-            return replace(choice, thinker="human", plays=0)
+            return replace(choice, llm_kind="human", plays=0)
         if llm in LLM_LABELS:
-            return replace(choice, thinker=str(llm))
+            return replace(choice, llm_kind=str(llm))
         name, address = split_name(str(llm))
         same = current.endpoint == (address or "")
         key = current.api_key if same else ""
-        return replace(choice, thinker="other", model_id=name, api_base=address or "", api_key=key)
+        return replace(choice, llm_kind="other", model_id=name, api_base=address or "", api_key=key)
 
 
 def kept_runs(folder: Path, model: ModelFactory, besides: Path | None = None) -> list[KeptRun]:
-    """List the runs of a model in a folder, newest first.
+    """List the saved runs of a model, newest first.
 
     Args:
         folder: The folder.
-        model: What makes the model.
-        besides: A run to leave out.
+        model: The model class, or a function that makes the model.
+        besides: A run to skip.
     """
     if not isinstance(model, type):
         return []
@@ -183,7 +185,7 @@ def discard_if_empty(path: Path) -> None:
     """Remove an empty run log.
 
     Args:
-        path: The run log, which nobody writes to any more.
+        path: The run log, which nothing writes to any more.
     """
     run = KeptRun.read(path) if path.is_file() else None
     if run is not None and run.is_empty:
@@ -192,24 +194,24 @@ def discard_if_empty(path: Path) -> None:
                 part.unlink(missing_ok=True)
 
 
-def run_bytes(path: Path) -> bytes:
-    """Return a run log as one file, even while it is being written.
+def run_file(path: Path) -> bytes:
+    """Return the contents of a run log as one file, even while it is being written.
 
     Args:
         path: The run log.
 
     Raises:
-        ConfigError: If it is too large for a page.
+        ConfigError: If it is too large to download.
     """
     if path.stat().st_size > MAX_DOWNLOAD:
-        raise ConfigError(f"this run is too large to be downloaded through the page; it lies at {path}")
+        raise ConfigError(f"this run is too large to download from the page; copy it from {path}")
     with closing(open_to_read(path)) as source, closing(sqlite3.connect(":memory:")) as copy:
         source.backup(copy)
         return copy.serialize()
 
 
 def downloads_of(model: LLMModel) -> list[Download]:
-    """Return the files of a run for download: its log, its measures, and its agents' decisions and actions.
+    """Return the downloads of a run: its log, its measures, and its agents' decisions and actions.
 
     Args:
         model: The model.
@@ -227,7 +229,7 @@ def downloads_of(model: LLMModel) -> list[Download]:
     files: list[Download] = []
     path = model.runlog.path
     if path is not None:
-        files.append(Download("Run (SQLite)", name_of(suffix="sqlite"), lambda: run_bytes(path)))
+        files.append(Download("Run (SQLite)", name_of(suffix="sqlite"), lambda: run_file(path)))
     collector = model.datacollector
     if collector is not None:
         measures = table(collector.get_model_vars_dataframe, index=True)
@@ -244,8 +246,8 @@ def downloads_of(model: LLMModel) -> list[Download]:
     ]
 
 
-def offered(model: LLMModel) -> list[Download]:
-    """Return the files of a run for download; none for a model that Reset has just closed.
+def available_downloads(model: LLMModel) -> list[Download]:
+    """Return the downloads of a run; none for a model that Reset has just closed.
 
     Args:
         model: The model.

@@ -16,12 +16,12 @@ from mesa_llm.viz.session.per_model import PerModel
 
 
 class RWLock:
-    """A lock that readers share and a writer has alone.
+    """A lock that many readers or one writer can hold.
 
-    Writers take turns, first come, first served; a writer that waits for replies lets readers in, but no other writer.
-    A reader never waits for a writer that is itself waiting, so reading may be nested: a page draws from several
-    threads, each of which holds other locks meanwhile. Waiting readers go before the next writer, so that a model that
-    steps without a break still lets its page read in between.
+    Writers take turns, first come, first served. A writer that waits for replies lets readers in, but no other writer.
+    A reader never waits for a waiting writer, so reading can be nested: a page draws from several threads, each of
+    which holds other locks meanwhile. Waiting readers precede the next writer, so that a page can read between two
+    steps of a model that never pauses.
     """
 
     def __init__(self) -> None:
@@ -38,7 +38,7 @@ class RWLock:
 
     @contextmanager
     def reading(self) -> Generator[None]:
-        """Read, once nobody writes."""
+        """Read as soon as nothing writes."""
         me = threading.get_ident()
         with self._changed:
             self._awaiting += 1
@@ -56,7 +56,7 @@ class RWLock:
 
     @contextmanager
     def writing(self) -> Generator[None]:
-        """Write, once nobody reads and all earlier writers are done; this cannot be nested."""
+        """Write as soon as nothing reads and all earlier writers are done; this cannot be nested."""
         me = threading.get_ident()
         with self._changed:
             self._line.append(me)
@@ -73,7 +73,7 @@ class RWLock:
 
     @contextmanager
     def waiting(self) -> Generator[None]:
-        """Let readers in while this thread, if it is the writer, waits for something."""
+        """Let readers in while this thread waits, if it is the writer."""
         if self._writer != threading.get_ident():
             yield
             return

@@ -1,4 +1,4 @@
-"""One visitor's model, built from their choices and stepped by a runner."""
+"""One visitor's session: a model built from their settings, and a runner that steps it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from mesa_llm.viz.render.mesa_adapter import require_llm_model
 from mesa_llm.viz.session.cost_estimate import CostEstimator
 from mesa_llm.viz.session.interventions import InterventionRunner
 from mesa_llm.viz.session.interviews import InterviewQueue
-from mesa_llm.viz.session.run_settings import LLM_LABELS, ModelFactory, RunSettings, takes, transports_in
+from mesa_llm.viz.session.run_settings import LLM_LABELS, ModelFactory, RunSettings, accepts, transports_in
 from mesa_llm.viz.session.runner import Runner
 from mesa_llm.viz.session.runs import KeptRun, discard_if_empty, new_log
 from mesa_llm.viz.session.rw_lock import steady
@@ -32,29 +32,29 @@ from mesa_llm.viz.session.trial import require_buildable
 
 @dataclass(slots=True)
 class PageVisit:
-    """What is known of a visit to a page once it has ended.
+    """What remains of a visit to a page once it has ended.
 
     Attributes:
-        log: Run log that was left behind; None: the visit lasts, or left none.
+        log: Run log of the visit; None: the visit has not ended, or left no run log.
     """
 
     log: Path | None = None
 
 
-class Session:
-    """The state of one open page.
+class PageSession:
+    """The session behind one open page.
 
     Attributes:
-        recording: The recorded run that is shown; None: the run is live.
+        recording: The recorded run on display; None: the run is live.
         cost_estimator: Estimates the cost of the first steps.
-        target: Step of the recorded run that is shown, or being reached.
-        thinkers: Available language models and their labels.
+        target: Step of the recorded run on display, or on its way.
+        thinkers: Available language models → their labels.
         runner: Steps the model; None until a model has been built.
-        desks: Desks with the model's questions to people.
+        desks: Queues of the model's questions to people.
         error: Why a model could not be built; empty if it could.
-        built_from: Choices that the model was built from.
+        built_from: Settings that the model was built from.
         visit: The visit to this page.
-        previous: The browser's visit before it, until another model is shown. It may end later than this page begins.
+        previous: The browser's visit before this one, until another model is shown. It may end after this page opens.
     """
 
     def __init__(
@@ -69,15 +69,15 @@ class Session:
 
         Args:
             factory: Builds models.
-            choice: Choices for the model.
-            folder: Folder for runs; None: they are not kept.
+            choice: Settings of the run.
+            folder: Folder for runs; None: they are not saved.
             recording: A recorded run to show instead; None: none.
             access: Common budget of the server's pages; None: each model has its own.
         """
         self.access = access
         self.seen_at = 0.0
         self.factory = factory
-        self.thinkers: Mapping[str, str] = LLM_LABELS
+        self.llm_labels: Mapping[str, str] = LLM_LABELS
         self.folder = folder
         self.runner: Runner | None = None
         self.desks: list[HumanQueue] = []
@@ -95,11 +95,11 @@ class Session:
             self.view(recording)
 
     def build(self, choice: RunSettings, recorded: KeptRun | None = None) -> None:
-        """Replace the model by a new one; if it cannot be built, the old one stays.
+        """Replace the model with a new one; if it cannot be built, keep the old one.
 
         Args:
-            choice: Choices for the model.
-            recorded: A run to continue; None: a new one.
+            choice: Settings of the run.
+            recorded: A run to resume; None: a new one.
         """
         self.error = ""
         typed: list[LLM] = []
@@ -113,12 +113,12 @@ class Session:
             arguments = self.arguments_of(choice)
             if recorded is not None:
                 arguments["log"] = recorded.path
-            elif self.folder is not None and takes(self.factory, "log") and "log" not in arguments:
+            elif self.folder is not None and accepts(self.factory, "log") and "log" not in arguments:
                 arguments["log"] = new_path = new_log(self.folder, self.factory)
             typed = transports_in(arguments.get("llm"))
             model = self.factory(**arguments)
             require_llm_model(model, name)
-            desks = desks_of(model)
+            desks = human_queues(model)
         except Exception as fault:  # noqa: BLE001 - a model is anybody's code; the page tells what it raised
             self.error = fault_text("Building the model", fault, choice.hide)
         else:
@@ -129,14 +129,14 @@ class Session:
             if recorded is None:
                 self.cost_estimator.take(self.factory, arguments, choice)
             if recorded is not None and self.runner is not None and recorded.steps:
-                self.runner.start(recorded.steps)  # what is recorded is not asked again
+                self.runner.start(recorded.steps)  # replays the recorded steps
             return
         self._close_transports(typed)
         if new_path is not None:
             discard_if_empty(new_path)
 
     def open(self, path: Path) -> None:
-        """Show a run of the folder, if it would import nothing but parts of known models.
+        """Show a run of the folder, if it imports nothing but parts of known models.
 
         Args:
             path: Its run log.
@@ -150,7 +150,7 @@ class Session:
             self.view(recording)
 
     def view(self, recording: Recording) -> None:
-        """Show a recorded run at its last step; if it cannot be shown, the present one stays.
+        """Show a recorded run at its last step; if that fails, keep the current one.
 
         Args:
             recording: The run.
@@ -169,7 +169,7 @@ class Session:
         """Show the recorded run as it was after a step.
 
         Args:
-            step: The step; 0: the beginning.
+            step: The step; 0: the start.
         """
         recording, runner = self.recording, self.runner
         if recording is None or runner is None:
@@ -180,7 +180,7 @@ class Session:
         runner.start(step - int(runner.model.time), quietly=True)
 
     def _show_again(self, recording: Recording) -> bool:
-        """Rebuild the model of a recorded run, before its first step; return whether that worked."""
+        """Rebuild the model of a recorded run at its start; return whether that worked."""
         kind = self._kind if self._is_own(recording) else None
         try:
             model = recording.rebuilt(kind=kind, log=recording.file, replay=True)
@@ -199,17 +199,17 @@ class Session:
         return factory if isinstance(factory, type) and issubclass(factory, LLMModel) else None
 
     def _is_own(self, recording: Recording) -> bool:
-        """Check whether a recorded run is one of this page's model."""
+        """Check whether a recorded run belongs to this page's model."""
         return self._kind is not None and name_of(self._kind) == recording.model
 
     def arguments_of(self, choice: RunSettings) -> dict[str, Any]:
         """Return the arguments for building a model.
 
         Args:
-            choice: Choices for the model.
+            choice: Settings of the run.
 
         Raises:
-            ConfigError: If it cannot be built from them.
+            ConfigError: If they do not fit the model.
         """
         return choice.arguments(self.factory, self.access)
 
@@ -218,7 +218,7 @@ class Session:
 
         Args:
             model: The model.
-            choice: Choices that it was built from.
+            choice: Settings that it was built from.
         """
         self.built_from = choice
         self.previous = PageVisit()
@@ -229,7 +229,7 @@ class Session:
         InterventionRunner.of(model).access = self.access
 
     def _forget(self, model: LLMModel) -> None:
-        """Drop the remains of a model: the endpoint typed for it, with its key, and an empty run log."""
+        """Clean up after a model: close its custom endpoint, and remove an empty run log."""
         self._close_transports(self._typed.pop(model, []))
         path = model.runlog.path
         if path is not None and path.parent == self.folder:
@@ -247,7 +247,7 @@ class Session:
 
     @property
     def state(self) -> tuple[object, ...]:
-        """Everything that a page says in words about the run."""
+        """Everything that the text of a page depends on."""
         if self.runner is None:
             return self.error, self.previous.log
         questions = [question.question_id for desk in self.desks for question in desk.pending]
@@ -261,16 +261,16 @@ class Session:
 
     @property
     def paid_log(self) -> Path | None:
-        """The run log; None if there is none, or no reply of a language model or a person in it."""
+        """The run log; None if there is none, or it holds no reply of a language model or a person."""
         return self.runner.model.runlog.path if self.runner is not None and self.runner.model.usage.calls else None
 
     def rest(self) -> None:
-        """Begin no further step, as nobody has the page open."""
+        """Pause the run, as nobody has the page open."""
         if self.runner is not None:
-            self.runner.pause("Paused, since this page was not open for a while. Press Play to go on.")
+            self.runner.pause("Paused because this page was not open for a while. Press Play to continue.")
 
     def leave(self) -> None:
-        """Close the model, as its page has been left, and say which run is left behind."""
+        """Close the model when its page is left, and note its run log."""
         if self.recording is None:
             self.visit.log = self.paid_log or self.previous.log
         self.close()
@@ -281,8 +281,8 @@ class Session:
             self.runner.close()
 
 
-def desks_of(model: LLMModel) -> list[HumanQueue]:
-    """Find the desks that hold a model's questions to people."""
+def human_queues(model: LLMModel) -> list[HumanQueue]:
+    """Return the queues of a model's questions to people."""
     named_llms = list(model.llm.values()) if isinstance(model.llm, Mapping) else [model.llm]
     llms = [*named_llms, *(agent.llm for agent in llm_agents(model))]
     people = {id(llm): llm for llm in llms if isinstance(llm, HumanLLM)}

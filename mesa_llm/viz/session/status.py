@@ -1,4 +1,4 @@
-"""The status of a run in words."""
+"""Text about the status of a run."""
 
 from __future__ import annotations
 
@@ -9,21 +9,23 @@ from mesa_llm.viz.session.runner import Runner
 from mesa_llm.viz.session.runs import KeptRun
 
 
-def dropping(model: LLMModel) -> str:
-    """Describe the run that Reset drops, and where it can be found again.
+def reset_warning(model: LLMModel) -> str:
+    """Describe the run that Reset would discard, and where to find it later.
 
     Args:
-        model: A model in which language models have replied.
+        model: A model that holds replies of language models or people.
     """
     usage, path = model.usage, model.runlog.path
     cost = f" for ${usage.dollars:,.4f}" if usage.dollars else ""
-    note = "It is kept nowhere." if path is None else f"It is kept: the tab Runs opens it again ({path.name})."
+    note = (
+        "It has not been saved." if path is None else f"It is saved: you can reopen it on the Runs tab ({path.name})."
+    )
     replies = f"{usage.calls:,} {'reply' if usage.calls == 1 else 'replies'}"
-    return f"This run holds {replies} of language models or people{cost}. {note}"
+    return f"This run has {replies} from language models or people{cost}. {note}"
 
 
 def progress(runner: Runner) -> float | bool:
-    """Return the progress of the current step in percent; True if it is not known."""
+    """Return the progress of the current step in percent; True if unknown."""
     n_due = due(runner.model)
     return min(100.0, 100.0 * runner.decided / n_due) if n_due else True
 
@@ -39,7 +41,7 @@ def due(model: LLMModel) -> int:
 
 
 def status(runner: Runner) -> str:
-    """Describe what a run is doing now.
+    """Describe what a run is doing.
 
     Args:
         runner: Its runner.
@@ -53,13 +55,13 @@ def status(runner: Runner) -> str:
         return "Playing …"
     text = f"Step {runner.model.now}"
     if n_due:
-        text += f": {min(pulse.decided, n_due)} of {n_due} have decided"
+        text += f": {min(pulse.decided, n_due)} of {n_due} decided"
     text += f", {pulse.seconds} s" if pulse.seconds else " …"
-    return f"{text}; pausing after it." if runner.finishing else text
+    return f"{text}, then pausing." if runner.finishing else text
 
 
 def ended(model: LLMModel, n_failed: int) -> str:
-    """Describe how the last step ended.
+    """Describe how the last step went.
 
     Args:
         model: A model between two steps.
@@ -68,27 +70,27 @@ def ended(model: LLMModel, n_failed: int) -> str:
     if not done(model):
         return "Ready."
     if not n_failed:
-        return f"Step {done(model)} is done."
-    return f"Step {done(model)} is over, but {counted(n_failed, 'decision')} failed; the tab Agents says why."
+        return f"Step {done(model)} finished."
+    return f"Step {done(model)} finished, but {counted(n_failed, 'decision')} failed; see the Agents tab."
 
 
 def playback_status(runner: Runner, step: int, last: int) -> str:
-    """Describe what the page is doing with a recorded run.
+    """Describe what playback is doing.
 
     Args:
         runner: Its runner.
-        step: The step that is shown.
+        step: The step on display.
         last: The last recorded step.
     """
     if runner.playing:
         return f"Playing, step {step} of {last} …"
     if runner.busy:
-        return f"On the way there, at step {step} …"
+        return f"Replaying, step {step} …"
     return "Drag the slider to any step." if last and not runner.error else ""
 
 
 def description_of(recording: Recording) -> str:
-    """Describe when a run was recorded, and which language model its agents used.
+    """Describe when a run was recorded, and with which language model.
 
     Args:
         recording: The run.

@@ -1,7 +1,7 @@
-"""Builds a recorded model once in a process of its own, with limits, before a page builds it.
+"""Builds a recorded model in a process with limits first, before a page builds it.
 
-A run log may come from anybody, and its parameters say how large its model is. A page shares its process with other
-pages, and cannot take back what building a model costs: what would take too long or too much memory is found out here.
+A run log may come from anybody, and its parameters determine the size of its model. A page shares its process with
+other pages and cannot stop a build, so a model that takes too long or too much memory is found out here.
 """
 
 from __future__ import annotations
@@ -30,28 +30,28 @@ except ImportError:  # Windows
 
 
 PLAIN_SIZE = 1000
-"""Numbers and lengths up to this one are built without a trial."""
+"""Numbers and lengths up to this one need no trial."""
 
 BUILD_S = 10
-"""Maximum processor time for building a model on a page, in seconds."""
+"""Maximum processor time for building a model, in seconds."""
 
 BUILD_BYTES = 2 * 2**30
-"""Maximum memory for building a model on a page, in bytes."""
+"""Maximum memory for building a model, in bytes."""
 
 TRIAL_S = 60.0
-"""Maximum time of a trial with all imports, in seconds."""
+"""Maximum duration of a trial including imports, in seconds."""
 
 TOO_LARGE = 3
-"""Exit status of a trial that needed too much memory."""
+"""Exit status of a trial that ran out of memory."""
 
 
 def require_buildable(file: Path, parameters: Mapping[str, Any], kind: type[LLMModel] | None) -> None:
-    """Check that the model of a run log can be built on a page; what it imports must have been checked before.
+    """Raise unless a page can build the model of a run log; its imports must have been checked before.
 
     Args:
         file: The run log.
         parameters: Its parameters.
-        kind: Class of the model, whose defaults need no trial; None: unknown.
+        kind: Class of the model, whose default parameters need no trial; None: unknown.
 
     Raises:
         ConfigError: If building it takes too long or too much memory.
@@ -72,26 +72,25 @@ def require_buildable(file: Path, parameters: Mapping[str, Any], kind: type[LLMM
             stderr=subprocess.DEVNULL,
             timeout=TRIAL_S,
         )
-        is_buildable = done.returncode in (0, 1)  # any other fault is told when the page builds it
+        is_buildable = done.returncode in (0, 1)  # other errors appear when the page builds it
     except subprocess.TimeoutExpired:
         is_buildable = False
     if not is_buildable:
         raise ConfigError(
-            f"{str(file)!r} asks for a model that takes more than {BUILD_S} s or {BUILD_BYTES >> 30} GB to build "
-            f"({name} is {size:,.0f}); a page does not open it: if you know where it comes from, replay it by "
-            f"mesa-llm replay {file}"
+            f"{str(file)!r} needs more than {BUILD_S} s or {BUILD_BYTES >> 30} GB to build its model ({name} is "
+            f"{size:,.0f}), so a page does not open it; if you trust its source, use mesa-llm replay {file}"
         )
 
 
 def _defaults(kind: type[LLMModel]) -> dict[str, Any]:
-    """Return the defaults of a model's parameters, as a run log holds them."""
+    """Return the default parameters of a model, as recorded in a run log."""
     defaults = {name: parameter.default for name, parameter in constructor(kind).parameters.items()}
     defaults |= {parameter.name: parameter.default for parameter in kind.scenario_class.parameters()}
     return {name: parameter_as_json(default) for name, default in defaults.items() if default is not Parameter.empty}
 
 
 def _sizes(value: Any, name: str) -> Iterator[tuple[float, str]]:
-    """Return all numbers and lengths in a JSON value, each with its name."""
+    """Return all numbers and lengths in a JSON value with their names."""
     match value:
         case bool() | None:
             return
@@ -116,7 +115,7 @@ def _sizes(value: Any, name: str) -> Iterator[tuple[float, str]]:
 
 
 def _limit(build_s: int, build_bytes: int) -> None:
-    """Limit what this process may use from here on."""
+    """Limit the time and memory of this process from here on."""
     if resource is None:
         return
     used = 0
@@ -129,7 +128,7 @@ def _limit(build_s: int, build_bytes: int) -> None:
 
 
 def main(file: str, build_s: int, build_bytes: int) -> None:
-    """Build the model of a run log, and exit with `TOO_LARGE` if there is not enough memory for it.
+    """Build the model of a run log, and exit with `TOO_LARGE` if memory runs out.
 
     Args:
         file: The run log.

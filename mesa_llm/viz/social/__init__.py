@@ -1,4 +1,4 @@
-"""Components for models with a social world: feeds and threads, cascades, follow networks."""
+"""Components for models with a social world: feeds, threads, cascades and follow networks."""
 
 from mesa_llm.viz.social.cascade import CascadeTree, spread_curves
 from mesa_llm.viz.social.follows import Colouring, follow_network, opinion

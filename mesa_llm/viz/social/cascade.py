@@ -1,4 +1,4 @@
-"""The spread of a post: who got it from whom, step by step, and its curves beside others."""
+"""How a post spreads: its cascade, and its spread compared with other curves."""
 
 from __future__ import annotations
 
@@ -24,35 +24,35 @@ from mesa_llm.viz.components.plots import Plot
 from mesa_llm.viz.components.upload import Upload, read_text
 from mesa_llm.viz.render.downloads import plot_downloads
 from mesa_llm.viz.render.figures import enlarge
-from mesa_llm.viz.render.network import MAX_NAMES, Spot
+from mesa_llm.viz.render.network import MAX_NAMES, ClickableSpot
 from mesa_llm.viz.render.style import FEW, GREY, Figure, literal, picture_of, tidy
 from mesa_llm.viz.social.reader import PickPost, post_to_show, social_world, still
 from mesa_llm.worlds.social import SocialWorld, SpreadCurves, read_curves
 from mesa_llm.worlds.social.measures import Share
 
 MAX_SHARERS = 300
-"""Maximum number of users of a cascade that are drawn, the first to join."""
+"""Maximum number of users drawn in a cascade; the first to join are drawn."""
 
 ROOT_COLOUR = "#f97316"
 
 COLOURS = ("#7c3aed", "#16a34a", "#0891b2", "#db2777", "#ca8a04", "#64748b", "#dc2626")
-"""Colours of curves; the first is that of users who passed a post on."""
+"""Colours of curves; the first is also that of users who passed a post on."""
 
 MEASURES = ("Users reached (scale)", "Depth", "Max breadth")
-"""Titles of the three curves of a spread."""
+"""Titles of the three curves."""
 
 Curves = Callable[[Any, int], Mapping[str, SpreadCurves]]
-"""Returns the curves to plot beside those of a post, by name, from the model and the post id."""
+"""Returns curves to compare with, by name, for a model and a post id."""
 
 Baselines = Callable[[SpreadCurves], Mapping[str, SpreadCurves]]
-"""Returns predictions of simple rules for a real curve, by name."""
+"""Returns the predictions of simple rules for a real curve, by name."""
 
 MAX_FILES = 4
-"""Maximum number of files whose curves are plotted at once."""
+"""Maximum number of uploaded files that are plotted at once."""
 
 
 def root_of(world: SocialWorld, post_id: int) -> int:
-    """Return the post that a cascade began with: the original of a repost or quote, or else the post itself.
+    """Return the first post of a cascade: the original of a repost or quote, or else the post itself.
 
     Args:
         world: The world.
@@ -63,23 +63,23 @@ def root_of(world: SocialWorld, post_id: int) -> int:
 
 
 class Node(NamedTuple):
-    """Position of a user in the drawing of a cascade."""
+    """A user and its position in the drawing of a cascade."""
 
     user_id: int
     """The user."""
 
     x: float
-    """Step in which the user joined, plus a little for each earlier share in the same step."""
+    """Step in which the user joined, with a small offset for each earlier share in the same step."""
 
     y: float
-    """Height; a user who passed the post on is in the middle of those who got it from them."""
+    """Height; users who passed the post on are centred on those who got it from them."""
 
     parent: int
-    """Index of the user that the post came from; -1 for the author."""
+    """Index of the user who passed the post to this one; -1 for the author."""
 
 
 def tree_of(author_id: int, step: int, shares: Sequence[Share]) -> list[Node]:
-    """Lay out a cascade as a tree: steps from left to right, each user between those who got the post from them.
+    """Lay out a cascade as a tree: steps from left to right, each user centred on those who got the post from them.
 
     Args:
         author_id: Author of the post.
@@ -87,7 +87,7 @@ def tree_of(author_id: int, step: int, shares: Sequence[Share]) -> list[Node]:
         shares: The shares, in order.
 
     Returns:
-        The author, then the users in the order they joined.
+        The author, then the users in the order in which they joined.
     """
     users = [author_id, *(share.user_id for share in shares)]
     index_of = {user_id: index for index, user_id in enumerate(users)}
@@ -121,11 +121,11 @@ def tree_of(author_id: int, step: int, shares: Sequence[Share]) -> list[Node]:
 
 
 def cascade_figure(world: SocialWorld, root_id: int) -> tuple[Figure, list[Node]]:
-    """Draw who passed a post on, and from whom they got it.
+    """Draw who passed a post on, and who they got it from.
 
     Args:
         world: The world.
-        root_id: The post that the cascade began with.
+        root_id: The first post of the cascade.
 
     Returns:
         The figure, and the position of each user in it.
@@ -148,7 +148,7 @@ def cascade_figure(world: SocialWorld, root_id: int) -> tuple[Figure, list[Node]
         [node.y for node in nodes],
         s=[36 + 14 * min(count, 30) for count in passed_on],
         c=[ROOT_COLOUR, *[COLOURS[0]] * (len(nodes) - 1)],
-        edgecolors="none" if is_crowded else "white",  # the edges of close neighbours cover each other
+        edgecolors="none" if is_crowded else "white",  # outlines of close neighbours would cover each other
         zorder=3,
     )
     _name_nodes(axes, nodes, world, passed_on)
@@ -157,14 +157,14 @@ def cascade_figure(world: SocialWorld, root_id: int) -> tuple[Figure, list[Node]
     author = literal(one_line(post.author, 40))
     title = f"Post {root_id} by {author}: {counted(len(shares) + 1, 'user')}, {depth} deep"
     if len(shares) > MAX_SHARERS:
-        title += f"\nDrawn: the first {MAX_SHARERS} of {len(shares):,} who passed it on"
+        title += f"\nShowing the first {MAX_SHARERS} of {len(shares):,} users who passed it on"
     axes.set_title(title, loc="left", fontsize=13, color=GREY)
     enlarge(figure)
     return figure, nodes
 
 
 def _name_nodes(axes: Any, nodes: Sequence[Node], world: SocialWorld, passed_on: Sequence[int]) -> None:
-    """Write names, if they are few: beside users who passed the post to nobody, and above the others."""
+    """Write names unless there are many: beside users who passed the post to nobody, above the others."""
     if len(nodes) > MAX_NAMES:
         return
     for node, count in zip(nodes, passed_on, strict=True):
@@ -182,7 +182,7 @@ def _frame_tree(axes: Any, nodes: Sequence[Node], step: int, last_step: int) -> 
         [tick for tick in MaxNLocator(integer=True).tick_values(step, last_step) if step <= tick <= last_step]
     )
     axes.set_yticks([])
-    axes.set_xlabel("Step in which it was passed on", color=GREY)
+    axes.set_xlabel("Step in which it was shared", color=GREY)
     tidy(axes)
     axes.grid(axis="x", color="#e2e8f0")
 
@@ -190,7 +190,7 @@ def _frame_tree(axes: Any, nodes: Sequence[Node], step: int, last_step: int) -> 
 @component
 @llm_models_only
 def CascadeTree(model: LLMModel) -> None:
-    """Show who passed a post on, and from whom they got it, step by step.
+    """Show who passed a post on, who they got it from, and when.
 
     Args:
         model: A model with a social world.
@@ -201,11 +201,11 @@ def CascadeTree(model: LLMModel) -> None:
         PickPost(model, "Cascade of post", root_id)
         _Tree(model, root_id)
     else:
-        solara.Info("Nobody has posted yet.", dense=True)
+        solara.Info("No posts yet.", dense=True)
 
 
 def root_to_show(model: LLMModel, post_id: int) -> int:
-    """Return the first post of the cascade of the selected post; 0 if there is no post.
+    """Return the first post of the selected post's cascade; 0 if there are no posts.
 
     Args:
         model: A model with a social world.
@@ -223,7 +223,7 @@ def _Tree(model: LLMModel, root_id: int) -> None:
     moment = update_counter.get()
     world = social_world(model)
 
-    def drawn(kind: str) -> tuple[bytes, list[Spot]]:
+    def drawn(kind: str) -> tuple[bytes, list[ClickableSpot]]:
         with still(model):
             figure, nodes = cascade_figure(world, root_id)
             return picture_of(figure, kind), _spots(figure, nodes, world)
@@ -233,27 +233,27 @@ def _Tree(model: LLMModel, root_id: int) -> None:
     Picture(title, plot_downloads(model, title, lambda kind: drawn(kind)[0]), png, spots, page.inspect_agent)
 
 
-def _spots(figure: Figure, nodes: Sequence[Node], world: SocialWorld) -> list[Spot]:
+def _spots(figure: Figure, nodes: Sequence[Node], world: SocialWorld) -> list[ClickableSpot]:
     axes = figure.axes[0]
     width, height = figure.get_size_inches() * figure.dpi
-    spots: list[Spot] = []
+    spots: list[ClickableSpot] = []
     for node in nodes:
         left, up = axes.transData.transform((node.x, node.y))
         name = f"{node.user_id} · {world.names[node.user_id]}"
-        spots.append(Spot(node.user_id, name, 100 * left / width, 100 * (1 - up / height)))
+        spots.append(ClickableSpot(node.user_id, name, 100 * left / width, 100 * (1 - up / height)))
     return spots
 
 
 def spread_figure(world: SocialWorld, root_id: int, curves: Mapping[str, SpreadCurves] | None = None) -> Figure:
-    """Draw how far a post has spread: alone step by step, beside other curves minute by minute.
+    """Plot how far a post has spread: by step on its own, by minute beside other curves.
 
     Args:
         world: The world.
-        root_id: The post that the cascade began with.
-        curves: Curves to compare with, by name; the first, a real one, sets the length of the axis.
+        root_id: The first post of the cascade.
+        curves: Curves to compare with, by name; the first, a real one, determines the time axis.
     """
     cascade = world.cascade(root_id)
-    n_steps = max(len(cascade.steps) - 1, 1)  # the last one has only begun
+    n_steps = max(len(cascade.steps) - 1, 1)  # the last step has only begun
     size, depth, breadth = cascade.size[:n_steps], cascade.depth[:n_steps], cascade.breadth[:n_steps]
     if curves:
         step_minutes = world.settings.step_minutes or 1.0
@@ -268,7 +268,7 @@ def spread_figure(world: SocialWorld, root_id: int, curves: Mapping[str, SpreadC
     for axes, title, lines in zip(plots, MEASURES, by_measure, strict=True):
         _draw_lines(axes, title, lines)
     unit = "Minutes" if curves else "Steps"
-    plots[-1].set_xlabel(f"{unit} since it was published", color=GREY)
+    plots[-1].set_xlabel(f"{unit} since publication", color=GREY)
     plots[-1].xaxis.set_major_locator(MaxNLocator(integer=True))
     settled = [_settled_at(curve) for curve in list((curves or {}).values())[:1]]
     plots[-1].set_xlim(0, max(1, len(by_measure[0][f"post {root_id}"]) - 1, *settled))
@@ -280,12 +280,12 @@ def spread_figure(world: SocialWorld, root_id: int, curves: Mapping[str, SpreadC
 
 
 def _settled_at(curve: SpreadCurves) -> int:
-    """Return the minute after which a curve reaches hardly anybody any more; the rest is not drawn."""
+    """Return the minute after which a curve hardly grows; the rest is not drawn."""
     return int(np.argmax(curve.scale >= 0.995 * curve.scale[-1]))
 
 
 def _draw_lines(axes: Any, title: str, lines: Mapping[str, Sequence[float]]) -> None:
-    """Draw one measure: the post's own line first, then a real one, then others in dashes."""
+    """Plot one measure: the post itself first, then the real curve, then others as dashed lines."""
     for index, (name, values) in enumerate(lines.items()):
         look = {"lw": 2.4, "zorder": 3} if index == 0 else {"lw": 1.8, "ls": "-" if index == 1 else "--"}
         marker = "o" if len(values) <= FEW else ""
@@ -297,13 +297,13 @@ def _draw_lines(axes: Any, title: str, lines: Mapping[str, Sequence[float]]) -> 
 
 
 def spread_curves(curves: Curves | None = None, baselines: Baselines | None = None) -> Callable[[Any], Any]:
-    """Return a component that shows how far the selected post has spread, beside other curves.
+    """Return a component that compares the spread of the selected post with other curves.
 
-    A visitor can add real cascades, as files of OASIS (`…_real_propagation.json`).
+    A visitor can upload real cascades in the format of OASIS (`…_real_propagation.json`).
 
     Args:
-        curves: Returns curves that are always shown; None: none.
-        baselines: Returns predictions of simple rules for the visitor's first real curve; None: none.
+        curves: Returns curves that are always plotted; None: none.
+        baselines: Returns the predictions of simple rules for the first uploaded curve; None: none.
     """
 
     def Spread(model: LLMModel) -> Any:
@@ -337,7 +337,7 @@ def _Spread(model: LLMModel, curves: Curves | None, baselines: Baselines | None)
     if root_id:
         Plot(model, draw, is_large=True).key(f"spread of {root_id} beside {' '.join(real)}")
     with solara.Row(gap="8px", style={"align-items": "center", "flex-wrap": "wrap"}):
-        Upload("Add a real cascade (JSON, as OASIS has them)", take, set_fault, ".json")
+        Upload("Upload a real cascade (OASIS JSON)", take, set_fault, ".json")
         if real:
             solara.Button("Remove", on_click=lambda: keep({}), text=True, small=True)
     if fault:

@@ -1,4 +1,4 @@
-"""The follow network, coloured by any measure of a user."""
+"""The follow network, with users coloured by any measure."""
 
 from __future__ import annotations
 
@@ -25,28 +25,28 @@ from mesa_llm.viz.components.placement import llm_models_only
 from mesa_llm.viz.render.downloads import plot_downloads
 from mesa_llm.viz.render.figures import enlarge
 from mesa_llm.viz.render.markup import label_of
-from mesa_llm.viz.render.network import ACTIVE, IDLE, Place, Spot, lay_out, spots_on, write_names
+from mesa_llm.viz.render.network import ACTIVE, IDLE, ClickableSpot, PlacedAgent, lay_out, spots_on, write_names
 from mesa_llm.viz.render.style import GREY, Figure, picture_of
 from mesa_llm.viz.social.reader import social_world, still
 from mesa_llm.worlds.beliefs import tone
 
 MAX_USERS = 300
-"""Maximum number of users that are drawn, the most connected."""
+"""Maximum number of users drawn; the most connected are drawn."""
 
 MAX_TIES = 4_000
-"""Maximum number of follows that are drawn."""
+"""Maximum number of follows drawn."""
 
 MAX_COMPARED = 1_000_000
-"""Maximum number of follows up to which those that began during the run are highlighted."""
+"""Maximum number of follows for which new ones are highlighted."""
 
 LATEST_TEXTS = 5
-"""Number of a user's latest texts whose tone is measured."""
+"""Number of a user's latest texts used to measure tone."""
 
 UNKNOWN = "#cbd5e1"
 """Colour of a user without a value."""
 
 TIE, NEW_TIE = "#94a3b8", "#16a34a"
-"""Colours of follows that existed at the start, and of those that began during the run."""
+"""Colours of follows that existed at the start, and of new ones."""
 
 WIDTH, HEIGHT = 6.2, 6.2
 """Size of the drawing, in inches."""
@@ -56,20 +56,20 @@ class Colouring(NamedTuple):
     """A measure of users that determines their colour."""
 
     measure: Callable[[Any], float | None]
-    """Measures an agent; None: not known."""
+    """Measures an agent; returns None if unknown."""
 
     low: float | None = None
-    """Value at the lower end of the scale; None: the smallest there is."""
+    """Lower end of the scale; None: the smallest value."""
 
     high: float | None = None
-    """Value at the upper end of the scale; None: the largest there is."""
+    """Upper end of the scale; None: the largest value."""
 
     cmap: str = "viridis"
     """Name of Matplotlib's colour map."""
 
 
 def opinion(measure: Callable[[Any], float | None]) -> Colouring:
-    """Return a colouring by a measure from -1 (red: against) to 1 (blue: for).
+    """Return a colouring by a measure from -1 (red: against) to 1 (blue: in favour).
 
     Args:
         measure: Measures an agent.
@@ -93,17 +93,17 @@ def tone_of_posts(agent: Any) -> float | None:
 
 
 def is_active(agent: Any) -> float:
-    """Return 1 for an agent that did something in the last step, else 0."""
+    """Return 1 for an agent that acted in the last step, else 0."""
     outcomes = agent.model.last_outcomes.get(agent.unique_id, ())
     return float(any(outcome.action != "do_nothing" for outcome in outcomes))
 
 
 TONE, ACTIVITY = "tone of the latest posts (VADER)", "who acted in the last step"
-"""Names of the colourings of every social model."""
+"""Colourings that every social model has."""
 
 
 def colourings_of(model: LLMModel, own: Mapping[str, Colouring]) -> dict[str, Colouring]:
-    """Return all colourings of users, by name.
+    """Return all colourings of users by name.
 
     Args:
         model: The model; the agent measures of its data collector are included.
@@ -115,7 +115,7 @@ def colourings_of(model: LLMModel, own: Mapping[str, Colouring]) -> dict[str, Co
 
 
 def most_connected(model: LLMModel, size: int) -> tuple[dict[int, Any], int]:
-    """Return the agents with the most follows in either direction, by id, and the number of all agents.
+    """Return the agents with the most followers and followees by id, and the total number of users.
 
     Args:
         model: A model with a social world.
@@ -137,14 +137,14 @@ def _among(edges: Any, chosen: Sequence[int]) -> Any:
 
 def follow_figure(
     model: LLMModel, name: str, colouring: Colouring, positions: dict[int, Any] | None = None
-) -> tuple[Figure, list[Place]]:
-    """Draw who follows whom now.
+) -> tuple[Figure, list[PlacedAgent]]:
+    """Draw the current follow network.
 
     Args:
         model: A model with a social world.
         name: Name of the colouring.
         colouring: The colouring.
-        positions: Positions of users by id, which are kept; newcomers are added. None: all are laid out.
+        positions: User id → position; new users are added. None: all are laid out anew.
 
     Returns:
         The figure, and the position of each user in it.
@@ -156,31 +156,31 @@ def follow_figure(
     n_ties = world.totals()["follows"]
     new = _among(world.new_follows(), list(agents)).tolist() if n_ties <= MAX_COMPARED else []
     recent = {(follower, followee) for follower, followee in new}
-    place_users(list(agents), ties.tolist(), positions)
+    lay_out_users(list(agents), ties.tolist(), positions)
     figure = Figure(figsize=(WIDTH, HEIGHT), layout="constrained")
     enlarge(figure)
     axes: Any = figure.subplots()
     axes.set_axis_off()
     _draw_ties(axes, [tuple(tie) for tie in ties[:MAX_TIES].tolist()], recent, positions)
     _draw_users(figure, axes, list(agents.values()), name, colouring, positions)
-    places = [Place(agent, *map(float, positions[number])) for number, agent in agents.items()]
+    places = [PlacedAgent(agent, *map(float, positions[number])) for number, agent in agents.items()]
     axes.margins(0.06)
-    title = f"Who follows whom now: {n_users:,} users, {n_ties:,} follows"
+    title = f"Follow network: {n_users:,} users, {n_ties:,} follows"
     if len(agents) < n_users:
-        title += f"\nDrawn: the {len(agents):,} most connected, {min(len(ties), MAX_TIES):,} follows"
+        title += f"\nShowing the {len(agents):,} most connected users, {min(len(ties), MAX_TIES):,} follows"
     if recent:
-        title += "\nGreen: follows that began during the run"
+        title += "\nGreen: new since the start of the run"
     axes.set_title(title, loc="left", color=GREY, fontsize=12)
     write_names(axes, places)
     return figure, places
 
 
-def place_users(users: Sequence[int], ties: Sequence[Sequence[int]], positions: dict[int, Any]) -> None:
-    """Find positions for users without one: all at once at first, later beside those they are tied to.
+def lay_out_users(users: Sequence[int], ties: Sequence[Sequence[int]], positions: dict[int, Any]) -> None:
+    """Find positions for users that have none: all at once at first, later beside those they are tied to.
 
     Args:
         users: User ids.
-        ties: Who follows whom among them.
+        ties: Follows among them.
         positions: User id → position; entries are kept, and missing ones added.
     """
     newcomers = [user_id for user_id in users if user_id not in positions]
@@ -206,7 +206,7 @@ def place_users(users: Sequence[int], ties: Sequence[Sequence[int]], positions: 
 
 
 def _draw_in(users: Sequence[int], positions: dict[int, Any]) -> None:
-    """Move outlying users closer to the others, who would otherwise have no room."""
+    """Move outlying users closer to the others, who would otherwise be squeezed together."""
     if len(users) < 3:
         return
     places = np.array([positions[user_id] for user_id in users])
@@ -221,7 +221,7 @@ def _draw_in(users: Sequence[int], positions: dict[int, Any]) -> None:
 def _draw_ties(
     axes: Any, ties: Sequence[tuple[int, int]], recent: set[tuple[int, int]], positions: Mapping[int, Any]
 ) -> None:
-    """Draw follows as lines; those that began during the run are highlighted."""
+    """Draw follows as lines, highlighting new ones."""
     alpha = 0.55 if len(ties) < 300 else 0.25
     for are_new, colour, order in ((False, TIE, 1), (True, NEW_TIE, 2)):
         lines = [(positions[a], positions[b]) for a, b in ties if ((a, b) in recent) is are_new]
@@ -238,7 +238,7 @@ def _draw_users(
     colouring: Colouring,
     positions: Mapping[int, Any],
 ) -> None:
-    """Draw users as discs, larger with more followers, in the colours of their values."""
+    """Draw users as discs, sized by followers and coloured by value."""
     if not agents:
         return
     followers = np.array([social_world(agent.model).users.get("followers", agent.unique_id) for agent in agents])
@@ -258,17 +258,17 @@ def _draw_users(
         scale = ScalarMappable(Normalize(low, high if high > low else low + 1), colouring.cmap)
         colours = [scale.to_rgba(value) if is_known else UNKNOWN for value, is_known in zip(values, known, strict=True)]
         bar = figure.colorbar(scale, ax=axes, location="bottom", shrink=0.7, pad=0.01, aspect=40)
-        bar.set_label(name + (" (grey: not known)" if not known.all() else ""), color=GREY)
+        bar.set_label(name + (" (grey: unknown)" if not known.all() else ""), color=GREY)
         bar.outline.set_visible(False)
     places = np.array([positions[agent.unique_id] for agent in agents])
     axes.scatter(places[:, 0], places[:, 1], c=colours, s=sizes, edgecolors="#475569", linewidths=0.6, zorder=3)
 
 
 def follow_network(colourings: Callable[[Any], Mapping[str, Colouring]] | None = None) -> Callable[[Any], Any]:
-    """Return a component that draws who follows whom now, and lets a visitor choose the colouring.
+    """Return a component that draws the current follow network, and lets a visitor choose the colouring.
 
     Args:
-        colourings: Returns further colourings of a model's users, by name; the first is the initial choice.
+        colourings: Returns further colourings of a model's users by name; the first is the default.
     """
 
     def FollowNetwork(model: LLMModel) -> Any:
@@ -290,15 +290,15 @@ def _FollowNetwork(model: LLMModel, own: Callable[[Any], Mapping[str, Colouring]
         colourings = colourings_of(model, own(model) if own else {})
     name = picked if picked in colourings else next(iter(colourings))
 
-    def drawn(kind: str) -> tuple[bytes, list[Spot]]:
+    def drawn(kind: str) -> tuple[bytes, list[ClickableSpot]]:
         with still(model):
             figure, places = follow_figure(model, name, colourings[name], positions)
             return picture_of(figure, kind), spots_on(figure.axes[0], places)
 
     png, spots = use_memo(lambda: drawn("png"), [model, moment, name])
-    solara.Select("Colour means", list(colourings), name, pick, dense=True)
+    solara.Select("Colour by", list(colourings), name, pick, dense=True)
     Picture(
-        "Who follows whom",
+        "Follow network",
         plot_downloads(model, "follows", lambda kind: drawn(kind)[0]),
         png,
         spots,

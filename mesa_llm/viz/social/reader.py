@@ -1,4 +1,4 @@
-"""The feed of a user, as that user sees it now, and the thread of a post."""
+"""The feed of a user as that user sees it now, and the thread of a post."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from mesa_llm.worlds.social import SocialWorld
 from mesa_llm.worlds.social.text import group_notices, news_lines
 
 FEED_TAB, CASCADE_TAB = "Feed", "Cascades"
-"""Titles of the tabs that clicks on users and posts open."""
+"""Tabs that open on clicks on users and posts."""
 
 MAX_ENTRIES = 150
-"""Maximum number of replies and comments shown of a thread."""
+"""Maximum number of replies and comments shown in a thread."""
 
 TITLE_CHARACTERS = 70
 """Maximum number of characters of a post in a list."""
@@ -38,7 +38,7 @@ _reading = PerModel("_social_reading", threading.RLock)
 
 @contextmanager
 def still(model: LLMModel) -> Generator[None]:
-    """Hold a model still, for one thread at a time, as reading a social world fills its caches.
+    """Hold a model still, for one thread at a time, because reading a social world fills its caches.
 
     Args:
         model: A model with a social world.
@@ -58,7 +58,7 @@ def social_world(model: LLMModel) -> SocialWorld:
     """
     world = next((world for world in model.worlds if isinstance(world, SocialWorld)), None)
     if world is None:
-        raise ConfigError(f"{type(model).__name__} has no social world, which this part of a page shows")
+        raise ConfigError(f"{type(model).__name__} has no social world to show")
     return world
 
 
@@ -75,7 +75,7 @@ def follow_click(page: PageState, kind: str, number: int) -> None:
 
 
 def post_option(world: SocialWorld, post_id: int) -> Option:
-    """Return the option for a post: its id, its author, and its first words.
+    """Return the option for a post: its id, author and first words.
 
     Args:
         world: The world.
@@ -87,12 +87,12 @@ def post_option(world: SocialWorld, post_id: int) -> Option:
 
 @component
 def PickPost(model: LLMModel, label: str, post_id: int) -> None:
-    """Let a visitor pick a post by its id or its words; the posts with the largest reach are listed first.
+    """Let a visitor pick a post by id or text; the posts with the largest reach are listed first.
 
     Args:
         model: The model.
         label: Label of the field.
-        post_id: The present choice.
+        post_id: The selected post.
     """
     world, page = social_world(model), use_page(model)
 
@@ -135,7 +135,7 @@ def FeedReader(model: LLMModel) -> None:
     with still(model):
         user_id = picked if world.is_user(picked) else next(iter(world.find_users("", 1)), 0)
     if not user_id:
-        solara.Info("Nobody has signed up yet.", dense=True)
+        solara.Info("No users yet.", dense=True)
         return
 
     def find(query: str, size: int) -> Sequence[Option]:
@@ -152,7 +152,7 @@ def FeedReader(model: LLMModel) -> None:
 
 
 def user_option(world: SocialWorld, user_id: int) -> Option:
-    """Return the option for a user: its id and its name.
+    """Return the option for a user: its id and name.
 
     Args:
         world: The world.
@@ -162,7 +162,7 @@ def user_option(world: SocialWorld, user_id: int) -> Option:
 
 
 def feed_values(world: SocialWorld, user_id: int) -> dict[str, Any]:
-    """Return a user's present feed as values for the template `feed.html`.
+    """Return a user's current feed as variables of the template `feed.html`.
 
     Args:
         world: The world.
@@ -183,7 +183,7 @@ def feed_values(world: SocialWorld, user_id: int) -> dict[str, Any]:
 @component
 @llm_models_only
 def ThreadReader(model: LLMModel) -> None:
-    """Show a post, with the replies and comments under it.
+    """Show a post with its replies and comments.
 
     Args:
         model: A model with a social world.
@@ -195,7 +195,7 @@ def ThreadReader(model: LLMModel) -> None:
     with still(model):
         post_id = post_to_show(world, opened)
         if not post_id:
-            solara.Info("Nobody has posted yet.", dense=True)
+            solara.Info("No posts yet.", dense=True)
             return
         root_id, entries, count = world.thread(post_id, MAX_ENTRIES)
         values = {

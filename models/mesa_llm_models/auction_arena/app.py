@@ -16,7 +16,7 @@ from solara.core import component
 
 from mesa_llm.model.scenario import controls
 from mesa_llm.viz import LLMPage, Markup, drawn_by, finish, steady
-from mesa_llm.viz.render.style import DOLLARS, literal
+from mesa_llm.viz.render import DOLLARS, literal
 from mesa_llm.worlds.auction import Account, Auction, Bidding, BidRecord, Sale
 from mesa_llm_models.auction_arena.model import LOTS, AuctionArena
 from mesa_llm_models.auction_arena.twins import TWINS

@@ -12,11 +12,8 @@ from reacton import use_effect, use_memo, use_state
 from solara.core import component
 
 from mesa_llm.model.recording import advance_to
-from mesa_llm.viz import Markup
-from mesa_llm.viz.components.markup import bring_style
-from mesa_llm.viz.components.picture import Picture
-from mesa_llm.viz.render.style import picture_of
-from mesa_llm.viz.render.tables import Row
+from mesa_llm.viz import Markup, Picture, Row, place_style
+from mesa_llm.viz.render import picture_of
 from mesa_llm_models.classics.charts import twins_figure
 from mesa_llm_models.classics.recordings import CLASSICS, Classic
 
@@ -75,7 +72,7 @@ def Page() -> None:
     """Let a visitor choose a classic, and the counterpart of its rule twin."""
     name, choose = use_state(next(iter(CLASSICS)))
     beside, put = use_state(next(iter(OPPONENTS)))
-    bring_style()
+    place_style()
     with solara.AppBar():
         solara.AppBarTitle("Classics: rule and language model")
     with solara.Sidebar(), solara.Column(style={"padding": "24px 8px"}):

@@ -12,7 +12,7 @@ from matplotlib.ticker import MaxNLocator
 
 from mesa_llm import LLMModel
 from mesa_llm.viz import LLMPage, Measures, drawn_by
-from mesa_llm.viz.render.style import COLOURS, GREY, LIGHT, Figure, frame, marker
+from mesa_llm.viz.render import COLOURS, GREY, LIGHT, Figure, frame, marker
 from mesa_llm_models.classics.boltzmann_wealth.model import WealthModel
 from mesa_llm_models.classics.epidemic.model import EpidemicModel
 from mesa_llm_models.classics.opinion.model import OpinionModel

@@ -5,8 +5,7 @@ from __future__ import annotations
 from mesa.visualization.utils import update_counter
 from solara.core import component
 
-from mesa_llm.viz import LackingAnswers, LLMPage, Markup, drawn_by, steady
-from mesa_llm.viz.render.tables import Row
+from mesa_llm.viz import LLMPage, Markup, MissingAnswers, Row, drawn_by, steady
 from mesa_llm_models.cognitive_biases.charts import bias_figure
 from mesa_llm_models.cognitive_biases.model import CognitiveBiasesModel
 
@@ -41,6 +40,6 @@ def Scores(model: CognitiveBiasesModel) -> None:
 
 page = LLMPage(
     CognitiveBiasesModel,
-    components=[drawn_by(bias_figure), (Scores, "Scores"), (LackingAnswers, "Items")],
+    components=[drawn_by(bias_figure), (Scores, "Scores"), (MissingAnswers, "Items")],
     name="Cognitive biases",
 )

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from mesa_llm.viz import Figure
-from mesa_llm.viz.render.style import COLOURS, GREY, LIGHT, headline
+from mesa_llm.viz.render import COLOURS, GREY, LIGHT, headline
 from mesa_llm_models.cognitive_biases.scores import BiasScore, published
 
 if TYPE_CHECKING:

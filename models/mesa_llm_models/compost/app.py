@@ -6,8 +6,7 @@ from mesa.visualization.utils import update_counter
 from solara.core import component
 
 from mesa_llm.text import one_line
-from mesa_llm.viz import LackingAnswers, LLMPage, Markup, drawn_by, steady
-from mesa_llm.viz.render.tables import Row
+from mesa_llm.viz import LLMPage, Markup, MissingAnswers, Row, drawn_by, steady
 from mesa_llm_models.compost.charts import interval_figure, plane_figure, topic_figure
 from mesa_llm_models.compost.model import CompostModel
 
@@ -40,7 +39,7 @@ page = LLMPage(
         drawn_by(interval_figure),
         (drawn_by(topic_figure), "Topics"),
         (Texts, "Texts"),
-        (LackingAnswers, "Items"),
+        (MissingAnswers, "Items"),
     ],
     name="CoMPosT",
 )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from mesa_llm.text import one_line
 from mesa_llm.viz import Figure
-from mesa_llm.viz.render.style import COLOURS, GREY, LIGHT, literal
+from mesa_llm.viz.render import COLOURS, GREY, LIGHT, literal
 from mesa_llm_models.compost.scores import CHANCE
 
 if TYPE_CHECKING:

@@ -12,8 +12,7 @@ from solara.core import component
 
 from mesa_llm.model.scenario import controls
 from mesa_llm.text import counted
-from mesa_llm.viz import LLMPage, Markup, drawn_by, steady
-from mesa_llm.viz.render.tables import Row
+from mesa_llm.viz import LLMPage, Markup, Row, drawn_by, steady
 from mesa_llm_models.discussion.charts import COLOURS, attitude_figure, talk_figure
 from mesa_llm_models.discussion.config import STUDIES
 from mesa_llm_models.discussion.model import DiscussionModel

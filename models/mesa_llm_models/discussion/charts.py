@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.ticker import MaxNLocator
 
 from mesa_llm.viz import Figure
-from mesa_llm.viz.render.style import GREY, literal
+from mesa_llm.viz.render import GREY, literal
 from mesa_llm_models.discussion.studies import choice_shares, curve
 
 COLOURS = ("#2563eb", "#dc2626", "#16a34a", "#9333ea", "#ea580c", "#0891b2", "#be185d", "#4d7c0f")

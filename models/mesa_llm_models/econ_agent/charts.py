@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.ticker import FuncFormatter, MaxNLocator, PercentFormatter
 
-from mesa_llm.viz.render.style import GREY, LIGHT, frame, marker
+from mesa_llm.viz.render import GREY, LIGHT, frame, marker
 from mesa_llm.worlds.macro import MONTHS_PER_YEAR, UNEMPLOYED, title_of
 from mesa_llm_models.econ_agent.scores import Regression, comparable, nominal_okun, okun, phillips
 

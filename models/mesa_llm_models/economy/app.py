@@ -5,8 +5,7 @@ from __future__ import annotations
 from mesa.visualization.utils import update_counter
 from solara.core import component
 
-from mesa_llm.viz import LLMPage, Markup, drawn_by, steady
-from mesa_llm.viz.render.tables import Row
+from mesa_llm.viz import LLMPage, Markup, Row, drawn_by, steady
 from mesa_llm_models.economy.charts import goods_figure, money_figure, price_figure, work_figure
 from mesa_llm_models.economy.model import EconomyModel
 

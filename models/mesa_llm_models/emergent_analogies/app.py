@@ -6,8 +6,7 @@ from mesa.visualization.utils import update_counter
 from solara.core import component
 
 from mesa_llm.text import one_line
-from mesa_llm.viz import LackingAnswers, LLMPage, Markup, drawn_by, steady
-from mesa_llm.viz.render.tables import Row
+from mesa_llm.viz import LLMPage, Markup, MissingAnswers, Row, drawn_by, steady
 from mesa_llm_models.emergent_analogies.charts import accuracy_figure, kind_figure
 from mesa_llm_models.emergent_analogies.model import EmergentAnalogiesModel
 
@@ -47,7 +46,7 @@ page = LLMPage(
         drawn_by(accuracy_figure),
         (drawn_by(kind_figure), "Types"),
         (Verdicts, "Answers"),
-        (LackingAnswers, "Items"),
+        (MissingAnswers, "Items"),
     ],
     name="Emergent analogies",
 )

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from mesa_llm.viz import Figure
-from mesa_llm.viz.render.style import COLOURS, GREY, LIGHT
+from mesa_llm.viz.render import COLOURS, GREY, LIGHT
 
 if TYPE_CHECKING:
     from mesa_llm_models.emergent_analogies.model import EmergentAnalogiesModel

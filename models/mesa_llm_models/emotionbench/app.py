@@ -5,8 +5,7 @@ from __future__ import annotations
 from mesa.visualization.utils import update_counter
 from solara.core import component
 
-from mesa_llm.viz import LackingAnswers, LLMPage, Markup, drawn_by, steady
-from mesa_llm.viz.render.tables import Row
+from mesa_llm.viz import LLMPage, Markup, MissingAnswers, Row, drawn_by, steady
 from mesa_llm_models.emotionbench.charts import change_figure, factor_figure
 from mesa_llm_models.emotionbench.model import EmotionBenchModel
 
@@ -47,7 +46,7 @@ page = LLMPage(
         drawn_by(change_figure),
         (drawn_by(factor_figure), "Situations"),
         (Changes, "Scores"),
-        (LackingAnswers, "Items"),
+        (MissingAnswers, "Items"),
     ],
     name="EmotionBench",
 )

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from mesa_llm.viz import Figure
-from mesa_llm.viz.render.style import COLOURS, GREY, LIGHT, headline
+from mesa_llm.viz.render import COLOURS, GREY, LIGHT, headline
 from mesa_llm_models.emotionbench.scores import Change, published
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from matplotlib.ticker import MaxNLocator
 
 from mesa_llm.text import one_line
-from mesa_llm.viz.render.style import COLOURS, GREY, LIGHT, Figure, legend_below, literal, sheet, stacked
+from mesa_llm.viz.render import COLOURS, GREY, LIGHT, Figure, legend_below, literal, sheet, stacked
 from mesa_llm_models.market.model import MarketModel
 
 MAX_QUESTIONS = 8

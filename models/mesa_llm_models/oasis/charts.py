@@ -8,7 +8,7 @@ from typing import Any
 from matplotlib.ticker import MaxNLocator
 
 from mesa_llm.text import counted
-from mesa_llm.viz.render.style import COLOURS, GREY, Figure, frame, headline, legend_below, marker, sheet
+from mesa_llm.viz.render import COLOURS, GREY, Figure, frame, headline, legend_below, marker, sheet
 from mesa_llm_models.oasis.model import OasisModel
 from mesa_llm_models.oasis.spreading import SpreadingModel
 from mesa_llm_models.oasis.study import Band, Findings, bands_of, course, line_of

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from mesa_llm.statistics import COVERAGE, Column, Line, adjusted_p, compare, line_through, mean_estimate, permutation_p
-from mesa_llm.viz.render.style import COLOURS, GREY, Figure, frame, headline, legend_below
+from mesa_llm.viz.render import COLOURS, GREY, Figure, frame, headline, legend_below
 from mesa_llm_models.econ_agent.model import EconAgentModel
 from mesa_llm_models.econ_agent.scores import comparable
 from mesa_llm_models.shachi.findings import Findings, Runs, Setup, Table, Value, estimate_cells, runs_with, total

@@ -27,7 +27,7 @@ from mesa_llm.memory.entry import EntryMemory
 from mesa_llm.statistics import Estimate, compare, correct, mean_estimate
 from mesa_llm.tables import folded, read_table, whole_rows
 from mesa_llm.text import one_line
-from mesa_llm.viz.render.style import COLOURS, GREY, Figure, frame, headline, legend_below
+from mesa_llm.viz.render import COLOURS, GREY, Figure, frame, headline, legend_below
 from mesa_llm.worlds.beliefs import tone
 from mesa_llm.worlds.exchange import STOCKS, Stock
 from mesa_llm_models.shachi.findings import Findings, Runs, Setup, Table, Value, comparison_cells, runs_with

@@ -26,7 +26,7 @@ from mesa_llm.statistics import (
     ratio_estimate,
 )
 from mesa_llm.text import counted
-from mesa_llm.viz.render.style import COLOURS, GREY, Figure, frame, headline, legend_below
+from mesa_llm.viz.render import COLOURS, GREY, Figure, frame, headline, legend_below
 from mesa_llm.worlds.exchange import STOCKS
 from mesa_llm_models.oasis.model import POST
 from mesa_llm_models.shachi.findings import Findings, Runs, Setup, Table, Value, column, comparison_cells, runs_with

@@ -14,9 +14,8 @@ from solara.core import component
 
 from mesa_llm.model.scenario import controls
 from mesa_llm.text import counted, one_line
-from mesa_llm.viz import LLMPage, Markup, drawn_by, steady
-from mesa_llm.viz.render.style import COLOURS
-from mesa_llm.viz.render.tables import Row
+from mesa_llm.viz import LLMPage, Markup, Row, drawn_by, steady
+from mesa_llm.viz.render import COLOURS
 from mesa_llm_models.sotopia.charts import goal_figure, score_figure
 from mesa_llm_models.sotopia.episodes import Episode
 from mesa_llm_models.sotopia.judge import Dimension

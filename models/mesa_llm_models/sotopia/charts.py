@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mesa_llm.text import clip
-from mesa_llm.viz.render.style import COLOURS, GREY, LIGHT, Figure, frame, literal
+from mesa_llm.viz.render import COLOURS, GREY, LIGHT, Figure, frame, literal
 from mesa_llm_models.sotopia.scores import GOAL, OVERALL, interval, normalised
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ from solara.core import component
 
 from mesa_llm.model.bridge import wording
 from mesa_llm.reports import ActionTables
-from mesa_llm.viz import LLMPage, Markup, drawn_by, steady
-from mesa_llm.viz.render.tables import Row
+from mesa_llm.viz import LLMPage, Markup, Row, drawn_by, steady
 from mesa_llm_models.three_worlds.bridge import is_newsworthy
 from mesa_llm_models.three_worlds.charts import market_figure, money_figure, news_figure, opinion_figure
 from mesa_llm_models.three_worlds.model import ThreeWorldsModel

@@ -7,7 +7,7 @@ from typing import Any
 
 from matplotlib.ticker import MaxNLocator
 
-from mesa_llm.viz.render.style import COLOURS, GREY, LIGHT, Figure, frame, legend_below, marker, sheet, stacked
+from mesa_llm.viz.render import COLOURS, GREY, LIGHT, Figure, frame, legend_below, marker, sheet, stacked
 from mesa_llm_models.three_worlds.agents import Claim
 from mesa_llm_models.three_worlds.model import ThreeWorldsModel
 
