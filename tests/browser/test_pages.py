@@ -62,8 +62,8 @@ def ask_endpoint(page: Page, endpoint: Endpoint, key: str = "") -> None:
     page.get_by_label("Endpoint").fill(endpoint.url)
     page.get_by_label("Endpoint").press("Enter")
     if key:
-        page.get_by_label("Key (empty").fill(key)
-        page.get_by_label("Key (empty").press("Enter")
+        page.get_by_label("API key (optional)").fill(key)
+        page.get_by_label("API key (optional)").press("Enter")
         expect(page.get_by_label("Key (saved, not shown again)")).to_have_value("")
     reset_to_choices(page)
     press(page, "Step")

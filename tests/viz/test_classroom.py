@@ -175,7 +175,7 @@ def test_empty_seats_are_no_failures_in_the_middle_of_a_step(lesson: Class) -> N
 
 def test_only_who_knows_the_code_gets_a_seat_and_no_name_gets_two(lesson: Class) -> None:
     browser = lesson.browser()
-    assert "not the code of the room" in enter(browser, "AAAAAA", "Ana")
+    assert "Wrong room code" in enter(browser, "AAAAAA", "Ana")
     lesson.student("Ana")
     assert "ANA already has a seat" in enter(browser, lesson.room.code.lower(), "ANA")
     lesson.student("Ben")
@@ -183,7 +183,7 @@ def test_only_who_knows_the_code_gets_a_seat_and_no_name_gets_two(lesson: Class)
     assert "All seats are taken" in enter(browser, lesson.room.code, "Dora")
     lesson.room.free(lesson.room.seats[0])
     lesson.room.is_open = False
-    assert "closed the room" in enter(browser, lesson.room.code, "Dora")
+    assert "not letting anyone else join" in enter(browser, lesson.room.code, "Dora")
 
 
 def test_a_browser_that_sends_the_form_twice_has_one_seat(lesson: Class) -> None:
@@ -205,8 +205,8 @@ def test_nobody_waits_for_a_student_who_left_while_the_question_was_asked(lesson
 def test_a_lost_student_comes_back_by_the_seat_code_and_the_old_browser_is_out(lesson: Class) -> None:
     old, new = lesson.student("Ana"), lesson.browser()
     seat = lesson.room.seats[0]
-    assert "No seat has this name and this seat code" in enter(new, lesson.room.code, "Ana", "AAAAAAAA")
-    assert "No seat has this name and this seat code" in enter(new, lesson.room.code, "Ben", seat.code)
+    assert "No seat has this name and seat code" in enter(new, lesson.room.code, "Ana", "AAAAAAAA")
+    assert "No seat has this name and seat code" in enter(new, lesson.room.code, "Ben", seat.code)
     assert "Ana, you play" in enter(new, lesson.room.code, "ana", seat.code.lower())
     assert "This browser has no seat" in old.get("/join/seat").text
 
@@ -289,10 +289,10 @@ def test_of_two_windows_on_one_seat_the_later_one_is_told_that_nothing_was_taken
     ana = lesson.student("Ana")
     lesson.step(1)
     choice = {"question": "1", "offer": "greet", "field0": "Hello", "field1": "1"}
-    assert "was not taken" in ana.post("/join/seat", data={**choice, "chosen": "1"}).text  # a click too much
+    assert "did not count" in ana.post("/join/seat", data={**choice, "chosen": "1"}).text  # a click too much
     assert list(lesson.room.waiting) == [1]
-    assert "was not taken" not in ana.post("/join/seat", data={**choice, "chosen": "0"}).text
-    assert "was not taken" in greet(ana, 1, "Good bye")
+    assert "did not count" not in ana.post("/join/seat", data={**choice, "chosen": "0"}).text
+    assert "did not count" in greet(ana, 1, "Good bye")
     lesson.wait()
     assert lesson.greetings.count("Hello") == 1
 
@@ -433,7 +433,7 @@ def test_before_the_teacher_has_opened_the_page_there_are_no_seats() -> None:
 def test_agents_that_are_not_there_get_no_seat() -> None:
     lesson = Lesson(Classroom(), agents=[2, 99])
     session = lesson.session(Hamlet, RunSettings(seed="1"), None)
-    assert session.error == "the model has no agent 99; those that decide are: 1, 2, 3, 4"
+    assert session.error == "the model has no agent 99; the agents that decide are: 1, 2, 3, 4"
     lesson.agents = [2]
     session.build(RunSettings(seed="1"))
     assert [seat.agent for seat in lesson.room.seats] == ["Villager 2 (agent 2)"]

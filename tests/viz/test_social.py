@@ -180,7 +180,9 @@ def test_a_failed_interview_says_why() -> None:
     assert any("the key is refused" in reason for reason in reasons)
 
 
-@pytest.mark.parametrize(("question", "why"), [(" ", "Write a question"), ("x" * (MAX_QUESTION + 1), "4,000 at most")])
+@pytest.mark.parametrize(
+    ("question", "why"), [(" ", "Enter a question"), ("x" * (MAX_QUESTION + 1), "the maximum is 4,000")]
+)
 def test_a_question_that_cannot_be_asked_costs_nothing(question: str, why: str) -> None:
     model = SocialModel(n_agents=2, llm=honest(), rng=1)
     assert why in ask(model, question).error
