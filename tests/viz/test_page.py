@@ -344,7 +344,7 @@ class Curious(Village):
 def test_a_page_that_is_left_while_a_person_is_asked_after_the_actions_lets_go_of_its_run(tmp_path: Path) -> None:
     session = PageSession(Curious, RunSettings("human", seed="1", plays=1), tmp_path)
     assert session.runner is not None
-    runner, desk = session.runner, session.desks[0]
+    runner, desk = session.runner, session.queues[0]
     runner.start(1)
     until(lambda: desk.pending)
     assert desk.answer(desk.pending[0].question_id, ToolCall("rest"))

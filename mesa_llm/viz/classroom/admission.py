@@ -138,7 +138,7 @@ class AttemptLimits:
     """
 
     def __init__(self, now: Callable[[], float] = clock.monotonic) -> None:
-        """Start with none.
+        """Start without attempts.
 
         Args:
             now: Monotonic clock, in seconds.

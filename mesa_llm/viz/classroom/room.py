@@ -137,7 +137,7 @@ class _KeptClassroom(BaseModel, frozen=True, extra="forbid"):
             ) from None
 
 
-class SeatDesk(HumanQueue):
+class SeatQueue(HumanQueue):
     """A queue that accepts no questions for empty seats."""
 
     def __init__(self, is_played: Callable[[int], bool]) -> None:
@@ -185,7 +185,7 @@ class Classroom:
             else _KeptClassroom.read(file)
         )
         self.code = kept.code
-        self.person = HumanLLM(SeatDesk(self._is_played))
+        self.person = HumanLLM(SeatQueue(self._is_played))
         self.timeout_s = timeout_s
         self.is_open = True
         self.version = 0

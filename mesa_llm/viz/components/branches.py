@@ -38,7 +38,7 @@ def Branches(model: LLMModel) -> None:
         model: The model.
     """
     use_page(model).moment()
-    desk = InterventionRunner.of(model)
+    runner = InterventionRunner.of(model)
     with steady(model):
         choices = InterventionOptions.of(model)
     is_recorded = model.runlog.mode == "replay"
@@ -52,9 +52,9 @@ def Branches(model: LLMModel) -> None:
     if not last:
         solara.Info("There is no step to fork at yet. Press Step.", dense=True)
         return
-    _Fork(model, desk, choices, last)
-    Progress(model, desk, BRANCH)
-    _Plots(model, desk)
+    _Fork(model, runner, choices, last)
+    Progress(model, runner, BRANCH)
+    _Plots(model, runner)
 
 
 def last_step_of(model: LLMModel) -> int:
@@ -68,7 +68,7 @@ def last_step_of(model: LLMModel) -> int:
 
 
 @component
-def _Fork(model: LLMModel, desk: InterventionRunner, choices: InterventionOptions, last: int) -> None:
+def _Fork(model: LLMModel, runner: InterventionRunner, choices: InterventionOptions, last: int) -> None:
     """Show the fields for the step, the change and the length of a branch."""
     typed, fork_at = use_state(-1)
     chosen, run_for = use_state(0)
@@ -78,22 +78,22 @@ def _Fork(model: LLMModel, desk: InterventionRunner, choices: InterventionOption
     steps = chosen or min(last - at, MAX_STEPS) or DEFAULT_STEPS
 
     def run(intervention: Any) -> None:
-        desk.branch(model, intervention, steps, at, max_calls if asks else None)
+        runner.branch(model, intervention, steps, at, max_calls if asks else None)
 
     with solara.Row(gap="24px", style={"flex-wrap": "wrap"}):
         solara.SliderInt(f"Fork after step {at}", value=at, min=0, max=last, on_value=fork_at)
         solara.SliderInt(f"Steps of the branch: {steps}", value=steps, min=1, max=MAX_STEPS, on_value=run_for)
         if asks:
             solara.InputInt("Maximum live requests", value=max_calls, on_value=set_max)
-    InterventionFields(choices, "Run the branch", run, is_off=bool(desk.working), none_is_allowed=True)
+    InterventionFields(choices, "Run the branch", run, is_off=bool(runner.working), none_is_allowed=True)
 
 
 @component
-def _Plots(model: LLMModel, desk: InterventionRunner) -> None:
+def _Plots(model: LLMModel, runner: InterventionRunner) -> None:
     """Plot one measure of the run and its branches."""
     use_page(model).moment()
     chosen, choose = use_state("")
-    branches = tuple(desk.branches)
+    branches = tuple(runner.branches)
     if not branches:
         return
     with steady(model):
@@ -104,4 +104,4 @@ def _Plots(model: LLMModel, desk: InterventionRunner) -> None:
         solara.Info("The model has collected no numbers to compare.", dense=True)
         return
     solara.Select("Measure", names, value=name, on_value=choose, dense=True)
-    Plot(model, branches_figure(name, branches)).key(f"{name} of {len(branches)} branches, {desk.version}")
+    Plot(model, branches_figure(name, branches)).key(f"{name} of {len(branches)} branches, {runner.version}")

@@ -22,11 +22,11 @@ from mesa_llm.viz.session.forms import Lines, Path, hint_of, possible_answers, r
 
 
 @component
-def AnswerForm(desk: HumanQueue, question: Question) -> None:
+def AnswerForm(queue: HumanQueue, question: Question) -> None:
     """Let a person answer a question, with several actions one after another if allowed.
 
     Args:
-        desk: The queue that holds the question.
+        queue: The queue that holds the question.
         question: The question.
     """
     request = question.request
@@ -37,7 +37,7 @@ def AnswerForm(desk: HumanQueue, question: Question) -> None:
     possible = still_possible(offers, calls, request.max_actions)
 
     def send(reply: Reply) -> None:
-        set_fault("" if desk.answer(question.question_id, reply) else "Too late: the question has been withdrawn.")
+        set_fault("" if queue.answer(question.question_id, reply) else "Too late: the question has been withdrawn.")
 
     def give(offer: Offer, value: Any) -> None:
         if offer.tool is None:

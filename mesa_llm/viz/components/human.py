@@ -32,14 +32,14 @@ def HumanPanel(model: LLMModel) -> None:
         model: A model with human players.
     """
     use_page(model).moment()
-    desks = use_memo(lambda: human_queues(model), [model])
+    queues = use_memo(lambda: human_queues(model), [model])
     picked, pick = use_state(NOBODY)
-    questions = [(desk, question) for desk in desks for question in desk.pending]
+    questions = [(queue, question) for queue in queues for question in queue.pending]
     if not questions:
         solara.Info("You are playing. Press Step, and your agent's next decision will appear here.", dense=True)
         return
     of_agent = [pair for pair in questions if pair[1].agent == picked[0]] or questions
-    desk, question = next((pair for pair in of_agent if pair[1].question_id == picked[1]), of_agent[0])
+    queue, question = next((pair for pair in of_agent if pair[1].question_id == picked[1]), of_agent[0])
     with solara.Card(f"Your turn: {_name(model, question)}", classes=["mesa-llm-human"]):
         if len(questions) > 1:
             names = button_names([(other, _name(model, other)) for _, other in questions])
@@ -48,7 +48,7 @@ def HumanPanel(model: LLMModel) -> None:
                     _PickButton(name, other, other is question, pick)
         rules = "\n\n".join(m.content for m in question.request.messages if m.role == "system")
         Markup("question.html", rules=rules, text=question.text)
-        AnswerForm(desk, question).key(f"question {question.question_id}")
+        AnswerForm(queue, question).key(f"question {question.question_id}")
 
 
 @component

@@ -39,7 +39,7 @@ def InterventionForm(model: LLMModel) -> None:
         model: The model.
     """
     use_page(model).moment()
-    desk = InterventionRunner.of(model)
+    runner = InterventionRunner.of(model)
     with steady(model):
         choices = InterventionOptions.of(model)
         rows = [Row((str(one.step), one.text), "failed" if one.refusal else "") for one in model.interventions.log]
@@ -48,27 +48,27 @@ def InterventionForm(model: LLMModel) -> None:
         "use a branch on the What if tab.",
         classes=["mesa-llm-hint"],
     )
-    InterventionFields(choices, "Send", lambda one: desk.send(model, one), is_off=bool(desk.working))
-    Progress(model, desk, SEND)
+    InterventionFields(choices, "Send", lambda one: runner.send(model, one), is_off=bool(runner.working))
+    Progress(model, runner, SEND)
     if rows:
         Markup("table.html", columns=("Step", "Intervention"), rows=rows[::-1], more=0, nothing="")
 
 
 @component
-def Progress(model: LLMModel, desk: InterventionRunner, task: str) -> None:
+def Progress(model: LLMModel, runner: InterventionRunner, task: str) -> None:
     """Show the progress and the result of a task.
 
     Args:
         model: The model.
-        desk: The runner of its interventions.
+        runner: The runner of its interventions.
         task: The task: `SEND`, `BRANCH` or `WRITE`.
     """
     use_page(model).moment()
-    if desk.task != task:
+    if runner.task != task:
         return
-    if desk.working:
+    if runner.working:
         solara.ProgressLinear(True)
-    for text, show in ((desk.working, solara.Info), (desk.error, solara.Error), (desk.note, solara.Success)):
+    for text, show in ((runner.working, solara.Info), (runner.error, solara.Error), (runner.note, solara.Success)):
         if text:
             show(text, dense=True)
 

@@ -40,7 +40,7 @@ def InterviewForm(model: LLMModel) -> None:
         solara.Info("The model has no LLM agents.", dense=True)
         return
     agent_id = selected.value if selected.value in agents else next(iter(agents))
-    agent, desk = agents[agent_id], InterviewQueue.of(model)
+    agent, queue = agents[agent_id], InterviewQueue.of(model)
     PickAgent(agents, agent_id, selected.set, label="Interview with")
     with steady(model):
         llm = llm_label(agent)
@@ -49,11 +49,11 @@ def InterviewForm(model: LLMModel) -> None:
         "model is called once, when you press Ask.",
         classes=["mesa-llm-hint"],
     )
-    _Question(lambda text: desk.ask(agent, text))
-    if desk.error:
-        solara.Error(desk.error, dense=True)
-    for job in [job for job in desk.waiting if job.agent_id == agent_id]:
-        _Waiting(desk, job)
+    _Question(lambda text: queue.ask(agent, text))
+    if queue.error:
+        solara.Error(queue.error, dense=True)
+    for job in [job for job in queue.waiting if job.agent_id == agent_id]:
+        _Waiting(queue, job)
     interviews: list[Interview] = []
     with suppress(ConfigError), steady(model):  # Reset may just have closed it; the next drawing shows the new model
         interviews = interviews_with(model, agent_id)
@@ -91,8 +91,8 @@ def _Field(send: Callable[[str], None]) -> None:
 
 
 @component
-def _Waiting(desk: InterviewQueue, job: Waiting) -> None:
+def _Waiting(queue: InterviewQueue, job: Waiting) -> None:
     with solara.Row(gap="12px", style={"align-items": "center"}):
         Markup("interview.html", name="", interviews=[Interview(0, job.question, "", "")])
         solara.SpinnerSolara(size="24px")
-        solara.Button("Withdraw", on_click=lambda: desk.withdraw(job), text=True, small=True)
+        solara.Button("Withdraw", on_click=lambda: queue.withdraw(job), text=True, small=True)

@@ -34,7 +34,7 @@ def ReportCard(model: LLMModel) -> None:
         model: The model.
     """
     use_page(model).moment()
-    desk = InterventionRunner.of(model)
+    runner = InterventionRunner.of(model)
     writers = [RULE, AGENTS_MODEL] if writer_of(model) else [RULE]
     by, choose = use_state(RULE)
     solara.Text(
@@ -49,13 +49,13 @@ def ReportCard(model: LLMModel) -> None:
         solara.Button(
             "Write the report",
             color="primary",
-            disabled=bool(desk.working) or not model.time,
-            on_click=lambda: desk.write(model, writer),
+            disabled=bool(runner.working) or not model.time,
+            on_click=lambda: runner.write(model, writer),
         )
-    Progress(model, desk, WRITE)
+    Progress(model, runner, WRITE)
     name = type(model).__name__
     files = [Download("Tables and graph (zip)", file_name(name, "tables", suffix="zip"), lambda: zipped(model))]
-    report = desk.report
+    report = runner.report
     if report is not None:
         solara.HTML(tag="div", unsafe_innerHTML=report.fragment(), classes=["mesa-llm", "mesa-llm-readme"])
         files += [

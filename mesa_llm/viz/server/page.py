@@ -246,7 +246,7 @@ def _Main(
         if session.runner is not None:
             if isinstance(session, LessonSession):
                 ClassPanel(session.lesson)
-            elif session.desks:
+            elif session.queues:
                 HumanPanel(session.runner.model)
             _Tabs(session, session.runner.model, components, renderer, reopen)
 

@@ -158,7 +158,7 @@ class InterventionRunner:
                 return
             self.task, self.working, self.note, self.error = task, working, "", ""
             self.version += 1
-        threading.Thread(target=self._work, args=(work,), name="mesa-llm-news-desk", daemon=True).start()
+        threading.Thread(target=self._work, args=(work,), name="mesa-llm-intervention", daemon=True).start()
 
     def _budget(self, model: LLMModel, max_calls: int | None) -> dict[str, Any]:
         """Return the options that limit a branch: the pages' common budget, or a number of live requests."""

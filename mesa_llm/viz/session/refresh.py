@@ -57,7 +57,7 @@ class Watched(Protocol):
         ...
 
 
-class Screen(Protocol):
+class RefreshedPage(Protocol):
     """A page in a browser."""
 
     @property
@@ -81,7 +81,7 @@ class Screen(Protocol):
 
 def watch(
     watched: Watched,
-    screen: Screen,
+    page: RefreshedPage,
     drawing: threading.Lock,
     baseline: tuple[int, tuple[object, ...]] | None = None,
     arrival: threading.Event | None = None,
@@ -90,20 +90,20 @@ def watch(
 
     Args:
         watched: The model to watch.
-        screen: Its page.
+        page: Its page.
         drawing: Held while a page is drawn; shared by all pages of a server.
         baseline: Values of `drawn` and `state` when the page was first drawn; None: their present values.
         arrival: Set as soon as the browser shows the page, which may miss earlier updates; None: it shows it already.
     """
     is_closed = threading.Event()
-    arguments = (watched, screen, drawing, is_closed, *(baseline or (watched.drawn, watched.state)), arrival)
+    arguments = (watched, page, drawing, is_closed, *(baseline or (watched.drawn, watched.state)), arrival)
     threading.Thread(target=_refresh, args=arguments, name="mesa-llm-refresh", daemon=True).start()
     return is_closed.set
 
 
 def _refresh(
     watched: Watched,
-    screen: Screen,
+    page: RefreshedPage,
     drawing: threading.Lock,
     is_closed: threading.Event,
     signature: int,
@@ -116,34 +116,34 @@ def _refresh(
     settled_at = watched.seen_at = clock.monotonic()
     while not is_closed.wait(CHECK_S):
         now = clock.monotonic()
-        if not screen.is_open:
+        if not page.is_open:
             if now - watched.seen_at > AWAY_S:
                 watched.rest()
             continue
         watched.seen_at = now
-        if not screen.is_settled and now - settled_at < SETTLE_S:
+        if not page.is_settled and now - settled_at < SETTLE_S:
             continue
         settled_at, old_signature, old_state = now, signature, state
         signature, state = watched.drawn, watched.state  # read once: later changes are for the next check
         try:
-            if signature != old_signature and now >= rested_at and _draw(watched, screen, drawing):
+            if signature != old_signature and now >= rested_at and _draw(watched, page, drawing):
                 ended = clock.monotonic()
                 rested_at = ended + min(ended - now, MAX_REST_S)  # leave as much time for clicks as for drawing
                 continue
             signature = old_signature
             if state != old_state:
-                screen.update_text()
+                page.update_text()
         except Exception:  # whatever a model's own drawings raise: Solara shows it, and the page goes on
             logger.exception("a page could not be drawn")
 
 
-def _draw(watched: Watched, screen: Screen, drawing: threading.Lock) -> bool:
+def _draw(watched: Watched, page: RefreshedPage, drawing: threading.Lock) -> bool:
     """Draw a page, unless other pages are being drawn for too long; return whether it was drawn."""
     with watched.still():
         if not drawing.acquire(timeout=CHECK_S):
             return False
         try:
-            screen.redraw()
+            page.redraw()
         finally:
             drawing.release()
     return True

@@ -50,7 +50,7 @@ class PageSession:
         target: Step of the recorded run on display, or on its way.
         thinkers: Available language models → their labels.
         runner: Steps the model; None until a model has been built.
-        desks: Queues of the model's questions to people.
+        queues: Queues of the model's questions to people.
         error: Why a model could not be built; empty if it could.
         built_from: Settings that the model was built from.
         visit: The visit to this page.
@@ -80,7 +80,7 @@ class PageSession:
         self.llm_labels: Mapping[str, str] = LLM_LABELS
         self.folder = folder
         self.runner: Runner | None = None
-        self.desks: list[HumanQueue] = []
+        self.queues: list[HumanQueue] = []
         self.built_from = choice
         self.visit = PageVisit()
         self.previous = PageVisit()
@@ -118,13 +118,13 @@ class PageSession:
             typed = transports_in(arguments.get("llm"))
             model = self.factory(**arguments)
             require_llm_model(model, name)
-            desks = human_queues(model)
+            queues = human_queues(model)
         except Exception as fault:  # noqa: BLE001 - a model is anybody's code; the page tells what it raised
             self.error = fault_text("Building the model", fault, choice.hide)
         else:
             self.recording = None
             self._typed[model] = typed
-            self.desks = desks
+            self.queues = queues
             self.show(model, choice)
             if recorded is None:
                 self.cost_estimator.take(self.factory, arguments, choice)
@@ -187,7 +187,7 @@ class PageSession:
         except MesaLLMError as error:
             self.error = str(error)
             return False
-        self.desks = []
+        self.queues = []
         self.show(model, self.built_from)
         if self.runner is not None:
             self.runner.last_step = recording.last_step
@@ -250,10 +250,10 @@ class PageSession:
         """Everything that the text of a page depends on."""
         if self.runner is None:
             return self.error, self.previous.log
-        questions = [question.question_id for desk in self.desks for question in desk.pending]
+        questions = [question.question_id for queue in self.queues for question in queue.pending]
         model = self.runner.model
-        desks = InterviewQueue.of(model).version, InterventionRunner.of(model).version
-        return (self.error, self.previous.log, self.runner.pulse, questions, *desks, self.cost_estimator.version)
+        queues = InterviewQueue.of(model).version, InterventionRunner.of(model).version
+        return (self.error, self.previous.log, self.runner.pulse, questions, *queues, self.cost_estimator.version)
 
     def still(self) -> AbstractContextManager[None]:
         """Hold the model still."""
