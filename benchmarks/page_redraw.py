@@ -14,6 +14,7 @@ from typing import Any
 
 os.environ["MESA_LLM_RUNS"] = "none"
 
+import ipyvuetify
 import solara
 import solara.server.app  # pyright: ignore[reportUnusedImport] - the server's own components
 from mesa.visualization.utils import force_update
@@ -22,7 +23,6 @@ from solara.server.kernel_context import VirtualKernelContext
 from solara.server.websocket import WebsocketWrapper
 
 from mesa_llm.viz import LLMPage
-from mesa_llm.viz.components.inspector import open_tab
 from mesa_llm.viz.server.page import tabs_of
 from mesa_llm_models.social import app
 from mesa_llm_models.social.model import SocialModel
@@ -75,8 +75,9 @@ def measure(users: int, steps: int) -> dict[str, Any]:
         model = made[-1]
         costs["first_s"] = round(time.process_time() - spent, 3)
         model.run_for(steps)
-        for tab in tabs_of(app.components):
-            open_tab.set(tab)
+        tabs = rendering.find(ipyvuetify.Tabs).widget
+        for index, tab in enumerate(tabs_of(app.components)):
+            tabs.v_model = index
             force_update()
             model.step()
             before, spent = browser.n_bytes, time.process_time()
