@@ -21,7 +21,7 @@ def test_a_visitor_tries_news_in_a_branch_and_sends_other_news(page: Page) -> No
     expect(page.get_by_text("Enter a text first.")).to_be_visible()
     page.get_by_label("Text", exact=True).fill("The mayor has <b>resigned</b>.")
     press(page, "Run the branch")
-    expect(page.get_by_text("The branch ran 5 steps from step 1 on")).to_be_visible()
+    expect(page.get_by_text("The branch ran 5 steps from step 1")).to_be_visible()
     expect(page.get_by_role("img", name="this run and its branches")).to_be_visible()
     expect_step(page, "1")
     turn_to(page, "News")

@@ -87,7 +87,7 @@ def test_a_page_says_after_it_was_reloaded_where_the_run_is(page: Page) -> None:
     expect_step(page, "1")
     for _ in range(2):
         page.reload()
-        expect(page.get_by_text("The run that you left is kept")).to_be_visible(timeout=STARTING_MS)
+        expect(page.get_by_text("Your last run was saved")).to_be_visible(timeout=STARTING_MS)
     turn_to(page, "Runs")
     page.get_by_role("button", name="Resume").first.click()
     expect_step(page, "1")
@@ -328,7 +328,7 @@ def test_a_person_does_several_things_with_figures_of_their_own(page: Page) -> N
     pay(page, "2", "12.34")
     expect(page.get_by_text("1. allocate(target: 2, amount: 12.34)")).to_be_visible()
     pay(page, "77", "5")
-    refusal = page.get_by_text("This is not among what is offered.")
+    refusal = page.get_by_text("This is not one of the options.")
     expect(refusal).to_be_visible()
     page.wait_for_timeout(500)  # what a field was left with arrives late, and nobody types sooner
     page.get_by_label("Target").fill("2")
@@ -473,7 +473,7 @@ def test_play_stops_and_says_why_at_the_top_when_every_decision_fails(page: Page
     press(page, "Play")
     alarm = page.locator(".mesa-llm-main").get_by_role("alert")
     expect(alarm).to_contain_text("All 3 decisions of step 1 failed. ServerError: the connection to")
-    expect(alarm).to_contain_text("Check under Parameters what agents think with")
+    expect(alarm).to_contain_text("Check the language model under Parameters")
     expect(page.get_by_role("button", name="Play", exact=True)).to_be_enabled()
     expect_step(page, "1")
 

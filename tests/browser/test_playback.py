@@ -47,6 +47,6 @@ def test_a_recorded_run_is_opened_and_its_steps_are_gone_through(browser: Browse
         press(page, "Nothing")
         expect(page.get_by_label("Text", exact=True)).to_have_count(0)
         press(page, "Run the branch")
-        expect(page.get_by_text("The branch ran 1 step from step 4 on, with 0 live replies")).to_be_visible()
+        expect(page.get_by_text("The branch ran 1 step from step 4, with 0 new")).to_be_visible()
         expect(page.get_by_role("img", name="this run and its branches")).to_be_visible()
     assert file.read_bytes() == recorded

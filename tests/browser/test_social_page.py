@@ -61,7 +61,7 @@ def test_a_cascade_stands_beside_a_real_one_from_a_file(social: Page) -> None:
     before = spread.get_attribute("src") or ""
     curves = {name: [1, 2] for name in ("scale", "depth", "max_breadth")}
     curves |= {f"{name}_time": [0, 60] for name in curves}
-    upload = social.get_by_label("Add a real cascade")
+    upload = social.get_by_label("Upload a real cascade")
     upload.set_input_files({"name": "broken.json", "mimeType": "application/json", "buffer": b"{}"})
     expect(social.get_by_role("alert")).to_contain_text("broken.json: found nothing under 'scale'")
     expect(spread).to_have_attribute("src", before)
@@ -81,7 +81,7 @@ def test_posts_are_searched_on_the_server(social: Page) -> None:
 
 def test_an_agent_is_interviewed_and_nothing_is_asked_without_a_click(social: Page) -> None:
     turn_to(social, "Interview")
-    expect(social.get_by_text("Nothing has been asked yet.")).to_be_visible()
+    expect(social.get_by_text("No questions yet.")).to_be_visible()
     press(social, "Ask")
     expect(social.get_by_role("alert")).to_have_text("Enter a question first.")
     for question in ("What matters to you?", "Anything else?"):
