@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any, cast
 
 import mesa
@@ -21,6 +22,7 @@ from mesa_llm.viz import ActionTable, AgentInspector, CostMeter, EventLog, Inter
 from mesa_llm.viz.components.space import portray, portray_classes
 from mesa_llm.viz.render.trace import agent_steps
 from mesa_llm.viz.session.run_settings import RunSettings
+from mesa_llm.viz.session.rw_lock import lock_of, steady
 from mesa_llm.viz.session.session import PageSession
 from mesa_llm.viz.social import follow_network, spread_curves
 
@@ -116,3 +118,12 @@ def test_our_page_names_the_page_that_shows_a_plain_model(factory: Any) -> None:
     session = PageSession(factory, RunSettings(seed="42"))
     assert "makes a plain Mesa model: show it with Mesa's SolaraViz" in session.error
     assert session.runner is None
+
+
+def test_a_model_that_a_page_has_shown_can_still_be_copied() -> None:
+    model = mesa.Model(rng=1)
+    with steady(model):
+        _, context = reacton.render(AgentInspector(model), handle_error=False)
+        context.close()
+    copied = pickle.loads(pickle.dumps(model))
+    assert lock_of(copied) is not lock_of(model)
