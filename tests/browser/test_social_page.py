@@ -43,14 +43,14 @@ def test_the_network_is_coloured_by_what_a_visitor_picks(social: Page) -> None:
 def test_a_feed_leads_to_a_thread_and_an_author_to_its_feed(social: Page) -> None:
     turn_to(social, "Feed")
     search(social, "Feed of", "7 ·").first.click()
-    expect(social.locator(".feed")).to_contain_text("who follows 3")
+    expect(social.locator(".feed")).to_contain_text("and follows 3")
     post = social.locator(".feed .post").last
     words = post.locator("p").inner_text()
     author = post.locator("header b").inner_text()
     post.get_by_role("button", name="Thread").click()
     expect(social.locator(".thread .post p").first).to_have_text(words)
     social.locator(".thread header button").click()
-    expect(social.locator(".feed")).to_contain_text(f"This is what {author} sees now")
+    expect(social.locator(".feed")).to_contain_text(f"The feed as {author} sees it now")
 
 
 def test_a_cascade_stands_beside_a_real_one_from_a_file(social: Page) -> None:
@@ -95,8 +95,8 @@ def test_an_agent_is_interviewed_and_nothing_is_asked_without_a_click(social: Pa
 
 def test_tables_turn_their_pages(social: Page) -> None:
     turn_to(social, "Actions")
-    expect(social.get_by_text("1 to 30 of")).to_be_visible()
+    expect(social.get_by_text("1–30 of")).to_be_visible()
     newest = social.locator("td").first.inner_text()
     social.get_by_role("button", name="Older").click()
-    expect(social.get_by_text("31 to 60 of")).to_be_visible()
+    expect(social.get_by_text("31–60 of")).to_be_visible()
     assert newest == "4"
