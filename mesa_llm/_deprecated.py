@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
@@ -21,6 +22,9 @@ NAMES = {
     "ServerError": ("mesa_llm.errors", "ServerTrouble"),
 }
 """Public names → the module that defines them, and what they were called before."""
+
+OPTIONS = {"moved": "allow_new_endpoint"}
+"""Keyword arguments of models, `connect` and `branch` → what they are called now."""
 
 FAILURES = {"Absent": "HumanTimeout", "ServerTrouble": "ServerError"}
 """Kinds of failure in run logs → what they are called now."""
@@ -43,6 +47,13 @@ def deprecated_name(module: str, name: str) -> Any:
             warnings.warn(f"{module}.{old} is now called {new}", DeprecationWarning, stacklevel=3)
             return getattr(import_module(home), new)
     raise AttributeError(f"module {module!r} has no attribute {name!r}")
+
+
+def with_current_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return keyword arguments under their present names, with a warning for each old one."""
+    for name in OPTIONS.keys() & options.keys():
+        warnings.warn(f"{name}= is now called {OPTIONS[name]}=", DeprecationWarning, stacklevel=3)
+    return {OPTIONS.get(name, name): value for name, value in options.items()}
 
 
 def current_name(name: str) -> str:

@@ -78,7 +78,7 @@ def test_runs_are_made_anew_where_a_file_that_they_are_made_of_has_changed(tmp_p
         assert (made.n_done, len(made.table)) == (n_done, 1)
 
 
-@pytest.mark.parametrize("option", ["retry_failures", "ask_again", "moved"])
+@pytest.mark.parametrize("option", ["retry_failures", "ask_again", "allow_new_endpoint"])
 def test_a_sweep_that_is_asked_again_goes_on_with_its_logs(tmp_path: Path, option: str) -> None:
     first, logs = small(tmp_path).table, sorted(tmp_path.glob("*.sqlite"))
     again = small(tmp_path, options={option: True})

@@ -141,7 +141,8 @@ def run(
     if steps is None and config is None:
         steps = DEFAULT_STEPS
     arguments |= {"llm": llm, "api_base": api_base, "rng": rng, "log": log, "on_error": on_error}
-    arguments |= {"concurrency": concurrency, "retry_failures": retry_failures, "ask_again": ask_again, "moved": moved}
+    arguments |= {"concurrency": concurrency, "retry_failures": retry_failures, "ask_again": ask_again}
+    arguments |= {"allow_new_endpoint": moved}
     arguments |= set_options(reasoning=reasoning, reply_tokens=reply_tokens, parser=parser, design=design_in(design))
     if design is not None:  # an address in its file has no right to a key
         arguments["named"] = texts_in(llm, parser, [text.partition("=")[2] for text in set_ or ()])

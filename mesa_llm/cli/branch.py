@@ -165,7 +165,7 @@ def run_branches(
     """
     change = fork.change(recording_of(file, trust=trust))
     with closing(Access(**set_options(**options))) as access:
-        how = {"access": access, "moved": moved}
+        how = {"access": access, "allow_new_endpoint": moved}
         table = branch_seeds(file, fork.at, seeds, steps=steps, log=fork.log, options=how, **change)
     step, paired = paired_differences(table)
     all_seeds = sorted({int(seed) for seed in table["seed"]})

@@ -117,7 +117,7 @@ def bench(
     written = {"tasks": tasks, "cross": cross, "llm": llm, "design": design, "ablate": ablate, "items": items}
     written |= {"quick": quick, "set": set_, "repeats": repeats, "rng": rng, **set_options(api_base=api_base)}
     written |= options | ({"measure": measure} if measure else {})
-    options |= {"retry_failures": retry_failures, "ask_again": ask_again, "moved": moved}
+    options |= {"retry_failures": retry_failures, "ask_again": ask_again, "allow_new_endpoint": moved}
     chosen = tasks_named(tasks or ORIGINAL_DESIGNS, set_ or [], is_quick=quick, items=items, measures=measure or [])
     seeds = range(rng, rng + repeats)
     with closing(Access(api_base=api_base, **limits)) as access:
@@ -247,7 +247,8 @@ def branch_run(
     if seeds > 1:
         run_branches(file, fork, steps, seeds, limits, moved=moved, csv=csv, trust=trust, as_json=as_json, say=say)
     else:
-        run_branch(file, fork, steps, {**limits, "moved": moved}, csv=csv, trust=trust, as_json=as_json, say=say)
+        limits |= {"allow_new_endpoint": moved}
+        run_branch(file, fork, steps, limits, csv=csv, trust=trust, as_json=as_json, say=say)
 
 
 @app.command("tournament", rich_help_panel="Experiments")

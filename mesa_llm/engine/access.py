@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Unpack
 
 from mesa_llm.engine.loop import close_all
+from mesa_llm.engine.options import AccessKeywords, AccessOptions, checked_options
 from mesa_llm.errors import ConfigError
 from mesa_llm.llm import open_simple
 from mesa_llm.llm.address import Address, split_name
 from mesa_llm.llm.budget import Budget, SharedBudget
 from mesa_llm.llm.endpoints import Endpoint, EndpointFile, checked_endpoints, read_endpoints
 from mesa_llm.llm.keys import Keyring, Origin, Place, environment
-from mesa_llm.llm.limits import LOADING_TIMEOUT_S, Limits, Refusals, Retry
+from mesa_llm.llm.limits import Limits, Refusals, Retry
 from mesa_llm.llm.protocol import LLM, Capabilities, Closable
 from mesa_llm.llm.redaction import Redacted, environment_keys
+
+_NO_LIMITS = Endpoint(model="any")
+"""Endpoint without limits of its own."""
 
 OLLAMA = "http://localhost:11434/v1"
 """Base URL of Ollama, unless `OLLAMA_API_BASE` is set."""
@@ -47,73 +50,30 @@ class Access:
         runs = [SocialModel(rng=seed, llm="my-model", access=access, log=f"{seed}.sqlite") for seed in range(10)]
     """
 
-    def __init__(
-        self,
-        *,
-        endpoints: Mapping[str, Endpoint] | None = None,
-        api_base: str | None = None,
-        api_key: str | None = None,
-        timeout_s: float = 60.0,
-        concurrency: int = 64,
-        attempts: int = 4,
-        loading_timeout_s: float = LOADING_TIMEOUT_S,
-        requests_per_min: float | None = None,
-        tokens_per_min: float | None = None,
-        max_calls: int | None = None,
-        max_tokens: int | None = None,
-        max_dollars: float | None = None,
-        purse: SharedBudget | None = None,
-    ) -> None:
+    def __init__(self, *, purse: SharedBudget | None = None, **options: Unpack[AccessKeywords]) -> None:
         """Set the limits and the budget; nothing is opened or read yet.
 
         Args:
-            endpoints: Endpoints by names of the user's own, besides those of `mesa-llm.toml`.
-            api_base: Base URL of an OpenAI-compatible endpoint, for the models that agents think with.
-            api_key: Key for these models; None: from the environment; empty: no key is sent to any model (see
-                `Endpoint`).
-            timeout_s: Seconds until a request times out.
-            concurrency: Maximum number of requests in flight, to each model.
-            attempts: Maximum number of attempts at one reply.
-            loading_timeout_s: Seconds for which an endpoint may load its model; no attempt is used up meanwhile.
-            requests_per_min: Maximum number of requests in any minute, to each model; None: no limit.
-            tokens_per_min: Maximum number of tokens in any minute, of each model; None: no limit.
-            max_calls: Budget of requests sent, those that fail and are sent again included; None: no budget.
-            max_tokens: Budget of tokens, read and written.
-            max_dollars: Budget of US dollars.
             purse: Budget that several accesses share, within one process or across several (see `mesa_llm.sweep`), in
-                place of the three above.
+                place of `max_calls`, `max_tokens` and `max_dollars`.
+            **options: Endpoints, limits and a budget; see `AccessOptions`.
 
         Raises:
-            ConfigError: If a value is invalid.
+            ConfigError: If an option is unknown or invalid.
         """
-        if concurrency < 1:
-            raise ConfigError(f"concurrency is at least 1, got {concurrency}")
-        self._defaults = (concurrency, requests_per_min, tokens_per_min, timeout_s)
-        self._attempts = attempts
-        self._loading_timeout_s = loading_timeout_s
-        self._endpoints = checked_endpoints(endpoints or {}, "endpoints=")
+        self.options = checked_options(AccessOptions, options)
+        self._endpoints = checked_endpoints(self.options.endpoints, "endpoints=")
         self._file: EndpointFile | None = None
-        self._api_base = api_base.strip() if api_base and api_base.strip() else None
+        base = self.options.api_base
+        self._api_base = base.strip() if base and base.strip() else None
         self._address = None if self._api_base is None else Address.of(self._api_base)
-        self._keys = Keyring(api_key, self._api_base)
-        self._limits = {
-            "concurrency": concurrency,
-            "attempts": attempts,
-            "timeout_s": timeout_s,
-            "loading_timeout_s": None if loading_timeout_s == LOADING_TIMEOUT_S else loading_timeout_s,
-            "requests_per_min": requests_per_min,
-            "tokens_per_min": tokens_per_min,
-            "max_calls": max_calls,
-            "max_tokens": max_tokens,
-            "max_dollars": max_dollars,
-        }
-        self._budget = Budget(_Nobody(), max_calls, max_tokens, max_dollars, purse=purse)
+        self._keys = Keyring(self.options.api_key, self._api_base)
+        budget = self.options.max_calls, self.options.max_tokens, self.options.max_dollars
+        self._budget = Budget(_Nobody(), *budget, purse=purse)
         self._lock = threading.Lock()
         self._routes: dict[Any, Route] = {}
         self._transports: list[LLM] = []
         self.close = weakref.finalize(self, _close_all, self._transports)
-        Limits(_Nobody(), concurrency, requests_per_min, tokens_per_min)  # raises the error of an invalid limit
-        Retry(_Nobody(), attempts, loading_timeout_s=loading_timeout_s)
 
     def open(self, llm: str | LLM, *, is_auxiliary: bool = False, origin: Origin = Origin.USER) -> Route:
         """Open a language model; the same string opens it only once.
@@ -144,7 +104,7 @@ class Access:
             if route is None:
                 if isinstance(route_key, str):
                     self._transports.append(llm)
-                route = self._routes[route_key] = self._within_limits(llm, *self._defaults[:3])
+                route = self._routes[route_key] = self._within_limits(llm)
             return route
 
     def require(self, llm: str | LLM) -> None:
@@ -200,7 +160,7 @@ class Access:
     @property
     def written(self) -> dict[str, Any]:
         """Endpoints, limits and budget as plain values, without keys and without secrets from addresses."""
-        written: dict[str, Any] = {name: value for name, value in self._limits.items() if value is not None}
+        written = self.options.limits
         if self._address is not None:
             written["api_base"] = self._address.base
         named = {**self._from_file().endpoints, **self._endpoints}
@@ -212,7 +172,7 @@ class Access:
         timeouts = [
             endpoint.timeout_s or 0 for endpoint in (*self._from_file().endpoints.values(), *self._endpoints.values())
         ]
-        return max([self._defaults[3], *timeouts])
+        return max([self.options.timeout_s, *timeouts])
 
     # -- finding endpoints
 
@@ -270,31 +230,28 @@ class Access:
     # -- opening
 
     def _open_remote(self, endpoint: Endpoint, key: str | None, is_auxiliary: bool) -> Route:
-        concurrency, requests_per_min, tokens_per_min, timeout_s = self._defaults
-        timeout_s = endpoint.timeout_s or timeout_s
-        transport = _remote(endpoint, key, timeout_s, is_auxiliary)
+        transport = _remote(endpoint, key, endpoint.timeout_s or self.options.timeout_s, is_auxiliary)
         self._transports.append(transport)
-        return self._within_limits(
-            transport,
-            endpoint.concurrency or concurrency,
-            endpoint.requests_per_min or requests_per_min,
-            endpoint.tokens_per_min or tokens_per_min,
-        )
+        return self._within_limits(transport, endpoint)
 
-    def _within_limits(
-        self, transport: LLM, concurrency: int, requests_per_min: float | None, tokens_per_min: float | None
-    ) -> Route:
-        """Wrap a transport in its limits, retries and budget."""
+    def _within_limits(self, transport: LLM, endpoint: Endpoint | None = None) -> Route:
+        """Wrap a transport in its budget, its retries, and the limits of its endpoint or those of all models."""
         capabilities = Capabilities.of(transport)
         if capabilities.is_immediate:
             return Route(capabilities, transport, 1)
         if capabilities.is_person:
             return Route(capabilities, transport, 1_000_000)
-        in_flight = min(concurrency, capabilities.max_in_flight or concurrency)
-        limited = Limits(Redacted.around(transport, environment_keys()), in_flight, requests_per_min, tokens_per_min)
+        own, shared = endpoint or _NO_LIMITS, self.options
+        concurrency = own.concurrency or shared.concurrency
+        limited = Limits(
+            Redacted.around(transport, environment_keys()),
+            min(concurrency, capabilities.max_in_flight or concurrency),
+            own.requests_per_min or shared.requests_per_min,
+            own.tokens_per_min or shared.tokens_per_min,
+        )
         paid = Refusals(self._budget.also(limited, transport))
-        patient = Retry(paid, attempts=self._attempts, loading_timeout_s=self._loading_timeout_s)
-        return Route(capabilities, patient, concurrency)
+        retried = Retry(paid, attempts=shared.attempts, loading_timeout_s=shared.loading_timeout_s)
+        return Route(capabilities, retried, concurrency)
 
 
 def _at_ollama(model: str) -> dict[str, Any]:

@@ -24,7 +24,8 @@ from mesa_llm.engine.decision import ASKED_AGAIN, Query
 from mesa_llm.engine.gc_pause import gc_paused, gc_running
 from mesa_llm.engine.loop import EventLoop, run_now, submit
 from mesa_llm.engine.mcp import ToolSessions
-from mesa_llm.engine.transports import EngineOptions, OpenedModel, Transports
+from mesa_llm.engine.options import EngineOptions
+from mesa_llm.engine.transports import OpenedModel, Transports
 from mesa_llm.errors import ConfigError, HumanTimeout, Stopped
 from mesa_llm.llm.limits import InFlight
 from mesa_llm.llm.protocol import LLM

@@ -5,10 +5,11 @@ from __future__ import annotations
 import weakref
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any, Unpack, cast
 
+from mesa_llm._deprecated import with_current_options
 from mesa_llm.engine.engine import Engine, run_seed_of
-from mesa_llm.engine.transports import EngineOptions
+from mesa_llm.engine.options import EngineOptions
 from mesa_llm.errors import ConfigError
 from mesa_llm.records import Decision, Event, Failure, Message, Outcome
 from mesa_llm.runlog.log import RunLog
@@ -120,10 +121,8 @@ def connect(
     Args:
         model: Any Mesa model.
         log: File of the run: replies that it holds are used, all others requested and recorded; None: in memory.
-        replay: Send nothing: every reply comes from `log`.
-        retry_failures: Ask again where the log holds a failed request.
-        ask_again: Ask again where the log holds a different request, as after a change to a prompt.
-        **options: As for an `LLMModel`; see `mesa_llm.engine.transports.EngineOptions`.
+        replay, retry_failures, ask_again: See `RunOptions`.
+        **options: Options for reaching language models and for budgets, as for an `LLMModel`; see `RunOptions`.
 
     Returns:
         The engine, with its `runlog`, its `usage` and `close`.
@@ -131,10 +130,11 @@ def connect(
     Raises:
         ConfigError: If an option is unknown, the log holds another run, or the model is already connected.
     """
+    options = cast("EngineOptions", with_current_options(options))
     unknown = sorted(set(options) - set(EngineOptions.__annotations__))
     if unknown:
         hint = suggestion(unknown[0], EngineOptions.__annotations__)
-        raise ConfigError(f"unknown options: {', '.join(unknown)}{hint} (see mesa_llm.engine.transports.EngineOptions)")
+        raise ConfigError(f"unknown options: {', '.join(unknown)}{hint} (see mesa_llm.engine.options)")
     if replay and log is None:
         raise ConfigError("replay=True needs the log= of a recorded run")
     if Engine.of(model) is not None:

@@ -6,20 +6,18 @@ import asyncio
 import logging
 import threading
 import time as clock
-from collections.abc import Callable, Collection, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from types import coroutine
 from typing import Any, cast
 
-from typing_extensions import TypedDict
-
 from mesa_llm.engine.access import Access
+from mesa_llm.engine.options import ACCESS_OPTIONS, EngineOptions
 from mesa_llm.errors import ConfigError, MesaLLMError, ReplayError, TransportError
 from mesa_llm.llm import open_simple
 from mesa_llm.llm.address import split_name, written_name
 from mesa_llm.llm.budget import Bill, usage_of
-from mesa_llm.llm.endpoints import Endpoint
 from mesa_llm.llm.keys import Origin
 from mesa_llm.llm.protocol import LLM, Capabilities, require_llm
 from mesa_llm.records import Reply, Request, Usage
@@ -30,63 +28,6 @@ logger = logging.getLogger(__name__)
 
 PREPARED_TOGETHER = 8
 """Number of calls that the run log prepares before yielding to the event loop: each takes a few dozen µs."""
-
-
-class EngineOptions(TypedDict, total=False):
-    """How language models are reached, and how much may be spent."""
-
-    access: Access | None
-    """Access shared with other models; the options that it sets itself may then not be given."""
-
-    endpoints: Mapping[str, Endpoint] | None
-    """Endpoints by names of the user's own, in addition to those of `mesa-llm.toml`."""
-
-    api_base: str | None
-    """Base URL of an OpenAI-compatible endpoint, for the models that agents think with."""
-
-    api_key: str | None
-    """Key for these models; None: from the environment; empty: no key is sent to any model (see `Endpoint`)."""
-
-    timeout_s: float
-    """Seconds until a request times out; default 60."""
-
-    concurrency: int
-    """Maximum number of requests in flight to one model; default 64."""
-
-    attempts: int
-    """Maximum number of attempts at one reply; default 4."""
-
-    loading_timeout_s: float
-    """Seconds for which an endpoint may load its model before it replies; default 300."""
-
-    requests_per_min: float | None
-    """Maximum number of requests in any minute, to each model; None: no limit."""
-
-    tokens_per_min: float | None
-    """Maximum number of tokens in any minute, of each model; None: no limit."""
-
-    max_calls: int | None
-    """Budget of requests sent, those that are sent again included; replies from the log are free."""
-
-    max_tokens: int | None
-    """Budget of tokens, read and written."""
-
-    max_dollars: float | None
-    """Budget of US dollars."""
-
-    parser: str | LLM | None
-    """Second model that rewrites faulty replies in the required form."""
-
-    named: Collection[str] | None
-    """Model strings that the user names, of a model rebuilt from a run log; None: the user has named all of them. The
-    addresses in others come from the log, and get no key."""
-
-    moved: bool
-    """Whether a recording may be continued although one of its models has moved to another address."""
-
-
-ACCESS_OPTIONS = frozenset(EngineOptions.__annotations__) - {"access", "parser", "named", "moved"}
-"""Names of the options that an `Access` takes."""
 
 
 def access_for(options: EngineOptions) -> Access:
@@ -117,7 +58,7 @@ def written_options(options: EngineOptions) -> dict[str, Any]:
     parser = options.get("parser")
     if parser is not None:
         written["parser"] = written_name(parser) if isinstance(parser, str) else Capabilities.of(parser).name
-    return {**written, "moved": True} if options.get("moved") else written
+    return {**written, "allow_new_endpoint": True} if options.get("allow_new_endpoint") else written
 
 
 @coroutine
@@ -406,7 +347,7 @@ class Transports:
         """Return the name under which a model's replies are recorded, which includes the address at the time.
 
         Raises:
-            ConfigError: If the recording knows the model only at another address, and `moved` is not set.
+            ConfigError: If the recording knows the model only at another address, and `allow_new_endpoint` is not set.
         """
         if not self.runlog.may_repeat:
             return name
@@ -416,11 +357,11 @@ class Transports:
         if name in names or not elsewhere:
             return name
         recorded = ", ".join(address_part(other) for other in elsewhere)
-        if not self.options.get("moved"):
+        if not self.options.get("allow_new_endpoint"):
             raise ConfigError(
                 f"the recording asked {model_part(name)} at {recorded}, and now it would be asked at "
-                f"{address_part(name)}. If that is the same model at a new address, say so with moved=True (--moved); "
-                "else give the recorded address as api_base= (--api-base), or another log="
+                f"{address_part(name)}. If that is the same model, continue with allow_new_endpoint=True "
+                "(--allow-new-endpoint); else give the recorded address as api_base= (--api-base), or another log="
             )
         if len(elsewhere) > 1:
             raise ConfigError(f"{model_part(name)} was asked at {recorded}, so that none of them can have moved alone")

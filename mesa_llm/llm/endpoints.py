@@ -23,6 +23,15 @@ CONFIG_FILE = AGREED_NAME
 OWN_NAMES = frozenset({"rule", "random", "human", "local"})
 """Names that no endpoint may have, as `llm=` gives them another meaning."""
 
+Concurrency = Annotated[int, Field(ge=1)]
+"""Maximum number of requests in flight."""
+
+Rate = Annotated[float, Field(ge=1, allow_inf_nan=False)]
+"""Maximum number of requests, or of tokens, in any minute."""
+
+Timeout = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+"""Seconds until a request times out."""
+
 
 class Endpoint(BaseModel):
     """A model, the endpoint at which it is asked, and its limits.
@@ -66,17 +75,12 @@ class Endpoint(BaseModel):
     key_env: str | None = None
     """Variable of the environment that holds the key; None: no key is sent to `api_base`."""
 
-    concurrency: Annotated[int, Field(ge=1)] | None = None
-    """Maximum number of requests in flight; None: as for all models."""
+    concurrency: Concurrency | None = None
+    """Limit of this endpoint alone, as are the next three; None: that of all models (see `AccessOptions`)."""
 
-    requests_per_min: Annotated[float, Field(ge=1, allow_inf_nan=False)] | None = None
-    """Maximum number of requests in any minute; None: as for all models."""
-
-    tokens_per_min: Annotated[float, Field(ge=1, allow_inf_nan=False)] | None = None
-    """Maximum number of tokens in any minute; None: as for all models."""
-
-    timeout_s: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
-    """Seconds until a request is given up; None: as for all models."""
+    requests_per_min: Rate | None = None
+    tokens_per_min: Rate | None = None
+    timeout_s: Timeout | None = None
 
     @field_validator("model")
     @classmethod

@@ -50,9 +50,6 @@ MAX_REFUSALS = 16
 MAX_EMPTY = 3
 """Maximum number of refusals in a row, for lack of money, after which requests are sent again."""
 
-LOADING_TIMEOUT_S = 300.0
-"""Default maximum time for which an endpoint may load its model, in seconds."""
-
 FIRST_LOADING_WAIT_S, MAX_LOADING_WAIT_S = 0.25, 4.0
 """Waits for a model that is being loaded, in seconds: the first, which doubles, and the longest."""
 
@@ -121,7 +118,7 @@ class Retry:
         base_s: float = 0.5,
         max_wait_s: float = 30.0,
         seed: int | None = None,
-        loading_timeout_s: float = LOADING_TIMEOUT_S,
+        loading_timeout_s: float = 300.0,
     ) -> None:
         """Set how often to ask, and how long to wait in between.
 

@@ -17,7 +17,7 @@ from mesa_llm.agents.strategies import Decide, open_decide
 from mesa_llm.canonical import canonical_json
 from mesa_llm.engine.access import Access, Route
 from mesa_llm.engine.answers import plain_answer
-from mesa_llm.engine.transports import ACCESS_OPTIONS
+from mesa_llm.engine.options import ACCESS_OPTIONS
 from mesa_llm.errors import ConfigError, Refused
 from mesa_llm.llm import open_simple
 from mesa_llm.llm.address import split_name
@@ -38,7 +38,7 @@ CAVEAT = (
 )
 """What an estimate leaves out, for its readers."""
 
-OF_THE_LOG = ("log", "replay", "retry_failures", "ask_again", "moved")
+OF_THE_LOG = ("log", "replay", "retry_failures", "ask_again", "allow_new_endpoint")
 """Options that a estimate leaves out, as it neither reads nor writes a run log."""
 
 _DECIDING: ContextVar[tuple[Any, Observation] | None] = ContextVar("mesa_llm_deciding", default=None)

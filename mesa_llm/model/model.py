@@ -8,14 +8,16 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, cast, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
+from mesa_llm._deprecated import with_current_options
 from mesa_llm.agents.design import AgentDesign
-from mesa_llm.config import Reasoning, Settings, require_reasoning
+from mesa_llm.config import Reasoning, Settings
 from mesa_llm.engine.activation import Activation, everyone, llm_agents
 from mesa_llm.engine.engine import Engine, run_seed_of
+from mesa_llm.engine.options import EngineOptions, OnError, RunOptions, checked_options, option
 from mesa_llm.engine.survey import JUDGING, Question, consult, survey
-from mesa_llm.engine.transports import EngineOptions, written_options
+from mesa_llm.engine.transports import written_options
 from mesa_llm.errors import ConfigError
 from mesa_llm.llm.address import written_name
 from mesa_llm.llm.protocol import LLM
@@ -23,7 +25,7 @@ from mesa_llm.memory import past_memory
 from mesa_llm.model.bridge import Bridge
 from mesa_llm.model.identity import check_files, identity, with_recorded_addresses, with_recorded_paths
 from mesa_llm.model.interventions import Interventions
-from mesa_llm.model.options import OnError, constructor, resolve_parameters
+from mesa_llm.model.options import constructor, resolve_parameters
 from mesa_llm.model.prompts import PromptFile, find_prompt, open_prompt
 from mesa_llm.model.scenario import LLMScenario, parameters_of, signature_of
 from mesa_llm.model.stages import StagedModel
@@ -130,30 +132,23 @@ class LLMModel(StagedModel):
             design: Task-independent choice of the agents' components; takes precedence over the model's own.
             bridge: Carries news between worlds; None: a plain `Bridge`.
             log: File of the run, or an open log: replies that it holds are used, the others are requested and recorded.
-            replay: Send no request: every reply comes from `log`.
-            retry_failures: Ask again where the log holds a failed request.
-            ask_again: Ask again where the log holds another request, as after a prompt was changed.
-            on_error: What an agent does whose decision failed.
-            reasoning: How agents reason before they decide: `none`, `inline` or `first`; None: as their configs say.
-            reply_tokens: Maximum number of tokens of a reply; None: as agents' settings say.
+            replay, retry_failures, ask_again, on_error, reasoning, reply_tokens: See `RunOptions`.
             memories: Agent (its id or name) → memory of an earlier life, from `to_json`, that it starts with.
             rng: Seed; None: that of the scenario, of the log, or a new one.
-            **options: Options for reaching language models and for budgets; and, in place of `scenario`, its fields.
+            **options: Options for reaching language models and for budgets, see `RunOptions`; and, in place of
+                `scenario`, its fields.
 
         Raises:
             ConfigError: If an option is unknown or invalid, a parameter is given twice with different values, or the
                 log holds another run.
         """
+        options = with_current_options(options)
         by_keyword = {name: options.pop(name) for name in self.scenario_class.fields if name in options}
         if unknown := sorted(set(options) - set(EngineOptions.__annotations__)):
             raise ConfigError(_unknown_message(type(self), unknown))
         engine_options = cast("EngineOptions", options)
-        if on_error not in get_args(OnError):
-            raise ConfigError(f"on_error is one of {', '.join(get_args(OnError))}, got {on_error!r}")
-        if reasoning is not None:
-            require_reasoning(reasoning)
-        if reply_tokens is not None and not (type(reply_tokens) is int and reply_tokens >= 1):
-            raise ConfigError(f"reply_tokens is a whole number, 1 or more, got {reply_tokens!r}")
+        plain = {"on_error": on_error, "reasoning": reasoning, "reply_tokens": reply_tokens}
+        checked = checked_options(RunOptions, plain)
         if design is not None and not isinstance(cast("Any", design), AgentDesign):
             raise ConfigError(f"design is an AgentDesign, got {design!r:.60}; AgentDesign.from_json makes one of JSON")
         if replay and log is None:
@@ -162,7 +157,7 @@ class LLMModel(StagedModel):
         self.runlog = log if isinstance(log, RunLog) else RunLog(log, mode, retry_failures, ask_again)
         by_keyword |= {name: value for name, value in self._arguments.arguments.items() if name != "scenario"}
         scenario, seed = resolve_parameters(type(self), scenario, by_keyword, rng, self.runlog)
-        super().__init__(scenario, worlds=worlds, activation=activation, bridge=bridge, on_error=on_error)
+        super().__init__(scenario, worlds=worlds, activation=activation, bridge=bridge, on_error=checked.on_error)
         self.run_seed = run_seed_of(self)
         self.engine = Engine(self.runlog, self.run_seed, engine_options)
         this = weakref.ref(self)  # the engine must not keep its model alive
@@ -170,12 +165,11 @@ class LLMModel(StagedModel):
         self.llm = llm
         self.engine.declare(llm.values() if isinstance(llm, Mapping) else [llm])
         self.design = design
-        self.reasoning: Reasoning | None = reasoning
-        self.reply_tokens = reply_tokens
+        self.reasoning, self.reply_tokens = checked.reasoning, checked.reply_tokens
         self._prompts: dict[str, PromptFile] = {}  # those opened in this step
         self._memories = {str(agent): saved for agent, saved in (memories or {}).items()}
         run = identity(self, self._arguments, seed)
-        if engine_options.get("moved"):
+        if engine_options.get("allow_new_endpoint"):
             run = with_recorded_addresses(run, self.runlog.manifest)
         run = with_recorded_paths(run, self.runlog.manifest)
         self.runlog.begin(run, {"versions": versions(), "options": written_options(engine_options)})
@@ -428,7 +422,7 @@ LLMModel.option_defaults = {
     name: parameter.default
     for name, parameter in inspect.signature(LLMModel.__init__).parameters.items()
     if parameter.kind is parameter.KEYWORD_ONLY
-} | dict.fromkeys(EngineOptions.__annotations__)
+} | {name: option(name).default if name in RunOptions.model_fields else None for name in EngineOptions.__annotations__}
 
 
 @cache

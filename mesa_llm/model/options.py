@@ -6,24 +6,21 @@ import inspect
 import secrets
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 from mesa.experimental.scenarios import Scenario
 
 from mesa_llm.agents.design import AgentDesign
 from mesa_llm.config import Reasoning
 from mesa_llm.engine.activation import ACTIVATIONS, Activation
-from mesa_llm.engine.transports import EngineOptions
+from mesa_llm.engine.options import EngineOptions, OnError
 from mesa_llm.errors import ConfigError
 from mesa_llm.model.bridge import Bridge
 from mesa_llm.runlog.log import RunLog
 
-OnError = Literal["skip", "rule", "raise"]
-"""Reaction to a failed decision: the agent does nothing, its rule twin decides, or the step ends in an error."""
-
 
 class LLMOptions(EngineOptions, total=False, extra_items=Any):
-    """Options of every LLM model, and the fields of its scenario by keyword; see `LLMModel`."""
+    """Options of every LLM model, and the fields of its scenario by keyword, for type checkers; see `LLMModel`."""
 
     activation: Activation | str
     design: AgentDesign | None

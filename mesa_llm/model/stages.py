@@ -18,9 +18,10 @@ from mesa_llm.agents.memory_maintenance import maintain_memories
 from mesa_llm.engine.activation import Activation, Stage, Turn, llm_agents, require_minds, turns_of
 from mesa_llm.engine.engine import Engine
 from mesa_llm.engine.gc_pause import gc_paused, gc_running
+from mesa_llm.engine.options import OnError
 from mesa_llm.errors import ConfigError, DecisionError, Stopped
 from mesa_llm.model.bridge import Bridge
-from mesa_llm.model.options import OnError, activation_for
+from mesa_llm.model.options import activation_for
 from mesa_llm.model.schedule import WorldSchedule
 from mesa_llm.model.step import ResumableModel
 from mesa_llm.records import Decision, Event, Failure, Observation, Outcome, Usage

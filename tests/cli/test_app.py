@@ -393,7 +393,7 @@ def test_a_changed_prompt_stops_a_replay_and_shows_the_difference(tmp_path, monk
         (["run", "social", "--set", "n_agents=many"], "--set n_agents=many: input should be a valid integer"),
         (["run", "social", "--set", "n_agents=true"], "--set n_agents=true: input should be a valid integer"),
         (["run", "social", "--users", "nowhere.csv"], "no file 'nowhere.csv'"),
-        (["run", "social", "--on-error", "cry"], "on_error is"),
+        (["run", "social", "--on-error", "cry"], "on_error: input should be 'skip'"),
         (["run", "social", "--max-calls", "0"], "--max-calls 0: a budget is more than 0"),
         (["run", "social", "--llm", "stub", "--max-dollars", "nan"], "--max-dollars nan: a budget is more than 0"),
         (["run", "three_worlds", "--set", "shocks=5"], "this is a list, and is written as JSON: --set 'shocks=[…]'"),

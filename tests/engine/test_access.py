@@ -12,7 +12,8 @@ import pytest
 
 from mesa_llm import Access, BudgetExceeded, ConfigError, Endpoint, ReplayError, RunLog
 from mesa_llm.engine.loop import submit
-from mesa_llm.engine.transports import EngineOptions, Transports, written_options
+from mesa_llm.engine.options import EngineOptions
+from mesa_llm.engine.transports import Transports, written_options
 from mesa_llm.llm.keys import Keyring, Origin, Place, agree
 from mesa_llm.llm.litellm import LiteLLM
 from mesa_llm.llm.openai.client import OpenAIHTTP
@@ -239,11 +240,11 @@ def test_a_recording_goes_on_at_another_address_only_if_told_so(tmp_path: Path) 
         first = recorded(log, server)
         where = server.url
     with FaultyServer() as moved:
-        with pytest.raises(ConfigError, match=rf"my-model at {where}, and now .* {moved.url}.*moved=True"):
+        with pytest.raises(ConfigError, match=rf"my-model at {where}, and now .* {moved.url}.*allow_new_endpoint=True"):
             recorded(log, moved)
-        again = recorded(log, moved, moved=True)
+        again = recorded(log, moved, allow_new_endpoint=True)
         assert (again.runlog.digest, moved.count) == (first.runlog.digest, 0)
-        longer = PotModel(2, "my-model", rng=1, log=log, api_base=moved.url, moved=True)
+        longer = PotModel(2, "my-model", rng=1, log=log, api_base=moved.url, allow_new_endpoint=True)
         longer.run_for(3)
         assert moved.count > 0
         assert longer.runlog.models() == [f"my-model@{where}"]

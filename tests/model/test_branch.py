@@ -117,7 +117,7 @@ def test_a_run_whose_endpoint_has_moved_is_branched_where_that_is_said(tmp_path:
         n_asked = old.count
         with pytest.raises(ConfigError, match=rf"asked stub at {old.url}, and now it would be asked at {new.url}"):
             branch(tmp_path / "parent.sqlite", 1, api_base=new.url)
-        fork = branch(tmp_path / "parent.sqlite", 1, api_base=new.url, moved=True, inject=["News."])
+        fork = branch(tmp_path / "parent.sqlite", 1, api_base=new.url, allow_new_endpoint=True, inject=["News."])
         fork.run()
         assert old.count == n_asked
         assert new.count > 0 < fork.model.runlog.n_copied

@@ -457,15 +457,15 @@ def test_without_rule_twins_on_error_rule_is_refused_before_anything_is_asked() 
 @pytest.mark.parametrize(
     ("options", "fault"),
     [
-        ({"on_error": "ignore"}, "on_error is"),
+        ({"on_error": "ignore"}, "on_error: input should be 'skip', 'rule' or 'raise'"),
         ({"colour": 1}, "unknown options: colour"),
         ({"seed": 1}, "unknown options: seed; the seed is rng="),
         ({"replay": True}, "needs the log="),
         ({"rng": "soon"}, "whole number"),
         ({"activation": "all"}, "no activation"),
         ({"llm": ""}, "llm= is empty"),
-        ({"concurrency": 0}, "at least 1"),
-        ({"max_dollars": "1"}, "a budget of dollars is a number, got '1'"),
+        ({"concurrency": 0}, "concurrency: input should be greater than or equal to 1, got 0"),
+        ({"max_dollars": "1"}, "max_dollars: input should be a valid number, got '1'"),
     ],
     ids=str,
 )
