@@ -11,6 +11,7 @@ from typing import Any, cast
 from mesa_llm.canonical import canonical_json
 from mesa_llm.config import Reasoning
 from mesa_llm.engine.answers import answer_schema
+from mesa_llm.engine.numbering import follow_up, parsing, tool_call
 from mesa_llm.engine.parsing import MAX_TEXT, REASONING, read, thought_in
 from mesa_llm.engine.thought import spoken
 from mesa_llm.errors import ParseError, ToolBroken, ToolError, TransportError
@@ -33,9 +34,6 @@ logger = logging.getLogger(__name__)
 
 MAX_TOOL_ROUNDS = 5
 """Maximum number of times a model may call tools before it decides."""
-
-CALLS_OF_REPLY = 32
-"""Request numbers reserved for the tool calls of one reply, for tools whose answers are recorded."""
 
 MAX_TOOL_RESULT = 4_000
 """Maximum number of characters of a tool's result that a model reads."""
@@ -201,7 +199,7 @@ async def _think(query: Query) -> tuple[Request, Reply]:
     reply = await query.ask(thinking)
     thought = (reply.text or reply.reasoning)[:MAX_TEXT]
     continuation = (ChatMessage("assistant", thought), ChatMessage("user", "Now decide.")) if thought else ()
-    salt = request.salt._replace(call=request.salt.call + 1)
+    salt = follow_up(request.salt)
     return replace(request, messages=(*earlier, question if thought else last, *continuation), salt=salt), reply
 
 
@@ -233,8 +231,7 @@ def _reasoned(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 def _next(request: Request, *messages: ChatMessage) -> Request:
     """Create the follow-up of a request, with further messages."""
-    salt = request.salt._replace(call=request.salt.call + 1)
-    return replace(request, messages=(*request.messages, *messages), salt=salt)
+    return replace(request, messages=(*request.messages, *messages), salt=follow_up(request.salt))
 
 
 def _assistant_message(reply: Reply) -> ChatMessage:
@@ -278,8 +275,7 @@ async def _result(call: ToolCall, query: Query, salt: Salt, number: int) -> str:
     """
     tool = query.box[call.name].tool
     if tool.is_outside:
-        place = salt._replace(purpose="tool", call=salt.call * CALLS_OF_REPLY + number)
-        return await tool.function(call.arguments, place)
+        return await tool.function(call.arguments, tool_call(salt, number))
     try:
         result = query.box.run(call)
         return result if isinstance(result, str) else canonical_json(result)
@@ -311,9 +307,10 @@ async def _put_into_form(query: Query, request: Request, text: str) -> Decision 
         ParseError: If the second model fails too.
     """
     question = f"Somebody answered:\n{text[:8000]}\n\nPut this answer into form, and add nothing. "
-    salt = request.salt._replace(purpose=f"{request.salt.purpose}-form")
     messages = (ChatMessage("user", question + _form(query.request, query.seen)),)
-    form_request = replace(query.request, model=query.parser_name, messages=messages, salt=salt, adapter=None)
+    form_request = replace(
+        query.request, model=query.parser_name, messages=messages, salt=parsing(request.salt), adapter=None
+    )
     return read(await query.ask(form_request, query.parser), query.seen, query.box)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
-import hashlib
 import logging
 import random
 import signal
@@ -13,9 +12,7 @@ import time as clock
 import weakref
 from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from contextvars import ContextVar
 from dataclasses import replace
-from functools import lru_cache
 from types import FrameType
 from typing import Any, ClassVar, NoReturn, Protocol, TypeVar, cast
 
@@ -24,6 +21,7 @@ from mesa_llm.engine.decision import ASKED_AGAIN, Query
 from mesa_llm.engine.gc_pause import gc_paused, gc_running
 from mesa_llm.engine.loop import EventLoop, run_now, submit
 from mesa_llm.engine.mcp import ToolSessions
+from mesa_llm.engine.numbering import Numbering, TurnNumbers, purpose_counted
 from mesa_llm.engine.options import EngineOptions
 from mesa_llm.engine.transports import OpenedModel, Transports
 from mesa_llm.errors import ConfigError, HumanTimeout, Stopped
@@ -38,12 +36,6 @@ T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 
-
-SeriesKey = tuple[int, str, str]
-"""Agent, purpose and series of a request; the series is an observation's label, or that of a question by hand."""
-
-STRIDE = 1024
-"""Request numbers reserved for one turn; each question takes eight of them, which leaves room for follow-ups."""
 
 SENT_TOGETHER = 64
 """Number of requests written before they are sent, so that their replies arrive while others are being written."""
@@ -93,27 +85,6 @@ class Thinker(Protocol):
         ...
 
 
-class _RequestNumbers:
-    """The request numbers reserved for one turn, handed out in order."""
-
-    __slots__ = ("base", "n_questions")
-
-    def __init__(self, base: int) -> None:
-        self.base, self.n_questions = base, 0
-
-    def take(self) -> int:
-        """Take the next number."""
-        number = self.base + 8 * self.n_questions
-        self.n_questions += 1
-        if number >= self.base + STRIDE:
-            raise ConfigError(f"one decision asked more than {STRIDE // 8} questions; ask them in turns of their own")
-        return number
-
-
-_NUMBERS: ContextVar[_RequestNumbers | None] = ContextVar("mesa_llm_numbers", default=None)
-"""The request numbers of the turn being decided in this context."""
-
-
 class Engine:
     """Asks language models for the agents of one Mesa model.
 
@@ -158,8 +129,7 @@ class Engine:
         self._lock = threading.Lock()
         self._transports = Transports(self.runlog, self.options, self.count)
         self.tool_sessions = ToolSessions(self.runlog, run_seed, self.options.get("named"))
-        self._turns: dict[SeriesKey, tuple[int, int]] = {}
-        self._counted_step = 0
+        self._numbering = Numbering()
         self._has_warned = False
         self._idle_kinds: set[type] = set()
         self._option_names: set[tuple[type, str]] = set()  # that were compared with the tools of a class of agents
@@ -201,7 +171,7 @@ class Engine:
             usage: Calls, tokens and dollars to add.
             purpose: Purpose to count under; a second model that parses replies counts under that of the first.
         """
-        purpose = purpose.removesuffix("-form")
+        purpose = purpose_counted(purpose)
         with self._lock:
             self.usage_by_purpose[purpose] = self.usage_by_purpose.get(purpose, _NOTHING) + usage
 
@@ -268,18 +238,7 @@ class Engine:
             time: The step.
             purpose: Purpose of the request; each purpose has a numbering of its own.
         """
-        own_numbers = _NUMBERS.get() or self._reserve_numbers((agent, purpose, ""), time)
-        return Salt(self.run_seed, agent, time, purpose, own_numbers.take())
-
-    def _reserve_numbers(self, key: SeriesKey, time: int) -> _RequestNumbers:
-        """Reserve the numbers of one turn; numbering restarts in each step."""
-        if time > self._counted_step:
-            self._turns.clear()
-            self._counted_step = time
-        step, index = self._turns.get(key, (time, 0))
-        index = index if step == time else 0
-        self._turns[key] = (time, index + 1)
-        return _RequestNumbers((_base_of(key[2]) + index) * STRIDE)
+        return Salt(self.run_seed, agent, time, purpose, self._numbering.take(agent, time, purpose))
 
     # -- asking
 
@@ -325,38 +284,36 @@ class Engine:
         """
         for agent, observation in zip(agents, observations, strict=True):
             _require_observation(agent, observation)
-        keys: list[SeriesKey] = [
-            (agent.unique_id, agent.request_purpose, agent.request_series or observation.label)
+        turns = [
+            ((agent.unique_id, agent.request_purpose, agent.request_series or observation.label), agent.now)
             for agent, observation in zip(agents, observations, strict=True)
         ]
-        before = {key: self._turns.get(key) for key in keys}
-        numbers = [self._reserve_numbers(key, agent.now) for key, agent in zip(keys, agents, strict=True)]
+        with self._numbering.reserved(turns) as numbers:
+            return self._gather(agents, observations, numbers)
+
+    def _gather(
+        self, agents: Sequence[Thinker], observations: Sequence[Observation], numbers: Sequence[TurnNumbers]
+    ) -> list[Decision | Failure]:
+        """Let agents decide at once if their replies come at once, and all others together."""
         results: list[Any] = [None] * len(agents)
         waiting: dict[str, list[int]] = {}
         limits: dict[str, int] = {}
-        try:
-            for index, (agent, observation) in enumerate(zip(agents, observations, strict=True)):
-                opened = agent.opened
-                if not opened.is_immediate:
-                    name = opened.name
-                    waiting.setdefault(name, []).append(index)
-                    limits[name] = max(limits.get(name, 1), opened.concurrency)
-                elif agent.waits_by_itself:  # these start in order, as their rules may draw before they wait
-                    waiting.setdefault("", []).append(index)
-                    limits[""] = len(agents)
-                else:
-                    results[index] = self._count_decision(
-                        _run_numbered(numbers[index], agent.resolve(observation)), agent.request_purpose
-                    )
-            if waiting:
-                jobs = [(indices, limits[name]) for name, indices in waiting.items()]
-                self.wait(self._ask_all(agents, observations, numbers, jobs, results))
-        except BaseException:
-            for key, turn in before.items():
-                self._turns.pop(key)
-                if turn is not None:
-                    self._turns[key] = turn
-            raise
+        for index, (agent, observation) in enumerate(zip(agents, observations, strict=True)):
+            opened = agent.opened
+            if not opened.is_immediate:
+                name = opened.name
+                waiting.setdefault(name, []).append(index)
+                limits[name] = max(limits.get(name, 1), opened.concurrency)
+            elif agent.waits_by_itself:  # these start in order, as their rules may draw before they wait
+                waiting.setdefault("", []).append(index)
+                limits[""] = len(agents)
+            else:
+                results[index] = self._count_decision(
+                    _run_numbered(numbers[index], agent.resolve(observation)), agent.request_purpose
+                )
+        if waiting:
+            jobs = [(indices, limits[name]) for name, indices in waiting.items()]
+            self.wait(self._ask_all(agents, observations, numbers, jobs, results))
         return results
 
     def wait(self, work: Coroutine[Any, Any, T]) -> T:
@@ -473,7 +430,7 @@ class Engine:
         self,
         agents: Sequence[Thinker],
         observations: Sequence[Observation],
-        numbers: Sequence[_RequestNumbers],
+        numbers: Sequence[TurnNumbers],
         jobs: Sequence[tuple[list[int], int]],
         results: list[Any],
     ) -> None:
@@ -484,7 +441,7 @@ class Engine:
             for index in indices:
                 if errors or self._in_flight.is_ending:
                     return
-                _NUMBERS.set(numbers[index])
+                Numbering.of_turn.set(numbers[index])
                 try:
                     results[index] = self._count_decision(
                         await agents[index].resolve(observations[index]), agents[index].request_purpose
@@ -530,13 +487,6 @@ class Engine:
         self.runlog.close()
 
 
-@lru_cache(maxsize=4096)
-def _base_of(series: str) -> int:
-    """Return the first request number of a series."""
-    digest = hashlib.sha256(series.encode("utf-8", "surrogatepass")).hexdigest()
-    return int(digest[:7], 16) << 10 if series else 0
-
-
 def _require_observation(agent: Thinker, seen: Any) -> None:
     """Check that an agent's observation can be decided on, and alike on every machine.
 
@@ -570,13 +520,13 @@ async def _end_in_flight(in_flight: InFlight) -> None:
     in_flight.end()
 
 
-def _run_numbered(own_numbers: _RequestNumbers, work: Coroutine[Any, Any, T]) -> T:
+def _run_numbered(numbers: TurnNumbers, work: Coroutine[Any, Any, T]) -> T:
     """Run a decision that never waits, with the request numbers of its turn."""
-    token = _NUMBERS.set(own_numbers)
+    token = Numbering.of_turn.set(numbers)
     try:
         return run_now(work)
     finally:
-        _NUMBERS.reset(token)
+        Numbering.of_turn.reset(token)
 
 
 _NOTHING = Usage()

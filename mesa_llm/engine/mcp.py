@@ -7,7 +7,6 @@ quoted line.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import logging
 import os
 import tempfile
@@ -22,6 +21,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from mesa_llm.canonical import canonical_json
 from mesa_llm.engine.loop import close_all
+from mesa_llm.engine.numbering import by_content
 from mesa_llm.engine.tool_server import ToolServer
 from mesa_llm.errors import ConfigError, ReplayError, ServerError, TransportError
 from mesa_llm.llm.redaction import redaction_of
@@ -237,8 +237,7 @@ def _name_of(server: ToolServer) -> str:
 def _listing(server: ToolServer, salt: Salt) -> Request:
     """Return the request for a server's list of tools; it is numbered by the server, whichever agent needs it first."""
     spec = canonical_json([server.url or server.command, server.name])
-    number = int.from_bytes(hashlib.sha256(spec.encode()).digest()[:4], "big")
-    return Request(_name_of(server), (ChatMessage("user", spec),), salt._replace(call=number))
+    return Request(_name_of(server), (ChatMessage("user", spec),), by_content(salt, spec))
 
 
 class _Session:

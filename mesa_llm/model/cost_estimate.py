@@ -17,6 +17,7 @@ from mesa_llm.agents.strategies import Decide, open_decide
 from mesa_llm.canonical import canonical_json
 from mesa_llm.engine.access import Access, Route
 from mesa_llm.engine.answers import plain_answer
+from mesa_llm.engine.numbering import purpose_counted
 from mesa_llm.engine.options import ACCESS_OPTIONS
 from mesa_llm.errors import ConfigError, Refused
 from mesa_llm.llm import open_simple
@@ -209,7 +210,7 @@ class _Counter:
         """
         reply = await _reply(request)
         if not self.is_person:
-            self.access.count(request.salt.purpose.removesuffix("-form"), self._cost(request, reply))
+            self.access.count(purpose_counted(request.salt.purpose), self._cost(request, reply))
         if reply is None:
             raise Refused("the rule twin does nothing")
         return reply

@@ -213,7 +213,7 @@ def test_a_call_that_was_cut_fails_with_what_to_do(tool) -> None:
 
 @pytest.mark.parametrize("length", [0, -1, 1.5, "many", True])
 def test_a_length_that_cannot_be_is_refused(length) -> None:
-    with pytest.raises(ConfigError, match="reply_tokens is a whole number, 1 or more"):
+    with pytest.raises(ConfigError, match="reply_tokens: input should be"):
         PotModel(1, rng=1, reply_tokens=length)
 
 

@@ -137,7 +137,7 @@ def test_numbers_of_steps_that_are_over_are_forgotten() -> None:
 
     model = Lots(2, ScriptedLLM(paid), rng=1)
     model.run_for(5)
-    assert len(model.engine._turns) == 2
+    assert len(model.engine._numbering._turns) == 2
 
 
 @pytest.mark.parametrize(("after_s", "is_running"), [(600.0, False), (0.0, True)])
