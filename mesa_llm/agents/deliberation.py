@@ -12,12 +12,12 @@ from typing import Any, cast
 from mesa_llm.agents.conversion import COMPONENTS
 from mesa_llm.agents.strategies import Decide, open_decide
 from mesa_llm.config import AgentConfig, Reasoning, Settings
+from mesa_llm.engine.access import OpenedModel
 from mesa_llm.engine.answers import answer_schema
 from mesa_llm.engine.decision import Query, decide
 from mesa_llm.engine.parsing import check_decision
 from mesa_llm.engine.plain import engine_of
 from mesa_llm.engine.survey import JUDGING, advise
-from mesa_llm.engine.transports import OpenedModel
 from mesa_llm.errors import ConfigError, ParseError, TransportError
 from mesa_llm.llm.protocol import LLM
 from mesa_llm.records import ChatMessage, Decision, Failure, Observation, Prompt, Request, ToolCall

@@ -154,8 +154,8 @@ def examine(
         ConfigError: If the model cannot be opened, or a person must act: key, address, model's name.
     """
     access = Access(api_base=api_base, timeout_s=timeout_s, attempts=1)
-    route = access.open(llm)
-    probe = _Probe(route.llm, Findings(route.capabilities.name, report=report))
+    opened = access.open(llm)
+    probe = _Probe(opened.transport, Findings(opened.name, report=report))
     try:
         with _quiet():
             _wait(probe.run(n_characters))

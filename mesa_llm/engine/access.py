@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import threading
 import weakref
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Unpack
 
 from mesa_llm.engine.loop import close_all
@@ -27,17 +29,45 @@ OLLAMA = "http://localhost:11434/v1"
 
 
 @dataclass(frozen=True, slots=True)
-class Route:
-    """A language model within the limits of its access."""
+class OpenedModel:
+    """A language model, ready to be asked: by its access, within its limits; by a run, with the run's log around it."""
 
     capabilities: Capabilities
     """Capabilities of its transport."""
 
-    llm: LLM
-    """The transport, wrapped in limits, retries and the budget."""
+    llm: LLM | None
+    """The transport; None for the rule twin."""
+
+    is_immediate: bool
+    """Whether replies come at once, as in every replay."""
 
     concurrency: int
     """Maximum number of requests in flight."""
+
+    @property
+    def name(self) -> str:
+        """The model's name, part of every request's key."""
+        return self.capabilities.name
+
+    def named(self, adapter: str | None) -> str:
+        """Return the model's name in requests, prefixed by the adapter if there is one."""
+        return self.name if adapter is None else f"{adapter} on {self.name}"
+
+    @property
+    def transport(self) -> LLM:
+        """What requests are sent to.
+
+        Raises:
+            ConfigError: If it is the rule twin, which takes no requests.
+        """
+        if self.llm is None:
+            raise ConfigError("a rule is not asked")
+        return self.llm
+
+    @property
+    def is_language_model(self) -> bool:
+        """Whether a language model replies, and not a rule, the random baseline or a person."""
+        return self.llm is not None and not self.capabilities.is_immediate and not self.capabilities.is_person
 
 
 class Access:
@@ -71,11 +101,11 @@ class Access:
         budget = self.options.max_calls, self.options.max_tokens, self.options.max_dollars
         self._budget = Budget(_Nobody(), *budget, purse=purse)
         self._lock = threading.Lock()
-        self._routes: dict[Any, Route] = {}
+        self._connections: dict[Hashable, OpenedModel] = {}
         self._transports: list[LLM] = []
         self.close = weakref.finalize(self, _close_all, self._transports)
 
-    def open(self, llm: str | LLM, *, is_auxiliary: bool = False, origin: Origin = Origin.USER) -> Route:
+    def open(self, llm: str | LLM, *, is_auxiliary: bool = False, origin: Origin = Origin.USER) -> OpenedModel:
         """Open a language model; the same string opens it only once.
 
         Args:
@@ -90,22 +120,15 @@ class Access:
         """
         with self._lock:
             if not isinstance(llm, str):
-                route_key: Any = id(llm)
-            elif (simple := open_simple(llm)) is not None:
-                route_key, llm = llm.strip(), simple
-            else:
-                endpoint = self._find(llm.strip(), is_auxiliary)
-                key = self._keys.key_for(self._place(llm.strip(), endpoint, is_auxiliary, origin))
-                route_key = (endpoint, key)
-                if route_key not in self._routes:
-                    self._routes[route_key] = self._open_remote(endpoint, key, is_auxiliary)
-                return self._routes[route_key]
-            route = self._routes.get(route_key)
-            if route is None:
-                if isinstance(route_key, str):
-                    self._transports.append(llm)
-                route = self._routes[route_key] = self._within_limits(llm)
-            return route
+                return self._connection(id(llm), lambda: llm)
+            text = llm.strip()
+            if (simple := open_simple(text)) is not None:
+                return self._connection(text, lambda: self._owned(simple))
+            endpoint = self._find(text, is_auxiliary)
+            key = self._keys.key_for(self._place(text, endpoint, is_auxiliary, origin))
+            timeout_s = endpoint.timeout_s or self.options.timeout_s
+            connect = partial(_remote, endpoint, key, timeout_s, is_auxiliary)
+            return self._connection((endpoint, key), lambda: self._owned(connect()), endpoint)
 
     def require(self, llm: str | LLM) -> None:
         """Check that a language model can be opened and its provider is known; may load litellm, but sends nothing.
@@ -145,7 +168,7 @@ class Access:
             llm: The transport, whether or not it was opened. Closing it is up to the user.
         """
         with self._lock:
-            self._routes.pop(id(llm), None)
+            self._connections.pop(id(llm), None)
 
     def name_of(self, text: str, *, is_auxiliary: bool = False) -> str:
         """Return the name of a model string in a recording, model and endpoint, without opening anything.
@@ -229,18 +252,24 @@ class Access:
 
     # -- opening
 
-    def _open_remote(self, endpoint: Endpoint, key: str | None, is_auxiliary: bool) -> Route:
-        transport = _remote(endpoint, key, endpoint.timeout_s or self.options.timeout_s, is_auxiliary)
-        self._transports.append(transport)
-        return self._within_limits(transport, endpoint)
+    def _connection(self, key: Hashable, connect: Callable[[], LLM], endpoint: Endpoint | None = None) -> OpenedModel:
+        """Return the connection to a language model; it is made once."""
+        if key not in self._connections:
+            self._connections[key] = self._within_limits(connect(), endpoint)
+        return self._connections[key]
 
-    def _within_limits(self, transport: LLM, endpoint: Endpoint | None = None) -> Route:
+    def _owned(self, transport: LLM) -> LLM:
+        """Note a transport that was made here, and is to be closed."""
+        self._transports.append(transport)
+        return transport
+
+    def _within_limits(self, transport: LLM, endpoint: Endpoint | None = None) -> OpenedModel:
         """Wrap a transport in its budget, its retries, and the limits of its endpoint or those of all models."""
         capabilities = Capabilities.of(transport)
         if capabilities.is_immediate:
-            return Route(capabilities, transport, 1)
+            return OpenedModel(capabilities, transport, True, 1)
         if capabilities.is_person:
-            return Route(capabilities, transport, 1_000_000)
+            return OpenedModel(capabilities, transport, False, 1_000_000)
         own, shared = endpoint or _NO_LIMITS, self.options
         concurrency = own.concurrency or shared.concurrency
         limited = Limits(
@@ -251,7 +280,7 @@ class Access:
         )
         paid = Refusals(self._budget.also(limited, transport))
         retried = Retry(paid, attempts=shared.attempts, loading_timeout_s=shared.loading_timeout_s)
-        return Route(capabilities, retried, concurrency)
+        return OpenedModel(capabilities, retried, False, concurrency)
 
 
 def _at_ollama(model: str) -> dict[str, Any]:

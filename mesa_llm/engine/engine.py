@@ -17,13 +17,15 @@ from types import FrameType
 from typing import Any, ClassVar, NoReturn, Protocol, TypeVar, cast
 
 from mesa_llm.config import Reasoning
+from mesa_llm.engine.access import OpenedModel
 from mesa_llm.engine.decision import ASKED_AGAIN, Query
 from mesa_llm.engine.gc_pause import gc_paused, gc_running
 from mesa_llm.engine.loop import EventLoop, run_now, submit
 from mesa_llm.engine.mcp import ToolSessions
 from mesa_llm.engine.numbering import Numbering, TurnNumbers, purpose_counted
+from mesa_llm.engine.opening import OpenedModels
 from mesa_llm.engine.options import EngineOptions
-from mesa_llm.engine.transports import OpenedModel, Transports
+from mesa_llm.engine.recorder import Recorder
 from mesa_llm.errors import ConfigError, HumanTimeout, Stopped
 from mesa_llm.llm.limits import InFlight
 from mesa_llm.llm.protocol import LLM
@@ -127,7 +129,8 @@ class Engine:
         self.is_interrupted = False
         self.usage_by_purpose: dict[str, Usage] = {}
         self._lock = threading.Lock()
-        self._transports = Transports(self.runlog, self.options, self.count)
+        self._recorder = Recorder(self.runlog, self.count)
+        self._models = OpenedModels(self._recorder, self.options)
         self.tool_sessions = ToolSessions(self.runlog, run_seed, self.options.get("named"))
         self._numbering = Numbering()
         self._has_warned = False
@@ -249,22 +252,20 @@ class Engine:
             llm: Model string, or a transport of the user's own.
             is_auxiliary: Whether it is asked in addition to the models that agents think with, as a judge is.
         """
-        return self._transports.open(llm, is_auxiliary=is_auxiliary)
+        return self._models.open(llm, is_auxiliary=is_auxiliary)
 
     def declare(self, llms: Iterable[str | LLM]) -> None:
         """Register the models that agents think with, so that a second model of that name uses their endpoint."""
-        self._transports.declare(llms)
+        self._models.declare(llms)
 
     def query(
         self, opened: OpenedModel, seen: Observation, box: ToolBox, request: Request, reasoning: Reasoning
     ) -> Query:
         """Prepare a decision, including the second model that parses replies, if there is one."""
-        if opened.llm is None:
-            raise ConfigError("a rule is not asked")
-        parser, tracebacks = self._transports.parser, self._transports.tracebacks
+        parser, tracebacks = self._models.parser, self._recorder.tracebacks
         if parser is None:
-            return Query(opened.llm, seen, box, request, reasoning=reasoning, tracebacks=tracebacks)
-        return Query(opened.llm, seen, box, request, parser.llm, parser.name, reasoning, tracebacks=tracebacks)
+            return Query(opened.transport, seen, box, request, reasoning=reasoning, tracebacks=tracebacks)
+        return Query(opened.transport, seen, box, request, parser.llm, parser.name, reasoning, tracebacks=tracebacks)
 
     def gather(self, agents: Sequence[Thinker], observations: Sequence[Observation]) -> list[Decision | Failure]:
         """Let agents decide concurrently; return their decisions in the order of the agents.
@@ -354,7 +355,7 @@ class Engine:
             if in_flight.n:
                 requests = counted(in_flight.n, "request")
                 logger.warning("waiting for the replies to %s; interrupt again to give them up", requests)
-            in_flight.none_left.wait(self._transports.access.timeout_s)
+            in_flight.none_left.wait(self._models.access.timeout_s)
 
     async def _as_task(self, work: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine as a task that `stop` can cancel, even if `stop` was called before the task began."""
@@ -403,7 +404,7 @@ class Engine:
 
     async def _finished(self, in_flight: InFlight) -> None:
         await _end_in_flight(in_flight)
-        ends = clock.monotonic() + self._transports.access.timeout_s
+        ends = clock.monotonic() + self._models.access.timeout_s
         while in_flight.n and clock.monotonic() < ends:
             await asyncio.sleep(0.01)
         if in_flight is self._in_flight:  # and nothing else is being asked by now
@@ -459,7 +460,7 @@ class Engine:
                             await asyncio.sleep(0)
                 for _ in range(2):  # the last requests are written in the next pass of the event loop, and then sent
                     await asyncio.sleep(0)
-            await self._transports.prepare_calls()
+            await self._recorder.prepare_calls()
         if errors:
             raise errors[min(errors)]
         if any(result is None for result in results):
@@ -483,7 +484,7 @@ class Engine:
     def close(self) -> None:
         """Close connections and the run log."""
         self.tool_sessions.close()
-        self._transports.close()
+        self._models.close()
         self.runlog.close()
 
 

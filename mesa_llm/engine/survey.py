@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from mesa_llm.canonical import canonical_json
 from mesa_llm.config import Reasoning, Settings, require_reasoning
+from mesa_llm.engine.access import OpenedModel
 from mesa_llm.engine.activation import llm_agents, require_minds
 from mesa_llm.engine.answers import answer_schema
 from mesa_llm.engine.decision import decide
 from mesa_llm.engine.parsing import check_decision
 from mesa_llm.engine.plain import engine_of
-from mesa_llm.engine.transports import OpenedModel
 from mesa_llm.errors import ConfigError, ParseError
 from mesa_llm.llm.human.queue import HumanLLM
 from mesa_llm.llm.protocol import LLM

@@ -15,7 +15,7 @@ from mesa_llm.agents.deliberation import as_decision
 from mesa_llm.agents.design import AgentDesign
 from mesa_llm.agents.strategies import Decide, open_decide
 from mesa_llm.canonical import canonical_json
-from mesa_llm.engine.access import Access, Route
+from mesa_llm.engine.access import Access, OpenedModel
 from mesa_llm.engine.answers import plain_answer
 from mesa_llm.engine.numbering import purpose_counted
 from mesa_llm.engine.options import ACCESS_OPTIONS
@@ -172,7 +172,7 @@ class _CountingAccess(Access):
         self.costs: dict[str, Cost] = {}
         self.unpriced: dict[str, None] = {}
 
-    def open(self, llm: str | LLM, *, is_auxiliary: bool = False, origin: Origin = Origin.USER) -> Route:
+    def open(self, llm: str | LLM, *, is_auxiliary: bool = False, origin: Origin = Origin.USER) -> OpenedModel:
         """Open a counter in place of a language model or a person; random choice stays as it is."""
         known = open_simple(llm) if isinstance(llm, str) else llm
         if known is None:
@@ -181,8 +181,9 @@ class _CountingAccess(Access):
         else:
             capabilities = Capabilities.of(known)
             if capabilities.is_immediate:
-                return Route(capabilities, known, 1)
-        return Route(capabilities, _Counter(self, capabilities, is_free=known is not None), 64)
+                return OpenedModel(capabilities, known, True, 1)
+        counter = _Counter(self, capabilities, is_free=known is not None)
+        return OpenedModel(capabilities, counter, False, 64)
 
     def name_of(self, text: str, *, is_auxiliary: bool = False) -> str:
         """Return the name that a model string has in a recording."""

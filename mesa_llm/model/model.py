@@ -15,9 +15,9 @@ from mesa_llm.agents.design import AgentDesign
 from mesa_llm.config import Reasoning, Settings
 from mesa_llm.engine.activation import Activation, everyone, llm_agents
 from mesa_llm.engine.engine import Engine, run_seed_of
+from mesa_llm.engine.opening import written_options
 from mesa_llm.engine.options import EngineOptions, OnError, RunOptions, checked_options, option
 from mesa_llm.engine.survey import JUDGING, Question, consult, survey
-from mesa_llm.engine.transports import written_options
 from mesa_llm.errors import ConfigError
 from mesa_llm.llm.address import written_name
 from mesa_llm.llm.protocol import LLM

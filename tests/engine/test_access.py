@@ -12,8 +12,9 @@ import pytest
 
 from mesa_llm import Access, BudgetExceeded, ConfigError, Endpoint, ReplayError, RunLog
 from mesa_llm.engine.loop import submit
+from mesa_llm.engine.opening import OpenedModels, written_options
 from mesa_llm.engine.options import EngineOptions
-from mesa_llm.engine.transports import Transports, written_options
+from mesa_llm.engine.recorder import Recorder
 from mesa_llm.llm.keys import Keyring, Origin, Place, agree
 from mesa_llm.llm.litellm import LiteLLM
 from mesa_llm.llm.openai.client import OpenAIHTTP
@@ -40,7 +41,7 @@ def _no_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 def key_sent(server: FaultyServer, llm: str, is_auxiliary: bool = False, **options: Any) -> str | None:
     """Ask once; return the key that arrived."""
     access = Access(**options)
-    submit(access.open(llm, is_auxiliary=is_auxiliary).llm.reply(ask())).result(10)
+    submit(access.open(llm, is_auxiliary=is_auxiliary).transport.reply(ask())).result(10)
     access.close()
     return server.requests[-1].headers.get("authorization")
 
@@ -150,10 +151,10 @@ def test_a_file_without_keys_needs_no_agreement() -> None:
 
 
 def test_a_second_model_goes_to_its_provider_and_not_to_api_base() -> None:
-    transports = Transports(RunLog(), {"api_base": BASE}, lambda *used: None)
-    transports.declare(["my-model"])
-    assert transports.open("openai/gpt-5-mini", is_auxiliary=True).name == "openai/gpt-5-mini"
-    assert transports.open("my-model", is_auxiliary=True).name == NAME
+    models = OpenedModels(Recorder(RunLog(), lambda *used: None), {"api_base": BASE})
+    models.declare(["my-model"])
+    assert models.open("openai/gpt-5-mini", is_auxiliary=True).name == "openai/gpt-5-mini"
+    assert models.open("my-model", is_auxiliary=True).name == NAME
 
 
 def test_without_keys_no_provider_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -214,7 +215,7 @@ def test_what_waited_for_its_turn_while_dollars_were_spent_is_not_sent() -> None
     access = Access(max_dollars=2.0, concurrency=1)
 
     async def ask_all() -> list[Any]:
-        llm = access.open(priced).llm
+        llm = access.open(priced).transport
         return await asyncio.gather(*(llm.reply(ask()) for _ in range(9)), return_exceptions=True)
 
     kinds = [type(reply) for reply in submit(ask_all()).result(10)]
@@ -254,12 +255,12 @@ def test_a_recording_goes_on_at_another_address_only_if_told_so(tmp_path: Path) 
 def test_two_endpoints_share_no_recorded_reply(tmp_path: Path) -> None:
     request = ask()
     with FaultyServer() as one, FaultyServer() as other:
-        transports = Transports(RunLog(tmp_path / "run.sqlite"), {}, lambda *used: None)
+        models = OpenedModels(Recorder(RunLog(tmp_path / "run.sqlite"), lambda *used: None), {})
         for server in (one, other):
-            opened = transports.open(OpenAIHTTP("m", server.url))
+            opened = models.open(OpenAIHTTP("m", server.url))
             assert opened.llm is not None
-            submit(opened.llm.reply(ask(*request.messages, model=opened.name))).result(10)
-        transports.close()
+            submit(opened.transport.reply(ask(*request.messages, model=opened.name))).result(10)
+        models.close()
     assert (one.count, other.count) == (1, 1)
 
 
@@ -284,7 +285,7 @@ def test_a_replay_finds_an_endpoint_by_what_was_written_of_it(tmp_path: Path) ->
         log.begin({}, {"options": written_options(options)})
         log.keep(ask(model=NAME), Reply("fine"), 0.1)
     with closing(RunLog(tmp_path / "run.sqlite", "replay")) as log:
-        assert Transports(log, {}, lambda *used: None).open("judge").name == NAME
+        assert OpenedModels(Recorder(log, lambda *used: None), {}).open("judge").name == NAME
 
 
 def test_options_are_written_without_anything_secret() -> None:

@@ -81,7 +81,7 @@ class Custom:
 def test_no_reply_quotes_a_key(transport: Callable[[str], LLM], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MY_API_KEY", SECRET)
     with FaultyServer(echo_everywhere) as server, closing(Access()) as access:
-        reply = submit(access.open(transport(server.url)).llm.reply(ask(tools=ACTIONS))).result(60)
+        reply = submit(access.open(transport(server.url)).transport.reply(ask(tools=ACTIONS))).result(60)
     assert "(key)" in reply.text
     assert reply.tool_calls
     assert SECRET not in repr(reply)
@@ -90,7 +90,7 @@ def test_no_reply_quotes_a_key(transport: Callable[[str], LLM], monkeypatch: pyt
 def test_a_password_in_the_address_is_kept_out_as_well() -> None:
     with FaultyServer(lambda body, number: "I got Basic YW5uOnB3LTIzNC1zZWNyZXQ=, that is pw-234-secret") as server:
         access = Access()
-        llm = access.open(f"tiny@{server.url.replace('//', '//ann:pw-234-secret@')}").llm
+        llm = access.open(f"tiny@{server.url.replace('//', '//ann:pw-234-secret@')}").transport
         reply = submit(llm.reply(ask())).result(10)
         access.close()
     assert reply.text == "I got Basic (key), that is (key)"
@@ -104,7 +104,7 @@ def test_an_error_of_a_transport_of_ones_own_quotes_no_key(monkeypatch: pytest.M
             raise BadReply(f"the key {SECRET} is odd")
 
     with closing(Access(attempts=1)) as access, pytest.raises(BadReply, match=r"the key \(key\) is odd"):
-        submit(access.open(Broken()).llm.reply(ask())).result(10)
+        submit(access.open(Broken()).transport.reply(ask())).result(10)
 
 
 def test_the_log_of_a_run_holds_no_key(tmp_path: Path) -> None:

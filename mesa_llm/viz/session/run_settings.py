@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from mesa_llm.engine.access import Access
-from mesa_llm.engine.transports import ACCESS_OPTIONS
+from mesa_llm.engine.options import ACCESS_OPTIONS
 from mesa_llm.errors import ConfigError
 from mesa_llm.llm.address import environment_secrets, without_secrets
 from mesa_llm.llm.human.queue import HumanLLM

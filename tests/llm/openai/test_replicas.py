@@ -18,12 +18,12 @@ from tests.llm.human.questions import ask
 def replies_of(first: FaultyServer, *others: FaultyServer, number: int) -> list[Any]:
     """Ask a name with several servers a number of times at once; return replies and errors."""
     endpoint = Endpoint(model="tiny", api_base=first.url, replicas=tuple(server.url for server in others))
-    route = Access(endpoints={"cluster": endpoint}, attempts=1).open("cluster")
-    assert route.capabilities.name == endpoint.name == f"tiny@{first.url}"
+    opened = Access(endpoints={"cluster": endpoint}, attempts=1).open("cluster")
+    assert opened.capabilities.name == endpoint.name == f"tiny@{first.url}"
 
     async def ask_all() -> list[Any]:
         requests = [ask(agent=agent) for agent in range(1, number + 1)]
-        return await asyncio.gather(*map(route.llm.reply, requests), return_exceptions=True)
+        return await asyncio.gather(*map(opened.transport.reply, requests), return_exceptions=True)
 
     return asyncio.run(ask_all())
 
@@ -46,7 +46,7 @@ def test_a_server_that_is_back_is_asked_again(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(replicas, "FIRST_REST_S", 0.0)
     with FaultyServer(lambda body, number: SERVER_ERROR if number == 1 else None) as shaky, FaultyServer() as sound:
         endpoint = Endpoint(model="tiny", api_base=shaky.url, replicas=(sound.url,))
-        llm = Access(endpoints={"cluster": endpoint}, attempts=1).open("cluster").llm
+        llm = Access(endpoints={"cluster": endpoint}, attempts=1).open("cluster").transport
 
         async def ask_in_turn() -> None:
             for agent in range(1, 5):
@@ -61,7 +61,7 @@ def test_a_server_that_refuses_a_request_is_back(monkeypatch: pytest.MonkeyPatch
     faults = {1: SERVER_ERROR, 2: refused(413, "too long")}
     with FaultyServer(lambda body, number: faults.get(number)) as shaky, FaultyServer() as sound:
         endpoint = Endpoint(model="tiny", api_base=shaky.url, replicas=(sound.url,))
-        llm = Access(endpoints={"cluster": endpoint}, attempts=1).open("cluster").llm
+        llm = Access(endpoints={"cluster": endpoint}, attempts=1).open("cluster").transport
 
         async def ask_in_turn() -> None:
             await llm.reply(ask(agent=1))

@@ -1,0 +1,184 @@
+"""Replies of one run: those that the run log holds are served from it, and all others recorded as they arrive."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time as clock
+from collections.abc import Callable, Generator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from types import coroutine
+
+from mesa_llm.errors import ConfigError, MesaLLMError, ReplayError, TransportError
+from mesa_llm.llm.budget import Bill, usage_of
+from mesa_llm.llm.protocol import LLM
+from mesa_llm.records import Reply, Request, Usage
+from mesa_llm.runlog.log import PreparedCall, RunLog
+
+logger = logging.getLogger(__name__)
+
+PREPARED_TOGETHER = 8
+"""Number of calls that the run log prepares before yielding to the event loop: each takes a few dozen µs."""
+
+
+class Recorder:
+    """Records the replies of one run.
+
+    Attributes:
+        runlog: Run log in which replies are looked up and recorded.
+        count: Called with the usage and the purpose of each reply, from any thread.
+        awaited: The requests whose replies are awaited, in the order asked.
+        tracebacks: Names of transports and tools, with the types of their exceptions for which a traceback has been
+            shown.
+    """
+
+    def __init__(self, runlog: RunLog, count: Callable[[Usage, str], None]) -> None:
+        """Start with no request.
+
+        Args:
+            runlog: As for the class.
+            count: As for the class.
+        """
+        self.runlog = runlog
+        self.count = count
+        self.awaited: dict[int, _Awaited] = {}
+        self.tracebacks: set[tuple[str, type[Exception]]] = set()
+        self._next_commit: _Commit | None = None
+
+    async def prepare_calls(self) -> None:
+        """Have the run log prepare for the awaited replies; replies that arrive meanwhile go first."""
+        awaited = list(self.awaited.values())
+        for start in range(0, len(awaited), PREPARED_TOGETHER):
+            await asyncio.sleep(0)
+            for one in awaited[start : start + PREPARED_TOGETHER]:
+                if one.prepared is None and id(one) in self.awaited:
+                    try:
+                        one.prepared = self.runlog.prepare(one.request)
+                    except ConfigError:  # the log cannot be written; recording the first reply will raise this again
+                        return
+
+    async def commit(self) -> None:
+        """Wait for the commit of all replies recorded in this pass of the event loop; one commit serves them all.
+
+        Nothing else is asked before that, so that a killed run loses no more than what is in flight.
+
+        Raises:
+            ConfigError: If it cannot be written, as on a full disk.
+        """
+        commit = self._next_commit
+        if commit is None:
+            commit = self._next_commit = _Commit()
+            asyncio.get_running_loop().call_soon(self._commit, commit)
+        await next_pass()  # after the commit, which was scheduled first
+        if commit.fault is not None:
+            raise ConfigError(commit.fault)
+
+    def _commit(self, commit: _Commit) -> None:
+        self._next_commit = None
+        try:
+            self.runlog.commit()
+        except ConfigError as error:
+            commit.fault = str(error)
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """The outermost layer: serves recorded replies, and records all others as they arrive."""
+
+    recorder: Recorder
+    inner: LLM
+
+    async def reply(self, request: Request) -> Reply:
+        """Return the recorded reply, or request one and record it.
+
+        Raises:
+            TransportError: If no reply came, now or when it was recorded.
+            ReplayError: In a replay, if the reply is not recorded.
+        """
+        log = self.recorder.runlog
+        entry = log.find(request)
+        if entry is not None:
+            self.recorder.count(Usage(replayed=1), request.salt.purpose)
+            if isinstance(entry, Reply):
+                return entry
+            raise entry
+        if log.mode == "replay":
+            raise ReplayError(log.explain(request))
+        start = clock.perf_counter()
+        awaited = _Awaited(request)
+        self.recorder.awaited[id(awaited)] = awaited
+        bill = Bill()
+        token = Bill.of_reply.set(bill)
+        try:
+            reply = await self.inner.reply(request)
+        except TransportError as error:
+            await self._keep_failure(awaited, error, bill.usage, start)
+            raise
+        except (MesaLLMError, asyncio.CancelledError):
+            self._note_unanswered(request, bill.usage)
+            raise
+        except Exception as error:  # a custom transport may raise anything; the other agents carry on
+            if (fault := (request.model, type(error))) not in self.recorder.tracebacks:
+                self.recorder.tracebacks.add(fault)
+                logger.exception("%s raised (said once; all failures are in the run log)", request.model)
+            failure = TransportError(f"it raised {type(error).__name__}: {str(error)[:300]}")
+            await self._keep_failure(awaited, failure, bill.usage, start)
+            raise failure from error
+        finally:
+            Bill.of_reply.reset(token)
+            del self.recorder.awaited[id(awaited)]
+        if bill.usage.requests > 1:
+            reply = _with_all_paid(reply, bill.usage)
+        if not reply.latency_s:
+            reply = reply.timed(clock.perf_counter() - start)
+        log.keep(request, reply, reply.latency_s, prepared=awaited.prepared, commit=False)
+        await self.recorder.commit()
+        self.recorder.count(usage_of(reply, reply.attempts), request.salt.purpose)
+        return reply
+
+    async def _keep_failure(self, awaited: _Awaited, failure: TransportError, paid: Usage, start: float) -> None:
+        """Record a failure, with the usage of its requests."""
+        request, seconds = awaited.request, clock.perf_counter() - start
+        self.recorder.runlog.keep(request, failure, seconds, prepared=awaited.prepared, commit=False, paid=paid)
+        await self.recorder.commit()
+        self.recorder.count(paid, request.salt.purpose)
+
+    def _note_unanswered(self, request: Request, paid: Usage) -> None:
+        """Record the usage of requests that were sent for a reply that never came, as the run ended before it."""
+        if not paid.requests:
+            return
+        self.recorder.count(paid, request.salt.purpose)
+        with suppress(ConfigError):  # the log is closed already, or cannot be written
+            self.recorder.runlog.note_unanswered(request.model, paid)
+
+
+def _with_all_paid(reply: Reply, paid: Usage) -> Reply:
+    """Return a reply with the usage of all requests that it took."""
+    dollars = paid.dollars if paid.dollars else reply.dollars
+    tokens = {"prompt_tokens": paid.prompt_tokens, "reply_tokens": paid.reply_tokens}
+    cached = {"cached_tokens": paid.cached_tokens, "stored_tokens": paid.stored_tokens}
+    return replace(reply, dollars=dollars, attempts=paid.requests, **tokens, **cached)
+
+
+@dataclass(slots=True, eq=False)
+class _Awaited:
+    """A request whose reply is awaited."""
+
+    request: Request
+    prepared: PreparedCall | None = None
+    """Row that the run log has prepared for the call."""
+
+
+@dataclass(slots=True)
+class _Commit:
+    """A commit that several requests wait for."""
+
+    fault: str | None = None
+    """Why it failed; None: it did not."""
+
+
+@coroutine
+def next_pass() -> Generator[None]:
+    """Wait for the next pass of the event loop, like `asyncio.sleep(0)` but faster."""
+    yield
