@@ -17,9 +17,10 @@ from mesa_llm.llm.address import Address, split_name
 from mesa_llm.llm.budget import Budget, SharedBudget
 from mesa_llm.llm.endpoints import Endpoint, EndpointFile, checked_endpoints, read_endpoints
 from mesa_llm.llm.keys import Keyring, Origin, Place, environment
-from mesa_llm.llm.limits import Limits, Refusals, Retry
+from mesa_llm.llm.limits import Limits
 from mesa_llm.llm.protocol import LLM, Capabilities, Closable
 from mesa_llm.llm.redaction import Redacted, environment_keys
+from mesa_llm.llm.retry import Refusals, Retry
 
 _NO_LIMITS = Endpoint(model="any")
 """Endpoint without limits of its own."""

@@ -18,7 +18,7 @@ from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple, Protocol, cast, runtime_checkable
 
 from mesa_llm.errors import AccessRefused, BudgetExceeded, ConfigError, Loading, MesaLLMError, RateLimited, Refused
-from mesa_llm.llm.protocol import LLM, Closable
+from mesa_llm.llm.protocol import LLM, close_transport
 from mesa_llm.llm.tokens import count_tokens, size_of
 from mesa_llm.records import Reply, Request, Usage
 from mesa_llm.text import counted
@@ -304,8 +304,7 @@ class Budget:
 
     async def close(self) -> None:
         """Close the transport."""
-        if isinstance(self.inner, Closable):
-            await self.inner.close()
+        await close_transport(self.inner)
 
 
 def usage_of(reply: Reply, requests: int = 1) -> Usage:

@@ -105,3 +105,9 @@ class Closable(Protocol):
     async def close(self) -> None:
         """Release the connections or the model."""
         ...
+
+
+async def close_transport(llm: LLM) -> None:
+    """Close a transport, if it is one that holds anything."""
+    if isinstance(llm, Closable):
+        await llm.close()

@@ -13,7 +13,7 @@ from urllib.parse import quote, quote_plus, unquote, unquote_plus
 
 from mesa_llm.errors import MesaLLMError, TransportError
 from mesa_llm.llm.address import environment_secrets
-from mesa_llm.llm.protocol import LLM, Closable
+from mesa_llm.llm.protocol import LLM, close_transport
 from mesa_llm.records import Reply, Request, ToolCall
 
 KEY = "(key)"
@@ -178,8 +178,7 @@ class Redacted:
 
     async def close(self) -> None:
         """Close the transport."""
-        if isinstance(self.inner, Closable):
-            await self.inner.close()
+        await close_transport(self.inner)
 
 
 @lru_cache(maxsize=64)

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from mesa_llm import ConfigError, Reply, ScriptedLLM
 from mesa_llm.errors import BudgetExceeded
-from mesa_llm.llm.limits import SharedBudget
+from mesa_llm.llm.budget import SharedBudget
 from mesa_llm.llm.replies import call
 from mesa_llm.model.registry import find_model
 from mesa_llm.testing import CHECKS

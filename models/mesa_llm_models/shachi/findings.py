@@ -17,7 +17,7 @@ from mesa_llm import ConfigError, LLMModel, MesaLLMError
 from mesa_llm.agents.design import AgentDesign
 from mesa_llm.benchmark.page import picture, rendered
 from mesa_llm.errors import AllDecisionsFailed
-from mesa_llm.llm.limits import SharedBudget
+from mesa_llm.llm.budget import SharedBudget
 from mesa_llm.statistics import Comparison, Estimate
 from mesa_llm.sweep import sweep
 from mesa_llm.text import counted, figure_text, none_succeeded, table

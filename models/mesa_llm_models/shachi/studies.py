@@ -23,7 +23,7 @@ from mesa_llm.cli.options import (
     ReplyTokens,
     RequestsPerMin,
 )
-from mesa_llm.llm.limits import SharedBudget
+from mesa_llm.llm.budget import SharedBudget
 from mesa_llm_models.shachi.findings import Findings, Setup
 from mesa_llm_models.shachi.memory_transfer import study_memory
 from mesa_llm_models.shachi.other_life import CarriedModel

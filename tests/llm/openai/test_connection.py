@@ -17,10 +17,10 @@ import pytest
 import trustme
 
 from mesa_llm.errors import AccessRefused, ServerError
-from mesa_llm.llm.limits import Retry
 from mesa_llm.llm.openai.client import OpenAIHTTP
 from mesa_llm.llm.openai.connection import Connections, Response
 from mesa_llm.llm.openai.transfers import HAS_EPOLL, Transfers
+from mesa_llm.llm.retry import Retry
 from tests.faulty_server import HANG, Fault, FaultyServer
 from tests.llm.human.questions import ask
 

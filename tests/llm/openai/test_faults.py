@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from mesa_llm.errors import AccessRefused, BadReply, ConfigError, MesaLLMError, RateLimited, Refused, ServerError
-from mesa_llm.llm.limits import Retry
 from mesa_llm.llm.notation import read_value
 from mesa_llm.llm.openai.client import OpenAIHTTP
+from mesa_llm.llm.retry import Retry
 from mesa_llm.records import Reply, Request
 from tests.faulty_server import (
     CUT_AT_ONCE,
