@@ -14,9 +14,10 @@ from typing import Any, cast
 
 from mesa_llm.canonical import member_value
 from mesa_llm.config import Reasoning
-from mesa_llm.engine.answers import Answer, bare_schema, checked_answer, read_typed
+from mesa_llm.engine.answers import Answer, bare_schema, checked_answer, object_answer
 from mesa_llm.engine.calls import MAX_CALLS, Call, Offers, calls_in, native, offers_of, require_usable
 from mesa_llm.engine.fitting import THOUGHT_KEYS, Fit, Misfit, letters
+from mesa_llm.engine.prose import prose_answer
 from mesa_llm.engine.thought import spoken
 from mesa_llm.errors import ParseError, ToolError
 from mesa_llm.llm.notation import Value, read_value, values_in
@@ -413,7 +414,8 @@ def _as_answer(reply: Reply, calls: Sequence[Call], kind: Any) -> Reply:
 def _read_typed(reply: Reply, speech: str, kind: Any, reasoning: Reasoning) -> Answer:
     """Read a typed answer; the usable part of a sheet becomes the `partial` decision of the error."""
     try:
-        answer = read_typed(speech, kind, reasoning=REASONING if reasoning == "inline" else "")
+        own_name = REASONING if reasoning == "inline" else ""
+        answer = object_answer(speech, kind, reasoning=own_name) or prose_answer(speech, kind)
     except ParseError as error:
         if error.partial is not None:
             fields, n_unusable = cast("tuple[dict[str, Any], int]", error.partial)
