@@ -31,7 +31,7 @@ from mesa_llm.tools.tool import hidden_methods, marked_methods
 from mesa_llm.tools.toolbox import ToolBox
 from mesa_llm.world import Receiver, unit_of
 
-A = TypeVar("A", bound="LLMMixin")
+A = TypeVar("A", bound="Mind")
 
 _FREE = frozenset({"consult", "query_for", "step", "unit_in"})
 """Methods whose names actions may take: in an `LLMModel`, only the agents' own code calls them."""
@@ -334,7 +334,7 @@ def _with_text(seen: Observation, text: str) -> Observation:
     return replace(seen, text=text, cue=seen.cue or seen.text)
 
 
-def _has_moved_on(model: Any, step: int) -> bool:
+def _has_moved_on(model: mesa.Model[Any, Any], step: int) -> bool:
     """Check whether a model without a mailbox of its own has begun another step; true once for each step."""
     if isinstance(getattr(model, "mailbox", None), Mailbox) or _STEPS.get(model) == step:
         return False

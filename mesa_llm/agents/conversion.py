@@ -1,58 +1,74 @@
-"""Conversion of existing agents: each gets a mind by changing its class, and its model activates it as before."""
+"""Conversion of existing agents: each gets a mind by changing its class, and its model activates it as before.
+
+Mesa keeps a model's agents by class in a mapping of its own; this is the only module that puts something else there.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from mesa.agentset import _HardKeyAgentSet  # pyright: ignore[reportPrivateUsage]
+from mesa.agentset import AgentSet
 
 from mesa_llm.config import NOBODY
 from mesa_llm.errors import ConfigError
 from mesa_llm.memory import open_memory
 from mesa_llm.tools.toolbox import checked_tools
 
+if TYPE_CHECKING:
+    from mesa import Agent, Model
+    from mesa.agentset import AbstractAgentSet
+
+    from mesa_llm.agents.agent import Mind
+
+M = TypeVar("M", bound="Mind")
+
 COMPONENTS = ("llm", "config", "memory", "tools")
 """Components of a mind."""
 
 
-class MindedSet(_HardKeyAgentSet[Any]):
+class LLMAgentSet(AgentSet[Any]):
     """The agents converted to one class; each also counts among the agents of its former class."""
 
-    def __init__(self, agents: Iterable[Any], random: Random, body: Any = ()) -> None:
+    def __init__(
+        self, agents: Iterable[Agent[Any]], random: Random | None = None, body: AbstractAgentSet[Any] | None = None
+    ) -> None:
         """Store some agents.
 
         Args:
             agents: The agents. Mesa makes its selections by this constructor.
             random: The model's generator.
-            body: Mesa's set of the agents of the former class.
+            body: Mesa's set of the agents of the former class; None: this is a selection.
         """
         super().__init__(agents, random)
         self.body = body
         self.components: Mapping[str, Any] = {}
 
-    def add(self, agent: Any) -> None:
+    def add(self, agent: Agent[Any]) -> None:
         """Add an agent; one created in this class gets the components of those that entered it."""
-        if agent not in self.body and _is_bare(agent):
-            config = self.components.get("config")
-            equip(agent, {**self.components, "config": None if callable(config) else config})
+        if self.body is not None:
+            if agent not in self.body and _is_bare(mind := cast("Mind", agent)):
+                config = self.components.get("config")
+                equip(mind, {**self.components, "config": None if callable(config) else config})
+            self.body.add(agent)
         super().add(agent)
-        self.body.add(agent)
 
-    def discard(self, agent: Any) -> None:
+    def discard(self, agent: Agent[Any]) -> None:
         """Remove an agent if it is a member."""
         super().discard(agent)
-        self.body.discard(agent)
+        if self.body is not None:
+            self.body.discard(agent)
 
-    def remove(self, agent: Any) -> None:
+    def remove(self, agent: Agent[Any]) -> None:
         """Remove an agent.
 
         Raises:
             KeyError: If it is no member.
         """
         super().remove(agent)
-        self.body.discard(agent)
+        if self.body is not None:
+            self.body.discard(agent)
 
 
 class AgentsByType(dict[type, Any]):
@@ -61,28 +77,36 @@ class AgentsByType(dict[type, Any]):
     A model that activates its classes one after another therefore activates every agent once.
     """
 
-    def __init__(self, sets: Mapping[type, Any]) -> None:
+    def __init__(self, sets: Mapping[type, AbstractAgentSet[Any]]) -> None:
         """Copy the sets of a model.
 
         Args:
             sets: Agent class → its agents.
         """
         super().__init__(sets)
-        self.entered: dict[type, MindedSet] = {}
+        self.entered: dict[type, LLMAgentSet] = {}
 
-    def __missing__(self, kind: type) -> Any:
+    @classmethod
+    def of(cls, model: Model[Any, Any]) -> AgentsByType:
+        """Return the agents of a model by class, and let the model use them from now on."""
+        own = model._agents_by_type  # pyright: ignore[reportPrivateUsage]
+        if not isinstance(own, cls):
+            own = model._agents_by_type = cls(own)  # pyright: ignore[reportPrivateUsage]
+        return own
+
+    def __missing__(self, kind: type) -> LLMAgentSet:
         """Return the agents of a class that agents were converted to."""
         return self.entered[kind]
 
     def __contains__(self, kind: object) -> bool:
         """Check whether there were agents of a class."""
-        return super().__contains__(kind) or any(kind is minded_kind for minded_kind in self.entered)
+        return super().__contains__(kind) or any(kind is entered for entered in self.entered)
 
     def get(self, kind: type, default: Any = None) -> Any:
         """Return the agents of a class."""
         return super().get(kind, self.entered.get(kind, default))
 
-    def llm_agents(self, kind: type, body: type, random: Random) -> MindedSet:
+    def converted(self, kind: type, body: type, random: Random) -> LLMAgentSet:
         """Return the set of a class that agents are converted to; agents created in it earlier move into the set.
 
         Args:
@@ -92,7 +116,7 @@ class AgentsByType(dict[type, Any]):
         """
         if kind not in self.entered:
             existing = self.pop(kind, ())
-            self.entered[kind] = MindedSet((), random, self[body])
+            self.entered[kind] = LLMAgentSet((), random, self[body])
             for agent in existing:
                 self.entered[kind].add(agent)
         return self.entered[kind]
@@ -112,7 +136,7 @@ def check_components(components: Mapping[str, Any]) -> None:
         )
 
 
-def enter(kind: Any, agent: Any, components: Mapping[str, Any]) -> Any:
+def enter(kind: type[M], agent: Agent[Any], components: Mapping[str, Any]) -> M:
     """Change an agent's class, and set its four components; its id, position and activation stay.
 
     Args:
@@ -126,25 +150,25 @@ def enter(kind: Any, agent: Any, components: Mapping[str, Any]) -> Any:
     model, body = agent.model, type(agent)
     if not getattr(body, "is_minded", False) and (own := [name for name in COMPONENTS if hasattr(agent, name)]):
         raise ConfigError(f"{body.__name__} has {own[0]} of its own, as a mind has; rename it, and no value is lost")
-    if not isinstance(model._agents_by_type, AgentsByType):
-        model._agents_by_type = AgentsByType(model._agents_by_type)
-    llm_agents = model._agents_by_type.llm_agents(kind, body, model.random)
-    llm_agents.components = components
-    agent.__class__ = kind
-    equip(agent, components)
-    llm_agents.add(agent)
-    return agent
+    converted = AgentsByType.of(model).converted(kind, body, model.random)
+    converted.components = components
+    agent.__class__ = cast("Any", kind)
+    mind = cast("M", agent)
+    equip(mind, components)
+    converted.add(agent)
+    return mind
 
 
-def equip(agent: Any, components: Mapping[str, Any]) -> None:
+def equip(agent: Mind, components: Mapping[str, Any]) -> None:
     """Set the four components of an agent; a callable config is called with the agent."""
     config = components.get("config")
-    agent._llm = components.get("llm")
-    agent.config = config(agent) if callable(config) else config
+    agent.llm = components.get("llm")
+    agent.config = cast("Any", config(agent) if callable(config) else config)
     agent.memory = open_memory(components.get("memory"))
     agent.tools = checked_tools(components.get("tools", ()))
 
 
-def _is_bare(agent: Any) -> bool:
+def _is_bare(agent: Mind) -> bool:
     """Check whether an agent was made without naming any component."""
-    return agent._llm is None and agent._memory is None and agent.config is NOBODY and not agent.tools
+    own = agent._llm, agent._memory  # pyright: ignore[reportPrivateUsage]
+    return own == (None, None) and agent.config is NOBODY and not agent.tools

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from importlib import import_module
 from operator import attrgetter
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from pydantic import ValidationError
 
@@ -22,6 +22,9 @@ from mesa_llm.llm.protocol import LLM, Capabilities
 from mesa_llm.memory import Memory, open_memory
 from mesa_llm.tools.tool import describe
 from mesa_llm.tools.toolbox import checked_tools
+
+if TYPE_CHECKING:
+    from mesa_llm.agents.agent import Mind
 
 OWN_DESIGN = "own"
 """Name of the design that leaves each model's own components alone."""
@@ -103,7 +106,7 @@ class AgentDesign:
         object.__setattr__(self, "servers", checked_servers(self.servers))
         self._settings_over(Settings())
 
-    def apply_to(self, agent: Any) -> None:
+    def apply_to(self, agent: Mind) -> None:
         """Set the components of an agent that this design chooses, also in the roles that it has in several worlds."""
         agent.config = self.config_over(agent.config)
         if self.memory is not None:
@@ -219,23 +222,23 @@ _KINDS: dict[str, tuple[type[Any], ...]] = {
 """Field → accepted types, for fields that nothing else checks."""
 
 
-def _name_of(function: Any) -> str:
+def _name_of(function: object) -> str:
     """Return the `module:name` of a function or class; for any other object, a name that cannot be imported."""
     kind = type(function).__qualname__
     return f"{function.__module__}:{getattr(function, '__qualname__', f'{kind} object')}"
 
 
-def _is_async(decide: Any) -> bool:
+def _is_async(decide: object) -> bool:
     return inspect.iscoroutinefunction(decide) or inspect.iscoroutinefunction(type(decide).__call__)
 
 
-def _is_function(written: Any) -> bool:
+def _is_function(written: object) -> bool:
     """Check whether a written memory or strategy names a function, rather than a kind with a setting (`window:30`)."""
     _, colon, last = str(written).rpartition(":")
     return bool(colon) and not last.isdecimal()
 
 
-def _function_named(name: Any) -> Callable[..., Any]:
+def _function_named(name: object) -> Callable[..., Any]:
     name = current_name(str(name))
     module, _, qualname = name.partition(":")
     try:

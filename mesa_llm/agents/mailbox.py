@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import Field
 
@@ -13,6 +13,9 @@ from mesa_llm.errors import ToolError
 from mesa_llm.records import Message, Observation
 from mesa_llm.space.surroundings import MAX_SHOWN, Surroundings
 from mesa_llm.tools.tool import action
+
+if TYPE_CHECKING:
+    from mesa import Model
 
 MAX_INBOX = 20
 """Maximum number of messages an agent finds in its inbox; the newest are kept."""
@@ -30,7 +33,7 @@ class Mailbox:
         self._taken_by: set[int] = set()
 
     @classmethod
-    def of(cls, model: Any) -> Mailbox:
+    def of(cls, model: Model[Any, Any]) -> Mailbox:
         """Return the mailbox of a Mesa model; a model without one gets one."""
         own = getattr(model, "mailbox", None)
         if isinstance(own, Mailbox):
@@ -67,7 +70,7 @@ class Mailbox:
         return self.inbox(agent_id)
 
 
-def reads_messages(agent: Any) -> bool:
+def reads_messages(agent: object) -> bool:
     """Check whether an agent reads its messages: agents that think do, others if their class says so.
 
     A class of plain Mesa agents that looks into `Mailbox.of(model)` itself sets `reads_messages = True`.

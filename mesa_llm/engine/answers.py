@@ -75,13 +75,13 @@ def adapter_of(answer: Any) -> TypeAdapter[Any]:
 
 
 @lru_cache(maxsize=512)
-def bare_schema(kind: Any) -> dict[str, Any]:
+def bare_schema(kind: object) -> dict[str, Any]:
     """Return the JSON schema of a type, without titles, and not wrapped."""
     return plain_schema(adapter_of(kind).json_schema())
 
 
 @lru_cache(maxsize=512)
-def answer_schema(answer: Any) -> dict[str, Any]:
+def answer_schema(answer: object) -> dict[str, Any]:
     """Return the JSON schema that a reply must follow; a type other than an object is wrapped as `{"answer": …}`.
 
     Args:
@@ -99,7 +99,7 @@ def answer_schema(answer: Any) -> dict[str, Any]:
 # -- checking and writing
 
 
-def checked_answer(answer: Any, kind: Any) -> Any:
+def checked_answer(answer: object, kind: object) -> Any:
     """Return an answer as a value of the requested type; types that JSON tells apart are not converted.
 
     Raises:
@@ -114,7 +114,7 @@ def checked_answer(answer: Any, kind: Any) -> Any:
         raise ParseError(f"the answer cannot be written as JSON: {error}") from None
 
 
-def _as_number(value: Any) -> Any:
+def _as_number(value: object) -> Any:
     """Return NumPy numbers and arrays as JSON values; refuse anything else that JSON cannot hold."""
     convert = getattr(value, "tolist", None)
     if not callable(convert):
@@ -122,7 +122,7 @@ def _as_number(value: Any) -> Any:
     return convert()
 
 
-def written_answer(answer: Any, kind: Any = None) -> str:
+def written_answer(answer: object, kind: Any = None) -> str:
     """Write an answer as a model has to write it: text unchanged, anything else as JSON that follows the schema.
 
     Args:
@@ -136,7 +136,7 @@ def written_answer(answer: Any, kind: Any = None) -> str:
     return _JSON.encode({"answer": value} if is_wrapped else value)
 
 
-def plain_answer(answer: Any) -> Any:
+def plain_answer(answer: object) -> Any:
     """Return an answer as JSON values; sets are sorted, as their order differs between runs."""
     if type(answer) in _SCALARS:
         return answer
@@ -147,7 +147,7 @@ def plain_answer(answer: Any) -> Any:
     return to_jsonable_python(_without_sets(_ANYTHING.dump_python(answer, by_alias=True)), fallback=plain)
 
 
-def _without_sets(value: Any) -> Any:
+def _without_sets(value: object) -> Any:
     if type(value) in _SCALARS:
         return value
     if isinstance(value, set | frozenset):
@@ -163,7 +163,7 @@ def _without_sets(value: Any) -> Any:
 # -- reading
 
 
-def object_answer(speech: str, kind: Any, *, reasoning: str = "") -> Answer | None:
+def object_answer(speech: str, kind: object, *, reasoning: str = "") -> Answer | None:
     """Read an answer of a type other than `str` in the last object or list that looks like one; None without any.
 
     Args:
@@ -211,7 +211,7 @@ def _is_mentioned(speech: str, value: Value) -> bool:
     return not is_labelled or re.search(r"\w", after) is not None
 
 
-def _exact(text: str, kind: Any) -> tuple[Any] | None:
+def _exact(text: str, kind: object) -> tuple[Any] | None:
     """Read a text that is an answer to the letter; None if it is not. This is how nearly all replies are read."""
     adapter, schema = adapter_of(kind), bare_schema(kind)
     try:
@@ -233,7 +233,7 @@ def _exact(text: str, kind: Any) -> tuple[Any] | None:
 
 
 @lru_cache(maxsize=512)
-def _lists(kind: Any) -> tuple[frozenset[Any], ...] | None:
+def _lists(kind: object) -> tuple[frozenset[Any], ...] | None:
     """Return the choices that pydantic does not check: those of a type whose schema was written by hand.
 
     Returns:
@@ -247,11 +247,11 @@ def _lists(kind: Any) -> tuple[frozenset[Any], ...] | None:
     return (frozenset(schema["enum"]),) if "enum" in schema else None
 
 
-def _is_sheet(kind: Any) -> bool:
+def _is_sheet(kind: object) -> bool:
     return _lists(kind) is not None and bare_schema(kind).get("type") == "object"
 
 
-def _are_listed(value: Any, kind: Any) -> bool:
+def _are_listed(value: object, kind: object) -> bool:
     choices = _lists(kind)
     if choices is None:
         return True
@@ -278,7 +278,7 @@ def _encoded(text: str, end: int) -> list[Value]:
     return [value._replace(end=end)] if isinstance(value.value, dict | list) else []
 
 
-def _is_relevant(value: Any, kind: Any) -> bool:
+def _is_relevant(value: object, kind: object) -> bool:
     """Check whether an object or a list looks like an answer of this type."""
     schema = bare_schema(kind)
     is_object, properties = schema.get("type") == "object", schema.get("properties", {})
@@ -313,7 +313,7 @@ def _inner(fields: Mapping[str, Any]) -> Iterator[Any]:
             yield value
 
 
-def _from_object(value: Value, kind: Any, reasoning: str) -> Answer:
+def _from_object(value: Value, kind: object, reasoning: str) -> Answer:
     """Read the answer in an object or a list.
 
     Raises:
@@ -340,7 +340,7 @@ def _from_object(value: Value, kind: Any, reasoning: str) -> Answer:
     raise error or ParseError("the answer does not fit.")
 
 
-def _unwrapped(value: Any, schema: Mapping[str, Any]) -> Iterator[tuple[Any, list[str]]]:
+def _unwrapped(value: object, schema: Mapping[str, Any]) -> Iterator[tuple[Any, list[str]]]:
     """Yield what may be the answer in a value, the likeliest first, with what was taken off."""
     is_object, properties = schema.get("type") == "object", schema.get("properties", {})
     if not is_object and isinstance(value, dict) and "answer" in value:
@@ -367,7 +367,7 @@ def _unwrapped(value: Any, schema: Mapping[str, Any]) -> Iterator[tuple[Any, lis
         yield unwrapped, ["wrapping taken off", *repairs]
 
 
-def _by_number(value: Any, schema: Mapping[str, Any]) -> tuple[Any, list[str]]:
+def _by_number(value: object, schema: Mapping[str, Any]) -> tuple[Any, list[str]]:
     """Return a list of answers to a sheet as an object of them by number; anything else as it is."""
     if schema.get("type") != "object" or not isinstance(value, list) or not is_row(cast("list[Any]", value), schema):
         return value, []
@@ -379,7 +379,7 @@ def _by_number(value: Any, schema: Mapping[str, Any]) -> tuple[Any, list[str]]:
     ]
 
 
-def _entry(value: Any) -> tuple[str, Any] | None:
+def _entry(value: object) -> tuple[str, Any] | None:
     """Return the number of an item and its answer, of an object such as `{"item": 3, "answer": 5}`."""
     if not isinstance(value, dict):
         return None
@@ -393,7 +393,7 @@ def _entry(value: Any) -> tuple[str, Any] | None:
     return (str(numbers[0]), answers[0]) if len(numbers) == len(answers) == 1 else None
 
 
-def fitted(value: Any, kind: Any, schema: Mapping[str, Any], fit: Fit) -> Any:
+def fitted(value: object, kind: object, schema: Mapping[str, Any], fit: Fit) -> Any:
     """Fit a value to its type, and check it.
 
     Raises:
@@ -414,7 +414,7 @@ def fitted(value: Any, kind: Any, schema: Mapping[str, Any], fit: Fit) -> Any:
     return answer
 
 
-def _validated(value: Any, kind: Any) -> Any:
+def _validated(value: object, kind: object) -> Any:
     """Check a value as JSON tells types apart: nothing is converted that was not fitted, and noted, before.
 
     Raises:
@@ -426,7 +426,7 @@ def _validated(value: Any, kind: Any) -> Any:
         return adapter_of(kind).validate_json(_JSON.encode(value), strict=True)
 
 
-def _fitted_sheet(value: Any, kind: Any, schema: Mapping[str, Any], fit: Fit) -> dict[str, Any]:
+def _fitted_sheet(value: object, kind: object, schema: Mapping[str, Any], fit: Fit) -> dict[str, Any]:
     """Fit the answers to a sheet, item by item.
 
     Raises:

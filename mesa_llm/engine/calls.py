@@ -374,7 +374,7 @@ def _renamed(written: str, name: str) -> tuple[str, ...]:
     return (f"{written[:60]!r} read as {name!r}",) if name and written != name else ()
 
 
-def _calls_within(value: Any, offers: Offers, depth: int) -> Iterator[tuple[str, Any]]:
+def _calls_within(value: object, offers: Offers, depth: int) -> Iterator[tuple[str, Any]]:
     """Yield the name and the arguments of each call in a value, as they are written."""
     if depth > 4:
         return
@@ -427,7 +427,7 @@ def _own_call(fields: dict[str, Any], offers: Offers) -> tuple[str, Any] | None:
     return unknown
 
 
-def _arguments_of(value: Any) -> tuple[dict[str, Any], tuple[str, ...], str]:
+def _arguments_of(value: object) -> tuple[dict[str, Any], tuple[str, ...], str]:
     """Return arguments by name, what was mended, and why they cannot be used."""
     repairs: tuple[str, ...] = ()
     if value is UNCLEAR:

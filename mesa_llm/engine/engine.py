@@ -14,7 +14,7 @@ from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator, 
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from types import FrameType
-from typing import Any, ClassVar, NoReturn, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Protocol, TypeVar, cast
 
 from mesa_llm.config import Reasoning
 from mesa_llm.engine.access import OpenedModel
@@ -33,6 +33,9 @@ from mesa_llm.records import Decision, Failure, Observation, Request, Salt, Tool
 from mesa_llm.runlog.log import RunLog
 from mesa_llm.text import counted, one_line
 from mesa_llm.tools.toolbox import ToolBox
+
+if TYPE_CHECKING:
+    from mesa import Model
 
 T = TypeVar("T")
 
@@ -143,12 +146,12 @@ class Engine:
         self._has_ended = threading.Event()
 
     @classmethod
-    def of(cls, model: Any) -> Engine | None:
+    def of(cls, model: Model[Any, Any]) -> Engine | None:
         """Return the engine of a Mesa model; None if it has none yet, see `mesa_llm.engine.plain.engine_of`."""
         own = getattr(model, "engine", None)  # that of an LLMModel; other models may use the name for anything
         return own if isinstance(own, Engine) else cls._of.get(model)
 
-    def join(self, model: Any) -> None:
+    def join(self, model: Model[Any, Any]) -> None:
         """Register itself as the engine of a Mesa model."""
         type(self)._of[model] = self
 
@@ -533,7 +536,7 @@ def _run_numbered(numbers: TurnNumbers, work: Coroutine[Any, Any, T]) -> T:
 _NOTHING = Usage()
 
 
-def run_seed_of(model: Any) -> int:
+def run_seed_of(model: Model[Any, Any]) -> int:
     """Return the seed that the salts of a Mesa model's requests begin with.
 
     It is drawn from a copy of the model's generator, which itself is left untouched: equal seeds give equal salts.

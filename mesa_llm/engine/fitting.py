@@ -145,7 +145,7 @@ class Fit:
         self.thoughts: list[str] = []
         self._definitions = definitions or {}
 
-    def value(self, value: Any, schema: Schema, path: str = "") -> Any:
+    def value(self, value: object, schema: Schema, path: str = "") -> Any:
         """Return a value as the schema wants it, where nothing is lost by it.
 
         Raises:
@@ -172,7 +172,7 @@ class Fit:
             case _:
                 return value
 
-    def option(self, value: Any, allowed: Sequence[Any], path: str = "") -> Any:
+    def option(self, value: object, allowed: Sequence[Any], path: str = "") -> Any:
         """Return the option that a value means.
 
         Raises:
@@ -231,7 +231,7 @@ class Fit:
     def _note(self, path: str, repair: str) -> None:
         self.repairs.append(f"{path}: {repair}" if path else repair)
 
-    def _either(self, value: Any, branches: Sequence[Schema], path: str) -> Any:
+    def _either(self, value: object, branches: Sequence[Schema], path: str) -> Any:
         """Fit a value to the one branch that takes it; unchanged, if a branch takes it as it is."""
         results: list[tuple[Any, list[str]]] = []
         for branch in branches:
@@ -252,7 +252,7 @@ class Fit:
         self.repairs += results[0][1]
         return results[0][0]
 
-    def _number(self, value: Any, kind: str, path: str) -> Any:
+    def _number(self, value: object, kind: str, path: str) -> Any:
         if isinstance(value, float) and kind == "integer" and value.is_integer():
             return int(value)
         if not isinstance(value, str):
@@ -263,14 +263,14 @@ class Fit:
         self._note(path, f"{_brief(value)} read as {number}")
         return number
 
-    def _boolean(self, value: Any, path: str) -> Any:
+    def _boolean(self, value: object, path: str) -> Any:
         word = letters(value) if isinstance(value, str) else ""
         if word not in ("true", "false", "yes", "no"):
             return value
         self._note(path, f"{_brief(value)} read as {'true' if word in ('true', 'yes') else 'false'}")
         return word in ("true", "yes")
 
-    def _list(self, value: Any, schema: Schema, path: str) -> Any:
+    def _list(self, value: object, schema: Schema, path: str) -> Any:
         value = self._decoded(value, "[", path)
         if not isinstance(value, list):
             if value is None or isinstance(value, Mapping) or (isinstance(value, str) and _NO_LIST.search(value)):
@@ -281,7 +281,7 @@ class Fit:
         members = cast("list[Any]", value)
         return [self.value(member, items, _joined(path, str(index))) for index, member in enumerate(members)]
 
-    def _object(self, value: Any, schema: Schema, path: str) -> Any:
+    def _object(self, value: object, schema: Schema, path: str) -> Any:
         value = self._decoded(value, "{", path)
         if not isinstance(value, Mapping):
             return value
@@ -300,7 +300,7 @@ class Fit:
             for name, member in fields.items()
         }
 
-    def _decoded(self, value: Any, opening: str, path: str) -> Any:
+    def _decoded(self, value: object, opening: str, path: str) -> Any:
         """Return the value that a text holds as JSON, if it begins like one."""
         if not isinstance(value, str) or not value.lstrip(" \t\r\n`jsonJSON").startswith(opening):
             return value
@@ -323,7 +323,7 @@ def _words_of(path: str) -> frozenset[str]:
     return frozenset({"option", "number", "no", "id", *re.split(r"[\W_]+", path.rpartition(".")[2].casefold())})
 
 
-def _has_type(value: Any, schema: Schema) -> bool:
+def _has_type(value: object, schema: Schema) -> bool:
     """Check whether a value is of a schema's type, as JSON tells types apart."""
     if "enum" in schema or "const" in schema:
         return True
@@ -346,7 +346,7 @@ def _joined(path: str, name: str) -> str:
     return f"{path}.{name}" if path else name
 
 
-def _brief(value: Any) -> str:
+def _brief(value: object) -> str:
     return f"{value!r:.60}"
 
 
@@ -418,7 +418,7 @@ def number_in(text: str, allowed: Sequence[int | float] = (), words: Container[s
     return None
 
 
-def chosen_option(value: Any, allowed: Sequence[Any], words: Container[str] = ()) -> Any:
+def chosen_option(value: object, allowed: Sequence[Any], words: Container[str] = ()) -> Any:
     """Return the one option that a value, which is not on the list itself, means.
 
     Args:

@@ -217,7 +217,7 @@ def _fitted_call(
     return checked, repairs + fit.repairs, fit.thoughts
 
 
-def _fitted_option(fit: Fit, value: Any, allowed: Sequence[Any], name: str) -> Any:
+def _fitted_option(fit: Fit, value: object, allowed: Sequence[Any], name: str) -> Any:
     if isinstance(value, list) and not any(isinstance(member_value(one), list) for one in allowed):
         members = cast("list[Any]", value)
         return [fit.option(member, [*map(member_value, allowed)], name) for member in members]
@@ -398,7 +398,7 @@ def _read_reply_to_question(
     )
 
 
-def _as_answer(reply: Reply, calls: Sequence[Call], kind: Any) -> Reply:
+def _as_answer(reply: Reply, calls: Sequence[Call], kind: object) -> Reply:
     """Return a reply whose answer came as the arguments of a call, with these as its text.
 
     Raises:
@@ -411,7 +411,7 @@ def _as_answer(reply: Reply, calls: Sequence[Call], kind: Any) -> Reply:
     return replace(reply, text=_JSON.encode(call.arguments), tool_calls=())
 
 
-def _read_typed(reply: Reply, speech: str, kind: Any, reasoning: Reasoning) -> Answer:
+def _read_typed(reply: Reply, speech: str, kind: object, reasoning: Reasoning) -> Answer:
     """Read a typed answer; the usable part of a sheet becomes the `partial` decision of the error."""
     try:
         own_name = REASONING if reasoning == "inline" else ""
@@ -496,7 +496,7 @@ def _text_fields(speech: str, reasoning: Reasoning) -> dict[str, Any] | None:
     return None
 
 
-def read_answer(text: str, answer: Any) -> Any:
+def read_answer(text: str, answer: object) -> Any:
     """Read a typed answer from a text.
 
     Args:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Unpack, cast
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from mesa_llm._deprecated import with_current_options
 from mesa_llm.engine.engine import Engine, run_seed_of
@@ -15,6 +15,9 @@ from mesa_llm.records import Decision, Event, Failure, Message, Outcome
 from mesa_llm.runlog.log import RunLog
 from mesa_llm.runlog.versions import versions
 from mesa_llm.text import suggestion
+
+if TYPE_CHECKING:
+    from mesa import Model
 
 _HAS_OPTIONS = "_is_connected_with_options"
 """Attribute that marks a plain model as connected with options, and thereby its copies too."""
@@ -56,7 +59,7 @@ class StepLog(RunLog):
         self._written_digest()
         return super().rows(name, agent)
 
-    def rows_of(self, name: str, time: Any, agent: Any) -> list[tuple[Any, ...]]:
+    def rows_of(self, name: str, time: object, agent: object) -> list[tuple[Any, ...]]:
         """Read the rows of a table about one agent in one step, which may be the open one."""
         self._written_digest()
         return super().rows_of(name, time, agent)
@@ -98,7 +101,7 @@ class StepLog(RunLog):
 
 
 def connect(
-    model: Any,
+    model: Model[Any, Any],
     *,
     log: str | Path | None = None,
     replay: bool = False,
@@ -152,7 +155,7 @@ def connect(
     return engine
 
 
-def engine_of(model: Any) -> Engine:
+def engine_of(model: Model[Any, Any]) -> Engine:
     """Return the engine of a model; a model without one is connected with the defaults.
 
     Raises:
@@ -167,7 +170,7 @@ def engine_of(model: Any) -> Engine:
     return engine or connect(model)
 
 
-def _identity(model: Any, run_seed: int) -> Mapping[str, Any]:
+def _identity(model: Model[Any, Any], run_seed: int) -> Mapping[str, Any]:
     """Return the identity of the run; the parameters of a plain model are unknown."""
     name = f"{type(model).__module__}:{type(model).__qualname__}"
     return {"model": name, "parameters": {}, "rng": None, "run_seed": run_seed}

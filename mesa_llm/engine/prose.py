@@ -60,7 +60,7 @@ _TAIL = re.compile(r"[^\d=]*(?:\s[-\u2013\u2014]|[:\u2192.?!|]|->|\()\s*(?P<valu
 """What a line ends with, after the text of an item that it repeats."""
 
 
-def prose_answer(speech: str, kind: Any) -> Answer:
+def prose_answer(speech: str, kind: object) -> Answer:
     """Read an answer that is no object: lines, one value, or a sentence.
 
     Raises:
@@ -96,7 +96,7 @@ def prose_answer(speech: str, kind: Any) -> Answer:
     return Answer(answer, "bare value" if is_bare else notation, len(speech), repairs, [])
 
 
-def _answer_in(text: str, schema: Mapping[str, Any], kind: Any) -> tuple[Any, str]:
+def _answer_in(text: str, schema: Mapping[str, Any], kind: object) -> tuple[Any, str]:
     """Return the one value on offer that a text gives as its answer, and how it is written.
 
     It may be the text itself or a sentence; between tags; on a line that is labelled as the answer; or, of a long text,
@@ -137,7 +137,7 @@ def _answer_in(text: str, schema: Mapping[str, Any], kind: Any) -> tuple[Any, st
     return _meant_at_edge(text, schema, kind), "sentence"
 
 
-def _answers_again(text: str, answer: str, schema: Mapping[str, Any], kind: Any) -> bool:
+def _answers_again(text: str, answer: str, schema: Mapping[str, Any], kind: object) -> bool:
     """Check whether what follows an answer gives another one."""
     try:
         return _meant(text, schema, kind) != _meant(answer, schema, kind)
@@ -177,7 +177,7 @@ def _is_closed(schema: Mapping[str, Any]) -> bool:
     )
 
 
-def _meant(text: str, schema: Mapping[str, Any], kind: Any) -> Any:
+def _meant(text: str, schema: Mapping[str, Any], kind: object) -> Any:
     """Return the one value on offer that a text means.
 
     Raises:
@@ -203,7 +203,7 @@ def _meant(text: str, schema: Mapping[str, Any], kind: Any) -> Any:
     raise ParseError(f"the answer does not fit: {text[:80]!r} {reason}{possible}.", kind=kind_of_failure)
 
 
-def _numbers_meant(text: str, schema: Mapping[str, Any], kind: Any) -> list[int | float]:
+def _numbers_meant(text: str, schema: Mapping[str, Any], kind: object) -> list[int | float]:
     """Return the number that a text gives as its answer, if it is on the scale."""
     maximum = schema.get("maximum")
     number = number_in(text, [maximum] if isinstance(maximum, int | float) else [])
@@ -215,7 +215,7 @@ def _numbers_meant(text: str, schema: Mapping[str, Any], kind: Any) -> list[int 
     return [number] if _is_possible(number, kind) else []
 
 
-def _meant_at_edge(text: str, schema: Mapping[str, Any], kind: Any) -> Any:
+def _meant_at_edge(text: str, schema: Mapping[str, Any], kind: object) -> Any:
     """Return the answer that a long text begins or ends with, as a sentence or a line of its own.
 
     Raises:
@@ -238,7 +238,7 @@ def _meant_at_edge(text: str, schema: Mapping[str, Any], kind: Any) -> Any:
     return found[0]
 
 
-def _is_possible(number: int | float, kind: Any) -> bool:
+def _is_possible(number: int | float, kind: object) -> bool:
     try:
         adapter_of(kind).validate_python(number)
     except ValidationError:

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from mesa_llm.canonical import canonical_json
-from mesa_llm.config import Reasoning, Settings, require_reasoning
+from mesa_llm.config import AgentConfig, Reasoning, Settings, require_reasoning
 from mesa_llm.engine.access import OpenedModel
 from mesa_llm.engine.activation import llm_agents, require_minds
 from mesa_llm.engine.answers import answer_schema
@@ -26,6 +26,7 @@ from mesa_llm.tools.toolbox import ToolBox
 
 if TYPE_CHECKING:
     import pandas as pd
+    from mesa import Model
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class Question:
 
 
 def survey(
-    model: Any,
+    model: Model[Any, Any],
     questions: Iterable[Question | str],
     agents: Iterable[Any] | None = None,
     *,
@@ -106,7 +107,7 @@ def _check_purpose(purpose: str, reserved: Iterable[str]) -> None:
         raise ConfigError(f"purpose={purpose!r} cannot be; name what is asked for in one word, such as 'judge'")
 
 
-def series_of(model: Any, question: str) -> str:
+def series_of(model: Model[Any, Any], question: str) -> str:
     """Return the series in which a question asked aside is numbered.
 
     All questions asked during a step form one series. Between steps, questions may be asked by hand in any order: each
@@ -126,13 +127,54 @@ def _scene(agent: Any) -> Observation:
         model.rng.bit_generator.state = states[1]
 
 
+class Interviewee(Protocol):
+    """What a question aside needs of the agent that it is put to."""
+
+    model: Any
+    config: AgentConfig
+
+    @property
+    def unique_id(self) -> int:
+        """Its Mesa `unique_id`."""
+        ...
+
+    @property
+    def memory(self) -> Any:
+        """Its memory."""
+        ...
+
+    @property
+    def now(self) -> int:
+        """The step that is being decided."""
+        ...
+
+    @property
+    def opened(self) -> OpenedModel:
+        """Its language model."""
+        ...
+
+    @property
+    def request_settings(self) -> Mapping[str, Any]:
+        """Sampling settings of its requests."""
+        ...
+
+    def request_reasoning(self, opened: OpenedModel) -> Reasoning:
+        """Return how it reasons before it answers."""
+        ...
+
+
 class SideRequest:
     """One question to one agent, which the engine treats like an agent that decides."""
 
     waits_by_itself = False
 
     def __init__(
-        self, agent: Any, purpose: str, messages: tuple[ChatMessage, ...], answer: Any = str, series: str = ""
+        self,
+        agent: Interviewee,
+        purpose: str,
+        messages: tuple[ChatMessage, ...],
+        answer: object = str,
+        series: str = "",
     ) -> None:
         """Store the question.
 
@@ -195,7 +237,7 @@ OWN_PURPOSES = frozenset({"decide", "survey", "memory", "reflection"})
 class _Interview(SideRequest):
     """One question of a survey to one agent."""
 
-    def __init__(self, agent: Any, question: Question, scene: Observation, purpose: str, series: str) -> None:
+    def __init__(self, agent: Interviewee, question: Question, scene: Observation, purpose: str, series: str) -> None:
         super().__init__(agent, purpose, _prompt(agent, question, scene), question.answer, series)
         self.question = question
 
@@ -208,14 +250,15 @@ class _Interview(SideRequest):
                 "value of the type question.answer, or choose another llm="
             )
             return Failure(self.unique_id, reason, "NoRule", "rule")
-        state = self.agent.random.getstate()
+        random = self.agent.model.random
+        state = random.getstate()
         try:
             return _by_rule(self.unique_id, answer(self.question), self.answer)
         finally:
-            self.agent.random.setstate(state)
+            random.setstate(state)
 
 
-def _by_rule(agent_id: int, answer: Any, kind: Any) -> Decision | Failure:
+def _by_rule(agent_id: int, answer: object, kind: object) -> Decision | Failure:
     """Return a rule's answer as a decision, or a failure that explains why it is not a valid answer."""
     try:
         return check_decision(Decision(agent_id, answer=answer, by="rule"), Observation(answer=kind), NO_TOOLS)
@@ -302,7 +345,7 @@ class Consultation:
 
 
 def consult(
-    model: Any,
+    model: Model[Any, Any],
     llm: str | LLM,
     prompts: Iterable[str | Sequence[ChatMessage]],
     *,
@@ -325,7 +368,7 @@ def consult(
     return results
 
 
-def llm_for(llm: Any, purpose: str) -> str | LLM:
+def llm_for(llm: str | LLM | Mapping[Any, str | LLM], purpose: str) -> str | LLM:
     """Return the language model to consult for a purpose: the one `llm=` names for it, else the one for all others.
 
     Args:
@@ -339,7 +382,9 @@ def llm_for(llm: Any, purpose: str) -> str | LLM:
     return "rule" if chosen == "human" or isinstance(chosen, HumanLLM) else chosen
 
 
-async def advise(agent: Any, llm: str | LLM, prompt: str | Sequence[ChatMessage], **options: Any) -> Decision | Failure:
+async def advise(
+    agent: Interviewee, llm: str | LLM, prompt: str | Sequence[ChatMessage], **options: Any
+) -> Decision | Failure:
     """Ask another language model while an agent decides; see `LLMMixin.consult`.
 
     The request is numbered among those of the agent's turn. It is not a decision of the run, and is recorded only in
@@ -359,7 +404,7 @@ def _conversation(prompt: str | Sequence[ChatMessage]) -> tuple[ChatMessage, ...
     return (ChatMessage("user", prompt),) if isinstance(prompt, str) else tuple(prompt)
 
 
-def _prompt(agent: Any, question: Question, scene: Observation) -> tuple[ChatMessage, ...]:
+def _prompt(agent: Interviewee, question: Question, scene: Observation) -> tuple[ChatMessage, ...]:
     """Build the prompt: who the agent is, the conversation so far, what it remembers and sees, and the question."""
     remembered = agent.memory.recall(question.text, agent.now, aside=True)
     memory = f"What you remember:\n{remembered}" if remembered else ""

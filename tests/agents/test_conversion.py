@@ -5,6 +5,7 @@ from mesa.examples.advanced.wolf_sheep.agents import Sheep
 from mesa.examples.advanced.wolf_sheep.model import WolfSheep, WolfSheepScenario
 
 from mesa_llm import ConfigError, Mind, Observation, ToolCall, action
+from mesa_llm.agents.conversion import AgentsByType
 from mesa_llm.engine.plain import engine_of
 
 
@@ -81,3 +82,23 @@ def test_what_an_agent_keeps_under_the_name_of_a_component_is_not_lost() -> None
 
 def test_the_memory_given_on_entering_is_the_memory_an_agent_has() -> None:
     assert {agent.memory.kind for agent in flock(memory="chat:500").agents_by_type[Ewe]} == {"chat"}
+
+
+def test_mesa_registers_agents_in_the_sets_that_conversion_replaces() -> None:
+    """Contract with Mesa, whose mapping of agents by class is private."""
+    model = flock()
+    assert model.agents_by_type is model._agents_by_type is AgentsByType.of(model)
+    born = Ewe(model)
+    assert born in model.agents_by_type[Ewe]
+    assert born in model.agents_by_type[Sheep]
+    born.remove()
+    assert born not in model.agents_by_type[Ewe]
+    assert born not in model.agents_by_type[Sheep]
+    assert Ewe not in model.agent_types
+
+
+def test_a_selection_of_agents_that_entered_can_be_changed_without_a_change_to_the_model() -> None:
+    model = flock()
+    chosen = model.agents_by_type[Ewe].select(at_most=2)
+    chosen.discard(next(iter(chosen)))
+    assert (len(chosen), len(model.agents_by_type[Ewe]), len(model.agents_by_type[Sheep])) == (1, 10, 10)
