@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from mesa_llm.canonical import member_value
-from mesa_llm.engine.loop import run_now
+from mesa_llm.engine.event_loop import run_now
 from mesa_llm.errors import BadReply, MesaLLMError, ServerError, TransportError
 from mesa_llm.llm.replies import as_reply
 from mesa_llm.llm.schema.flat import Schema, choice_schema, flat_schema, narrow

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from mesa_llm import branch, parameters_of
-from mesa_llm.engine.loop import run_now
+from mesa_llm.engine.event_loop import run_now
 from mesa_llm.errors import ConfigError, TransportError
 from mesa_llm.records import ChatMessage, Request, Salt
 from mesa_llm.testing import FAULTS, check_model, faulty

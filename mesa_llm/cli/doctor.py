@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from mesa_llm.cli.command import Say
 from mesa_llm.engine.access import Access
-from mesa_llm.engine.loop import submit
+from mesa_llm.engine.event_loop import submit
 from mesa_llm.errors import ConfigError, MesaLLMError, TransportError
 from mesa_llm.llm.budget import Budget
 from mesa_llm.llm.endpoints import CONFIG_FILE, read_endpoints

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Unpack
 
-from mesa_llm.engine.loop import close_all
+from mesa_llm.engine.event_loop import close_all
 from mesa_llm.engine.options import AccessKeywords, AccessOptions, checked_options
 from mesa_llm.errors import ConfigError
 from mesa_llm.llm import open_simple

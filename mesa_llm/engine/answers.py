@@ -16,17 +16,17 @@ from pydantic import ConfigDict, PydanticUserError, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, to_json, to_jsonable_python
 
 from mesa_llm.canonical import plain
-from mesa_llm.engine.calls import line_before
-from mesa_llm.engine.fitting import (
+from mesa_llm.engine.coercion import (
     ANSWER_KEYS,
     THOUGHT_KEYS,
-    Fit,
-    Misfit,
+    Coercion,
+    CoercionError,
     letters,
     letters_of,
 )
+from mesa_llm.engine.tool_calls import line_before
 from mesa_llm.errors import ParseError
-from mesa_llm.llm.notation import DECODER, Value, read_value, values_in
+from mesa_llm.llm.lenient_json import DECODER, Value, read_value, values_in
 from mesa_llm.tools.tool import describe, plain_schema
 
 MAX_FAULTS = 5
@@ -286,7 +286,7 @@ def _is_relevant(value: object, kind: object) -> bool:
         return schema.get("type") == "array" or "anyOf" in schema or is_row(cast("list[Any]", value), schema)
     fields = cast("dict[str, Any]", value)
     keys = {letters(key) for key in fields}
-    if "answer" in keys or keys & letters_of(tuple(properties)).keys() or Fit.item_names(keys) & properties.keys():
+    if "answer" in keys or keys & letters_of(tuple(properties)).keys() or Coercion.item_names(keys) & properties.keys():
         return True
     inner = [*_inner(fields)]
     if is_object:
@@ -328,7 +328,7 @@ def _from_object(value: Value, kind: object, reasoning: str) -> Answer:
         parsed = fields
     error: ParseError | None = None
     for candidate, repairs in _unwrapped(parsed, schema):
-        fit = Fit(schema.get("$defs"))
+        fit = Coercion(schema.get("$defs"))
         try:
             answer = fitted(candidate, kind, schema, fit)
         except ParseError as fault:
@@ -393,7 +393,7 @@ def _entry(value: object) -> tuple[str, Any] | None:
     return (str(numbers[0]), answers[0]) if len(numbers) == len(answers) == 1 else None
 
 
-def fitted(value: object, kind: object, schema: Mapping[str, Any], fit: Fit) -> Any:
+def fitted(value: object, kind: object, schema: Mapping[str, Any], fit: Coercion) -> Any:
     """Fit a value to its type, and check it.
 
     Raises:
@@ -407,7 +407,7 @@ def fitted(value: object, kind: object, schema: Mapping[str, Any], fit: Fit) -> 
         if properties and isinstance(fitted, dict) and properties.keys().isdisjoint(cast("dict[str, Any]", fitted)):
             raise ParseError("the answer does not fit: the object holds none of its fields.")
         answer = _validated(fitted, kind)
-    except Misfit as misfit:
+    except CoercionError as misfit:
         raise ParseError(f"the answer does not fit: {misfit}.", kind="OffList") from None
     except ValidationError as error:
         raise ParseError(f"the answer does not fit: {describe(error)}.") from None
@@ -426,7 +426,7 @@ def _validated(value: object, kind: object) -> Any:
         return adapter_of(kind).validate_json(_JSON.encode(value), strict=True)
 
 
-def _fitted_sheet(value: object, kind: object, schema: Mapping[str, Any], fit: Fit) -> dict[str, Any]:
+def _fitted_sheet(value: object, kind: object, schema: Mapping[str, Any], fit: Coercion) -> dict[str, Any]:
     """Fit the answers to a sheet, item by item.
 
     Raises:
@@ -435,7 +435,7 @@ def _fitted_sheet(value: object, kind: object, schema: Mapping[str, Any], fit: F
     properties = cast("Mapping[str, Mapping[str, Any]]", schema["properties"])
     try:
         value = fit.value(value, {"type": "object", "properties": {name: {} for name in properties}})
-    except Misfit as misfit:
+    except CoercionError as misfit:
         raise ParseError(f"the answer does not fit: {misfit}.") from None
     if not isinstance(value, dict):
         raise ParseError(f"the answer does not fit: it has to be an object, got {value!r:.80}.")
@@ -452,9 +452,9 @@ def _fitted_sheet(value: object, kind: object, schema: Mapping[str, Any], fit: F
             answer = fit.value(fields[name], own, name)
             is_text = "enum" not in own and not (isinstance(answer, str) and answer.strip())
             if is_text:
-                raise Misfit(f"{str(answer)[:80]!r} is no text")
+                raise CoercionError(f"{str(answer)[:80]!r} is no text")
             fitted[name], n_usable = answer, n_usable + 1
-        except Misfit as misfit:
+        except CoercionError as misfit:
             faults.append(f"{name}: {misfit}")
             fitted[name] = fields[name]
     if unknown := [key for key in fields if key not in properties]:

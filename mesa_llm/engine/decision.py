@@ -13,7 +13,7 @@ from mesa_llm.config import Reasoning
 from mesa_llm.engine.answers import answer_schema
 from mesa_llm.engine.numbering import follow_up, parsing, tool_call
 from mesa_llm.engine.parsing import MAX_TEXT, REASONING, read, thought_in
-from mesa_llm.engine.thought import spoken
+from mesa_llm.engine.reasoning import split_reasoning
 from mesa_llm.errors import ParseError, ToolBroken, ToolError, TransportError
 from mesa_llm.llm.openai.request import wire_tools
 from mesa_llm.llm.protocol import LLM
@@ -87,7 +87,7 @@ class Query:
     async def ask(self, request: Request, llm: LLM | None = None) -> Reply:
         """Send a request, and return what was said; its key is stored after that, as computing it takes a while."""
         try:
-            return spoken(await (llm or self.llm).reply(request))
+            return split_reasoning(await (llm or self.llm).reply(request))
         finally:
             self.keys.append(request.key)
 

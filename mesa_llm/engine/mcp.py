@@ -20,7 +20,7 @@ from typing import IO, Any
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from mesa_llm.canonical import canonical_json
-from mesa_llm.engine.loop import close_all
+from mesa_llm.engine.event_loop import close_all
 from mesa_llm.engine.numbering import by_content
 from mesa_llm.engine.tool_server import ToolServer
 from mesa_llm.errors import ConfigError, ReplayError, ServerError, TransportError

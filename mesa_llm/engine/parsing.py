@@ -15,12 +15,12 @@ from typing import Any, cast
 from mesa_llm.canonical import member_value
 from mesa_llm.config import Reasoning
 from mesa_llm.engine.answers import Answer, bare_schema, checked_answer, object_answer
-from mesa_llm.engine.calls import MAX_CALLS, Call, Offers, calls_in, native, offers_of, require_usable
-from mesa_llm.engine.fitting import THOUGHT_KEYS, Fit, Misfit, letters
+from mesa_llm.engine.coercion import THOUGHT_KEYS, Coercion, CoercionError, letters
 from mesa_llm.engine.prose import prose_answer
-from mesa_llm.engine.thought import spoken
+from mesa_llm.engine.reasoning import split_reasoning
+from mesa_llm.engine.tool_calls import MAX_CALLS, Call, Offers, calls_in, native, offers_of, require_usable
 from mesa_llm.errors import ParseError, ToolError
-from mesa_llm.llm.notation import Value, read_value, values_in
+from mesa_llm.llm.lenient_json import Value, read_value, values_in
 from mesa_llm.records import Decision, Observation, Reply, ToolCall, options_for
 from mesa_llm.tools.toolbox import ToolBox
 
@@ -45,7 +45,7 @@ def read(
     Raises:
         ParseError: If it is neither; the text explains why.
     """
-    reply = spoken(reply)
+    reply = split_reasoning(reply)
     if reply.state == "open" and not (reply.tool_calls and reply.finish != "length"):
         raise ParseError("the reply ends within its reasoning, before anything was said.")
     if seen.answer is not None:
@@ -199,7 +199,7 @@ def _fitted_call(
         ParseError: If they cannot be fitted.
     """
     parameters = box[raw.name].tool.spec.parameters
-    fit = Fit(parameters.get("$defs"))
+    fit = Coercion(parameters.get("$defs"))
     try:
         fields = fit.value(dict(raw.arguments), {"type": "object", "properties": {}, **parameters})
         for name, allowed in options_for(raw.name, options).items():
@@ -210,14 +210,14 @@ def _fitted_call(
         checked = box.check(ToolCall(raw.name, fields, raw.call_id))
         if options:
             _check_options(checked, options)
-    except Misfit as misfit:
+    except CoercionError as misfit:
         raise ParseError(f"{raw.name}: {misfit}.", kind="OffList") from None
     except ToolError as fault:
         raise ParseError(str(fault)) from None
     return checked, repairs + fit.repairs, fit.thoughts
 
 
-def _fitted_option(fit: Fit, value: object, allowed: Sequence[Any], name: str) -> Any:
+def _fitted_option(fit: Coercion, value: object, allowed: Sequence[Any], name: str) -> Any:
     if isinstance(value, list) and not any(isinstance(member_value(one), list) for one in allowed):
         members = cast("list[Any]", value)
         return [fit.option(member, [*map(member_value, allowed)], name) for member in members]
@@ -252,7 +252,7 @@ def _values_of(speech: str) -> list[Value]:
 
 def thought_in(reply: Reply, box: ToolBox, reasoning: Reasoning) -> str:
     """Return the reasoning in a reply that a second model has parsed; all of its prose counts as reasoning."""
-    reply = spoken(reply)
+    reply = split_reasoning(reply)
     thought = ""
     if reasoning == "inline":
         offers = offers_of(box.specs)

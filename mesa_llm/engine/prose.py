@@ -9,10 +9,10 @@ from typing import Any, cast
 from pydantic import ValidationError
 
 from mesa_llm.engine.answers import Answer, adapter_of, bare_schema, fitted, is_row
-from mesa_llm.engine.fitting import (
+from mesa_llm.engine.coercion import (
     MAX_OPTION,
     TAKEN_BACK,
-    Fit,
+    Coercion,
     as_number,
     letters,
     letters_of,
@@ -21,7 +21,7 @@ from mesa_llm.engine.fitting import (
     sentence_answers,
 )
 from mesa_llm.errors import ParseError
-from mesa_llm.llm.notation import DECODER, unfenced
+from mesa_llm.llm.lenient_json import DECODER, unfenced
 
 MAX_LINE = 400
 """Maximum number of characters of a line in which a field or an answer is looked for."""
@@ -70,7 +70,7 @@ def prose_answer(speech: str, kind: object) -> Answer:
     text = unfenced(speech)[0]
     if not text:
         raise ParseError("the reply is empty.")
-    fit = Fit(schema.get("$defs"))
+    fit = Coercion(schema.get("$defs"))
     if schema.get("type") == "object":
         fields = _lines(speech, schema)
         if not fields:
@@ -270,7 +270,7 @@ def _lines(speech: str, schema: Mapping[str, Any]) -> dict[str, Any]:
         if match is None or not match["value"].strip():
             continue
         key = letters(match["key"])
-        name = by_letters.get(key) or next((one for one in Fit.item_names({key}) if one in properties), None)
+        name = by_letters.get(key) or next((one for one in Coercion.item_names({key}) if one in properties), None)
         if name is None:
             continue
         value = _closed(match["value"].strip(), properties[name])

@@ -13,8 +13,8 @@ from typing import Any
 from mesa_llm.errors import AccessRefused, BadReply, ConfigError, MesaLLMError, ServerError
 from mesa_llm.llm.address import Address, environment_secrets, without_secrets
 from mesa_llm.llm.endpoints import provider_base
-from mesa_llm.llm.guard import watching
 from mesa_llm.llm.keys import environment
+from mesa_llm.llm.litellm_guard import watching
 from mesa_llm.llm.openai.errors import ErrorDetail, detail_of, trouble
 from mesa_llm.llm.openai.reply import read_reply
 from mesa_llm.llm.openai.request import response_format, tool_choice, wire_tools

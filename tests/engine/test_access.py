@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from mesa_llm import Access, BudgetExceeded, ConfigError, Endpoint, ReplayError, RunLog
-from mesa_llm.engine.loop import submit
+from mesa_llm.engine.event_loop import submit
 from mesa_llm.engine.opening import OpenedModels, written_options
 from mesa_llm.engine.options import EngineOptions
 from mesa_llm.engine.recorder import Recorder
@@ -21,7 +21,7 @@ from mesa_llm.llm.openai.client import OpenAIHTTP
 from mesa_llm.llm.scripted import ScriptedLLM
 from mesa_llm.records import Decision, Reply
 from tests.faulty_server import FaultyServer
-from tests.llm.human.questions import ask
+from tests.llm.human.forms import ask
 from tests.pot import PotModel
 
 BASE = "http://localhost:8000/v1"

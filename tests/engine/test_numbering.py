@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mesa_llm.engine.calls import MAX_CALLS
 from mesa_llm.engine.decision import MAX_TOOL_ROUNDS
 from mesa_llm.engine.numbering import (
     CALLS_PER_REPLY,
@@ -22,6 +21,7 @@ from mesa_llm.engine.numbering import (
     purpose_counted,
     tool_call,
 )
+from mesa_llm.engine.tool_calls import MAX_CALLS
 from mesa_llm.errors import ConfigError
 from mesa_llm.records import Salt
 

@@ -15,7 +15,7 @@ from mesa_llm.engine.answers import answer_schema, plain_answer
 from mesa_llm.engine.parsing import check_decision, read, read_answer
 from mesa_llm.engine.survey import NO_TOOLS
 from mesa_llm.errors import ParseError
-from mesa_llm.llm.notation import values_in
+from mesa_llm.llm.lenient_json import values_in
 from mesa_llm.tools.toolbox import ToolBox
 from tests.pot import Pot
 

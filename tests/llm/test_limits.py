@@ -20,7 +20,7 @@ from mesa_llm.llm.retry import Retry
 from mesa_llm.llm.scripted import ScriptedLLM
 from mesa_llm.records import Reply
 from tests.faulty_server import FaultyServer, rate_limited
-from tests.llm.human.questions import ask
+from tests.llm.human.forms import ask
 from tests.llm.layers import failing, gathered, served
 
 

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from mesa_llm.cli.app import app
-from mesa_llm.llm.human.questions import PASS
+from mesa_llm.llm.human.forms import PASS
 from mesa_llm.llm.schema.flat import flat_schema
 from mesa_llm.llm.scripted import ScriptedLLM
 from mesa_llm.model.registry import find_models

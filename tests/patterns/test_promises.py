@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from mesa_llm import BudgetExceeded, Question, Stopped
 from mesa_llm.cli.app import app
-from mesa_llm.engine.loop import run_now
+from mesa_llm.engine.event_loop import run_now
 from mesa_llm.testing import faulty, honest_reply
 from tests.patterns.promises import Pattern, Witness
 from tests.patterns.test_designs import DESIGNS, LakeModel

@@ -23,7 +23,7 @@ from solara.core import component
 from mesa_llm import AgentConfig, Decision, ScriptedLLM, ToolCall
 from mesa_llm.engine.access import Access
 from mesa_llm.errors import BudgetExceeded, ConfigError
-from mesa_llm.llm.human.questions import FormField, offers_of
+from mesa_llm.llm.human.forms import FormField, offers_of
 from mesa_llm.llm.human.queue import HumanLLM, HumanQueue
 from mesa_llm.records import ChatMessage, Request, Salt, ToolSpec, Usage
 from mesa_llm.viz import LLMPage, Runner, markup

@@ -13,7 +13,7 @@ from typing import Any
 
 from mesa_llm.canonical import canonical_json
 from mesa_llm.errors import Refused
-from mesa_llm.llm.human.questions import LEFT_OUT, FormField, NotOffered, Offer, offers_of, still_possible
+from mesa_llm.llm.human.forms import LEFT_OUT, FormField, NotOffered, Offer, offers_of, still_possible
 from mesa_llm.llm.human.queue import latest
 from mesa_llm.llm.replies import as_reply
 from mesa_llm.llm.schema.description import description_of

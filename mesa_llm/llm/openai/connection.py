@@ -1,8 +1,8 @@
 """Sends POST requests to one address over connections that stay open, and reads responses within bounds.
 
-The client is libcurl, through `pycurl` (see `mesa_llm.llm.openai.transfers`): it takes a few dozen µs of processor time
-per request, works again after a fork, and respects `HTTPS_PROXY`, `NO_PROXY` and `SSL_CERT_FILE`. Here it follows no
-redirects, asks for no compression, and reads no `.netrc`.
+The client is libcurl, through `pycurl` (see `mesa_llm.llm.openai.curl_transfers`): it takes a few dozen µs of processor
+time per request, works again after a fork, and respects `HTTPS_PROXY`, `NO_PROXY` and `SSL_CERT_FILE`. Here it follows
+no redirects, asks for no compression, and reads no `.netrc`.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ import certifi
 import pycurl
 
 from mesa_llm.errors import BadReply
+from mesa_llm.llm.openai.curl_transfers import Transfers, libcurl
 from mesa_llm.llm.openai.errors import wait_in_headers
-from mesa_llm.llm.openai.transfers import Transfers, libcurl
 
 MAX_IDLE_S = 30
 """Seconds after which an idle connection is not used again, as a router or proxy may have dropped it by then."""

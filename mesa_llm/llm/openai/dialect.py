@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Any, Literal, cast
 
 from mesa_llm.llm.openai.errors import ErrorDetail
-from mesa_llm.llm.openai.keywords import LIMITS, keywords_in
+from mesa_llm.llm.openai.schema_keywords import LIMITS, keywords_in
 
 Change = tuple[str, Any]
 """Name of a field of a dialect, and its new value."""

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from mesa_llm.errors import BadReply
-from mesa_llm.llm.notation import DECODER, UNREAD
-from mesa_llm.llm.openai.body import REASONING
+from mesa_llm.llm.lenient_json import DECODER, UNREAD
+from mesa_llm.llm.openai.response_body import REASONING
 from mesa_llm.llm.tokens import dollars_of, usage_in
 from mesa_llm.records import Reply, Request, ToolCall, Usage
 

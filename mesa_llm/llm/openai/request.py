@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, cast
 from mesa_llm.canonical import compact_json
 from mesa_llm.llm.openai.dialect import Dialect
 from mesa_llm.llm.openai.form import answer_text, brief_call_text, call_text, limits_text
-from mesa_llm.llm.openai.keywords import keywords_in, without_keywords
+from mesa_llm.llm.openai.schema_keywords import keywords_in, without_keywords
 from mesa_llm.llm.schema.flat import choices, flat_schema, with_enums
 from mesa_llm.records import ChatMessage, Request, ToolSpec, options_for
 

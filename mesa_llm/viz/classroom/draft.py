@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from mesa_llm.canonical import canonical_json
 from mesa_llm.errors import Refused
-from mesa_llm.llm.human.questions import Offer, offers_of, still_possible
+from mesa_llm.llm.human.forms import Offer, offers_of, still_possible
 from mesa_llm.llm.human.queue import Question
 from mesa_llm.records import Reply, ToolCall
 from mesa_llm.viz.session.forms import read_fields

@@ -20,7 +20,7 @@ from starlette.routing import Route
 
 from mesa_llm.engine.activation import llm_agents
 from mesa_llm.errors import ConfigError
-from mesa_llm.llm.human.questions import FormField, Offer
+from mesa_llm.llm.human.forms import FormField, Offer
 from mesa_llm.model.model import LLMModel
 from mesa_llm.records import Failure
 from mesa_llm.viz.classroom.admission import Admission, Identities, TooSoon, network_of

@@ -13,7 +13,7 @@ from reacton.ipyvue import use_event
 from solara.core import component
 
 from mesa_llm.canonical import canonical_json
-from mesa_llm.llm.human.questions import NUMBERS, FormField, Offer, still_possible
+from mesa_llm.llm.human.forms import NUMBERS, FormField, Offer, still_possible
 from mesa_llm.llm.human.queue import HumanQueue, Question
 from mesa_llm.records import Reply, ToolCall
 from mesa_llm.viz.render.markup import label_of

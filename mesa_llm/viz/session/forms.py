@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mesa_llm.errors import Refused
-from mesa_llm.llm.human.questions import LEFT_OUT, NUMBERS, FormField, NotOffered, Offer, offers_of
+from mesa_llm.llm.human.forms import LEFT_OUT, NUMBERS, FormField, NotOffered, Offer, offers_of
 from mesa_llm.llm.schema.description import description_of
 from mesa_llm.records import Request
 

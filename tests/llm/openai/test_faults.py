@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from mesa_llm.errors import AccessRefused, BadReply, ConfigError, MesaLLMError, RateLimited, Refused, ServerError
-from mesa_llm.llm.notation import read_value
+from mesa_llm.llm.lenient_json import read_value
 from mesa_llm.llm.openai.client import OpenAIHTTP
 from mesa_llm.llm.retry import Retry
 from mesa_llm.records import Reply, Request
@@ -36,7 +36,7 @@ from tests.faulty_server import (
     refused,
 )
 from tests.honest_reply import completion
-from tests.llm.human.questions import ACTIONS, VOTE, ask
+from tests.llm.human.forms import ACTIONS, VOTE, ask
 
 KEY = "sk-very-secret"
 

@@ -137,7 +137,7 @@ class Split(NamedTuple):
     """`open` if it ends within a thought; `interrupted` if something was said before a thought, and more after it."""
 
 
-def spoken(reply: Reply) -> Reply:
+def split_reasoning(reply: Reply) -> Reply:
     """Return a reply with its thoughts in `reasoning`, and nothing but what was said in `text`."""
     text = reply.text
     if reply.state or not any(map(text.__contains__, _SUSPECTS)):

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 import pycurl
 import pytest
 
-from mesa_llm.llm.openai.transfers import HAS_EPOLL, Transfers
+from mesa_llm.llm.openai.curl_transfers import HAS_EPOLL, Transfers
 from tests.faulty_server import HANG, FaultyServer
 
 WAYS = [pytest.param(True, marks=pytest.mark.skipif(not HAS_EPOLL, reason="the system has no epoll")), False]

@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple, cast
 
-from mesa_llm.engine.fitting import CONTRAST, NEGATION, TAKEN_BACK, THOUGHT_KEYS, letters
+from mesa_llm.engine.coercion import CONTRAST, NEGATION, TAKEN_BACK, THOUGHT_KEYS, letters
 from mesa_llm.errors import ParseError
-from mesa_llm.llm.notation import UNREAD, Unfinished, Value, Values, arguments_at, read_value, value_at, values_in
+from mesa_llm.llm.lenient_json import UNREAD, Unfinished, Value, Values, arguments_at, read_value, value_at, values_in
 from mesa_llm.records import ToolSpec
 
 MAX_NAMED = 200

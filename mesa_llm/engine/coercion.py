@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any, cast
 
 from mesa_llm.canonical import member_value
-from mesa_llm.llm.notation import read_value
+from mesa_llm.llm.lenient_json import read_value
 
 Schema = Mapping[str, Any]
 
@@ -123,11 +123,11 @@ _MARKS = re.compile(r"[\s\"'`*_(\[{#>\u201c\u2018-]*")
 _REASON = re.compile(r"\b(?:because|since|as|for|given that|due to)\b", re.IGNORECASE)
 
 
-class Misfit(ValueError):
+class CoercionError(ValueError):
     """A value that does not fit what is on offer."""
 
 
-class Fit:
+class Coercion:
     """Fits values to schemas.
 
     Attributes:
@@ -149,7 +149,7 @@ class Fit:
         """Return a value as the schema wants it, where nothing is lost by it.
 
         Raises:
-            Misfit: If it is off the schema's list, or fits it in more than one way.
+            CoercionError: If it is off the schema's list, or fits it in more than one way.
         """
         schema = self._resolved(schema)
         if "const" in schema or "enum" in schema:
@@ -176,7 +176,7 @@ class Fit:
         """Return the option that a value means.
 
         Raises:
-            Misfit: If it means none of them, or more than one.
+            CoercionError: If it means none of them, or more than one.
         """
         for option in allowed:
             if type(option) is type(value) and option == value:
@@ -189,7 +189,7 @@ class Fit:
         """Return fields under the names on offer; those of no such name keep their own.
 
         Raises:
-            Misfit: If two fields mean the same name.
+            CoercionError: If two fields mean the same name.
         """
         names = list(names)
         known = frozenset(names)
@@ -205,7 +205,7 @@ class Fit:
                     continue
                 name = key
             if name in fitted and fitted[name] != value:
-                raise Misfit(f"{_joined(path, name)} is there twice")
+                raise CoercionError(f"{_joined(path, name)} is there twice")
             if name != key:
                 self._note(path, f"{key!r:.60} read as {name!r:.60}")
             fitted[name] = value
@@ -235,10 +235,10 @@ class Fit:
         """Fit a value to the one branch that takes it; unchanged, if a branch takes it as it is."""
         results: list[tuple[Any, list[str]]] = []
         for branch in branches:
-            fit = Fit(self._definitions)
+            fit = Coercion(self._definitions)
             try:
                 fitted = fit.value(value, branch, path)
-            except Misfit:
+            except CoercionError:
                 continue
             if not _has_type(fitted, self._resolved(branch)):
                 continue
@@ -248,7 +248,7 @@ class Fit:
         if not results:
             return value  # what is wrong with it, the check of its type tells
         if any(other != results[0][0] for other, _ in results):
-            raise Misfit(f"{path or 'the answer'}: {_brief(value)} can be read in more than one way")
+            raise CoercionError(f"{path or 'the answer'}: {_brief(value)} can be read in more than one way")
         self.repairs += results[0][1]
         return results[0][0]
 
@@ -309,7 +309,7 @@ class Fit:
         except ValueError:
             return value
         if read.fault:
-            raise Misfit(f"{path or 'the answer'}: {read.fault}")
+            raise CoercionError(f"{path or 'the answer'}: {read.fault}")
         self._note(path, "value in a string read")
         return read.value
 
@@ -427,7 +427,7 @@ def chosen_option(value: object, allowed: Sequence[Any], words: Container[str] =
         words: Words that may stand before a number.
 
     Raises:
-        Misfit: If it means none of them, or more than one; the message lists what is possible.
+        CoercionError: If it means none of them, or more than one; the message lists what is possible.
     """
     options = [member_value(option) for option in allowed]
     found: list[Any] = []
@@ -453,7 +453,7 @@ def chosen_option(value: object, allowed: Sequence[Any], words: Container[str] =
         return found[0]
     possible = ", ".join(str(option) for option in options[:30]) or "nothing at the moment"
     reason = "means more than one option" if found else "is not possible"
-    raise Misfit(f"{str(value)[:80]!r} {reason}; possible: {possible}")
+    raise CoercionError(f"{str(value)[:80]!r} {reason}; possible: {possible}")
 
 
 ANSWER_KEYS = frozenset(
