@@ -23,6 +23,13 @@ NAMES = {
 }
 """Public names → the module that defines them, and what they were called before."""
 
+ATTRIBUTES = {
+    ("Engine", "absences"): "human_timeouts",
+    ("Engine", "asked_again"): "reprompted",
+    ("Engine", "repaired"): "parsed_leniently",
+}
+"""Class and former name of an attribute → its name now."""
+
 OPTIONS = {"moved": "allow_new_endpoint"}
 """Keyword arguments of models, `connect` and `branch` → what they are called now."""
 
@@ -47,6 +54,20 @@ def deprecated_name(module: str, name: str) -> Any:
             warnings.warn(f"{module}.{old} is now called {new}", DeprecationWarning, stacklevel=3)
             return getattr(import_module(home), new)
     raise AttributeError(f"module {module!r} has no attribute {name!r}")
+
+
+def deprecated_attribute(owner: object, name: str) -> Any:
+    """Return an attribute by the name that it had, with a warning; for the `__getattr__` of a class.
+
+    Raises:
+        AttributeError: If there never was such an attribute.
+    """
+    kind = type(owner).__name__
+    new = ATTRIBUTES.get((kind, name))
+    if new is None:
+        raise AttributeError(f"{kind!r} object has no attribute {name!r}", name=name, obj=owner)
+    warnings.warn(f"{kind}.{name} is now called {new}", DeprecationWarning, stacklevel=3)
+    return getattr(owner, new)
 
 
 def with_current_options(options: Mapping[str, Any]) -> dict[str, Any]:

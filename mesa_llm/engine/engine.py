@@ -16,6 +16,7 @@ from dataclasses import replace
 from types import FrameType
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Protocol, TypeVar, cast
 
+from mesa_llm._deprecated import deprecated_attribute
 from mesa_llm.config import Reasoning
 from mesa_llm.engine.access import OpenedModel
 from mesa_llm.engine.decision import ASKED_AGAIN, Query
@@ -98,10 +99,9 @@ class Engine:
         run_seed: Seed of the run, the first part of every request's salt.
         usage_by_purpose: Calls, tokens, dollars and failures so far by purpose: `decide`, `survey`, `memory`, …
         decisions: Number of decisions made so far.
-        asked_again: Number of decisions whose first reply could not be used, so that a second one was asked for.
-        repaired: Number of decisions whose reply was read with repairs; `Decision.reading` says with which.
-        absences: Number of decisions that people did not make, as they gave no answer or were absent; these also count
-            as failures.
+        reprompted: Number of decisions whose first reply could not be used, so that the model was prompted again.
+        parsed_leniently: Number of decisions whose reply was parsed with repairs; `Decision.reading` names them.
+        human_timeouts: Number of decisions that people did not make in time; these also count as failures.
         tool_sessions: Sessions with the servers whose tools agents may call.
         on_decision: Called with the usage after each decision, from any thread.
         while_waiting: Context manager entered while the engine waits for replies; nothing is written meanwhile.
@@ -124,7 +124,7 @@ class Engine:
         self.runlog = runlog or RunLog()
         self.run_seed = run_seed
         self.options: EngineOptions = options or {}
-        self.decisions = self.absences = self.asked_again = self.repaired = 0
+        self.decisions = self.human_timeouts = self.reprompted = self.parsed_leniently = 0
         self.on_decision: Callable[[Usage], None] | None = None
         self.warn: Callable[[str], object] = logger.warning
         self.while_waiting: Callable[[], AbstractContextManager[None]] = nullcontext
@@ -154,6 +154,12 @@ class Engine:
     def join(self, model: Model[Any, Any]) -> None:
         """Register itself as the engine of a Mesa model."""
         type(self)._of[model] = self
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Return a count under the name that it had in the last release, with a warning."""
+            return deprecated_attribute(self, name)
 
     def __getstate__(self) -> NoReturn:
         """Refuse to be copied or pickled, with advice on what to do instead."""
@@ -475,11 +481,11 @@ class Engine:
         if purpose != "decide":
             return decision
         self.decisions += 1
-        self.absences += isinstance(decision, Failure) and decision.kind == HumanTimeout.__name__
+        self.human_timeouts += isinstance(decision, Failure) and decision.kind == HumanTimeout.__name__
         if ";" in decision.reading or decision.reading == ASKED_AGAIN:
             reading = decision.reading.removeprefix(ASKED_AGAIN)
-            self.asked_again += reading != decision.reading
-            self.repaired += ";" in reading.removeprefix("; ")
+            self.reprompted += reading != decision.reading
+            self.parsed_leniently += ";" in reading.removeprefix("; ")
         if self.on_decision is not None:
             self.on_decision(self.usage)
         return decision

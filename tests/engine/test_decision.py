@@ -239,7 +239,7 @@ def test_a_decision_says_how_its_reply_was_read(replies, reading, counts) -> Non
     model = ask(lambda request: next(script))
     assert model.coins == 3
     assert model.last_decisions[1].reading.startswith(reading)
-    assert (model.engine.asked_again, model.engine.repaired) == counts
+    assert (model.engine.reprompted, model.engine.parsed_leniently) == counts
 
 
 def test_a_reply_that_is_cut_inside_its_thought_fails_and_names_the_limit() -> None:

@@ -62,3 +62,11 @@ def test_none_stands_for_the_default_and_whole_floats_for_whole_numbers() -> Non
 def test_an_option_of_the_last_release_works_and_warns() -> None:
     with pytest.warns(DeprecationWarning, match="moved= is now called allow_new_endpoint="):
         PotModel(1, rng=1, moved=True)
+
+
+def test_a_count_is_found_under_its_name_of_the_last_release() -> None:
+    engine = PotModel(1, rng=1).engine
+    with pytest.warns(DeprecationWarning, match=r"Engine\.asked_again is now called reprompted"):
+        assert engine.asked_again == engine.reprompted
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        _ = engine.nonsense

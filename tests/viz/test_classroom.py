@@ -166,8 +166,9 @@ def test_empty_seats_are_no_failures_in_the_middle_of_a_step(lesson: Class) -> N
     lesson.student("Ana")
     lesson.step(1)
     engine = lesson.runner.model.engine
-    until(lambda: engine.absences == 2)
-    tiles = {tile.what: tile.number for tile in tiles_of(lesson.runner.model.usage, engine.decisions, engine.absences)}
+    until(lambda: engine.human_timeouts == 2)
+    shown = tiles_of(lesson.runner.model.usage, engine.decisions, engine.human_timeouts)
+    tiles = {tile.what: tile.number for tile in shown}
     assert (tiles["failed"], tiles["left to rule twins"]) == ("0", "2")
     lesson.runner.stop()
     lesson.wait()
@@ -311,7 +312,7 @@ def test_the_rule_twin_stands_in_after_a_time_or_when_the_teacher_says_so(lesson
     lesson.wait()
     assert lesson.greetings == ["Good day"] * 4
     assert (lesson.runner.alarm, lesson.runner.n_failed) == ("", 0)
-    assert lesson.runner.model.engine.absences == 3
+    assert lesson.runner.model.engine.human_timeouts == 3
 
 
 def test_students_keep_their_seats_when_the_teacher_begins_anew(lesson: Class) -> None:

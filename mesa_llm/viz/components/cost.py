@@ -37,7 +37,7 @@ def CostMeter(model: Any) -> None:
     tiles = (
         tiles_of(Usage(), 0)  # no agent has decided yet
         if engine is None
-        else tiles_of(engine.usage, engine.decisions, engine.absences, engine.asked_again, engine.repaired)
+        else tiles_of(engine.usage, engine.decisions, engine.human_timeouts, engine.reprompted, engine.parsed_leniently)
     )
     Markup("cost.html", tiles=tiles)
 
