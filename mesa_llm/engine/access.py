@@ -31,7 +31,7 @@ OLLAMA = "http://localhost:11434/v1"
 
 @dataclass(frozen=True, slots=True)
 class OpenedModel:
-    """A language model, ready to be asked: by its access, within its limits; by a run, with the run's log around it."""
+    """A language model that is ready for requests."""
 
     capabilities: Capabilities
     """Capabilities of its transport."""
@@ -72,7 +72,7 @@ class OpenedModel:
 
 
 class Access:
-    """Endpoints, limits and one budget for all language models that are asked through it.
+    """Endpoints, limits and one budget for all language models that are reached through it.
 
     A model creates its own from its options. Models that are given the same one (`access=`), in one thread or in
     several, share one budget, and one rate limit per language model:
@@ -163,7 +163,7 @@ class Access:
             LiteLLM(endpoint.model).require_provider()
 
     def forget(self, llm: LLM) -> None:
-        """Drop a transport of the user's own, and any key it holds, once no model uses it any more.
+        """Forget a transport of the user's own, with any key it holds, when no model uses it any more.
 
         Args:
             llm: The transport, whether or not it was opened. Closing it is up to the user.
@@ -172,7 +172,7 @@ class Access:
             self._connections.pop(id(llm), None)
 
     def name_of(self, text: str, *, is_auxiliary: bool = False) -> str:
-        """Return the name of a model string in a recording, model and endpoint, without opening anything.
+        """Return the name under which a run log records a model string: model and endpoint. Nothing is opened.
 
         Args:
             text: Model string.
@@ -254,13 +254,13 @@ class Access:
     # -- opening
 
     def _connection(self, key: Hashable, connect: Callable[[], LLM], endpoint: Endpoint | None = None) -> OpenedModel:
-        """Return the connection to a language model; it is made once."""
+        """Return the connection to a language model, made at the first call."""
         if key not in self._connections:
             self._connections[key] = self._within_limits(connect(), endpoint)
         return self._connections[key]
 
     def _owned(self, transport: LLM) -> LLM:
-        """Note a transport that was made here, and is to be closed."""
+        """Keep a transport that was made here, so that it is closed in the end."""
         self._transports.append(transport)
         return transport
 
@@ -321,7 +321,7 @@ def _remote(endpoint: Endpoint, key: str | None, timeout_s: float, is_auxiliary:
 
 
 class _Nobody:
-    """Transport that is never asked."""
+    """Transport that receives no requests."""
 
     async def reply(self, request: Any) -> Any:
         raise ConfigError(f"no language model was opened for {request.model}")

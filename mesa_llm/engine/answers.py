@@ -67,7 +67,7 @@ class Answer(NamedTuple):
 
 @lru_cache(maxsize=512)
 def adapter_of(answer: Any) -> TypeAdapter[Any]:
-    """Return what checks answers of a type."""
+    """Return the adapter that checks answers of a type."""
     try:
         return TypeAdapter(answer, config=ConfigDict(allow_inf_nan=False))
     except PydanticUserError:  # pydantic models and dataclasses bring their own config
@@ -164,7 +164,7 @@ def _without_sets(value: object) -> Any:
 
 
 def object_answer(speech: str, kind: object, *, reasoning: str = "") -> Answer | None:
-    """Read an answer of a type other than `str` in the last object or list that looks like one; None without any.
+    """Read a typed answer from the last object or list that looks like one; None if there is none.
 
     Args:
         speech: What was said.
@@ -341,7 +341,7 @@ def _from_object(value: Value, kind: object, reasoning: str) -> Answer:
 
 
 def _unwrapped(value: object, schema: Mapping[str, Any]) -> Iterator[tuple[Any, list[str]]]:
-    """Yield what may be the answer in a value, the likeliest first, with what was taken off."""
+    """Yield candidates for the answer within a value, the likeliest first, each with what was removed around it."""
     is_object, properties = schema.get("type") == "object", schema.get("properties", {})
     if not is_object and isinstance(value, dict) and "answer" in value:
         fields = cast("dict[str, Any]", value)

@@ -1,4 +1,4 @@
-"""Fits what a model wrote to what is on offer: the names, options, labels and types of a JSON schema.
+"""Coerces what a model wrote to the names, options, labels and types of a JSON schema, where nothing is lost.
 
 Only what loses nothing is done, and only where there is one way to do it: `"3"` is the number 3, `[yes]` and `Yes.` are
 the option `yes`, and `Q3` is the item `3`. What fits two options, or none, is refused. Each repair is noted.
@@ -124,7 +124,7 @@ _REASON = re.compile(r"\b(?:because|since|as|for|given that|due to)\b", re.IGNOR
 
 
 class CoercionError(ValueError):
-    """A value that does not fit what is on offer."""
+    """A value that cannot be coerced."""
 
 
 class Coercion:
@@ -136,7 +136,7 @@ class Coercion:
     """
 
     def __init__(self, definitions: Mapping[str, Any] | None = None) -> None:
-        """Begin without repairs.
+        """Start without repairs.
 
         Args:
             definitions: `$defs` of the schema.
@@ -146,7 +146,7 @@ class Coercion:
         self._definitions = definitions or {}
 
     def value(self, value: object, schema: Schema, path: str = "") -> Any:
-        """Return a value as the schema wants it, where nothing is lost by it.
+        """Return a value as the schema requires it, if nothing is lost.
 
         Raises:
             CoercionError: If it is off the schema's list, or fits it in more than one way.

@@ -1,4 +1,4 @@
-"""From an observation to a decision: ask, run the tools that are called, ask again once, or explain the failure."""
+"""From an observation to a decision: request, tool calls, one repair of a bad reply, or a failure."""
 
 from __future__ import annotations
 

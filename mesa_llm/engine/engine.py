@@ -1,4 +1,4 @@
-"""The engine: many decisions at once, bounded, in order, with failures as values."""
+"""The engine: makes many decisions at once, within limits and in order; a failure is a value, not an exception."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class Thinker(Protocol):
 
 
 class Engine:
-    """Asks language models for the agents of one Mesa model.
+    """Sends the requests of one Mesa model's agents to language models.
 
     Attributes:
         runlog: Run log in which replies are looked up and recorded.
@@ -107,7 +107,7 @@ class Engine:
         while_waiting: Context manager entered while the engine waits for replies; nothing is written meanwhile.
         warn: Called with one line the first time in a run that more than half of a step's decisions fail, and about
             agents without any action.
-        should_stop: Returns whether to stop before anything more is asked.
+        should_stop: Checked before each request; return True to stop.
         is_interrupted: Whether a Ctrl-C arrived while it was deferred; see `interrupts_deferred`.
     """
 
@@ -192,7 +192,7 @@ class Engine:
         self.count(Usage(failures=1), purpose)
 
     def warn_of(self, failures: Sequence[Failure], n_decisions: int, step: int) -> None:
-        """Warn of the first step in which more than half of the decisions failed; absent people do not count.
+        """Warn of the first step in which more than half of the decisions failed, not counting those of people.
 
         Args:
             failures: The failures, in order.
@@ -207,7 +207,7 @@ class Engine:
         self.warn(f"step {step}: {len(failures)} of {counted(n_decisions, 'decision')} failed: {reason}")
 
     def warn_of_no_action(self, kind: type) -> None:
-        """Warn once about a class of agents that are asked for an action but have none.
+        """Warn once about a class of agents that have to act but have no action.
 
         Args:
             kind: The class.
@@ -220,7 +220,7 @@ class Engine:
             )
 
     def warn_of_options(self, kind: type, names: Iterable[str], tools: Callable[[], Iterable[ToolSpec]]) -> None:
-        """Warn once of options for an argument that no tool of an agent has, such as one that is misspelt.
+        """Warn once of options for an argument that none of an agent's tools takes, such as a misspelt one.
 
         Args:
             kind: Class of the agent.
@@ -255,7 +255,7 @@ class Engine:
     # -- asking
 
     def open(self, llm: str | LLM, *, is_auxiliary: bool = False) -> OpenedModel:
-        """Open a language model, once for all agents that name it.
+        """Open a language model; all agents that name it share it.
 
         Args:
             llm: Model string, or a transport of the user's own.
@@ -357,7 +357,7 @@ class Engine:
             self._running = None
 
     def _wait_for_replies(self) -> None:
-        """Send nothing more, and wait for the replies to what was sent, except those of people."""
+        """Send no more requests, and wait for the replies to those in flight, except those of people."""
         in_flight = self._in_flight
         with suppress(KeyboardInterrupt):
             submit(_end_in_flight(in_flight))
@@ -405,7 +405,7 @@ class Engine:
                 signal.signal(signal_number, handler)
 
     def finish(self) -> None:
-        """Send nothing more, and cancel what is being asked once the replies to what was sent have come.
+        """Send no more requests, and cancel the rest when the replies to those in flight have arrived.
 
         Does from any thread what a Ctrl-C does in the main one; returns at once.
         """
@@ -420,7 +420,7 @@ class Engine:
             self._cancel()
 
     def stop(self) -> bool:
-        """Cancel what is being asked now, from any thread; replies that came stay recorded.
+        """Cancel the current requests, from any thread; replies that have arrived stay recorded.
 
         Returns:
             True if something was cancelled.
@@ -498,7 +498,7 @@ class Engine:
 
 
 def _require_observation(agent: Thinker, seen: Any) -> None:
-    """Check that an agent's observation can be decided on, and alike on every machine.
+    """Check that an observation has the right types, and options in an order that is the same on every machine.
 
     Raises:
         ConfigError: If it is not an `Observation`, its options or tools have another form, or the values of an
@@ -531,7 +531,7 @@ async def _end_in_flight(in_flight: InFlight) -> None:
 
 
 def _run_numbered(numbers: TurnNumbers, work: Coroutine[Any, Any, T]) -> T:
-    """Run a decision that never waits, with the request numbers of its turn."""
+    """Run a decision that does not wait, with the request numbers of its turn."""
     token = Numbering.of_turn.set(numbers)
     try:
         return run_now(work)

@@ -29,7 +29,7 @@ class EventLoop:
 
     @classmethod
     def get(cls) -> asyncio.AbstractEventLoop:
-        """Return the loop, running."""
+        """Return the running loop."""
         with cls.lock:
             if cls.loop is None or cls.thread is None or not cls.thread.is_alive():
                 cls.loop = asyncio.SelectorEventLoop()  # which watches libcurl's connections, on Windows too

@@ -1,4 +1,4 @@
-"""Python's garbage collector, paused while many agents observe, decide and act, as long as replies come at once.
+"""Pauses of Python's garbage collector while many agents observe, decide and act, unless they wait for replies.
 
 Observations create millions of small objects that live for one step. The collector would scan them over and over,
 which takes a third of a step's time, and find nothing: reference counting frees them.

@@ -69,7 +69,7 @@ class OpenedModels:
                 require_llm(llm)
 
     def open(self, llm: str | LLM, *, is_auxiliary: bool = False) -> OpenedModel:
-        """Open a model; the same string opens it only once.
+        """Open a language model; later calls with the same string return the same one.
 
         Args:
             llm: Model string, or a transport of the user's own.
@@ -155,7 +155,7 @@ class OpenedModels:
 
     @property
     def parser(self) -> OpenedModel | None:
-        """The second model that parses replies, if there is one.
+        """The model that repairs malformed replies, if there is one.
 
         Raises:
             ConfigError: If it is the rule twin, which cannot read text.
@@ -241,7 +241,7 @@ def _access_of(written: Mapping[str, Any]) -> Access | None:
 
 
 class _Silent:
-    """Transport in a replay, which is never asked."""
+    """Transport of a replay, which sends nothing."""
 
     async def reply(self, request: Request) -> Reply:
         raise ReplayError(f"a replay asks nobody ({request.model})")

@@ -1,4 +1,4 @@
-"""From a model's reply to a decision, or an answer of the requested type: the one check for all deciders.
+"""From a reply to a checked decision, or to an answer of the requested type: the one check for all deciders.
 
 Replies are untrusted: they are parsed within bounds and checked by pydantic, and can only reach functions whose names
 and arguments are known.
@@ -97,7 +97,7 @@ def _calls_of(reply: Reply, offers: Offers) -> list[Call]:
 
 
 def _speech(reply: Reply) -> str:
-    """Return what was said.
+    """Return the text of a reply without its reasoning.
 
     Raises:
         ParseError: If it is longer than what is searched.
@@ -108,7 +108,7 @@ def _speech(reply: Reply) -> str:
 
 
 def _require_end(reply: Reply, end: int) -> None:
-    """Check that a reply that was cut was over before.
+    """Check that a reply that was cut off had said all that matters.
 
     Raises:
         ParseError: If it went on after what was decided, so that nobody knows what would have come.

@@ -1,4 +1,4 @@
-"""Connection of plain Mesa models, which know nothing of language models, to an engine and a run log."""
+"""Connects plain Mesa models, which know nothing of language models, to an engine and a run log."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ _TAIL = re.compile(r"[^\d=]*(?:\s[-\u2013\u2014]|[:\u2192.?!|]|->|\()\s*(?P<valu
 
 
 def prose_answer(speech: str, kind: object) -> Answer:
-    """Read an answer that is no object: lines, one value, or a sentence.
+    """Read an answer that is not an object: lines, one value, or a sentence.
 
     Raises:
         ParseError: If there is none, or it is ambiguous.
@@ -97,7 +97,7 @@ def prose_answer(speech: str, kind: object) -> Answer:
 
 
 def _answer_in(text: str, schema: Mapping[str, Any], kind: object) -> tuple[Any, str]:
-    """Return the one value on offer that a text gives as its answer, and how it is written.
+    """Return the one possible value that a text gives as its answer, and how it is written.
 
     It may be the text itself or a sentence; between tags; on a line that is labelled as the answer; or, of a long text,
     its first or its last sentence.
@@ -178,7 +178,7 @@ def _is_closed(schema: Mapping[str, Any]) -> bool:
 
 
 def _meant(text: str, schema: Mapping[str, Any], kind: object) -> Any:
-    """Return the one value on offer that a text means.
+    """Return the one possible value that a text means.
 
     Raises:
         ParseError: If it means none, or more than one.
@@ -247,7 +247,7 @@ def _is_possible(number: int | float, kind: object) -> bool:
 
 
 def _lines(speech: str, schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of an object that stand on lines of their own; empty if not one does.
+    """Return the fields of an object that stand on lines of their own; empty if none does.
 
     Raises:
         ParseError: If one stands there twice, with two values, or the lines are those of a scale.

@@ -1,4 +1,4 @@
-"""Splits what a language model wrote into thought and speech, by one table of marks.
+"""Splits a reply into reasoning and speech, by one table of marks.
 
 Reasoning models put their thoughts into the same text as their reply, each family between marks of its own; servers
 pass these on, and sometimes lose one of a pair. A thought is no action, no answer, and nothing that was said. A thought
@@ -125,7 +125,7 @@ _CUT_MARKS = re.compile(
 
 
 class Split(NamedTuple):
-    """What a language model wrote, taken apart."""
+    """A text, split into thought and speech."""
 
     thought: str
     """What it thought."""
@@ -138,7 +138,7 @@ class Split(NamedTuple):
 
 
 def split_reasoning(reply: Reply) -> Reply:
-    """Return a reply with its thoughts in `reasoning`, and nothing but what was said in `text`."""
+    """Return a reply with its thoughts in `reasoning`, and only what was said in `text`."""
     text = reply.text
     if reply.state or not any(map(text.__contains__, _SUSPECTS)):
         return reply

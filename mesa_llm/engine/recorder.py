@@ -1,4 +1,4 @@
-"""Replies of one run: those that the run log holds are served from it, and all others recorded as they arrive."""
+"""Replies of one run: taken from the run log if it holds them, else requested and recorded as they arrive."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Recorder:
         self._next_commit: _Commit | None = None
 
     async def prepare_calls(self) -> None:
-        """Have the run log prepare for the awaited replies; replies that arrive meanwhile go first."""
+        """Let the run log prepare rows for the awaited replies; replies that arrive meanwhile are handled first."""
         awaited = list(self.awaited.values())
         for start in range(0, len(awaited), PREPARED_TOGETHER):
             await asyncio.sleep(0)
@@ -84,7 +84,7 @@ class Recorder:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """The outermost layer: serves recorded replies, and records all others as they arrive."""
+    """The outermost layer around a transport: returns recorded replies, and records all others as they arrive."""
 
     recorder: Recorder
     inner: LLM

@@ -277,7 +277,7 @@ def line_before(text: str, index: int) -> str:
 
 
 def _require_meant(group: Sequence[Call], calls: Sequence[Call], speech: str) -> None:
-    """Check that a call is made, and not only spoken of.
+    """Check that a call is made, and not just mentioned.
 
     Raises:
         ParseError: If it is one of several to choose from, is taken back after it, or stands in a sentence that negates

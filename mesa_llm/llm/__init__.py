@@ -1,4 +1,4 @@
-"""Language models: each is named by one string, and asked by one method."""
+"""Language models: each is named by a string, and has one method, `reply`."""
 
 from __future__ import annotations
 

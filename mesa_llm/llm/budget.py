@@ -1,4 +1,4 @@
-"""Budgets of calls, tokens and US dollars: each request is reserved before it is sent, and settled with its usage.
+"""Budgets of calls, tokens and US dollars: reserved before each request, and settled with its usage afterwards.
 
 What is reserved is the most that a request can take: its prompt, as the model has been counting, and the maximum of
 its reply. So a budget holds at any number of requests in flight.
@@ -39,7 +39,7 @@ _LENGTHS = ("max_tokens", "max_completion_tokens")
 
 
 class Hold(NamedTuple):
-    """What a purse reserves for one request."""
+    """What a budget reserves for one request."""
 
     tokens: float = 0
     """Number of tokens, read and written; infinite where nothing is known yet."""
@@ -94,7 +94,7 @@ class Bill:
         self._is_sent = False
 
     def send(self) -> None:
-        """Note that it is."""
+        """Note that the request is sent."""
         self._is_sent = True
 
     def settle(self, used: Usage | None) -> None:
@@ -145,7 +145,7 @@ async def send_again(used: Usage | None = None) -> None:
 
 
 class Budget:
-    """Stops asking when a budget of calls, tokens or dollars is spent.
+    """Stops sending requests when a budget of calls, tokens or dollars is spent.
 
     Each request is reserved with the most that it can take, waits while that does not fit beside those in flight, and
     is settled with its usage: as the endpoint reports it, also in a reply that cannot be read. Where the endpoint
@@ -169,7 +169,7 @@ class Budget:
             calls: Maximum number of requests.
             tokens: Maximum number of tokens, read and written.
             dollars: Maximum cost in US dollars. Replies whose price is not known count as free.
-            purse: SharedBudget that is spent from in place of these three; another process may keep it.
+            purse: Budget to spend from in place of these three, which another process may hold.
             transport: The transport inside `inner`, which may know its prices; None: `inner`.
 
         Raises:
@@ -194,7 +194,7 @@ class Budget:
         return self.purse.spent()
 
     def also(self, inner: LLM, transport: LLM | None = None) -> Budget:
-        """Return the same budget around another transport; both spend from one purse.
+        """Return the same budget around another transport; both spend from it.
 
         Args:
             inner: As for `Budget`.
@@ -203,7 +203,7 @@ class Budget:
         return Budget(inner, purse=self.purse, transport=transport)
 
     async def reply(self, request: Request) -> Reply:
-        """Ask if the budget allows it.
+        """Send the request if the budget allows it.
 
         Raises:
             BudgetExceeded: If it does not; nothing is sent then.
@@ -327,7 +327,7 @@ _ROUNDING = 1e-9
 
 
 class _Seen:
-    """What is known of a model's counts and prices from its replies so far.
+    """What a model's replies so far show of its token counts and prices.
 
     Attributes:
         n_replies: Number of replies.

@@ -101,7 +101,7 @@ class Limits:
         self._characters_seen = 4
 
     async def reply(self, request: Request) -> Reply:
-        """Ask when it is this request's turn.
+        """Send the request when it is its turn.
 
         Raises:
             Stopped: If the run is ending.

@@ -108,6 +108,6 @@ class Closable(Protocol):
 
 
 async def close_transport(llm: LLM) -> None:
-    """Close a transport, if it is one that holds anything."""
+    """Close a transport, if there is anything to close."""
     if isinstance(llm, Closable):
         await llm.close()

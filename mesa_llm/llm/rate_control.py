@@ -1,4 +1,4 @@
-"""The pace of requests to an endpoint, learned from those it rejects, within the user's limits."""
+"""Rate control: how fast an endpoint may be sent requests, learned from those it rejects, within the user's limits."""
 
 from __future__ import annotations
 

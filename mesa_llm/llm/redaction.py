@@ -1,4 +1,4 @@
-"""Keeps keys out of what endpoints answer: an endpoint may echo them in a reply, which goes to log, page and output."""
+"""Removes keys from responses: an endpoint may echo them in a reply, which is logged, shown and printed."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ class Redacted:
         return redacted if redacted._redaction.is_needed else inner
 
     async def reply(self, request: Request) -> Reply:
-        """Ask, and clean what comes.
+        """Send the request, and remove secrets from the reply or the error.
 
         Raises:
             MesaLLMError: As the transport raises it, without secrets in its text.

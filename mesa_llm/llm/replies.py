@@ -1,4 +1,4 @@
-"""Replies made of the answers of people, scripts and random draws."""
+"""Makes replies of the answers of people, scripts and random draws."""
 
 from __future__ import annotations
 

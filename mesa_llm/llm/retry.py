@@ -46,11 +46,11 @@ FIRST_LOADING_WAIT_S, MAX_LOADING_WAIT_S = 0.25, 4.0
 """Waits for a model that is being loaded, in seconds: the first, which doubles, and the longest."""
 
 _MAY_PASS = (RateLimited, ServerError, BadReply)
-"""Errors after which asking again can help."""
+"""Errors after which it can help to send the request again."""
 
 
 class Retry:
-    """Asks again, after a while, where that can help: too many requests, a failing server, an unreadable reply.
+    """Sends a request again, after a wait, if that can help: too many requests, a failing server, an unreadable reply.
 
     Waits double from one attempt to the next, and each is drawn between half of that and all of it, so that agents do
     not come back all at once. None is shorter than the endpoint's `Retry-After`. While an endpoint loads its model, no
@@ -66,7 +66,7 @@ class Retry:
         seed: int | None = None,
         loading_timeout_s: float = 300.0,
     ) -> None:
-        """Set how often to ask, and how long to wait in between.
+        """Set how often to send a request, and how long to wait in between.
 
         Args:
             inner: The transport.
@@ -92,7 +92,7 @@ class Retry:
         self._has_said_loading = False
 
     async def reply(self, request: Request) -> Reply:
-        """Ask until there is a reply; its `attempts` counts every request that it took.
+        """Send a request until there is a reply, whose `attempts` counts how often it was sent.
 
         Raises:
             ConfigError: If the endpoint goes on loading its model for too long.
@@ -104,7 +104,7 @@ class Retry:
             return await self._retry(request, error)
 
     async def _once_loaded(self, request: Request, loading: Loading) -> Reply:
-        """Go on asking while the endpoint loads its model."""
+        """Keep sending while the endpoint loads its model."""
         clock = asyncio.get_running_loop().time
         end, wait_s = clock() + self.loading_timeout_s, FIRST_LOADING_WAIT_S
         if not self._has_said_loading:
@@ -192,7 +192,7 @@ class Refusals:
         self._n_counted = 0
 
     async def reply(self, request: Request) -> Reply:
-        """Ask, and judge a refusal by what came before it.
+        """Send the request, and judge a refusal by what came before it.
 
         Raises:
             ConfigError: If a person must act.

@@ -1,4 +1,4 @@
-"""Transports without a language model: random choice is the baseline, a script is for tests and teaching.
+"""Transports without a language model: random choice as the baseline, and scripts for tests and teaching.
 
 Those in which people reply, at a terminal or on a page, can be imported from here, too.
 """
@@ -64,7 +64,7 @@ class RandomLLM:
 
 
 class ScriptedLLM:
-    """Answers by a function of the request: for tests, and to teach with behaviour that makes sense.
+    """Answers by a function of the request, for tests and for teaching with sensible behaviour.
 
     The function is passed what a language model is sent: `request.messages` is the prompt::
 

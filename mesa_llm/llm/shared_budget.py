@@ -1,4 +1,4 @@
-"""Limits that several processes share: each has a part of them, and all spend from one purse, which one serves."""
+"""Limits that several processes share: each has a part of them, and all spend from one budget, which one serves."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from mesa_llm.llm.budget import Hold, SharedBudget
 from mesa_llm.records import Usage
 
 BUDGET = ("max_calls", "max_tokens", "max_dollars")
-"""Options of the access that set the budget in the workers' purse."""
+"""Options of the access that set the workers' budget."""
 
 SHARED_OUT = ("concurrency", "requests_per_min", "tokens_per_min")
 """Options of the access that are divided among the workers, so that together they stay within them."""
 
 WAKE_S = 1.0
-"""Maximum number of seconds to wait for a connection to the thread that serves a purse, to end it."""
+"""Maximum number of seconds to wait for a connection to the thread that serves a budget, to end it."""
 
 ACCEPT_AGAIN_S = 0.1
 """Seconds to wait after a connection could not be accepted."""
@@ -55,7 +55,7 @@ def n_workers_for(workers: int | None, n_jobs: int, access: Mapping[str, Any]) -
 
 @contextmanager
 def limits_of_each(access: Mapping[str, Any], n_workers: int, host: str) -> Generator[dict[str, Any]]:
-    """Yield the options of each worker's access: its share of the limits, and the address of the common purse.
+    """Yield the options of each worker's access: its share of the limits, and the address of the common budget.
 
     Args:
         access: Options of the access of all workers together.
@@ -80,10 +80,10 @@ def limits_of_each(access: Mapping[str, Any], n_workers: int, host: str) -> Gene
 
 @contextmanager
 def served(purse: SharedBudget, host: str = "127.0.0.1") -> Generator[tuple[Any, bytes]]:
-    """Serve a purse to other processes, and yield the address and the key for `RemoteBudget`.
+    """Serve a budget to other processes, and yield the address and the key for `RemoteBudget`.
 
     Args:
-        purse: The purse.
+        purse: The budget.
         host: Address of this machine to listen on; by default, one that only this machine can reach.
 
     Raises:
@@ -103,10 +103,10 @@ def served(purse: SharedBudget, host: str = "127.0.0.1") -> Generator[tuple[Any,
 
 
 class RemoteBudget(SharedBudget):
-    """A purse that another process keeps; each call asks that process."""
+    """A budget that another process holds; each call is sent to that process."""
 
     def __init__(self, address: Any, key: bytes) -> None:
-        """Connect to where it is served.
+        """Connect to the process that serves it.
 
         Args:
             address: Address, as `served` yields it.
@@ -123,7 +123,7 @@ class RemoteBudget(SharedBudget):
         """Return the usage of all workers so far.
 
         Raises:
-            Stopped: If the process that keeps the purse has ended.
+            Stopped: If the process that holds the budget has ended.
         """
         return self._call("spent")
 
@@ -131,7 +131,7 @@ class RemoteBudget(SharedBudget):
         """Return whether tokens and whether dollars are limited.
 
         Raises:
-            Stopped: If the process that keeps the purse has ended.
+            Stopped: If the process that holds the budget has ended.
         """
         return self._call("bounds")
 
@@ -140,7 +140,7 @@ class RemoteBudget(SharedBudget):
 
         Raises:
             BudgetExceeded: If the budget does not allow it.
-            Stopped: If the process that keeps the purse has ended.
+            Stopped: If the process that holds the budget has ended.
         """
         return self._call("reserve", most, least)
 
@@ -148,7 +148,7 @@ class RemoteBudget(SharedBudget):
         """End a reserved request, as `SharedBudget.settle` does.
 
         Raises:
-            Stopped: If the process that keeps the purse has ended.
+            Stopped: If the process that holds the budget has ended.
         """
         self._call("settle", used, hold)
         self.wake()

@@ -1,1 +1,1 @@
-"""People in place of a language model, who are asked in forms or at a terminal."""
+"""Human players, who answer by a form on a page or at a terminal."""

@@ -1,4 +1,4 @@
-"""People in place of a language model: questions to them wait on a desk until somebody answers."""
+"""Human players: a queue of requests waiting for a person's answer."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Question:
     """One question that waits for a person."""
 
     question_id: int
-    """Number of the question on its desk, from 1."""
+    """Number of the question in its queue, from 1."""
 
     agent: int
     """Mesa `unique_id` of the agent that the person plays."""
@@ -35,7 +35,7 @@ class HumanQueue:
     """Holds questions until people answer them; for use by all threads."""
 
     def __init__(self) -> None:
-        """Start with an empty desk."""
+        """Start with an empty queue."""
         self._lock = threading.Lock()
         self._numbers = itertools.count(1)
         self._waiting: dict[int, tuple[Question, Future[Reply]]] = {}
@@ -47,10 +47,10 @@ class HumanQueue:
             return [question for question, _ in self._waiting.values()]
 
     def ask(self, request: Request) -> Future[Reply]:
-        """Lay a question on the desk.
+        """Put a question into the queue.
 
         Returns:
-            The reply to come; cancelling it takes the question off the desk.
+            The reply to come; cancelling it removes the question from the queue.
         """
         future: Future[Reply] = Future()
         with self._lock:
@@ -82,7 +82,7 @@ class HumanQueue:
         return True
 
     def withdraw(self, question_id: int, reason: str) -> bool:
-        """Take a question off the desk unanswered: the decision fails, and the rule twin may stand in.
+        """Remove a question unanswered: the decision fails, and the rule twin may stand in.
 
         Args:
             question_id: Number of the question.
@@ -98,7 +98,7 @@ class HumanQueue:
         return True
 
     def _take(self, question_id: int) -> Future[Reply] | None:
-        """Take a question off the desk, and return its reply to come; None if it no longer waits."""
+        """Remove a question, and return the future of its reply; None if it no longer waits."""
         with self._lock:
             _, future = self._waiting.pop(question_id, (None, None))
         return future
@@ -112,15 +112,15 @@ class HumanLLM:
     """A person may take any time, and is never asked the same again automatically."""
 
     def __init__(self, desk: HumanQueue | None = None) -> None:
-        """Store the desk.
+        """Store the queue.
 
         Args:
-            desk: Desk where questions wait; None: one of its own.
+            desk: Queue in which questions wait; None: one of its own.
         """
         self.desk = desk or HumanQueue()
 
     async def reply(self, request: Request) -> Reply:
-        """Wait for a person's answer; if the wait is cancelled, the question is taken off the desk.
+        """Wait for a person's answer; if the wait is cancelled, the question leaves the queue.
 
         Raises:
             HumanTimeout: If the question is withdrawn.

@@ -1,4 +1,4 @@
-"""A person at a terminal, who reads what an agent sees, chooses an action, and fills in its arguments one by one."""
+"""A human player at a terminal, who reads what an agent sees, chooses an action, and enters its arguments."""
 
 from __future__ import annotations
 
