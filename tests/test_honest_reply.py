@@ -18,7 +18,7 @@ from mesa_llm.records import ChatMessage, Request
 from mesa_llm.tools.toolbox import ToolBox
 from tests.faulty_server import FaultyServer
 from tests.honest_reply import honest
-from tests.llm.human.forms import ACTIONS, TOOLS, VOTE, Village, ask
+from tests.llm.human.questions import ACTIONS, TOOLS, VOTE, Village, ask
 
 
 def body_of(request: Request) -> dict[str, Any]:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
 import threading
 import weakref
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Unpack
+from typing import Any, ClassVar, Unpack
 
 from mesa_llm.engine.event_loop import close_all
-from mesa_llm.engine.options import AccessKeywords, AccessOptions, checked_options
+from mesa_llm.engine.options import AccessKeywords, AccessOptions, checked_options, keyword_parameters
 from mesa_llm.errors import ConfigError
 from mesa_llm.llm import open_simple
 from mesa_llm.llm.address import Address, split_name
@@ -80,6 +81,10 @@ class Access:
         access = Access(api_base="http://localhost:8000/v1", max_dollars=20, requests_per_min=500)
         runs = [SocialModel(rng=seed, llm="my-model", access=access, log=f"{seed}.sqlite") for seed in range(10)]
     """
+
+    __signature__: ClassVar[inspect.Signature] = inspect.Signature(
+        [inspect.Parameter("purse", inspect.Parameter.KEYWORD_ONLY, default=None), *keyword_parameters(AccessOptions)]
+    )
 
     def __init__(self, *, purse: SharedBudget | None = None, **options: Unpack[AccessKeywords]) -> None:
         """Set the limits and the budget; nothing is opened or read yet.

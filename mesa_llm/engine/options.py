@@ -7,6 +7,7 @@ are derived from `AccessOptions` and `RunOptions`.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Collection, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar
@@ -186,6 +187,18 @@ def option(name: str) -> Option:
 
 _OBJECTS = frozenset({"endpoints", "parser"})
 """Options whose values may be objects without a JSON schema."""
+
+
+def keyword_parameters(kind: type[BaseModel]) -> list[inspect.Parameter]:
+    """Return options as keyword parameters of a signature, for `help` and editors.
+
+    Args:
+        kind: `AccessOptions` or `RunOptions`.
+    """
+    return [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=option(name).default)
+        for name in kind.model_fields
+    ]
 
 
 def checked_options(kind: type[O], options: Mapping[str, Any]) -> O:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 import threading
 import time
 from contextlib import nullcontext
 from contextvars import ContextVar
 from typing import ClassVar
 
-from mesa_llm.errors import ConfigError, RateLimited, Stopped
+from mesa_llm.errors import RateLimited, Stopped
 from mesa_llm.llm.budget import Bill
 from mesa_llm.llm.protocol import LLM, close_transport
 from mesa_llm.llm.rate_control import RateControl
@@ -78,22 +77,14 @@ class Limits:
         requests_per_min: float | None = None,
         tokens_per_min: float | None = None,
     ) -> None:
-        """Set the bounds.
+        """Set the bounds, which `AccessOptions` and `Endpoint` have checked.
 
         Args:
             inner: The transport.
             concurrency: Maximum number of requests in flight.
             requests_per_min: Maximum number of requests in any minute; None: no limit.
             tokens_per_min: Maximum number of tokens in any minute, read and written; None: no limit.
-
-        Raises:
-            ConfigError: If a bound is below 1.
         """
-        for name, limit in (("requests_per_min", requests_per_min), ("tokens_per_min", tokens_per_min)):
-            if limit is not None and not (limit >= 1 and math.isfinite(limit)):
-                raise ConfigError(f"{name} must be 1 or more, got {limit!r}; leave it out for no limit")
-        if concurrency < 1:
-            raise ConfigError(f"concurrency must be 1 or more, got {concurrency!r}")
         self.inner = inner
         self.pace = RateControl(concurrency, requests_per_min, tokens_per_min)
         self._counts_tokens = tokens_per_min is not None

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import math
 import random
 from dataclasses import replace
 
@@ -66,7 +65,7 @@ class Retry:
         seed: int | None = None,
         loading_timeout_s: float = 300.0,
     ) -> None:
-        """Set how often to send a request, and how long to wait in between.
+        """Set how often to send a request, and how long to wait in between; `AccessOptions` has checked the values.
 
         Args:
             inner: The transport.
@@ -75,14 +74,7 @@ class Retry:
             max_wait_s: Maximum of any wait, in seconds, unless the endpoint asks for a longer one.
             seed: Seed of the waits, which do not affect a run.
             loading_timeout_s: Maximum time for which the endpoint may load its model, in seconds.
-
-        Raises:
-            ConfigError: If `attempts` is below 1, or a wait negative.
         """
-        if attempts < 1 or not (base_s >= 0 and max_wait_s >= 0):
-            raise ConfigError(f"{attempts=} must be 1 or more, {base_s=} and {max_wait_s=} 0 or more")
-        if not (loading_timeout_s >= 0 and math.isfinite(loading_timeout_s)):
-            raise ConfigError(f"loading_timeout_s must be a number of seconds, 0 or more, got {loading_timeout_s!r}")
         self.inner = inner
         self.attempts = attempts
         self.base_s = base_s

@@ -40,7 +40,7 @@ from mesa_llm.engine.parsing import read
 from mesa_llm.llm.replies import call
 from mesa_llm.memory import WindowMemory
 from mesa_llm.testing import honest, honest_reply
-from tests.llm.human.forms import Village
+from tests.llm.human.questions import Village
 from tests.pot import Pot, PotModel, Quiz, QuizModel
 
 

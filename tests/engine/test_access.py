@@ -21,7 +21,7 @@ from mesa_llm.llm.openai.client import OpenAIHTTP
 from mesa_llm.llm.scripted import ScriptedLLM
 from mesa_llm.records import Decision, Reply
 from tests.faulty_server import FaultyServer
-from tests.llm.human.forms import ask
+from tests.llm.human.questions import ask
 from tests.pot import PotModel
 
 BASE = "http://localhost:8000/v1"

@@ -34,6 +34,12 @@ def test_an_endpoint_has_limits_of_the_same_range_as_all_models(name: str) -> No
     assert shared in (own, get_args(own)[0])
 
 
+def test_help_on_an_access_shows_its_options() -> None:
+    parameters = inspect.signature(Access).parameters
+    assert list(parameters) == ["purse", *AccessOptions.model_fields]
+    assert parameters["concurrency"].default == option("concurrency").default
+
+
 def test_every_option_says_what_it_means() -> None:
     assert all(option(name).meaning.endswith(".") for name in RunOptions.model_fields)
     assert [option(name).minimum for name in ("concurrency", "loading_timeout_s", "api_base")] == [1, 0, None]
@@ -43,6 +49,10 @@ def test_every_option_says_what_it_means() -> None:
     ("options", "fault"),
     [
         ({"attempts": 0}, "attempts: .* greater than or equal to 1, got 0"),
+        ({"concurrency": 0}, "concurrency: .* greater than or equal to 1, got 0"),
+        ({"tokens_per_min": -1}, "tokens_per_min: .* greater than or equal to 1, got -1"),
+        ({"loading_timeout_s": float("inf")}, "loading_timeout_s: .* finite"),
+        ({"timeout_s": 0}, "timeout_s: .* greater than 0"),
         ({"requests_per_min": float("nan")}, "requests_per_min: .* finite"),
         ({"max_calls": 0}, "max_calls: .* greater than 0"),
         ({"attempt": 3}, "unknown option: attempt; did you mean attempts"),

@@ -15,7 +15,7 @@ from mesa_llm.llm.protocol import LLM
 from mesa_llm.llm.scripted import ScriptedLLM
 from mesa_llm.records import ChatMessage, Reply
 from tests.faulty_server import FaultyServer
-from tests.llm.human.forms import ask
+from tests.llm.human.questions import ask
 
 PRICED = Reply("hm", prompt_tokens=10, reply_tokens=5, dollars=0.01, model="tiny")
 

@@ -25,7 +25,7 @@ from mesa_llm.llm.tokens import count_tokens
 from mesa_llm.records import Reply, Usage
 from tests.faulty_server import CUT_MIDWAY, HANG, NOT_JSON, Fault, FaultyServer, refused
 from tests.honest_reply import completion
-from tests.llm.human.forms import ask
+from tests.llm.human.questions import ask
 from tests.llm.layers import PRICED, failing, gathered, served
 
 

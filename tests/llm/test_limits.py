@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import time
-from typing import Any
 
 import pytest
 
 from mesa_llm.errors import (
-    ConfigError,
     RateLimited,
 )
 from mesa_llm.llm import rate_control
@@ -20,8 +17,8 @@ from mesa_llm.llm.retry import Retry
 from mesa_llm.llm.scripted import ScriptedLLM
 from mesa_llm.records import Reply
 from tests.faulty_server import FaultyServer, rate_limited
-from tests.llm.human.forms import ask
-from tests.llm.layers import failing, gathered, served
+from tests.llm.human.questions import ask
+from tests.llm.layers import gathered, served
 
 
 def test_the_latency_of_a_reply_is_that_of_its_call_and_not_of_its_turn() -> None:
@@ -88,12 +85,3 @@ def test_tokens_a_minute_slow_long_requests_down() -> None:
     started = time.perf_counter()
     gathered(llm, 7, "word " * 80)
     assert time.perf_counter() - started > 0.25
-
-
-@pytest.mark.parametrize(
-    "options",
-    [{"concurrency": 0}, {"requests_per_min": 0}, {"tokens_per_min": -1}, {"requests_per_min": math.nan}],
-)
-def test_limits_that_cannot_work_are_refused(options: dict[str, Any]) -> None:
-    with pytest.raises(ConfigError):
-        Limits(failing(), **options)

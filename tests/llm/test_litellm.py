@@ -27,7 +27,7 @@ from tests.faulty_server import (
 )
 from tests.honest_reply import completion
 from tests.listener import Listener
-from tests.llm.human.forms import ACTIONS, VOTE, ask
+from tests.llm.human.questions import ACTIONS, VOTE, ask
 from tests.processes import run
 
 KEY = "sk-very-secret"
@@ -166,7 +166,7 @@ looked_up = []
 found = socket.getaddrinfo
 socket.getaddrinfo = lambda host, *more, **named: looked_up.append(host) or found(host, *more, **named)
 from mesa_llm.llm.litellm import LiteLLM
-from tests.llm.human.forms import ask
+from tests.llm.human.questions import ask
 llm = LiteLLM("gpt-4o-mini")
 assert "litellm" not in sys.modules
 asyncio.run(llm.reply(ask(settings={"mock_response": "hm"})))

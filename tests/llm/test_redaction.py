@@ -22,7 +22,7 @@ from mesa_llm.llm.redaction import Redaction
 from mesa_llm.records import Reply, Request, ToolCall
 from tests.faulty_server import FaultyServer
 from tests.honest_reply import completion
-from tests.llm.human.forms import ACTIONS, ask
+from tests.llm.human.questions import ACTIONS, ask
 from tests.pot import PotModel
 
 SECRET = "sk-test/AbC+123=xyz?98765"

@@ -21,7 +21,7 @@ from mesa_llm.errors import ConfigError, RateLimited, Refused
 from mesa_llm.llm.scripted import RandomLLM, ScriptedLLM, call, sample_value
 from mesa_llm.records import ChatMessage, Reply, Request, ToolCall
 from mesa_llm.tools.toolbox import ToolBox
-from tests.llm.human.forms import ACTIONS, TOOLS, VOTE, Village, ask
+from tests.llm.human.questions import ACTIONS, TOOLS, VOTE, Village, ask
 from tests.llm.schema.test_grammar import schemas_with_numbers
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from mesa_llm.llm.human.forms import LEFT_OUT, PASS, FormField, NotOffered, offers_of, still_possible
 from mesa_llm.records import ToolCall, ToolSpec
-from tests.llm.human.forms import ACTIONS, TOOLS, VOTE, ask
+from tests.llm.human.questions import ACTIONS, TOOLS, VOTE, ask
 
 NOTHING = ToolSpec(PASS, "Do nothing.", {"type": "object", "properties": {}, "additionalProperties": False}, True)
 

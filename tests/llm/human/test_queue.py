@@ -8,7 +8,7 @@ import time
 
 from mesa_llm.llm.human.queue import HumanLLM, HumanQueue, latest
 from mesa_llm.records import ChatMessage, Reply, ToolCall
-from tests.llm.human.forms import ask
+from tests.llm.human.questions import ask
 
 
 def answer_next(desk: HumanQueue, text: str) -> None:

@@ -11,7 +11,7 @@ import pytest
 from mesa_llm.errors import Refused
 from mesa_llm.llm.human.terminal import TerminalHuman
 from mesa_llm.records import Reply, Request, ToolCall
-from tests.llm.human.forms import ACTIONS, TOOLS, VOTE, ask
+from tests.llm.human.questions import ACTIONS, TOOLS, VOTE, ask
 
 
 class Person:

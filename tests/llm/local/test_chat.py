@@ -7,7 +7,7 @@ import pytest
 from mesa_llm.errors import Refused
 from mesa_llm.llm.local.chat import grammar, read_call, wire_messages
 from mesa_llm.records import ChatMessage, Request, ToolCall, ToolSpec
-from tests.llm.human.forms import ACTIONS, TOOLS, VOTE, ask
+from tests.llm.human.questions import ACTIONS, TOOLS, VOTE, ask
 from tests.llm.schema.gbnf import Grammar
 
 LOOKED_UP = (

@@ -18,7 +18,7 @@ from mesa_llm.errors import ConfigError, Refused
 from mesa_llm.llm.local.model import LocalLLM, shared_model
 from mesa_llm.records import ChatMessage, Reply, Request, Salt
 from mesa_llm.tools.toolbox import ToolBox
-from tests.llm.human.forms import ACTIONS, TOOLS, VOTE, Village, ask
+from tests.llm.human.questions import ACTIONS, TOOLS, VOTE, Village, ask
 from tests.llm.schema.test_grammar import Tree
 from tests.pot import PotModel
 from tests.processes import run

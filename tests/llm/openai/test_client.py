@@ -15,7 +15,7 @@ from mesa_llm.errors import ConfigError, Refused
 from mesa_llm.llm.limits import Limits
 from mesa_llm.llm.openai.client import OpenAIHTTP
 from tests.faulty_server import FaultyServer, refused
-from tests.llm.human.forms import ask
+from tests.llm.human.questions import ask
 
 KEY = "sk-very-secret"
 
@@ -86,7 +86,7 @@ FORGOTTEN = """
 import asyncio, gc, threading
 from mesa_llm.llm.openai.client import OpenAIHTTP
 from tests.faulty_server import FaultyServer
-from tests.llm.human.forms import ask
+from tests.llm.human.questions import ask
 loop = asyncio.new_event_loop()
 threading.Thread(target=loop.run_forever, daemon=True).start()
 with FaultyServer() as server:

@@ -22,7 +22,7 @@ from mesa_llm.llm.openai.connection import Connections, Response
 from mesa_llm.llm.openai.curl_transfers import HAS_EPOLL, Transfers
 from mesa_llm.llm.retry import Retry
 from tests.faulty_server import HANG, Fault, FaultyServer
-from tests.llm.human.forms import ask
+from tests.llm.human.questions import ask
 
 Speak = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
@@ -204,7 +204,7 @@ FORKED = """
 import os, sys
 from mesa_llm.llm.openai.client import OpenAIHTTP
 from mesa_llm.engine.event_loop import submit
-from tests.llm.human.forms import ask
+from tests.llm.human.questions import ask
 llm = OpenAIHTTP("tiny", sys.argv[1])
 submit(llm.reply(ask())).result(10)
 child = os.fork()
@@ -228,7 +228,7 @@ def test_after_a_fork_parent_and_child_both_go_on() -> None:
 ASK = """
 import asyncio, sys
 from mesa_llm.llm.openai.client import OpenAIHTTP
-from tests.llm.human.forms import ask
+from tests.llm.human.questions import ask
 async def twice():
     llm = OpenAIHTTP("tiny", sys.argv[1])
     for _ in range(2): print(bool((await llm.reply(ask())).text))

@@ -13,7 +13,7 @@ from mesa_llm.llm.openai.context import CutPrompts
 from mesa_llm.records import ChatMessage
 from tests.faulty_server import FaultyServer
 from tests.honest_reply import completion
-from tests.llm.human.forms import ask
+from tests.llm.human.questions import ask
 
 ENGLISH = "The streets are very busy today, and the buses are late. "
 CHINESE = "今天街上很忙，公共汽车也晚点了。"

@@ -16,7 +16,7 @@ from mesa_llm.llm.openai.errors import ErrorDetail
 from mesa_llm.llm.openai.request import Writer
 from mesa_llm.records import ChatMessage, Reply, Request, ToolCall
 from tests.faulty_server import Fault, FaultyServer, refused
-from tests.llm.human.forms import ACTIONS, TOOLS, VOTE, ask
+from tests.llm.human.questions import ACTIONS, TOOLS, VOTE, ask
 from tests.llm.openai.strict_server import (
     json_has_to_be_mentioned,
     nine_characters,

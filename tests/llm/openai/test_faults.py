@@ -36,7 +36,7 @@ from tests.faulty_server import (
     refused,
 )
 from tests.honest_reply import completion
-from tests.llm.human.forms import ACTIONS, VOTE, ask
+from tests.llm.human.questions import ACTIONS, VOTE, ask
 
 KEY = "sk-very-secret"
 

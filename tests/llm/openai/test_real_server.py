@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from mesa_llm.llm.openai.client import OpenAIHTTP
-from tests.llm.human.forms import ACTIONS, VOTE, ask
+from tests.llm.human.questions import ACTIONS, VOTE, ask
 
 SERVE = """
 import sys, time, xllamacpp

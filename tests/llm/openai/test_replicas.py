@@ -12,7 +12,7 @@ from mesa_llm.errors import Refused, ServerError
 from mesa_llm.llm.openai import replicas
 from mesa_llm.records import Reply
 from tests.faulty_server import SERVER_ERROR, FaultyServer, refused
-from tests.llm.human.forms import ask
+from tests.llm.human.questions import ask
 
 
 def replies_of(first: FaultyServer, *others: FaultyServer, number: int) -> list[Any]:

@@ -18,7 +18,7 @@ from mesa_llm.llm.openai.reply import MAX_CALLS, MAX_REASONING, read_reply
 from mesa_llm.records import Observation, ToolCall
 from mesa_llm.tools.toolbox import ToolBox
 from tests.honest_reply import completion
-from tests.llm.human.forms import ACTIONS, ask
+from tests.llm.human.questions import ACTIONS, ask
 from tests.pot import Pot
 
 ASKED = ask(tools=ACTIONS)

@@ -13,7 +13,7 @@ from mesa_llm.llm.openai.dialect import Dialect
 from mesa_llm.llm.openai.errors import ErrorDetail
 from mesa_llm.llm.openai.request import Writer
 from mesa_llm.records import ChatMessage, Request, ToolCall, ToolSpec
-from tests.llm.human.forms import ACTIONS, TOOLS, VOTE, ask
+from tests.llm.human.questions import ACTIONS, TOOLS, VOTE, ask
 
 LOOSE = {"type": "object", "properties": {"vote": {"type": "string"}}}
 SETTINGS = {"temperature": 0.3, "max_tokens": 50}

@@ -15,7 +15,7 @@ from mesa_llm.llm.openai.reply import read_reply
 from mesa_llm.llm.openai.response_body import Cut, parse
 from mesa_llm.records import Reply, ToolCall
 from tests.honest_reply import completion
-from tests.llm.human.forms import ACTIONS, ask
+from tests.llm.human.questions import ACTIONS, ask
 
 ASKED = ask(tools=ACTIONS)
 WHOLE = json.dumps(completion("Yes.", body={"model": "tiny"}))

@@ -8,7 +8,7 @@ import pytest
 
 from mesa_llm.llm.schema.description import description_of, read_value, signature
 from mesa_llm.llm.schema.flat import flat_schema
-from tests.llm.human.forms import TOOLS, VOTE
+from tests.llm.human.questions import TOOLS, VOTE
 
 OPTIONAL = {"anyOf": [{"type": "string"}, {"type": "integer"}, {"type": "null"}]}
 FLAGS = {"type": "array", "items": {"type": "boolean"}, "maxItems": 2}

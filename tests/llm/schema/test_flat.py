@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from mesa_llm.errors import Refused
 from mesa_llm.llm.schema.flat import choice_schema, flat_schema, narrow
 from mesa_llm.records import ToolSpec
-from tests.llm.human.forms import ACTIONS, TOOLS
+from tests.llm.human.questions import ACTIONS, TOOLS
 
 
 def values_of(schema: dict[str, Any] | None, name: str) -> Any:
