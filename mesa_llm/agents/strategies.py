@@ -196,7 +196,7 @@ def strategy_named(text: str) -> Decide:
 
 
 def open_decide(decide: Decide | str) -> Decide:
-    """Return the hook that a design means: a function, or a strategy by its name.
+    """Return a design's hook: a function, or the strategy of a name.
 
     Raises:
         ConfigError: If there is no strategy of that name.
@@ -205,5 +205,5 @@ def open_decide(decide: Decide | str) -> Decide:
 
 
 def is_plan(hook: Decide | None) -> bool:
-    """Check whether a hook writes plans, which are to be remembered."""
+    """Check whether a hook writes plans, which the agent remembers."""
     return getattr(hook, "func", hook) is plan

@@ -21,8 +21,8 @@ from mesa_llm.errors import ConfigError, MesaLLMError, TransportError
 from mesa_llm.llm.budget import Budget
 from mesa_llm.llm.endpoints import CONFIG_FILE, read_endpoints
 from mesa_llm.llm.openai.client import OpenAIHTTP
-from mesa_llm.llm.openai.context import CHARACTERS_A_TOKEN
 from mesa_llm.llm.openai.dialect import Dialect
+from mesa_llm.llm.openai.truncation import CHARACTERS_A_TOKEN
 from mesa_llm.llm.protocol import LLM
 from mesa_llm.records import ChatMessage, Reply, Request, Salt, ToolCall, ToolSpec
 from mesa_llm.runlog.versions import PACKAGES, versions

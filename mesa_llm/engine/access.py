@@ -17,7 +17,7 @@ from mesa_llm.llm import open_simple
 from mesa_llm.llm.address import Address, split_name
 from mesa_llm.llm.budget import Budget, SharedBudget
 from mesa_llm.llm.endpoints import Endpoint, EndpointFile, checked_endpoints, read_endpoints
-from mesa_llm.llm.keys import Keyring, Origin, Place, environment
+from mesa_llm.llm.keys import AddressSource, Keyring, Origin, environment
 from mesa_llm.llm.limits import Limits
 from mesa_llm.llm.protocol import LLM, Capabilities, Closable
 from mesa_llm.llm.redaction import Redacted, environment_keys
@@ -131,7 +131,7 @@ class Access:
             if (simple := open_simple(text)) is not None:
                 return self._connection(text, lambda: self._owned(simple))
             endpoint = self._find(text, is_auxiliary)
-            key = self._keys.key_for(self._place(text, endpoint, is_auxiliary, origin))
+            key = self._keys.key_for(self._source_of(text, endpoint, is_auxiliary, origin))
             timeout_s = endpoint.timeout_s or self.options.timeout_s
             connect = partial(_remote, endpoint, key, timeout_s, is_auxiliary)
             return self._connection((endpoint, key), lambda: self._owned(connect()), endpoint)
@@ -234,7 +234,7 @@ class Access:
             self._file = read_endpoints()
         return self._file
 
-    def _place(self, text: str, endpoint: Endpoint, is_auxiliary: bool, origin: Origin) -> Place:
+    def _source_of(self, text: str, endpoint: Endpoint, is_auxiliary: bool, origin: Origin) -> AddressSource:
         """Describe where the address of an endpoint comes from.
 
         Args:
@@ -245,16 +245,18 @@ class Access:
         """
         base, key_env = endpoint.api_base, endpoint.key_env
         if text in self._endpoints:
-            return Place(base, Origin.USER, key_env, is_named=True)
+            return AddressSource(base, Origin.USER, key_env, is_named=True)
         if text in self._from_file().endpoints:
-            return Place(base, self._from_file().origin, key_env, is_named=True)
+            return AddressSource(base, self._from_file().origin, key_env, is_named=True)
         if base is None:
             is_recorded = origin is Origin.LOG
-            return Place(None, Origin.LOG if is_recorded else Origin.PROVIDER, is_first=not is_auxiliary)
+            return AddressSource(None, Origin.LOG if is_recorded else Origin.PROVIDER, is_first=not is_auxiliary)
         if split_name(text)[1] is not None:
-            return Place(base, self._keys.origin_of(base, origin), is_first=not is_auxiliary)
+            return AddressSource(base, self._keys.origin_of(base, origin), is_first=not is_auxiliary)
         is_ollama = text.startswith("ollama/") and base == _ollama()
-        return Place(base, Origin.ENVIRONMENT if is_ollama else Origin.USER, None, False, not is_auxiliary, is_ollama)
+        return AddressSource(
+            base, Origin.ENVIRONMENT if is_ollama else Origin.USER, None, False, not is_auxiliary, is_ollama
+        )
 
     # -- opening
 

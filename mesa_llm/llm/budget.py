@@ -38,7 +38,7 @@ _LENGTHS = ("max_tokens", "max_completion_tokens")
 """Names of the setting that bounds a reply."""
 
 
-class Hold(NamedTuple):
+class Reservation(NamedTuple):
     """What a budget reserves for one request."""
 
     tokens: float = 0
@@ -51,7 +51,7 @@ class Hold(NamedTuple):
     """Number of tokens of the prompt among them, which are charged where nothing becomes known of a request."""
 
 
-_NOTHING = Hold()
+_NOTHING = Reservation()
 
 _NO_USAGE = Usage()
 
@@ -81,11 +81,11 @@ class Bill:
         """Start with nothing."""
         self.usage = _NO_USAGE
         self._budget: Budget | None = None
-        self._hold: Hold | None = None
+        self._hold: Reservation | None = None
         self._request: Any = None
         self._is_sent = False
 
-    def open(self, budget: Budget, request: Request, hold: Hold) -> None:
+    def open(self, budget: Budget, request: Request, hold: Reservation) -> None:
         """Add a request for which a budget has reserved something."""
         self._budget, self._request, self._hold, self._is_sent = budget, request, hold, True
 
@@ -240,33 +240,33 @@ class Budget:
             self._seen.add(request, used)
         return reply
 
-    async def reserve(self, request: Request) -> Hold:
+    async def reserve(self, request: Request) -> Reservation:
         """Reserve the most that a request can take, once that fits beside the requests in flight.
 
         Raises:
             BudgetExceeded: If it does not fit.
         """
         if not (self._bounds_tokens or self._bounds_dollars):
-            return self.purse.reserve() or await self.purse.hold(lambda: (_NOTHING, _NOTHING))
-        return await self.purse.hold(
+            return self.purse.reserve() or await self.purse.reserve_in_turn(lambda: (_NOTHING, _NOTHING))
+        return await self.purse.reserve_in_turn(
             lambda: (self._need(request, None), self._need(request, max(self._seen.reply_tokens, 1)))
         )
 
-    def _need(self, request: Request, n_reply: int | None) -> Hold:
+    def _need(self, request: Request, n_reply: int | None) -> Reservation:
         """Return what a request takes whose reply has so many tokens; None: the most, all if nothing is known yet."""
         n_prompt = self._seen.prompt_tokens_of(request)
         n_most = _max_reply(request) if n_reply is None else min(n_reply, _max_reply(request))
         if n_reply is None and not self._seen.n_replies:
-            return Hold(math.inf, math.inf if self._bounds_dollars else 0.0, n_prompt)
+            return Reservation(math.inf, math.inf if self._bounds_dollars else 0.0, n_prompt)
         dollars = self._dollars(n_prompt, n_most) if self._bounds_dollars else 0.0
-        return Hold(n_prompt + n_most if self._bounds_tokens else 0, dollars, n_prompt)
+        return Reservation(n_prompt + n_most if self._bounds_tokens else 0, dollars, n_prompt)
 
     def _dollars(self, n_prompt: int, n_reply: int) -> float:
         """Return the most that so many tokens can cost."""
         known = None if self._priced is None else self._priced.price_of(Usage(0, 0, n_prompt, n_reply))
         return max(self._seen.dollars, self._seen.dollars_of(n_prompt, n_reply) if known is None else known)
 
-    def estimate(self, request: Request, hold: Hold) -> Usage:
+    def estimate(self, request: Request, hold: Reservation) -> Usage:
         """Return the usage that a request is charged of which nothing is known: its prompt."""
         n_prompt = count_tokens(request)
         used = Usage(0, 0, min(n_prompt, hold.prompt_tokens) if hold.prompt_tokens else n_prompt, requests=1)
@@ -409,7 +409,7 @@ class SharedBudget:
         """Return the usage so far."""
         return self._spent
 
-    async def hold(self, need: Callable[[], tuple[Hold, Hold]]) -> Hold:
+    async def reserve_in_turn(self, need: Callable[[], tuple[Reservation, Reservation]]) -> Reservation:
         """Reserve a request, after those that already wait, as soon as there is room for it.
 
         Args:
@@ -439,7 +439,7 @@ class SharedBudget:
         with suppress(IndexError):
             self._waiting[0].wake()
 
-    def reserve(self, most: Hold = _NOTHING, least: Hold = _NOTHING) -> Hold | None:
+    def reserve(self, most: Reservation = _NOTHING, least: Reservation = _NOTHING) -> Reservation | None:
         """Reserve one request, which `settle` ends.
 
         Args:
@@ -465,7 +465,7 @@ class SharedBudget:
             self._in_flight += 1
             self._held_tokens += tokens
             self._held_dollars += dollars
-            return Hold(tokens, dollars, most.prompt_tokens)
+            return Reservation(tokens, dollars, most.prompt_tokens)
 
     def _part(self, unit: str, limit: float | None, held: float, most: float, least: float) -> float | None:
         """Return how much of a limit a request is given; None: there is no room for it beside the requests in flight.
@@ -491,7 +491,7 @@ class SharedBudget:
             return most if most <= limit - spent - held else None
         return None if self._in_flight else limit - spent
 
-    def settle(self, used: Usage | None, hold: Hold = _NOTHING) -> None:
+    def settle(self, used: Usage | None, hold: Reservation = _NOTHING) -> None:
         """End a reserved request.
 
         Args:

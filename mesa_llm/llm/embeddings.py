@@ -81,18 +81,18 @@ def embedder(name: str = "wordllama") -> Embedder:
 @lru_cache(maxsize=16)
 def _open(kind: str, model: str) -> Embedder:
     if kind == "wordllama" and not model:
-        return RememberingEmbedder(_wordllama)
+        return CachedEmbedder(_wordllama)
     if kind == "minilm" and not model:
         minilm_file()
-        return RememberingEmbedder(minilm_encode)
+        return CachedEmbedder(minilm_encode)
     if kind == "twhin-bert":
         _need("transformers", "install it with `pip install transformers torch`, or use 'wordllama' or 'minilm'")
-        return RememberingEmbedder(lambda: _twhin_bert(model))
+        return CachedEmbedder(lambda: _twhin_bert(model))
     if kind == "litellm" and model:
-        return RememberingEmbedder(lambda: _litellm(model))
+        return CachedEmbedder(lambda: _litellm(model))
     if kind == "sentence-transformers" and model:
         _need("sentence_transformers", "install it with `pip install sentence-transformers`, or use 'wordllama'")
-        return RememberingEmbedder(lambda: _sentence_transformers(model))
+        return CachedEmbedder(lambda: _sentence_transformers(model))
     raise ConfigError(
         f"there is no embedder {f'{kind}:{model}' if model else kind!r}; "
         "use 'wordllama', 'minilm', 'twhin-bert', 'litellm:MODEL' or 'sentence-transformers:MODEL'"
@@ -115,8 +115,8 @@ Encode = Callable[[list[str]], Any]
 """Encodes each text, of any length, as a vector."""
 
 
-class RememberingEmbedder:
-    """Encodes texts, and caches the vectors of those most recently used."""
+class CachedEmbedder:
+    """Encodes texts, and caches the vectors of the most recently used ones."""
 
     def __init__(self, load: Callable[[], Encode], max_kept: int = MAX_KEPT) -> None:
         """Store how to load the model; nothing is loaded yet.

@@ -1,4 +1,4 @@
-"""Endpoints of language models, under names of the user's own."""
+"""Endpoints of language models, by names of the user's own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The one gate for keys: a key goes out by the host, and by where the name of that host came from."""
+"""Decides which key a request may carry: by its host, and by where the address came from."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ class Origin(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """A model's address, and where it comes from."""
+class AddressSource:
+    """The address of a model, and where it comes from."""
 
     base: str | None
     """Base URL; None: the model's provider, by litellm."""
@@ -65,7 +65,7 @@ class Keyring:
     """The keys that one access may send."""
 
     def __init__(self, api_key: str | None, api_base: str | None) -> None:
-        """Store what the user has given.
+        """Store the user's key and address.
 
         Args:
             api_key: Key for the models that agents think with; None: from the environment; empty: none is ever sent.
@@ -84,7 +84,7 @@ class Keyring:
         """
         return Origin.USER if Address.of(base).origin == self._host else origin
 
-    def key_for(self, place: Place) -> str | None:
+    def key_for(self, place: AddressSource) -> str | None:
         """Choose the key for an address, as described in `Endpoint`.
 
         Returns:
@@ -107,7 +107,7 @@ class Keyring:
             self._say_withheld(place)
         return ""
 
-    def _own_key(self, place: Place, base: str) -> str:
+    def _own_key(self, place: AddressSource, base: str) -> str:
         """Return the key for an address that may have one."""
         host = Address.of(base).origin
         if not place.is_named and (place.is_first if self._host is None else host == self._host):
@@ -117,7 +117,7 @@ class Keyring:
         return environment("OPENAI_API_KEY") if host == OPENAI else ""
 
     @staticmethod
-    def _key_in(place: Place) -> str:
+    def _key_in(place: AddressSource) -> str:
         """Return the key in the variable that an endpoint names."""
         address = "its provider" if place.base is None else Address.of(place.base).base
         if not place.origin.may_have_key:
@@ -131,7 +131,7 @@ class Keyring:
             raise ConfigError(f"the key for {address} is to stand in {place.key_env}, which is not set")
         return key
 
-    def _say_withheld(self, place: Place) -> None:
+    def _say_withheld(self, place: AddressSource) -> None:
         """Log once for each address that no key is sent to it."""
         base = Address.of(place.base or "").base
         if base not in self._withheld:

@@ -146,7 +146,7 @@ def value_at(text: str, start: int) -> Value:
         if not _is_deep(text, start, end):
             return Value(value, start, end)
         raise ValueError(f"it is nested more than {MAX_DEPTH} times", 1)
-    except _Twice as error:
+    except _DuplicateKey as error:
         fault = str(error)
     except (ValueError, RecursionError):
         fault = ""
@@ -189,7 +189,7 @@ def read_value(text: str) -> Value:
                 raise ValueError(f"it is nested more than {MAX_DEPTH} times")
             value = DECODER.decode(text)
             read = Value(value, 0, len(text))
-        except _Twice as error:
+        except _DuplicateKey as error:
             return Value(None, 0, len(text), tuple(repairs), str(error))
         except (ValueError, RecursionError):
             reader = _Reader(text, 0)
@@ -261,7 +261,7 @@ def _is_deep(text: str, start: int, end: int) -> bool:
     return False
 
 
-class _Twice(ValueError):
+class _DuplicateKey(ValueError):
     """A key that occurs twice, with two values."""
 
 
@@ -270,7 +270,7 @@ def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(fields) < len(pairs):
         for key, value in pairs:
             if not _is_same(fields[key], value):
-                raise _Twice(f"the key {key[:80]!r} occurs twice, with two values")
+                raise _DuplicateKey(f"the key {key[:80]!r} occurs twice, with two values")
     return fields
 
 

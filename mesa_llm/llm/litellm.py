@@ -1,4 +1,4 @@
-"""Asks any provider that litellm supports; litellm itself is loaded with the first request."""
+"""Any provider that litellm supports; litellm itself is loaded with the first request."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _OWN_NAMES = re.compile(r"^(litellm\.|\w+Error: )+")
 
 
 class LiteLLM:
-    """Asks one model by its litellm id, such as `anthropic/claude-sonnet-4-5` or `gpt-4o-mini`.
+    """Sends requests to one model by its litellm id, such as `anthropic/claude-sonnet-4-5` or `gpt-4o-mini`.
 
     A call costs some 5 ms of processor time; where the endpoint speaks OpenAI's chat completions, `OpenAIHTTP` costs a
     small part of that. Parameters that a provider does not know are left out. Connections are litellm's own, shared by
@@ -56,7 +56,7 @@ class LiteLLM:
         api_key: str | None = None,
         timeout_s: float = 60.0,
     ) -> None:
-        """Set what to ask; loads nothing yet.
+        """Set the model; nothing is loaded yet.
 
         Args:
             model: The litellm id.
@@ -87,7 +87,7 @@ class LiteLLM:
         return f"LiteLLM({self.model!r})"
 
     async def reply(self, request: Request) -> Reply:
-        """Ask the provider.
+        """Send the request to the provider.
 
         Raises:
             ConfigError: If a person must act: provider, key, balance, model's name.
@@ -134,7 +134,7 @@ class LiteLLM:
 
     @property
     def secrets(self) -> list[str]:
-        """What no reply may quote."""
+        """Keys and passwords that no reply may quote."""
         return [*self._secrets, *environment_keys()]
 
     def require_provider(self) -> None:

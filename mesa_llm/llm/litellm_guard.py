@@ -1,4 +1,4 @@
-"""Watches what litellm sends: to the address that is recorded, and never on to where a redirect leads.
+"""Guards litellm's requests: they go to the address that is recorded, and follow no redirect.
 
 litellm asks some eighty providers through HTTP clients of its own, all of which are httpx's below, follows redirects in
 most of them, key included, and lets some providers ignore `api_base`. So the requests of our calls, and only these, are
@@ -36,7 +36,7 @@ _WATCH: ContextVar[Watch | None] = ContextVar("mesa_llm_watch", default=None)
 
 
 class Watch:
-    """A call of litellm, and what went wrong with where its requests were sent.
+    """A call of litellm, and the fault found in where it sends its requests.
 
     Attributes:
         fault: The error to raise in place of litellm's; None: nothing went wrong.

@@ -12,7 +12,7 @@ from multiprocessing.connection import Client, Listener, answer_challenge, deliv
 from typing import Any
 
 from mesa_llm.errors import BudgetExceeded, ConfigError, Stopped
-from mesa_llm.llm.budget import Hold, SharedBudget
+from mesa_llm.llm.budget import Reservation, SharedBudget
 from mesa_llm.records import Usage
 
 BUDGET = ("max_calls", "max_tokens", "max_dollars")
@@ -135,7 +135,7 @@ class RemoteBudget(SharedBudget):
         """
         return self._call("bounds")
 
-    def reserve(self, most: Hold = Hold(), least: Hold = Hold()) -> Hold | None:  # noqa: B008 - immutable
+    def reserve(self, most: Reservation = Reservation(), least: Reservation = Reservation()) -> Reservation | None:  # noqa: B008 - immutable
         """Reserve one request, as `SharedBudget.reserve` does.
 
         Raises:
@@ -144,7 +144,7 @@ class RemoteBudget(SharedBudget):
         """
         return self._call("reserve", most, least)
 
-    def settle(self, used: Usage | None, hold: Hold = Hold()) -> None:  # noqa: B008 - immutable
+    def settle(self, used: Usage | None, hold: Reservation = Reservation()) -> None:  # noqa: B008 - immutable
         """End a reserved request, as `SharedBudget.settle` does.
 
         Raises:
@@ -178,7 +178,7 @@ def _serve(purse: SharedBudget, key: bytes, listener: Listener, is_over: threadi
 
 def _answer(purse: SharedBudget, key: bytes, connection: Any) -> None:
     """Answer one worker until it ends; a connection with another key is closed."""
-    reserved: list[Hold] = []
+    reserved: list[Reservation] = []
     with suppress(AuthenticationError, EOFError, OSError), connection:
         deliver_challenge(connection, key)
         answer_challenge(connection, key)

@@ -1,4 +1,4 @@
-"""Options that every LLM model takes besides its own parameters, and how scenario, keywords and seed are reconciled."""
+"""Options of every LLM model besides its own parameters, and how scenario, keywords and seed are reconciled."""
 
 from __future__ import annotations
 

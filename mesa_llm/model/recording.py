@@ -168,7 +168,7 @@ class Recording:
             raise ConfigError(f"{self.model} cannot be made from the log alone: {error}") from error
 
     def _require_plausible(self, recorded: Mapping[str, Any], kind: type[LLMModel]) -> None:
-        """Check that no number in a stranger's log would fill the memory of whoever rebuilds its model.
+        """Check that no number in an untrusted log would fill the memory when its model is rebuilt.
 
         Raises:
             ConfigError: If a parameter counts more than the log holds rows of, or is far from its default.
@@ -227,7 +227,7 @@ class Recording:
 
 
 def texts_in(*values: Any) -> frozenset[str]:
-    """Return all texts in values that the user has given, the models that they name among them."""
+    """Return all texts in values given by the user, including the names of models."""
     found: set[str] = set()
     for value in values:
         match value:

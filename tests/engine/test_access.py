@@ -15,7 +15,7 @@ from mesa_llm.engine.event_loop import submit
 from mesa_llm.engine.opening import OpenedModels, written_options
 from mesa_llm.engine.options import EngineOptions
 from mesa_llm.engine.recorder import Recorder
-from mesa_llm.llm.keys import Keyring, Origin, Place, agree
+from mesa_llm.llm.keys import AddressSource, Keyring, Origin, agree
 from mesa_llm.llm.litellm import LiteLLM
 from mesa_llm.llm.openai.client import OpenAIHTTP
 from mesa_llm.llm.scripted import ScriptedLLM
@@ -105,9 +105,9 @@ def test_a_blank_key_of_the_environment_hides_no_other(monkeypatch: pytest.Monke
     monkeypatch.setenv("MESA_LLM_API_KEY", " ")
     monkeypatch.setenv("OPENAI_API_KEY", "openais")
     keys = Keyring(None, None)
-    assert keys.key_for(Place("https://api.openai.com/v1", Origin.USER)) == "openais"
-    assert keys.key_for(Place("http://api.openai.com/v1", Origin.USER)) == ""
-    assert keys.key_for(Place("https://api.openai.com/v1", Origin.LOG)) == ""
+    assert keys.key_for(AddressSource("https://api.openai.com/v1", Origin.USER)) == "openais"
+    assert keys.key_for(AddressSource("http://api.openai.com/v1", Origin.USER)) == ""
+    assert keys.key_for(AddressSource("https://api.openai.com/v1", Origin.LOG)) == ""
 
 
 @pytest.mark.parametrize("origin", list(Origin))
@@ -116,12 +116,12 @@ def test_a_key_goes_out_by_where_the_name_of_the_host_came_from(origin: Origin, 
     monkeypatch.setenv("JUDGE_KEY", "judges")
     trusted = origin not in (Origin.LOG, Origin.FOLDER)
     keys = Keyring(None, None)
-    assert keys.key_for(Place(BASE, origin)) == ("mine" if trusted else "")
+    assert keys.key_for(AddressSource(BASE, origin)) == ("mine" if trusted else "")
     if trusted:
-        assert keys.key_for(Place(BASE, origin, "JUDGE_KEY", is_named=True)) == "judges"
+        assert keys.key_for(AddressSource(BASE, origin, "JUDGE_KEY", is_named=True)) == "judges"
     else:
         with pytest.raises(ConfigError, match=r"JUDGE_KEY .* sent to http://localhost:8000/v1.*mesa-llm trust"):
-            keys.key_for(Place(BASE, origin, "JUDGE_KEY", is_named=True))
+            keys.key_for(AddressSource(BASE, origin, "JUDGE_KEY", is_named=True))
 
 
 JUDGE = '[endpoints.judge]\nmodel = "m"\napi_base = "{url}"\nkey_env = "JUDGE_KEY"\n'

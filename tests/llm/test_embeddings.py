@@ -18,7 +18,7 @@ from pytest_httpserver import HTTPServer
 
 from mesa_llm.errors import BadReply, ConfigError
 from mesa_llm.llm import embeddings
-from mesa_llm.llm.embeddings import Encode, RememberingEmbedder, embedder
+from mesa_llm.llm.embeddings import CachedEmbedder, Encode, embedder
 
 TEXTS = ["The council should fix the roads.", "Potholes in our streets need repair.", "I like tea."]
 
@@ -41,7 +41,7 @@ def wordllama() -> Encode:
 
 @given(texts=st.lists(st.text(), max_size=6), others=st.lists(st.text(), max_size=6))
 def test_a_vector_does_not_depend_on_the_texts_around_it(texts: list[str], others: list[str]) -> None:
-    forgetful = RememberingEmbedder(wordllama, max_kept=1)
+    forgetful = CachedEmbedder(wordllama, max_kept=1)
     mixed = forgetful.embed([*others, *texts])[len(others) :]
     assert [row.tobytes() for row in embedder().embed(texts)] == [row.tobytes() for row in mixed]
 
@@ -74,7 +74,7 @@ class Counting:
 
 def test_each_text_is_encoded_once() -> None:
     model = Counting()
-    remembering = RememberingEmbedder(model.load)
+    remembering = CachedEmbedder(model.load)
     remembering.embed(["a", "b", "a"])
     remembering.embed(["b", "c"])
     assert model.asked == ["a", "b", "c"]
@@ -82,7 +82,7 @@ def test_each_text_is_encoded_once() -> None:
 
 def test_the_least_recently_used_is_forgotten_first() -> None:
     model = Counting()
-    remembering = RememberingEmbedder(model.load, max_kept=2)
+    remembering = CachedEmbedder(model.load, max_kept=2)
     for text in ["a", "b", "a", "c", "a", "b"]:
         remembering.embed([text])
     assert model.asked == ["a", "b", "c", "b"]
@@ -91,7 +91,7 @@ def test_the_least_recently_used_is_forgotten_first() -> None:
 @pytest.mark.parametrize("vectors", [[[1.0, 2.0]], [[1.0, float("nan")]] * 2, [1.0, 2.0]])
 def test_what_are_no_vectors_is_said(vectors: Any) -> None:
     with pytest.raises(BadReply, match="2 texts gave no 2 vectors"):
-        RememberingEmbedder(lambda: lambda _: vectors).embed(["a", "b"])
+        CachedEmbedder(lambda: lambda _: vectors).embed(["a", "b"])
 
 
 @pytest.mark.parametrize("name", ["word2vec", "litellm:", "wordllama:big", ""])

@@ -10,7 +10,7 @@ from multiprocessing import AuthenticationError
 import pytest
 
 from mesa_llm.errors import BudgetExceeded
-from mesa_llm.llm.budget import Hold, SharedBudget
+from mesa_llm.llm.budget import Reservation, SharedBudget
 from mesa_llm.llm.shared_budget import RemoteBudget, served
 from mesa_llm.records import Usage
 
@@ -36,10 +36,10 @@ def test_who_connects_and_says_nothing_or_has_no_key_keeps_no_worker_from_the_pu
 def test_what_a_killed_worker_had_on_its_way_is_paid_for() -> None:
     with served(SharedBudget(calls=2, tokens=1000)) as (address, key):
         killed, other = RemoteBudget(address, key), RemoteBudget(address, key)
-        killed.reserve(Hold(600, prompt_tokens=100), Hold(100))
-        assert other.reserve(Hold(600), Hold(100)) is None
+        killed.reserve(Reservation(600, prompt_tokens=100), Reservation(100))
+        assert other.reserve(Reservation(600), Reservation(100)) is None
         del killed  # as when its process ends: the connection is closed
-        assert asyncio.run(other.hold(lambda: (Hold(600), Hold(100)))) == Hold(600)
+        assert asyncio.run(other.reserve_in_turn(lambda: (Reservation(600), Reservation(100)))) == Reservation(600)
         assert (other.spent().requests, other.spent().tokens) == (1, 100)
 
 

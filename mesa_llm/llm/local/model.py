@@ -35,7 +35,7 @@ DEFAULTS: dict[str, Any] = {"repeat_penalty": 1.15}
 
 
 class LocalLLM:
-    """Asks the embedded model, which is downloaded and loaded at the first request, once for all that use it."""
+    """The embedded model, which is downloaded and loaded at the first request and shared by all that use it."""
 
     needs_options = True
     max_in_flight = 1
@@ -51,7 +51,7 @@ class LocalLLM:
         self._model: EmbeddedModel | None = None
 
     async def reply(self, request: Request) -> Reply:
-        """Ask the model; requests wait for each other.
+        """Send the request to the model; requests wait for each other.
 
         Cancelling removes a waiting request, and stops a running one at its next token.
 

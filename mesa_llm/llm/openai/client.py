@@ -18,12 +18,12 @@ from mesa_llm.errors import BadReply, ConfigError, MesaLLMError, ServerError
 from mesa_llm.llm.address import Address, without_secrets
 from mesa_llm.llm.budget import send_again
 from mesa_llm.llm.openai.connection import Connections, Response
-from mesa_llm.llm.openai.context import CutPrompts, cut_text
 from mesa_llm.llm.openai.dialect import FORM_ERROR, Dialect
 from mesa_llm.llm.openai.errors import ErrorDetail, detail_in, trouble
 from mesa_llm.llm.openai.reply import read_reply
 from mesa_llm.llm.openai.request import Writer, tool_choice
 from mesa_llm.llm.openai.response_body import Cut, parse
+from mesa_llm.llm.openai.truncation import TruncationDetector, cut_text
 from mesa_llm.llm.tokens import name_at, price, usage_of_failure
 from mesa_llm.records import Reply, Request, Usage
 
@@ -36,7 +36,7 @@ type _Pools = WeakKeyDictionary[asyncio.AbstractEventLoop, Connections]
 
 
 class OpenAIHTTP:
-    """Asks one model of one OpenAI-compatible endpoint.
+    """Sends requests to one model of one OpenAI-compatible endpoint.
 
     A call takes about 0.1 ms of processor time. Connections are kept open, and belong to the event loop that asks;
     there are as many as requests in flight, which `Limits` bounds. Where the endpoint rejects a part of a request that
@@ -59,7 +59,7 @@ class OpenAIHTTP:
         timeout_s: float = 60.0,
         max_reply_bytes: int = 2_000_000,
     ) -> None:
-        """Set where and how to ask; connects to nothing yet.
+        """Set the endpoint and how it is used; nothing is connected yet.
 
         Args:
             model: Name of the model at the endpoint.
@@ -90,7 +90,7 @@ class OpenAIHTTP:
         self._accepted: Dialect | None = None
         self._turns: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
         self._calls_tools = False
-        self._cuts = CutPrompts()
+        self._cuts = TruncationDetector()
         self._pools: _Pools = WeakKeyDictionary()
         finalize(self, _close_all, self._pools)
 
@@ -99,7 +99,7 @@ class OpenAIHTTP:
         return f"OpenAIHTTP({self.model!r}, {self._where!r})"
 
     async def reply(self, request: Request) -> Reply:
-        """Ask the endpoint; the reply's `attempts` counts every request sent, simplified ones included.
+        """Send the request; the reply's `attempts` counts every request sent, simplified ones included.
 
         Raises:
             ConfigError: If a person must act: key, balance, model's name, address.
@@ -160,7 +160,7 @@ class OpenAIHTTP:
 
     @property
     def secrets(self) -> list[str]:
-        """What no reply may quote."""
+        """Keys and passwords that no reply may quote."""
         return self._secrets
 
     def price_of(self, usage: Usage) -> float | None:

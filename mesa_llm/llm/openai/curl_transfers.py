@@ -114,7 +114,7 @@ class _IdleSockets:
             _end(number)
 
     def close(self) -> None:
-        """Watch nothing any more."""
+        """Stop watching sockets."""
         self._sockets.clear()
         if self._epoll is not None:
             self._epoll.close()

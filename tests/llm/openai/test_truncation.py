@@ -9,7 +9,7 @@ from collections.abc import Iterable
 import pytest
 
 from mesa_llm.llm.openai.client import OpenAIHTTP
-from mesa_llm.llm.openai.context import CutPrompts
+from mesa_llm.llm.openai.truncation import TruncationDetector
 from mesa_llm.records import ChatMessage
 from tests.faulty_server import FaultyServer
 from tests.honest_reply import completion
@@ -21,7 +21,7 @@ CHINESE = "今天街上很忙，公共汽车也晚点了。"
 
 def is_found(prompts: Iterable[tuple[str, int]]) -> bool:
     """Check whether prompts, each with the number of tokens read of it, are known to be cut."""
-    watch = CutPrompts()
+    watch = TruncationDetector()
     return any(watch.look((ChatMessage("user", text),), tokens) for text, tokens in prompts)
 
 

@@ -1,4 +1,4 @@
-"""Notices prompts that an endpoint cuts without a word, from the number of tokens that it reports."""
+"""Detects prompts that an endpoint truncates silently, from the number of tokens that it reports."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _REPEATED = re.compile(r"(.)\1{3,}|\s+", re.DOTALL)
 """Runs of one character, of which a token may hold many."""
 
 
-class CutPrompts:
+class TruncationDetector:
     """Watches the prompts of one endpoint and the tokens that it says it has read of them.
 
     Prompts are cut if the largest count so far is far too small for its prompts and the size of a context (a power of
@@ -42,7 +42,7 @@ class CutPrompts:
         self._lengths: set[int] = set()  # of prompts with the largest count
 
     def look(self, messages: Sequence[ChatMessage], prompt_tokens: int) -> bool:
-        """Take note of a prompt; return True the first time that prompts are known to be cut.
+        """Compare a prompt with earlier ones; return True the first time that truncation is certain.
 
         Args:
             messages: The prompt.
