@@ -97,14 +97,14 @@ class Access:
         Raises:
             ConfigError: If an option is unknown or invalid.
         """
-        self.options = checked_options(AccessOptions, options)
-        self._endpoints = checked_endpoints(self.options.endpoints, "endpoints=")
+        self._options = checked_options(AccessOptions, options)
+        self._endpoints = checked_endpoints(self._options.endpoints, "endpoints=")
         self._file: EndpointFile | None = None
-        base = self.options.api_base
+        base = self._options.api_base
         self._api_base = base.strip() if base and base.strip() else None
         self._address = None if self._api_base is None else Address.of(self._api_base)
-        self._keys = Keyring(self.options.api_key, self._api_base)
-        budget = self.options.max_calls, self.options.max_tokens, self.options.max_dollars
+        self._keys = Keyring(self._options.api_key, self._api_base)
+        budget = self._options.max_calls, self._options.max_tokens, self._options.max_dollars
         self._budget = Budget(_Nobody(), *budget, purse=purse)
         self._lock = threading.Lock()
         self._connections: dict[Hashable, OpenedModel] = {}
@@ -112,7 +112,7 @@ class Access:
         self.close = weakref.finalize(self, _close_all, self._transports)
 
     def open(self, llm: str | LLM, *, is_auxiliary: bool = False, origin: Origin = Origin.USER) -> OpenedModel:
-        """Open a language model; the same string opens it only once.
+        """Return the connection to a language model; models of the same endpoint and key share one.
 
         Args:
             llm: Model string, or a transport of the user's own.
@@ -132,7 +132,7 @@ class Access:
                 return self._connection(text, lambda: self._owned(simple))
             endpoint = self._find(text, is_auxiliary)
             key = self._keys.key_for(self._source_of(text, endpoint, is_auxiliary, origin))
-            timeout_s = endpoint.timeout_s or self.options.timeout_s
+            timeout_s = endpoint.timeout_s or self._options.timeout_s
             connect = partial(_remote, endpoint, key, timeout_s, is_auxiliary)
             return self._connection((endpoint, key), lambda: self._owned(connect()), endpoint)
 
@@ -189,7 +189,7 @@ class Access:
     @property
     def written(self) -> dict[str, Any]:
         """Endpoints, limits and budget as plain values, without keys and without secrets from addresses."""
-        written = self.options.limits
+        written = self._options.limits
         if self._address is not None:
             written["api_base"] = self._address.base
         named = {**self._from_file().endpoints, **self._endpoints}
@@ -201,7 +201,7 @@ class Access:
         timeouts = [
             endpoint.timeout_s or 0 for endpoint in (*self._from_file().endpoints.values(), *self._endpoints.values())
         ]
-        return max([self.options.timeout_s, *timeouts])
+        return max([self._options.timeout_s, *timeouts])
 
     # -- finding endpoints
 
@@ -278,7 +278,7 @@ class Access:
             return OpenedModel(capabilities, transport, True, 1)
         if capabilities.is_person:
             return OpenedModel(capabilities, transport, False, 1_000_000)
-        own, shared = endpoint or _NO_LIMITS, self.options
+        own, shared = endpoint or _NO_LIMITS, self._options
         concurrency = own.concurrency or shared.concurrency
         limited = Limits(
             Redacted.around(transport, environment_keys()),

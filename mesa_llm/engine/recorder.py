@@ -37,8 +37,8 @@ class Recorder:
         """Start with no request.
 
         Args:
-            runlog: As for the class.
-            count: As for the class.
+            runlog: Run log in which replies are looked up and recorded.
+            count: Called with the usage and the purpose of each reply, from any thread.
         """
         self.runlog = runlog
         self.count = count
@@ -61,7 +61,7 @@ class Recorder:
     async def commit(self) -> None:
         """Wait for the commit of all replies recorded in this pass of the event loop; one commit serves them all.
 
-        Nothing else is asked before that, so that a killed run loses no more than what is in flight.
+        No other request is sent before that, so that a killed run loses no more than what is in flight.
 
         Raises:
             ConfigError: If it cannot be written, as on a full disk.
@@ -87,7 +87,10 @@ class Recorded:
     """The outermost layer around a transport: returns recorded replies, and records all others as they arrive."""
 
     recorder: Recorder
+    """Records the replies."""
+
     inner: LLM
+    """The transport, or the layer around it."""
 
     async def reply(self, request: Request) -> Reply:
         """Return the recorded reply, or request one and record it.
