@@ -8,6 +8,7 @@
     python3 dev.py test --fast   run the linters and the quick tests of the library (a minute)
     python3 dev.py test-mesa4    run the contract tests on the Mesa 4 pre-release
     python3 dev.py bench [NAME]  run a program of benchmarks/, by default `overhead`
+    python3 dev.py record [NAME] record a classic model again with the small language model (minutes)
     python3 dev.py docs          build the documentation; warnings are errors
     python3 dev.py evidence      measure published values again and write docs/evidence.md (a quarter of an hour)
 
@@ -271,6 +272,10 @@ def evidence(venv: Environment, arguments: list[str]) -> int:
     return bench(venv, ["evidence", *arguments])
 
 
+def record(venv: Environment, arguments: list[str]) -> int:
+    return bench(venv, ["record", *arguments])
+
+
 def docs(venv: Environment, arguments: list[str]) -> int:
     built = Path("build", "docs")
     sphinx = [venv.program("python"), "-m", "sphinx", "-W", "--keep-going", "--quiet", "-b", "html"]
@@ -287,6 +292,7 @@ COMMANDS = {
     "test": (test, MAIN),
     "test-mesa4": (test_mesa4, Environment(".venv-mesa4", instead=MESA_4)),
     "bench": (bench, MAIN),
+    "record": (record, MAIN),
     "docs": (docs, MAIN),
     "evidence": (evidence, MAIN),
 }

@@ -9,8 +9,8 @@ from typing import Any
 from measurement import PERSONA, Measurement, measured, run_measurement
 
 from mesa_llm import RunLog
-from mesa_llm.model.registry import find_model
 from mesa_llm.records import ChatMessage, Reply, Request, Salt, ToolCall
+from mesa_llm.registry import find_model
 from mesa_llm.testing import honest
 
 SEEN = "Step {step}, you remember: you paid 2 coins into the pot, and the others paid 3 coins each.\n"

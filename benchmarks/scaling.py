@@ -15,7 +15,7 @@ from cpu_breakdown import CpuBreakdown
 from measurement import measured
 from world_workloads import SEED, WORLDS, WorldWorkload
 
-from mesa_llm.model.registry import find_model
+from mesa_llm.registry import find_model
 
 Kind = Literal["world", "model"]
 

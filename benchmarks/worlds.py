@@ -33,7 +33,7 @@ from scaling import Plan, ScalePoint
 from thresholds import figure_text, table
 from world_workloads import WORLDS
 
-from mesa_llm.model.registry import find_models
+from mesa_llm.registry import find_models
 
 SIZES = (10, 100, 1_000, 10_000, 100_000)
 QUICK = (10, 100, 1_000)

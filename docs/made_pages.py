@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import Any, get_origin
 
 import mesa_llm
-from mesa_llm.model.registry import ModelEntry, find_models
+from mesa_llm.registry import ModelEntry, find_models
 from mesa_llm.model.scenario import Parameter, parameters_of
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -6,7 +6,6 @@ from .agents.agent import Mind as Mind
 from .agents.design import AgentDesign as AgentDesign
 from .agents.mailbox import TalkMixin as TalkMixin
 from .agents.tools import ToolMixin as ToolMixin
-from .benchmark.task import Task as Task
 from .config import AgentConfig as AgentConfig
 from .config import ConfigMixin as ConfigMixin
 from .config import Settings as Settings
@@ -25,6 +24,9 @@ from .errors import MesaLLMError as MesaLLMError
 from .errors import ReplayError as ReplayError
 from .errors import Stopped as Stopped
 from .errors import ToolError as ToolError
+from .experiments.benchmark.task import Task as Task
+from .experiments.branch import Branch as Branch
+from .experiments.branch import branch as branch
 from .llm.endpoints import Endpoint as Endpoint
 from .llm.human.queue import HumanLLM as HumanLLM
 from .llm.protocol import LLM as LLM
@@ -38,8 +40,6 @@ from .memory import ReflectiveMemory as ReflectiveMemory
 from .memory import StreamMemory as StreamMemory
 from .memory import SummaryMemory as SummaryMemory
 from .memory import WindowMemory as WindowMemory
-from .model.branch import Branch as Branch
-from .model.branch import branch as branch
 from .model.bridge import Bridge as Bridge
 from .model.interventions import Change as Change
 from .model.interventions import News as News

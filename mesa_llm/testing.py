@@ -23,8 +23,8 @@ from mesa_llm.llm.schema.sampling import draw
 from mesa_llm.llm.scripted import RandomLLM, ScriptedLLM
 from mesa_llm.model.identity import name_of
 from mesa_llm.model.model import LLMModel
-from mesa_llm.model.registry import ModelEntry, find_model
 from mesa_llm.records import Reply, Request, ToolCall, options_for
+from mesa_llm.registry import ModelEntry, find_model
 
 HEADINGS = (
     "Question",
@@ -335,7 +335,7 @@ def check_results(entry: ModelEntry) -> Iterator[CheckResult]:
     """Run all checks that apply to a model, including those after a failed one.
 
     Args:
-        entry: The model, from `mesa_llm.model.registry.find_model`.
+        entry: The model, from `mesa_llm.registry.find_model`.
     """
     for name, check in _checks_of(entry).items():
         promise = inspect.cleandoc(check.__doc__ or "").split("\n\n")[0]

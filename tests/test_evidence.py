@@ -13,8 +13,8 @@ from typer.main import get_command
 
 import dev
 from mesa_llm.cli.app import app
-from mesa_llm.model.registry import find_model
 from mesa_llm.model.scenario import parameters_of
+from mesa_llm.registry import find_model
 
 ROOT = Path(__file__).parents[1]
 COMMANDS = get_command(app).commands  # type: ignore[attr-defined]

@@ -68,7 +68,7 @@ def list_models(
     ] = None,
 ) -> None:
     """List the models that can be run, or the parameters of one: name, default, range and meaning."""
-    from mesa_llm.model.registry import find_models
+    from mesa_llm.registry import find_models
 
     if model is not None:
         from mesa_llm.cli.arguments import parameter_table

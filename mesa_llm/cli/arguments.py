@@ -13,13 +13,13 @@ from pydantic import TypeAdapter, ValidationError
 
 from mesa_llm.agents.design import OWN_DESIGN, AgentDesign
 from mesa_llm.agents.strategies import STRATEGIES
-from mesa_llm.benchmark.designs import ORIGINAL_DESIGNS
 from mesa_llm.canonical import member_value
 from mesa_llm.errors import ConfigError
+from mesa_llm.experiments.benchmark.designs import ORIGINAL_DESIGNS
 from mesa_llm.llm.address import secret_in, split_name
 from mesa_llm.llm.endpoints import CONFIG_FILE
 from mesa_llm.model.interventions import variables
-from mesa_llm.model.scenario import parameters_of
+from mesa_llm.model.scenario import Parameter, parameters_of
 from mesa_llm.text import clip, suggestion, table
 from mesa_llm.tools.tool import describe
 from mesa_llm.worlds.files import read_json
@@ -37,6 +37,7 @@ def parameters(
     users: Path | None,
     config: str | None = None,
     option: str = "--set",
+    others: Iterable[Parameter] = (),
 ) -> dict[str, Any]:
     """Turn `name=value` strings into constructor arguments of a model.
 
@@ -46,11 +47,12 @@ def parameters(
         users: File with the population, for models that take `users`.
         config: File that describes the run, for models that take `config`.
         option: Option that the strings belong to, for errors.
+        others: Parameters besides those of the model.
 
     Raises:
         ConfigError: If a name is unknown or a value does not fit its type.
     """
-    by_name = {parameter.name: parameter for parameter in parameters_of(kind)}
+    by_name = {parameter.name: parameter for parameter in (*parameters_of(kind), *others)}
     arguments: dict[str, Any] = {}
     for pair in assignments:
         name, equals, text = pair.partition("=")

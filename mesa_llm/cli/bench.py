@@ -13,16 +13,16 @@ from typing import Any, ClassVar
 from tqdm import tqdm
 
 from mesa_llm.agents.design import OWN_DESIGN, AgentDesign
-from mesa_llm.benchmark.cross import Cross, candidates_of, cross_of
-from mesa_llm.benchmark.designs import ORIGINAL_DESIGNS, ablations
-from mesa_llm.benchmark.report import Report, report_of, usage_of
-from mesa_llm.benchmark.runs import Candidate, Plan, Run, Runs, estimate_plans
-from mesa_llm.benchmark.task import SHACHI, Task, find_task, find_tasks
 from mesa_llm.cli.arguments import designs_in, parameters
 from mesa_llm.cli.command import Say
 from mesa_llm.cli.cost import cost_table
 from mesa_llm.engine.access import Access
 from mesa_llm.errors import AllDecisionsFailed, BudgetExceeded, ConfigError, MesaLLMError
+from mesa_llm.experiments.benchmark.cross import Cross, candidates_of, cross_of
+from mesa_llm.experiments.benchmark.designs import ORIGINAL_DESIGNS, ablations
+from mesa_llm.experiments.benchmark.report import Report, report_of, usage_of
+from mesa_llm.experiments.benchmark.runs import Candidate, Plan, Run, Runs, estimate_plans
+from mesa_llm.experiments.benchmark.task import SHACHI, Task, find_task, find_tasks
 from mesa_llm.model.cost_estimate import CAVEAT, Cost, estimate_cost
 from mesa_llm.model.model import LLMModel
 from mesa_llm.model.scenario import parameters_of
@@ -79,7 +79,7 @@ class Benchmark:
 
     def page(self, report: Any) -> str:
         """Write the report as an HTML page."""
-        from mesa_llm.benchmark.page import page  # Matplotlib loads for a second
+        from mesa_llm.experiments.benchmark.page import page  # Matplotlib loads for a second
 
         return page(report)
 
@@ -105,7 +105,7 @@ class CrossBenchmark(Benchmark):
 
     def page(self, report: Cross) -> str:
         """Write the comparison as an HTML page with a heat map."""
-        from mesa_llm.benchmark.heatmap import page  # as above
+        from mesa_llm.experiments.benchmark.heatmap import page  # as above
 
         return page(report)
 

@@ -21,7 +21,7 @@ from mesa_llm.errors import AllDecisionsFailed, BudgetExceeded, ConfigError, Mes
 from mesa_llm.text import printable
 
 if TYPE_CHECKING:
-    from mesa_llm.model.registry import ModelEntry
+    from mesa_llm.registry import ModelEntry
 
 Say = Callable[[str], None]
 """Prints a line."""
@@ -123,7 +123,7 @@ def warn(text: str) -> None:
 
 def model_named(name: str) -> ModelEntry:
     """Find the model that was typed; a `module:Class` is looked for in the working directory as well."""
-    from mesa_llm.model.registry import find_model
+    from mesa_llm.registry import find_model
 
     if ":" in name:
         look_here()

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from mesa_llm.cli.command import app, exits, look_here, model_named, say
+from mesa_llm.cli.command import app, exits, look_here, model_named, say, warn
 from mesa_llm.cli.options import (
     DEFAULT_STEPS,
     DESIGN_NAMES,
@@ -86,8 +86,6 @@ def bench(
     as_json: AsJson = False,
 ) -> None:
     """Run benchmark tasks, beside rule twins and chance; the same command goes on with what was stopped."""
-    from mesa_llm.benchmark.cross import candidates_of
-    from mesa_llm.benchmark.designs import ORIGINAL_DESIGNS
     from mesa_llm.cli.arguments import budget, require_no_secrets, set_options
     from mesa_llm.cli.bench import (
         Benchmark,
@@ -100,6 +98,8 @@ def bench(
         tasks_named,
     )
     from mesa_llm.engine.access import Access
+    from mesa_llm.experiments.benchmark.cross import candidates_of
+    from mesa_llm.experiments.benchmark.designs import ORIGINAL_DESIGNS
 
     is_cross = cross or ablate is not None
     if measure and not is_cross:
@@ -203,6 +203,70 @@ def run_sweep(
     )
 
 
+@app.command("study", rich_help_panel="Experiments")
+@exits
+def study(
+    package: Annotated[
+        str | None, typer.Argument(help="Package of models, such as oasis or shachi; without it, lists all studies.")
+    ] = None,
+    name: Annotated[
+        str | None, typer.Argument(help="Name of the study; without it, lists the package's studies and their options.")
+    ] = None,
+    seeds: Annotated[
+        int | None, typer.Option(min=1, help="Number of seeds, each run in every arm; the study's own by default.")
+    ] = None,
+    rng: Annotated[int, typer.Option(min=0, help="First seed.")] = 1,
+    steps: Annotated[
+        int | None, typer.Option(min=1, help="Steps, months or tests of each run; the study's own by default.")
+    ] = None,
+    llm: Annotated[
+        str, typer.Option(help="Language model of the agents; for `shachi swap`, several separated by commas.")
+    ] = "rule",
+    api_base: ApiBase = None,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", help="Parameter of the model or option of the study, as name=value.")
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Output folder: page, figures and one run log per run. Existing runs are resumed."),
+    ] = None,
+    plot: Annotated[Path | None, typer.Option(help="File for the figure: PNG, SVG or PDF.")] = None,
+    workers: Annotated[int, typer.Option(min=1, help="Number of runs at a time.")] = 1,
+    max_calls: MaxCallsOfAll = None,
+    max_tokens: MaxTokensOfAll = None,
+    max_dollars: MaxDollarsOfAll = None,
+    concurrency: ConcurrencyOfAll = 64,
+    requests_per_min: RequestsPerMin = None,
+    reasoning: Reasoning = None,
+    reply_tokens: ReplyTokens = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run a study: a question, the runs that answer it, and figures with intervals."""
+    from mesa_llm.cli.arguments import budget, require_no_secrets, set_options
+    from mesa_llm.cli.study import run_study, study_list
+    from mesa_llm.experiments.study import StudySetup, find_study
+    from mesa_llm.llm.budget import SharedBudget
+
+    if package is None or name is None:
+        for line in study_list(package):
+            say(line)
+        return
+    require_no_secrets(set_ or (), llm=llm, api_base=api_base)
+    chosen = find_study(package, name)
+    has_budget = budget(max_calls=max_calls, max_tokens=max_tokens, max_dollars=max_dollars)
+    setup = StudySetup(
+        range(rng, rng + (seeds or chosen.n_seeds)),
+        folder=out,
+        llm=llm,
+        workers=workers,
+        options=set_options(reasoning=reasoning, reply_tokens=reply_tokens),
+        access={"api_base": api_base, "concurrency": concurrency, "requests_per_min": requests_per_min},
+        purse=SharedBudget(max_calls, max_tokens, max_dollars) if has_budget else None,
+        steps=steps,
+    )
+    run_study(chosen, setup, set_ or [], plot=plot, as_json=as_json, say=say, warn=warn)
+
+
 @app.command("branch", rich_help_panel="Experiments")
 @exits
 def branch_run(
@@ -275,7 +339,7 @@ def hold_tournament(
     Each file plays in a process of its own, with limits to time and memory; one that fails forfeits its move, and stops
     nothing. What it starts ends with the match (under Linux; elsewhere, what leaves its process group goes on).
     """
-    from mesa_llm.tournament import find_game, find_players, lines_of, play
+    from mesa_llm.experiments.tournament import find_game, find_players, lines_of, play
 
     if game is not None and ":" in game:
         look_here()

@@ -82,7 +82,7 @@ def view(
 ) -> None:
     """Open a recorded run in the browser: its space, measures and agents after any step."""
     from mesa_llm.cli.run import recording_of
-    from mesa_llm.model.registry import find_model
+    from mesa_llm.registry import find_model
     from mesa_llm.viz.server.model_page import model_page
     from mesa_llm.viz.server.server import PageServer
 

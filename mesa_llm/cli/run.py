@@ -21,8 +21,8 @@ from mesa_llm.cli.command import Say, look_here
 from mesa_llm.errors import AllDecisionsFailed, ConfigError
 from mesa_llm.model.identity import name_of
 from mesa_llm.model.recording import Recording
-from mesa_llm.model.registry import find_models, require_listed
 from mesa_llm.records import Usage
+from mesa_llm.registry import find_models, require_listed
 from mesa_llm.text import counted, none_succeeded, spreadsheet_cell
 
 if TYPE_CHECKING:

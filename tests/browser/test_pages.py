@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from mesa_llm.model.registry import find_models
+from mesa_llm.registry import find_models
 from tests.browser.attacker import Endpoint
 from tests.browser.conftest import STARTING_MS, opened, serve_guarded, visit
 

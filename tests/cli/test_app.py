@@ -25,7 +25,7 @@ from mesa_llm.engine.activation import in_turn
 from mesa_llm.errors import AllDecisionsFailed, BadReply
 from mesa_llm.llm.address import secret_in
 from mesa_llm.memory import MemoryEntry, WindowMemory
-from mesa_llm.model.registry import find_model, find_models
+from mesa_llm.registry import find_model, find_models
 from mesa_llm.testing import CHECKS, honest, honest_reply
 from mesa_llm_models.social.model import SocialModel, SocialScenario
 from tests.faulty_server import FaultyServer

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from mesa_llm.benchmark.report import Report
-from mesa_llm.benchmark.task import SHACHI
 from mesa_llm.cli.app import app
+from mesa_llm.experiments.benchmark.report import Report
+from mesa_llm.experiments.benchmark.task import SHACHI
 from tests.faulty_server import FaultyServer, refused
 from tests.processes import Python
 
 ROOT = Path(__file__).parents[2]
-POT = "tests.benchmark.pots:POT"
+POT = "tests.experiments.benchmark.pots:POT"
 
 
 def typed(*words):
@@ -78,7 +78,7 @@ def test_json_holds_scores_errors_and_runs_of_everybody(tmp_path) -> None:
 
 
 def test_parameters_are_for_all_tasks_that_have_them_or_for_one(tmp_path) -> None:
-    words = [POT, "tests.benchmark.pots:BROKEN", "--repeats", 1, "--out", tmp_path]
+    words = [POT, "tests.experiments.benchmark.pots:BROKEN", "--repeats", 1, "--out", tmp_path]
     found = told(*words, "--set", "n_agents=2", "--set", "pot.n_agents=3", code=1)["tasks"]
     assert [task["setting"].get("n_agents") for task in found] == [3, 2]
 

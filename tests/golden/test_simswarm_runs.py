@@ -9,11 +9,11 @@ import pytest
 
 from mesa_llm import ConfigError, LLMModel, LLMScenario
 from mesa_llm.errors import BadReply
+from mesa_llm.experiments.sweep import sweep
 from mesa_llm.llm.lenient_json import UNREAD
 from mesa_llm.llm.openai.reply import read_reply
 from mesa_llm.records import Request, Salt
 from mesa_llm.reports.findings import weeks_text
-from mesa_llm.sweep import sweep
 from tests.golden.reading import golden, section
 
 CASES: dict[str, Any] = golden("simswarm")

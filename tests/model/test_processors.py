@@ -15,7 +15,7 @@ from numpy._core._multiarray_umath import __cpu_dispatch__  # pyright: ignore[re
 
 from mesa_llm import AgentDesign
 from mesa_llm.model.recording import Recording
-from mesa_llm.model.registry import find_model
+from mesa_llm.registry import find_model
 from mesa_llm.testing import honest
 
 RUNS: dict[str, dict[str, Any]] = {

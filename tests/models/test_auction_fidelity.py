@@ -10,8 +10,8 @@ from typing import Any, Literal
 import pytest
 
 from mesa_llm import ConfigError, ScriptedLLM, ToolCall
-from mesa_llm.model.registry import ModelEntry
 from mesa_llm.records import Reply, Request
+from mesa_llm.registry import ModelEntry
 from mesa_llm.testing import CHECKS
 from mesa_llm.worlds.auction import ORIGINAL_RULES
 from mesa_llm_models.auction_arena.agents import Dialogue

@@ -8,7 +8,7 @@ import pytest
 
 from mesa_llm import Change, ConfigError, ToolError
 from mesa_llm.model.interventions import meaning_of, variables
-from mesa_llm.model.registry import find_models
+from mesa_llm.registry import find_models
 from mesa_llm_models.auction_arena.model import AuctionArena
 from mesa_llm_models.classics.prisoners_dilemma.model import DilemmaModel
 from mesa_llm_models.discussion.model import DiscussionModel

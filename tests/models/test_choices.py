@@ -8,8 +8,8 @@ import pytest
 
 from mesa_llm import Decision, ScriptedLLM
 from mesa_llm.llm.scripted import call
-from mesa_llm.model.registry import find_models
 from mesa_llm.records import options_for
+from mesa_llm.registry import find_models
 from mesa_llm.testing import honest_reply
 from mesa_llm.tools.tool import marked_methods
 from mesa_llm.worlds.social import SocialWorld

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from mesa_llm import ConfigError, ScriptedLLM
-from mesa_llm.benchmark import mean_absolute_error
+from mesa_llm.experiments.benchmark import mean_absolute_error
 from mesa_llm_models.cognitive_biases.biases import BIASES, is_reversed
 from mesa_llm_models.cognitive_biases.cases import GAP, load_material, load_tests, make_tests
 from mesa_llm_models.cognitive_biases.model import CognitiveBiasesModel

@@ -9,8 +9,8 @@ import solara
 from mesa.visualization import SolaraViz
 
 from mesa_llm.llm.scripted import RandomLLM
-from mesa_llm.model.registry import find_models
 from mesa_llm.model.scenario import controls, parameters_of
+from mesa_llm.registry import find_models
 from mesa_llm.testing import CHECKS
 
 

@@ -13,7 +13,7 @@ from mesa_llm.cli.app import app
 from mesa_llm.llm.human.forms import PASS
 from mesa_llm.llm.schema.flat import flat_schema
 from mesa_llm.llm.scripted import ScriptedLLM
-from mesa_llm.model.registry import find_models
+from mesa_llm.registry import find_models
 from mesa_llm.runlog.log import RunLog
 from mesa_llm.testing import honest_reply
 from tests.faulty_server import FaultyServer

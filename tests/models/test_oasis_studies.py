@@ -17,10 +17,12 @@ import solara
 from typer.testing import CliRunner
 
 from mesa_llm import ConfigError, ScriptedLLM
+from mesa_llm.cli.app import app
+from mesa_llm.experiments.study import StudySetup
 from mesa_llm.llm.scripted import call
 from mesa_llm.statistics import Estimate
 from mesa_llm.worlds.social.curves import SpreadCurves
-from mesa_llm_models.oasis.charts import course_figure, study_figure
+from mesa_llm_models.oasis.charts import course_figure
 from mesa_llm_models.oasis.herd import GROUPS, HerdModel, like_probability, read_threads, rule_disagreement
 from mesa_llm_models.oasis.polarisation import ANSWERS, PolarisationModel, stance_of
 from mesa_llm_models.oasis.rumours import TOPICS, RumourModel
@@ -50,14 +52,23 @@ from mesa_llm_models.oasis.studies import (
     HERD,
     POLARISATION,
     SCALE,
-    SPREADING,
     STUDIES,
-    app,
+    study_spreading,
 )
-from mesa_llm_models.oasis.studies_app import PAGES, Studies
+from mesa_llm_models.oasis.studies_app import PAGES, SHOWN, Studies
 from tests.faulty_server import FaultyServer, refused
 
 DATA = os.environ.get("MESA_LLM_DATA")
+
+
+def setup(seeds: Sequence[int], steps: int | None = None, **parameters: Any) -> StudySetup:
+    """Set up the runs of a study."""
+    return StudySetup(seeds, steps=steps, parameters=parameters)
+
+
+def study(*words: Any) -> Any:
+    """Type the command of a study."""
+    return CliRunner().invoke(app, ["study", "oasis", *map(str, words)])
 
 
 def ends(estimate: Estimate) -> tuple[float, float]:
@@ -77,7 +88,7 @@ def test_first_votes_are_cast_by_lot_and_evenly() -> None:
 
 
 def test_a_vote_blind_population_shows_no_effect_and_a_herding_one_does() -> None:
-    outcomes = HERD.run(range(1, 13), 8, n_agents=60, posts_per_step=4, active_share=0.3).outcomes
+    outcomes = HERD.run(setup(range(1, 13), 8, n_agents=60, posts_per_step=4, active_share=0.3)).outcomes
     for group, sign in (("up", 1), ("down", -1)):
         assert ends(outcomes[f"blind: effect, {group}"])[0] < 0 < ends(outcomes[f"blind: effect, {group}"])[1]
         assert all(sign * end > 0 for end in ends(outcomes[f"herding: effect, {group}"]))
@@ -152,11 +163,11 @@ def test_oasis_own_counterfactual_posts_keep_their_groups() -> None:
 
 def test_each_study_draws_what_it_found() -> None:
     small_scale = replace(SCALE, arms={f"{n} users": {"n_agents": n} for n in (10, 20)})
-    for study in (*(one for name, one in STUDIES.items() if name != "scale"), small_scale):
-        options: Any = {} if study is small_scale else {"n_agents": 20}
-        findings = study.run([1, 2], 3, **options)
-        assert len(study_figure(findings).axes) == len(findings.bands) > 0
-        assert json.loads(json.dumps(findings.summary(), allow_nan=False))["seeds"] == 2
+    others = [one.run for one in STUDIES if one.name not in ("scale", "fit")]
+    for run in (*others, small_scale.run):
+        findings = run(setup([1, 2], 3, **({} if run == small_scale.run else {"n_agents": 20})))
+        assert len(findings.draw().axes) == len(findings.bands) > 0
+        assert json.loads(json.dumps(findings.summary(), allow_nan=False))["runs"] % 2 == 0
 
 
 @pytest.mark.parametrize(
@@ -164,76 +175,68 @@ def test_each_study_draws_what_it_found() -> None:
     [(SCALE, {"n_agents": 10}), (POLARISATION, {"leaning": "bold"}), (COUNTERFACTUAL, {"preset": "herd_effect"})],
 )
 def test_what_a_study_sets_itself_cannot_be_set(study, parameter) -> None:
-    with pytest.raises(ConfigError, match=f"{next(iter(parameter))} cannot be set: the study of {study.name} sets it"):
-        study.run([1], 1, **parameter)
+    with pytest.raises(ConfigError, match=f"{next(iter(parameter))} cannot be set: the study {study.name} sets it"):
+        study.run(setup([1], 1, **parameter))
 
 
 def test_a_group_without_members_has_no_figures(tmp_path) -> None:
     (tmp_path / "threads.json").write_text('[{"post": "It rains.", "comments": ["No."]}]')
-    found = HERD.run([1], 1, n_agents=4, posts_per_step=1, threads=str(tmp_path / "threads.json")).outcomes
+    found = HERD.run(setup([1], 1, n_agents=4, posts_per_step=1, threads=str(tmp_path / "threads.json"))).outcomes
     assert sum(math.isnan(found[f"blind: score, {group}"].value) for group in GROUPS) == 2
 
 
 def test_minutes_are_those_that_the_steps_last() -> None:
     model = SpreadingModel(step_minutes=3, rng=1)
     model.run(20)
-    findings = SPREADING.run([1], 20, step_minutes=3)
+    findings = study_spreading(setup([1], 20, step_minutes=3))
     assert findings.outcomes["scale at the end"].value == model.scale
     assert len(findings.bands["scale"]["twin"].mean) == 61
 
 
 def test_a_study_with_a_language_model_asks_it_once_and_its_log_afterwards(tmp_path) -> None:
+    small = ["--seeds", 1, "--steps", 1, "--set", "n_agents=3", "--set", "interval=1", "--out", tmp_path, "--json"]
     with FaultyServer() as server:
-        command = [
-            "polarisation",
-            "--seeds",
-            "1",
-            "--steps",
-            "1",
-            "--set",
-            "n_agents=3",
-            "--set",
-            "interval=1",
-            "--json",
-        ]
-        command += ["--llm", "stub", "--api-base", server.url, "--log", str(tmp_path)]
-        first, second = (json.loads(CliRunner().invoke(app, command).stdout.splitlines()[-1]) for _ in range(2))
+        command = ["polarisation", *small, "--llm", "stub", "--api-base", server.url]
+        first, second = (json.loads(study(*command).stdout.splitlines()[-1]) for _ in range(2))
         assert first["calls"] == server.count > 0 == second["calls"]
-    assert first["outcomes"] == second["outcomes"]
+    assert first["tables"] == second["tables"]
 
 
 def test_a_study_of_a_dead_endpoint_finds_nothing_and_says_so() -> None:
-    command = ["polarisation", "--seeds", "1", "--steps", "1", "--set", "n_agents=3"]
+    command = ["polarisation", "--seeds", 1, "--steps", 1, "--set", "n_agents=3"]
     with FaultyServer(lambda *_: refused(400, "not now")) as server:
-        done = CliRunner().invoke(app, [*command, "--llm", "stub", "--api-base", server.url])
+        done = study(*command, "--llm", "stub", "--api-base", server.url)
     assert (done.exit_code, done.stdout) == (4, "")
     assert "the only decision failed" in done.stderr
 
 
 def test_a_study_is_one_command_that_goes_on_with_its_logs(tmp_path) -> None:
-    command = ["herd", "--seeds", "2", "--steps", "2", "--set", "n_agents=10", "--log", str(tmp_path), "--json"]
-    first, second = (json.loads(CliRunner().invoke(app, command).stdout.splitlines()[-1]) for _ in range(2))
-    assert first["outcomes"] == second["outcomes"]
+    command = ["herd", "--seeds", 2, "--steps", 2, "--set", "n_agents=10", "--out", tmp_path, "--json"]
+    first, second = (json.loads(study(*command, "--workers", n).stdout.splitlines()[-1]) for n in (1, 2))
+    assert first["tables"] == second["tables"]
     assert len(list(tmp_path.glob("herd-*.sqlite"))) == 4
+    assert "<table>" in Path(first["page"]).read_text()
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["swarm"], "there is no study 'swarm'"),
+        (["swarm"], "oasis has no study 'swarm'; it has spreading, polarisation, herd"),
         (["herd", "--set", "herding=-1"], "greater than or equal to 0"),
+        (["herd", "--set", "data=."], "--set data=.: wanted name=value"),
         (["herd", "--plot", "herd.txt"], "wanted a name that ends in .png, .svg, .pdf"),
-        (["herd", "--log", __file__], "wanted the name of a folder"),
+        (["herd", "--out", __file__], "wanted the name of a folder"),
+        (["fit"], "the study fit needs --set data=…"),
     ],
 )
 def test_a_study_that_cannot_be_is_one_line(options, message) -> None:
-    done = CliRunner().invoke(app, options)
+    done = study(*options)
     assert (done.exit_code, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
     assert message in done.stderr
 
 
 def test_the_counterfactual_study_reads_votes_into_comments() -> None:
-    outcomes = COUNTERFACTUAL.run(range(1, 11), 10, active_share=0.4).outcomes
+    outcomes = COUNTERFACTUAL.run(setup(range(1, 11), 10, active_share=0.4)).outcomes
     assert ends(outcomes["herding: effect, down"])[0] > 0 > ends(outcomes["herding: effect, up"])[1]
 
 
@@ -322,11 +325,12 @@ def test_the_frozen_twin_is_that_of_the_training_topics_and_beats_four_baselines
     folder = Path(DATA or "", "oasis")
     training, held_out = split_topics(read_topics(folder / "all_topics.csv"))
     assert (len(training), len(held_out)) == (99, 99)
-    findings = SPREADING.run([1, 2], data=folder)
+    findings = study_spreading(setup([1, 2]), data=folder)
     errors = {who: findings.outcomes[f"NRMSE of scale (paper), {who}"].value for who in ("twin", *SEES)}
     assert min(errors, key=lambda who: errors[who]) == "twin"
     assert findings.outcomes["held out: depth, twin"].n == 99
-    assert len(study_figure(findings).axes) == 3
+    assert findings.draw is not None
+    assert len(findings.draw().axes) == 3
     assert log_slope(training) == pytest.approx(LOG_SLOPE, abs=5e-5)
     assert fit_times(training) == pytest.approx((FITTED.look_minutes, FITTED.look_sigma), abs=0.005)
 
@@ -399,7 +403,7 @@ def test_core_users_are_active_and_followed() -> None:
 
 
 def test_what_is_taken_out_of_a_network_is_missed() -> None:
-    changes = ABLATIONS.run(range(1, 4), 24, n_agents=40).outcomes
+    changes = ABLATIONS.run(setup(range(1, 4), 24, n_agents=40)).outcomes
     assert ends(changes["random posts: change of fit"])[1] < 0 < ends(changes["interest alone: change of fit"])[0]
     assert ends(changes["no hours: change of busiest over mean"])[1] < 0
     assert ends(changes["no recommender: change of likes"])[1] < 0
@@ -409,8 +413,9 @@ def test_what_is_taken_out_of_a_network_is_missed() -> None:
 @pytest.mark.parametrize("name", PAGES)
 def test_each_study_has_a_page_that_draws_a_single_run(name) -> None:
     page = PAGES[name]
-    model = STUDIES[name].model(rng=1, n_agents=12)
-    figure = course_figure(name, STUDIES[name].measures)
+    kind, measures = SHOWN[name]
+    model = kind(rng=1, n_agents=12)
+    figure = course_figure(name, measures)
     assert len(figure(model).axes) >= 1
     model.run(2)
     assert len(figure(model).axes) >= 1

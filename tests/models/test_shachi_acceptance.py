@@ -1,7 +1,8 @@
 """The eight things that Shachi's studies rest on, without a language model: loop, tools, parsing, and so on.
 
-The fourth, designs in tasks, is tested in tests/benchmark/test_designs.py. More of the fifth, normalisers, stands in
-tests/benchmark/test_cross.py and tests/models/test_sotopia.py; more of the eighth in tests/test_statistics.py.
+The fourth, designs in tasks, is tested in tests/experiments/benchmark/test_designs.py. More of the fifth, normalisers,
+stands in tests/experiments/benchmark/test_cross.py and tests/models/test_sotopia.py; more of the eighth in
+tests/test_statistics.py.
 """
 
 from __future__ import annotations
@@ -35,9 +36,9 @@ from mesa_llm import (
     action,
     tool,
 )
-from mesa_llm.benchmark import find_tasks
 from mesa_llm.engine.parsing import read_answer
 from mesa_llm.errors import ParseError
+from mesa_llm.experiments.benchmark import find_tasks
 from mesa_llm.llm.replies import call
 from mesa_llm.memory import (
     SavedMemories,

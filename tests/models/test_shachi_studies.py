@@ -11,15 +11,15 @@ import pytest
 from typer.testing import CliRunner
 
 from mesa_llm import ConfigError, Reply, ScriptedLLM
+from mesa_llm.cli.app import app
 from mesa_llm.errors import BudgetExceeded
+from mesa_llm.experiments.study import Findings, StudySetup
 from mesa_llm.llm.budget import SharedBudget
 from mesa_llm.llm.replies import call
-from mesa_llm.model.registry import find_model
+from mesa_llm.registry import find_model
 from mesa_llm.testing import CHECKS
-from mesa_llm_models.shachi.findings import Findings, Setup
 from mesa_llm_models.shachi.memory_transfer import study_memory
 from mesa_llm_models.shachi.other_life import DIRECTIONS
-from mesa_llm_models.shachi.studies import app
 from mesa_llm_models.shachi.swap import interaction_p, study_swap
 from mesa_llm_models.shachi.two_worlds import TwoWorldsModel
 from mesa_llm_models.shachi.validity import RealSeries, ShockModel, study_validity
@@ -35,7 +35,7 @@ def frame(findings: Findings, index: int = 0) -> Any:
 
 
 def test_trading_moves_with_a_shared_memory_and_with_no_placebo() -> None:
-    found = study_worlds(Setup(range(1, 3), parameters={"n_agents": 4, "days": 1, "twin": "hold", "hearsay": 1.0}))
+    found = study_worlds(StudySetup(range(1, 3), parameters={"n_agents": 4, "days": 1, "twin": "hold", "hearsay": 1.0}))
     rows = frame(found)
     placebos = rows[rows["arm"].isin(["isolated", "filler"])]
     assert placebos["difference"].eq(0).all()
@@ -78,7 +78,7 @@ def test_lives_in_two_worlds_keep_the_promises_of_every_model(check) -> None:
 
 def test_planted_shifts_are_found_with_their_direction_and_no_others() -> None:
     biases = ["Anchoring", "EndowmentEffect", "InGroupBias"]
-    found = study_memory(Setup([1, 2], parameters={"biases": biases, "n_agents": 5}), people=5, months=3)
+    found = study_memory(StudySetup([1, 2], parameters={"biases": biases, "n_agents": 5}), people=5, months=3)
     rows = frame(found).set_index(["source", "bias"])
     for source in ("oasis", "econ_agent"):
         for bias in biases:
@@ -95,7 +95,7 @@ def test_planted_shifts_are_found_with_their_direction_and_no_others() -> None:
 def test_a_study_of_memory_goes_on_in_a_folder_that_was_moved(tmp_path) -> None:
     def study(folder: str) -> Findings:
         parameters = {"biases": ["LossAversion"], "n_agents": 2, "n_tests": 1}
-        setup = Setup([1], tmp_path / folder, llm="random", parameters=parameters)
+        setup = StudySetup([1], tmp_path / folder, llm="random", parameters=parameters)
         return study_memory(setup, people=2, months=1)
 
     first = study("here")
@@ -111,7 +111,9 @@ def test_a_study_of_memory_goes_on_in_a_folder_that_was_moved(tmp_path) -> None:
 
 
 def test_backends_that_differ_are_told_apart_and_the_same_twice_is_not() -> None:
-    found = study_swap(Setup(range(1, 6), parameters={"n_agents": 6, "policy": "composite"}), 60, ["random"])
+    found = study_swap(
+        StudySetup(range(1, 6), llm="random", parameters={"n_agents": 6, "policy": "composite"}, steps=60)
+    )
     levels = frame(found, 2).set_index(["figure", "backend"])
     assert levels.loc[("unemployment", "random"), "mean"] > levels.loc[("unemployment", "rule: composite"), "mean"]
     tests = frame(found, 1)
@@ -142,8 +144,8 @@ BAD = "A terrible crisis and a horrible loss, a disaster."
 
 def test_bad_news_lowers_prices_longer_for_those_who_remember(tmp_path) -> None:
     (tmp_path / "real.csv").write_text("Date,Close\n2025-04-01,101\n2025-04-02,100\n2025-04-03,95\n2025-04-04,90\n")
-    real = RealSeries.read(tmp_path / "real.csv")
-    found = study_validity(Setup([1, 2, 3], parameters={**SMALL, "news": BAD}), real=real, event=date(2025, 4, 3))
+    setup = StudySetup([1, 2, 3], parameters={**SMALL, "news": BAD})
+    found = study_validity(setup, real=tmp_path / "real.csv", event=date(2025, 4, 3))
     effects = frame(found, 1).set_index(["traders have", "until"])["difference"]
     assert effects["memory", "day of the news"] < 0
     assert effects["memory", "last day"] < effects["neither", "last day"]
@@ -195,9 +197,9 @@ def test_an_event_on_a_holiday_counts_from_the_next_day_with_a_price() -> None:
 
 
 def test_a_study_is_one_command_that_goes_on_from_its_logs_and_leaves_a_page(tmp_path) -> None:
-    words = ["validity", "--seeds", "1", "--out", str(tmp_path / "study"), "--json", "--news", BAD]
+    words = ["validity", "--seeds", "1", "--out", str(tmp_path / "study"), "--json", "--set", f"news={BAD}"]
     words += [word for name, value in SMALL.items() for word in ("--set", f"{name}={value}")]
-    first, again = (CliRunner().invoke(app, words) for _ in range(2))
+    first, again = (CliRunner().invoke(app, ["study", "shachi", *words]) for _ in range(2))
     assert (first.exit_code, again.exit_code) == (0, 0), first.output
     found, repeated = (json.loads(done.output.splitlines()[-1]) for done in (first, again))
     assert (found["runs"], found["done"], repeated["done"]) == (8, 8, 0)
@@ -209,17 +211,16 @@ def test_a_study_is_one_command_that_goes_on_from_its_logs_and_leaves_a_page(tmp
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["love"], "there is no study 'love'; choose one of swap, memory, worlds, validity"),
-        (["worlds", "--news", "x"], "--news is no option of the study worlds"),
-        (["worlds", "--stock", "A"], "--stock is no option of the study worlds"),
-        (["validity", "--event", "tomorrow"], "--event is a day"),
-        (["validity", "--event", "2025-04-03"], "belong together"),
+        (["love"], "shachi has no study 'love'; it has swap, memory, worlds, validity"),
+        (["worlds", "--set", "stock=A"], "--set stock=A: wanted name=value, with one of the names"),
+        (["validity", "--set", "event=tomorrow"], "--set event=tomorrow: input should be a valid date"),
+        (["validity", "--set", "event=2025-04-03"], "belong together"),
         (["validity", "--steps", "3", "--set", "shock_day=1"], "3 steps end before the exchange closes"),
         (["swap", "--set", "love=1"], "--set love=1"),
     ],
 )
 def test_a_command_that_cannot_be_is_one_line(words, message) -> None:
-    done = CliRunner().invoke(app, words)
+    done = CliRunner().invoke(app, ["study", "shachi", *words])
     assert done.exit_code == 2
     assert message in done.output
 
@@ -227,7 +228,7 @@ def test_a_command_that_cannot_be_is_one_line(words, message) -> None:
 def test_all_runs_of_a_study_spend_from_one_purse(tmp_path) -> None:
     with FaultyServer() as server:
         small = {"n_agents": 2, "days": 1, "sessions": 1}
-        setup = Setup([1], tmp_path, "tiny", 1, small, access={"api_base": server.url}, purse=SharedBudget(9))
+        setup = StudySetup([1], tmp_path, "tiny", 1, small, access={"api_base": server.url}, purse=SharedBudget(9))
         with pytest.raises(BudgetExceeded):
             study_worlds(setup)
         assert server.count == 9

@@ -17,7 +17,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Run a benchmark in a folder, which is then moved to where the page looks."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MESA_LLM_RUNS", "none")
-    words = ["bench", "tests.benchmark.pots:POT", "--repeats", "1", "--out", "first"]
+    words = ["bench", "tests.experiments.benchmark.pots:POT", "--repeats", "1", "--out", "first"]
     assert CliRunner().invoke(app, words).exit_code == 0
     (tmp_path / "runs").mkdir()
     return (tmp_path / "first").rename(tmp_path / "runs" / "moved")

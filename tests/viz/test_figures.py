@@ -13,7 +13,7 @@ from mesa.datacollection import DataCollector
 from mesa.discrete_space import FixedAgent
 from PIL import Image
 
-from mesa_llm.model.registry import find_models
+from mesa_llm.registry import find_models
 from mesa_llm.viz.components.space import has_space, plain_renderer, portray, redraw, rendered
 from mesa_llm.viz.render.figures import cost_figure, enlarge, measure_figure, numbers_of, title_of
 from mesa_llm.viz.render.markup import label_of

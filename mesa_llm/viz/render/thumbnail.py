@@ -15,7 +15,7 @@ import networkx as nx
 import numpy as np
 
 from mesa_llm.model.model import LLMModel
-from mesa_llm.model.registry import find_model
+from mesa_llm.registry import find_model
 from mesa_llm.viz.render.figures import numbers_of
 
 WIDTH, HEIGHT, EDGE = 360, 120, 12

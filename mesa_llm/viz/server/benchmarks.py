@@ -15,13 +15,13 @@ from reacton import use_memo, use_state
 from solara.core import component
 from solara.lab.utils.headers import headers
 
-from mesa_llm.benchmark import heatmap
-from mesa_llm.benchmark import page as report_page
-from mesa_llm.benchmark.cross import Cross
-from mesa_llm.benchmark.report import Report, RunRow
 from mesa_llm.errors import ConfigError, MesaLLMError
+from mesa_llm.experiments.benchmark import heatmap
+from mesa_llm.experiments.benchmark import page as report_page
+from mesa_llm.experiments.benchmark.cross import Cross
+from mesa_llm.experiments.benchmark.report import Report, RunRow
 from mesa_llm.model.recording import Recording
-from mesa_llm.model.registry import find_model, require_listed
+from mesa_llm.registry import find_model, require_listed
 from mesa_llm.text import counted
 from mesa_llm.viz.components.markup import ClickableHTML, place_style
 from mesa_llm.viz.components.picture import Picture

@@ -12,7 +12,7 @@ from reacton.core import Element
 from solara.core import component
 from solara.routing import use_router
 
-from mesa_llm.model.registry import ModelEntry, find_models
+from mesa_llm.registry import ModelEntry, find_models
 from mesa_llm.viz.components.markup import Markup, place_style
 from mesa_llm.viz.server.benchmarks import Benchmarks
 from mesa_llm.viz.server.model_page import ModelPage, model_page

@@ -12,7 +12,7 @@ from typing import Any
 from reacton.core import Element
 
 from mesa_llm.errors import ConfigError
-from mesa_llm.model.registry import ModelEntry
+from mesa_llm.registry import ModelEntry
 from mesa_llm.viz.render.markup import fault_text, label_of
 from mesa_llm.viz.render.thumbnail import placeholder
 from mesa_llm.viz.server.page import LLMPage

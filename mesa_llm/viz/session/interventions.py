@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from mesa_llm.engine.access import Access
 from mesa_llm.engine.activation import llm_agents
-from mesa_llm.model.branch import branch
+from mesa_llm.experiments.branch import branch
 from mesa_llm.model.interventions import (
     EVERYONE,
     NEWSROOM,

@@ -17,7 +17,7 @@ from mesa_llm.llm.protocol import LLM
 from mesa_llm.model.identity import name_of
 from mesa_llm.model.model import LLMModel
 from mesa_llm.model.recording import Recording
-from mesa_llm.model.registry import require_listed
+from mesa_llm.registry import require_listed
 from mesa_llm.viz.render.markup import fault_text
 from mesa_llm.viz.render.mesa_adapter import require_llm_model
 from mesa_llm.viz.session.cost_estimate import CostEstimator

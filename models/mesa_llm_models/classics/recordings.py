@@ -1,7 +1,6 @@
 """Recorded runs of the classics with a language model, and their rule twins: same world, same seed, same steps.
 
-`python -m mesa_llm_models.classics.recordings` lists them; with names, it records these anew, by
-default with the embedded language model (a few minutes each).
+`mesa-llm study classics` lists them; `python3 dev.py record NAME` records one anew.
 """
 
 from __future__ import annotations
@@ -11,9 +10,7 @@ from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from mesa_llm import ConfigError, LLMModel
 from mesa_llm.model.identity import class_named
@@ -158,11 +155,12 @@ CLASSICS = {
 """Name → classic model, from the best introduction onwards."""
 
 
-def run_twins(name: str) -> tuple[LLMModel, LLMModel]:
+def run_twins(name: str, llm: str = "rule") -> tuple[LLMModel, LLMModel]:
     """Run the recorded run of a classic to its end, and its rule twin for as many steps.
 
     Args:
         name: Name of the classic.
+        llm: What agents think with in place of the recorded language model; `rule`: their rule twins.
 
     Returns:
         The rule twin, and the replay of the language model.
@@ -173,27 +171,7 @@ def run_twins(name: str) -> tuple[LLMModel, LLMModel]:
     if name not in CLASSICS:
         raise ConfigError(f"there is no classic {name!r}; there are: {', '.join(CLASSICS)}")
     classic = CLASSICS[name]
-    twins = (classic.twin(), classic.llm_twin())
+    twins = (classic.twin(llm), classic.llm_twin())
     for twin in twins:
         advance_to(twin, classic.steps)
     return twins
-
-
-def main(
-    names: Annotated[
-        list[str] | None, typer.Argument(help="Classics to record anew; none: list the recordings.")
-    ] = None,
-    llm: Annotated[str, typer.Option(help="What agents think with.")] = "local",
-) -> None:
-    """List the recordings of the classics, or make them anew."""
-    if strangers := sorted(set(names or ()) - set(CLASSICS)):
-        raise typer.BadParameter(f"there is no classic {strangers[0]!r}; there are: {', '.join(CLASSICS)}")
-    for name in names or ():
-        CLASSICS[name].record(llm)
-    for classic in CLASSICS.values():
-        size = f"{classic.file.stat().st_size / 1000:.0f} kB" if classic.file.is_file() else "not recorded"
-        typer.echo(f"{classic.name}: {classic.steps} steps, {size}")
-
-
-if __name__ == "__main__":
-    typer.run(main)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mesa_llm.benchmark import Measure, PublishedError, Reference, Task, mean_of
+from mesa_llm.experiments.benchmark import Measure, PublishedError, Reference, Task, mean_of
 from mesa_llm_models.compost.model import PERSONAS, TOPICS, CompostModel
 from mesa_llm_models.compost.scores import transport_distance
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any, cast
 
 import numpy as np
 import pandas as pd
+from pydantic import Field
 
-from mesa_llm import ConfigError
+from mesa_llm import ConfigError, LLMModel
+from mesa_llm.experiments.arms import ArmJob, ArmRun, Results, cost_of, run_arms
+from mesa_llm.experiments.study import Findings, Study, StudySetup, Table
 from mesa_llm_models.discussion.model import DiscussionModel
 from mesa_llm_models.discussion.scores import attitudes, talk_table
 
@@ -47,10 +52,18 @@ def curve(models: Sequence[Any], question: str | None = None, n_resamples: int =
         One row a party and number of messages, by that number: party, after (number of messages), mean, low and high
         (95 %), rooms.
     """
-    parts = [attitudes(model.sessions, question).assign(run=index) for index, model in enumerate(models)]
-    table: Any = pd.concat(parts, ignore_index=True)
-    if question is None and not table.empty:
-        table = table[table["question"] == table["question"].iloc[0]]
+    return curve_of([attitudes(model.sessions, question) for model in models], question, n_resamples)
+
+
+def curve_of(answers: Sequence[pd.DataFrame], question: str | None = None, n_resamples: int = 1_000) -> pd.DataFrame:
+    """Compute what `curve` does, from the answers of each run.
+
+    Args:
+        answers: Table of `attitudes` of each run.
+        question: Id of the question; None: the first.
+        n_resamples: Number of bootstrap samples of rooms.
+    """
+    table = _of_runs(answers, question)
     rng = np.random.default_rng(0)
     rows: list[dict[str, Any]] = []
     for (party, after), group in table.groupby(["party", "after"], sort=False):
@@ -105,12 +118,22 @@ def drift(models: Sequence[Any], question: str | None = None) -> pd.DataFrame:
     Raises:
         ConfigError: If nothing was answered by number.
     """
-    parts = [attitudes(model.sessions, question).assign(run=index) for index, model in enumerate(models)]
-    table: Any = pd.concat(parts, ignore_index=True)
+    return drift_of([attitudes(model.sessions, question) for model in models], question)
+
+
+def drift_of(answers: Sequence[pd.DataFrame], question: str | None = None) -> pd.DataFrame:
+    """Compute what `drift` does, from the answers of each run.
+
+    Args:
+        answers: Table of `attitudes` of each run.
+        question: Id of the question; None: the first.
+
+    Raises:
+        ConfigError: If nothing was answered by number.
+    """
+    table = _of_runs(answers, question)
     if table.empty:
         raise ConfigError("nobody answered by number; give a survey question a scale")
-    if question is None:
-        table = table[table["question"] == table["question"].iloc[0]]
     groups = table.groupby(["run", "room", "name", "party"], sort=False)["answer"]
     ends = groups.agg(first="first", last="last").reset_index()
     return ends.assign(moved=ends["last"] - ends["first"])
@@ -126,7 +149,16 @@ def talk_shares(models: Iterable[Any]) -> pd.DataFrame:
         One row a person: name, share (of the messages), share_se (its standard error), spoke (share of the times called
         on), gap_s (mean seconds from one own message to the next), rooms.
     """
-    table = pd.concat([talk_table(model.sessions) for model in models], ignore_index=True)
+    return talk_shares_of([talk_table(model.sessions) for model in models])
+
+
+def talk_shares_of(talks: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Compute what `talk_shares` does, from the talk of each run.
+
+    Args:
+        talks: Table of `talk_table` of each run.
+    """
+    table = pd.concat(talks, ignore_index=True)
     table["spoke"] = table["messages"] / table["called"].where(table["called"] > 0)
     table["gap_s"] = table["gap_s"].astype(float)
     means = table.groupby("name", sort=False).agg(
@@ -137,3 +169,87 @@ def talk_shares(models: Iterable[Any]) -> pd.DataFrame:
         rooms=("share", "size"),
     )
     return means.reset_index()
+
+
+def _of_runs(answers: Sequence[pd.DataFrame], question: str | None) -> Any:
+    """Put the answers of several runs together; without a question, those to the first."""
+    table: Any = pd.concat([one.assign(run=index) for index, one in enumerate(answers)], ignore_index=True)
+    return table[table["question"] == table["question"].iloc[0]] if question is None and not table.empty else table
+
+
+# -- on the command line
+
+DEBATE = "Which way do attitudes move in a debate across parties?"
+TROLLEY = "Who speaks when time is short, and who keeps silent?"
+"""Questions of the two studies."""
+
+
+@dataclass(frozen=True)
+class RoomsJob(ArmJob):
+    """A run of several rooms, whose results are the answers and the talk in them."""
+
+    def results_of(self, model: LLMModel) -> Results:
+        """Return the tables of `attitudes` and `talk_table`.
+
+        Args:
+            model: A model that has run.
+        """
+        sessions = cast("DiscussionModel", model).sessions
+        return {"answers": attitudes(sessions), "talk": talk_table(sessions)}
+
+
+def study_debate(setup: StudySetup, *, rooms: Annotated[int, Field(ge=1)] = 10) -> Findings:
+    """Run rooms of the debate, and follow the attitudes of each party.
+
+    Args:
+        setup: Settings of the runs.
+        rooms: Number of rooms of each run.
+    """
+    runs, cost = _run_rooms("debate", setup, rooms)
+    answers = [one.results["answers"] for one in runs]
+    points = curve_of(answers)
+    moves = drift_of(answers).groupby("party", sort=False)[["first", "last", "moved"]].mean().reset_index()
+    tables = [
+        Table("Attitudes by party", _rows(points), "Means after so many messages, with 95 % intervals over rooms."),
+        Table("From the first answer to the last", _rows(moves), "Means over persons and rooms."),
+    ]
+    return Findings("debate", DEBATE, _setting(setup, rooms), cost, tables)
+
+
+def study_trolley(setup: StudySetup, *, rooms: Annotated[int, Field(ge=1)] = 10) -> Findings:
+    """Run rooms of a discussion against the clock, and measure who talks how much.
+
+    Args:
+        setup: Settings of the runs.
+        rooms: Number of rooms of each run.
+    """
+    runs, cost = _run_rooms("trolley", setup, rooms)
+    shares = talk_shares_of([one.results["talk"] for one in runs])
+    note = "share: of the messages; spoke: of the times called on; gap_s: seconds from one message to the next."
+    return Findings("trolley", TROLLEY, _setting(setup, rooms), cost, [Table("Talk", _rows(shares), note)])
+
+
+def _run_rooms(config: str, setup: StudySetup, rooms: int) -> tuple[list[ArmRun], dict[str, Any]]:
+    start_s = time.perf_counter()
+    arguments = {"llm": setup.llm, **setup.options, **setup.parameters, "config": config, "n_rooms": rooms}
+    steps = MAX_STEPS if setup.steps is None else setup.steps
+    jobs = [
+        RoomsJob(DiscussionModel, config, "rooms", seed, arguments, steps, (), setup.folder) for seed in setup.seeds
+    ]
+    runs = list(run_arms(jobs, setup).values())
+    return runs, cost_of(runs, time.perf_counter() - start_s)
+
+
+def _setting(setup: StudySetup, rooms: int) -> dict[str, Any]:
+    return {"seeds": list(setup.seeds), "language model": setup.llm, "rooms": rooms, **setup.parameters}
+
+
+def _rows(table: pd.DataFrame) -> list[dict[str, Any]]:
+    return [{str(name): value for name, value in row.items()} for row in table.to_dict("records")]
+
+
+STUDIES = (
+    Study("debate", DEBATE, DiscussionModel, study_debate, 1),
+    Study("trolley", TROLLEY, DiscussionModel, study_trolley, 1),
+)
+"""Studies of `mesa-llm study discussion`."""

@@ -7,11 +7,11 @@ from typing import Any
 
 from matplotlib.ticker import MaxNLocator
 
+from mesa_llm.experiments.arms import Band, Bands, bands_of, course, line_of
 from mesa_llm.text import counted
 from mesa_llm.viz.render import COLOURS, GREY, Figure, frame, headline, legend_below, marker, sheet
 from mesa_llm_models.oasis.model import OasisModel
 from mesa_llm_models.oasis.spreading import SpreadingModel
-from mesa_llm_models.oasis.study import Band, Findings, bands_of, course, line_of
 
 LABELS = {"scale": "users (scale)", "max_breadth": "users at one distance (max breadth)", "depth": "distance (depth)"}
 """Measure → name in the legend."""
@@ -63,13 +63,19 @@ TITLES = {
 """Study → title, and the first part of the names of its measures."""
 
 
-def study_figure(findings: Findings) -> Figure:
-    """Draw the results of a study by arm, as means over seeds with 95 % intervals."""
-    title, prefix = TITLES[findings.study]
-    is_spreading = findings.study == "spreading"
-    figure = Figure(figsize=(3.9 * max(len(findings.bands), 2), 4.6 if is_spreading else 3.9), layout="constrained")
-    panels: Any = figure.subplots(1, len(findings.bands), sharey=not is_spreading, squeeze=False)[0]
-    for axes, (arm, bands) in zip(panels, findings.bands.items(), strict=True):
+def study_figure(study: str, arms: Bands, n_seeds: int) -> Figure:
+    """Draw the results of a study by arm, as means over seeds with 95 % intervals.
+
+    Args:
+        study: Name of the study.
+        arms: Arm → measure → its course over the steps.
+        n_seeds: Number of seeds.
+    """
+    title, prefix = TITLES[study]
+    is_spreading = study == "spreading"
+    figure = Figure(figsize=(3.9 * max(len(arms), 2), 4.6 if is_spreading else 3.9), layout="constrained")
+    panels: Any = figure.subplots(1, len(arms), sharey=not is_spreading, squeeze=False)[0]
+    for axes, (arm, bands) in zip(panels, arms.items(), strict=True):
         frame(axes, arm)
         axes.set_xlabel("minute" if is_spreading else "step", color=GREY)
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
@@ -77,7 +83,7 @@ def study_figure(findings: Findings) -> Figure:
             label = name.removeprefix(prefix).replace("_", " ")
             draw_band(axes, band, label, GROUP_COLOURS.get(label) or COLOURS[index % len(COLOURS)])
         legend_below(axes, 3 if len(bands) <= 3 else 2)
-    headline(figure, f"{title} ({counted(len(findings.seeds), 'seed')})")
+    headline(figure, f"{title} ({counted(n_seeds, 'seed')})")
     return figure
 
 
@@ -95,7 +101,7 @@ def course_figure(study: str, measures: Sequence[str]) -> Callable[[Any], Figure
             panels = {name: {"this run": line_of(getattr(curves, name))} for name in measures}
         else:
             panels = {"this run": bands_of(course(model, measures, int(model.time))[None], measures)}
-        return study_figure(Findings(study, (model.run_seed,), int(model.time), panels, {}, 0.0))
+        return study_figure(study, panels, 1)
 
     return draw
 

@@ -1,16 +1,13 @@
 """Spread of a post, minute by minute: a rule twin with three parameters, fitted on half of OASIS's topics.
 
-`python -m mesa_llm_models.oasis.studies spreading --data FOLDER` tests it on the other half, and on the one topic
-whose real curve is public; `python -m mesa_llm_models.oasis.spreading FOLDER` repeats the fit. The folder holds
-OASIS's own files.
+`mesa-llm study oasis spreading --set data=FOLDER` tests it on the other half, and on the one topic whose real curve is
+public; `mesa-llm study oasis fit --set data=FOLDER` repeats the fit. The folder holds OASIS's own files.
 """
 
 from __future__ import annotations
 
-import json
 import math
 import random
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -63,7 +60,7 @@ class Twin:
 
 FITTED = Twin(look_minutes=20.43, look_sigma=1.699, ties=0.65)
 """Parameters fitted on 99 of the 198 topics of OASIS's `all_topics.csv`, on 2026-11-22, by
-`python -m mesa_llm_models.oasis.spreading FOLDER` (split seed 11); frozen before the comparison with the other 99."""
+`mesa-llm study oasis fit` (split seed 11); frozen before the comparison with the other 99."""
 
 
 LOG_SLOPE = 0.0932
@@ -458,13 +455,3 @@ def provenance(topics: Sequence[Topic], twin: Twin) -> Mapping[str, Any]:
     timed = sum(math.isfinite(topic.median_minutes) for topic in topics)
     baselines = {"log_slope": round(log_slope(topics), 4), "mean_depth": round(fmean(one.depth for one in topics), 2)}
     return {**asdict(twin), **baselines, "topics": len(topics), "with_times": timed, "split_seed": SPLIT_SEED}
-
-
-if __name__ == "__main__":
-    try:
-        training, _ = split_topics(read_topics(Path(sys.argv[1], "all_topics.csv")))
-    except IndexError:
-        sys.exit("python -m mesa_llm_models.oasis.spreading FOLDER: the folder with OASIS's file all_topics.csv")
-    except ConfigError as error:
-        sys.exit(str(error))
-    sys.stdout.write(json.dumps(provenance(training, fit(training))) + "\n")

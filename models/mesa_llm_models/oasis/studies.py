@@ -1,28 +1,36 @@
-"""The studies of OASIS, each one command: `python -m mesa_llm_models.oasis.studies herd --seeds 30 --json`."""
+"""The studies of OASIS: `mesa-llm study oasis` lists them, `mesa-llm study oasis herd` runs one."""
 
 from __future__ import annotations
 
-import json
 import math
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any, cast
 
 import numpy as np
-import typer
+import numpy.typing as npt
 
-from mesa_llm import ConfigError
-from mesa_llm.benchmark.scores import bootstrap
-from mesa_llm.cli.command import exits, say, warn
-from mesa_llm.cli.options import ApiBase, AsJson, MaxCallsOfAll
-from mesa_llm.engine.access import Access
-from mesa_llm.records import Usage
+from mesa_llm import LLMModel
+from mesa_llm.experiments.arms import (
+    ArmFindings,
+    ArmJob,
+    Arms,
+    Band,
+    Results,
+    arm_findings,
+    cost_of,
+    estimates,
+    line_of,
+    run_arms,
+)
+from mesa_llm.experiments.benchmark.scores import bootstrap
+from mesa_llm.experiments.study import Findings, Study, StudySetup, Table
 from mesa_llm.statistics import Estimate
 from mesa_llm.worlds.social.curves import SpreadCurves, read_curves
 from mesa_llm_models.oasis.ablations import ARMS, AblationModel
+from mesa_llm_models.oasis.charts import study_figure
 from mesa_llm_models.oasis.herd import GROUPS, HerdModel
 from mesa_llm_models.oasis.polarisation import PolarisationModel
 from mesa_llm_models.oasis.rumours import TOPICS, RumourModel
@@ -34,14 +42,16 @@ from mesa_llm_models.oasis.spreading import (
     SpreadingModel,
     Topic,
     baseline_curves,
+    fit,
     held_out_predictions,
     nrmse,
+    provenance,
     read_topics,
     split_topics,
     twin_prediction,
 )
-from mesa_llm_models.oasis.study import Band, Findings, Results, Study, estimates, line_of, log_option, run_model
-from mesa_llm_models.social.model import SocialModel
+
+FloatArray = npt.NDArray[np.float64]
 
 N_SEEDS = 30
 """Number of seeds of a study."""
@@ -50,65 +60,77 @@ N_SEEDS = 30
 CURVES = ("scale", "depth", "max_breadth")
 """The three curves of a spreading post."""
 
+SPREADING = "How far does a post spread, minute by minute, and how well does a fitted rule twin predict it?"
+FIT = "Which parameters of the spreading twin fit half of OASIS's topics?"
+"""Questions of the studies without arms of their own."""
+
 
 @dataclass(frozen=True)
-class SpreadingStudy:
-    """Spread of a post by the frozen twin, compared with real posts if OASIS's files are available."""
+class SpreadingJob(ArmJob):
+    """A run of the spreading twin, whose course is its curves, minute by minute."""
 
-    name: str = "spreading"
-    """Name, in one word."""
+    n_minutes: int = 0
+    """Number of minutes to compare, minute 0 included."""
 
-    model: type[SocialModel] = SpreadingModel
-    """Class of the model."""
-
-    steps: int = MINUTES - 1
-    """Number of steps of a run, of one minute each."""
-
-    measures: tuple[str, ...] = CURVES
-    """Curves over the minutes."""
-
-    def run(
-        self,
-        seeds: Sequence[int],
-        steps: int | None = None,
-        log: Path | None = None,
-        data: Path | None = None,
-        **parameters: Any,
-    ) -> Findings:
-        """Run the twin with each seed on a generated population, and on the people of the topic with a real curve.
+    def course_of(self, model: LLMModel) -> FloatArray:
+        """Return the curves, shape `(curves, minutes)`.
 
         Args:
-            seeds: The seeds.
-            steps: Number of steps of a run; None: those of 149 minutes, so that minutes 0 to 149 are compared.
-            log: Folder of the run logs, which are continued if they exist; None: no recording.
-            data: Folder with OASIS's files; None: no comparison.
-            **parameters: Parameters and options of the model.
+            model: A model that has run.
         """
-        start, usage = time.perf_counter(), Usage()
-        step_minutes = parameters.get("step_minutes", 1.0)
-        n_steps = math.ceil(self.steps / step_minutes) if steps is None else steps
-        n_minutes = 1 + (self.steps if steps is None else math.ceil(n_steps * step_minutes))  # with minute 0
-        arms: dict[str, dict[str, Any]] = {"twin": {}}
-        if data is not None:
-            arms["twin, real follows"] = {"users": str(data / f"{CURVE_TOPIC}.csv")}
-        runs: dict[str, list[SpreadCurves]] = {arm: [] for arm in arms}
-        for arm, own in arms.items():
-            for seed in seeds:
-                options = {**parameters, **own, **log_option(log, self.name, arm, seed), "rng": seed}
-                with closing(SpreadingModel(**options)) as model:
-                    usage += run_model(model, n_steps)
-                    runs[arm].append(model.curves().until(n_minutes))
-        lasts = [{f"{name} at the end": float(getattr(one, name)[-1]) for name in CURVES} for one in runs["twin"]]
-        outcomes, lines = estimates(lasts), dict[str, SpreadCurves]()
-        if data is not None:
-            training, held_out = split_topics(read_topics(data / "all_topics.csv"))
-            real = read_curves(data / f"{CURVE_TOPIC}_real_propagation.json").until(n_minutes)
-            lines = baseline_curves(real, parameters.get("n_agents", 111))
-            outcomes |= curve_errors({**runs, **{name: [one] for name, one in lines.items()}}, real)
-            outcomes |= held_out_errors(training, held_out, seeds)
-            lines = {"real": real, **lines}
-        bands = {name: curve_bands(name, runs, lines) for name in CURVES}
-        return Findings(self.name, tuple(seeds), n_steps, bands, outcomes, time.perf_counter() - start, usage)
+        curves = cast("SpreadingModel", model).curves().until(self.n_minutes)
+        return np.array([getattr(curves, name) for name in CURVES], dtype=np.float64)
+
+
+def study_spreading(setup: StudySetup, *, data: Path | None = None) -> ArmFindings:
+    """Run the twin with each seed on a generated population, and compare it with real posts if their files are there.
+
+    Args:
+        setup: Settings of the runs; without steps, those of 149 minutes, so that minutes 0 to 149 are compared.
+        data: Folder with OASIS's files; without it, nothing is compared.
+    """
+    start_s = time.perf_counter()
+    step_minutes = setup.parameters.get("step_minutes", 1.0)
+    n_steps = math.ceil((MINUTES - 1) / step_minutes) if setup.steps is None else setup.steps
+    n_minutes = 1 + (MINUTES - 1 if setup.steps is None else math.ceil(n_steps * step_minutes))  # with minute 0
+    arms: dict[str, dict[str, Any]] = {"twin": {}}
+    if data is not None:
+        arms["twin, real follows"] = {"users": str(data / f"{CURVE_TOPIC}.csv")}
+    common = {"llm": setup.llm, **setup.options, **setup.parameters}
+    jobs = [
+        SpreadingJob(
+            SpreadingModel, "spreading", arm, seed, {**common, **own}, n_steps, CURVES, setup.folder, n_minutes
+        )
+        for arm, own in arms.items()
+        for seed in setup.seeds
+    ]
+    made = run_arms(jobs, setup)
+    runs = {arm: [SpreadCurves(*made[arm, seed].course) for seed in setup.seeds] for arm in arms}
+    lasts = [{f"{name} at the end": float(getattr(one, name)[-1]) for name in CURVES} for one in runs["twin"]]
+    outcomes, lines = estimates(lasts), dict[str, SpreadCurves]()
+    if data is not None:
+        training, held_out = split_topics(read_topics(data / "all_topics.csv"))
+        real = read_curves(data / f"{CURVE_TOPIC}_real_propagation.json").until(n_minutes)
+        lines = baseline_curves(real, setup.parameters.get("n_agents", 111))
+        outcomes |= curve_errors({**runs, **{name: [one] for name, one in lines.items()}}, real)
+        outcomes |= held_out_errors(training, held_out, setup.seeds)
+        lines = {"real": real, **lines}
+    bands = {name: curve_bands(name, runs, lines) for name in CURVES}
+    cost = cost_of(list(made.values()), time.perf_counter() - start_s)
+    return arm_findings("spreading", SPREADING, setup, n_steps, cost, bands, outcomes, study_figure)
+
+
+def study_fit(setup: StudySetup, *, data: Path) -> Findings:
+    """Fit the spreading twin on half of OASIS's topics.
+
+    Args:
+        setup: Settings; the fit has seeds of its own.
+        data: Folder with OASIS's files.
+    """
+    start_s = time.perf_counter()
+    training, _ = split_topics(read_topics(data / "all_topics.csv"))
+    rows = [{"parameter": name, "value": float(one)} for name, one in provenance(training, fit(training)).items()]
+    return Findings("fit", FIT, {}, cost_of([], time.perf_counter() - start_s), [Table("Fit", rows)])
 
 
 def curve_bands(
@@ -202,22 +224,26 @@ def _known(figure: float | None) -> float:
 BLIND = {"herding": 0.0, "llm": "rule"}
 """The control of a herd study: rule twins that vote whatever the score."""
 
-HERD = Study(
+HERD = Arms(
     "herd",
+    "Do people follow the votes they see on comments?",
     HerdModel,
     {"herding": {}, "blind": BLIND},
     40,
     tuple(f"score_{group}" for group in GROUPS),
     herd_outcomes,
+    study_figure,
 )
 
-COUNTERFACTUAL = Study(
+COUNTERFACTUAL = Arms(
     "counterfactual",
+    "Do people disagree less with a false post that others have liked?",
     HerdModel,
     {"herding": {}, "blind": BLIND},
     30,
     tuple(f"disagree_{group}" for group in GROUPS),
     counterfactual_outcomes,
+    study_figure,
     {"preset": "counterfactual_herd"},
 )
 
@@ -244,10 +270,9 @@ def rumour_outcomes(arms: Mapping[str, Results]) -> dict[str, float]:
     return figures
 
 
-SPREADING = SpreadingStudy()
-
-POLARISATION = Study(
+POLARISATION = Arms(
     "polarisation",
+    "Do groups of one leaning become more extreme by talking?",
     PolarisationModel,
     {
         "cautious": {"leaning": "cautious"},
@@ -257,27 +282,32 @@ POLARISATION = Study(
     30,
     ("more_extreme", "neutral", "leaning"),
     polarisation_outcomes,
+    study_figure,
 )
 
-RUMOURS = Study(
+RUMOURS = Arms(
     "rumours",
+    "Do rumours spread further than truths?",
     RumourModel,
     {"alluring": {}, "no allure": {"allure": 1.0, "llm": "rule"}},
     60,
     ("truths", "rumours"),
     rumour_outcomes,
+    study_figure,
 )
 
 SIZES = (50, 200, 1000)
 """Numbers of users in the scale study; the number of posts in a step is proportional."""
 
-SCALE = Study(
+SCALE = Arms(
     "scale",
+    "Does the effect of a first vote depend on the number of users?",
     HerdModel,
     {f"{n} users": {"n_agents": n, "posts_per_step": max(1, n // 12)} for n in SIZES},
     10,
     tuple(f"disagree_{group}" for group in GROUPS),
     counterfactual_outcomes,
+    study_figure,
     {"preset": "counterfactual_herd"},
 )
 
@@ -296,62 +326,23 @@ def ablation_outcomes(arms: Mapping[str, Results]) -> dict[str, float]:
     return {name: float(_known(value)) for name, value in figures.items()}
 
 
-ABLATIONS = Study("ablations", AblationModel, ARMS, 24, ("reposts", "largest_cascade", "active"), ablation_outcomes)
+ABLATIONS = Arms(
+    "ablations",
+    "What do the recommender, its embedder and the hours of activity each do to a network?",
+    AblationModel,
+    ARMS,
+    24,
+    ("reposts", "largest_cascade", "active"),
+    ablation_outcomes,
+    study_figure,
+)
 
-STUDIES: dict[str, Study | SpreadingStudy] = {
-    study.name: study for study in (SPREADING, POLARISATION, HERD, COUNTERFACTUAL, RUMOURS, SCALE, ABLATIONS)
-}
-"""Studies by name."""
+WITH_ARMS = (POLARISATION, HERD, COUNTERFACTUAL, RUMOURS, SCALE, ABLATIONS)
+"""Studies whose arms run with the same seeds."""
 
-
-PLOTS = (".png", ".svg", ".pdf")
-"""File suffixes for the figure."""
-
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-
-
-@app.command()
-@exits
-def run_study(
-    name: Annotated[str, typer.Argument(help=f"One of: {', '.join(STUDIES)}.")],
-    seeds: Annotated[int, typer.Option(min=1, help="Number of seeds.")] = N_SEEDS,
-    rng: Annotated[int, typer.Option(min=0, help="The first seed.")] = 1,
-    steps: Annotated[int | None, typer.Option(min=1, help="Steps of a run; the study's own by default.")] = None,
-    llm: Annotated[str, typer.Option(help="What agents think with.")] = "rule",
-    api_base: ApiBase = None,
-    set_: Annotated[list[str] | None, typer.Option("--set", help="Model parameter, as name=value.")] = None,
-    log: Annotated[Path | None, typer.Option(help="Folder of the run logs; the same command goes on.")] = None,
-    max_calls: MaxCallsOfAll = None,
-    data: Annotated[Path | None, typer.Option(help="Folder with OASIS's files, to compare spreading with.")] = None,
-    plot: Annotated[Path | None, typer.Option(help="File for the figure: PNG, SVG or PDF.")] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Run a study; the last line of --json is its figures."""
-    from mesa_llm.cli.arguments import parameters, require_no_secrets
-    from mesa_llm_models.oasis.charts import study_figure
-
-    require_no_secrets(set_ or (), llm=llm, api_base=api_base)
-    if name not in STUDIES:
-        raise ConfigError(f"there is no study {name!r}; choose one of {', '.join(STUDIES)}")
-    study = STUDIES[name]
-    changes = parameters(study.model, set_ or [], None)
-    access = Access(api_base=api_base, max_calls=max_calls)
-    if log is not None and log.exists() and not log.is_dir():
-        raise ConfigError(f"--log {log}: wanted the name of a folder, this is a file")
-    if plot is not None and (plot.suffix.lower() not in PLOTS or not plot.absolute().parent.is_dir()):
-        raise ConfigError(f"--plot {plot}: wanted a name that ends in {', '.join(PLOTS)}, in a folder that exists")
-    if data is not None and not isinstance(study, SpreadingStudy):
-        raise ConfigError(f"--data is for spreading; {name} compares nothing with OASIS's files")
-    changes |= {"llm": llm, "access": access} | ({} if data is None else {"data": data})
-    findings = study.run(range(rng, rng + seeds), steps, log, **changes)
-    say(findings.text())
-    if findings.usage.failures:
-        warn(f"decisions and answers that failed: {findings.usage.failures}")
-    if plot is not None:
-        study_figure(findings).savefig(plot)
-    if as_json:
-        say(json.dumps(findings.summary()))
-
-
-if __name__ == "__main__":
-    app()
+STUDIES = (
+    Study("spreading", SPREADING, SpreadingModel, study_spreading, N_SEEDS),
+    *(Study(one.name, one.question, one.model, one.run, N_SEEDS) for one in WITH_ARMS),
+    Study("fit", FIT, SpreadingModel, study_fit, 1),
+)
+"""All studies."""

@@ -11,8 +11,8 @@ from solara.core import component
 from mesa_llm.viz import InterviewForm, LLMPage, drawn_by
 from mesa_llm.viz.social import CASCADE_TAB, FEED_TAB, CascadeTree, FeedReader, ThreadReader, spread_curves
 from mesa_llm_models.oasis.charts import TITLES, course_figure
-from mesa_llm_models.oasis.spreading import baseline_curves
-from mesa_llm_models.oasis.studies import STUDIES
+from mesa_llm_models.oasis.spreading import SpreadingModel, baseline_curves
+from mesa_llm_models.oasis.studies import CURVES, HERD, POLARISATION, RUMOURS
 
 PARTS: dict[str, list[Any]] = {
     "spreading": [(CascadeTree, CASCADE_TAB), (spread_curves(baselines=baseline_curves), CASCADE_TAB)],
@@ -21,18 +21,26 @@ PARTS: dict[str, list[Any]] = {
 }
 """Study → additional components of its page."""
 
+SHOWN: dict[str, tuple[Any, tuple[str, ...]]] = {
+    "herd": (HERD.model, HERD.measures),
+    "spreading": (SpreadingModel, CURVES),
+    "polarisation": (POLARISATION.model, POLARISATION.measures),
+    "rumours": (RUMOURS.model, RUMOURS.measures),
+}
+"""Study → its model, and the measures to draw."""
+
 PAGES: dict[str, Any] = {
     name: LLMPage(
-        STUDIES[name].model,
+        model,
         components=[
-            drawn_by(course_figure(name, STUDIES[name].measures)),
+            drawn_by(course_figure(name, measures)),
             (FeedReader, FEED_TAB),
             (ThreadReader, FEED_TAB),
             *PARTS.get(name, ()),
         ],
         name=TITLES[name][0],
     ).key(name)
-    for name in ("herd", "spreading", "polarisation", "rumours")
+    for name, (model, measures) in SHOWN.items()
 }
 """Study → page of its model."""
 

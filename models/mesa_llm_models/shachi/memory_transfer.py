@@ -13,21 +13,25 @@ from contextlib import closing
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
+from pydantic import Field
 
 from mesa_llm import LLMModel
+from mesa_llm.experiments.study import Findings, StudySetup, StudySweeps, Table, Value, comparison_cells
 from mesa_llm.memory import SavedMemories, saved_memories
 from mesa_llm.statistics import MIN_PAIRS, Comparison, compare, correct, mean_estimate
 from mesa_llm.viz.render import COLOURS, GREY, Figure, frame, headline, legend_below
 from mesa_llm_models.cognitive_biases.biases import BIASES
 from mesa_llm_models.econ_agent.model import EconAgentModel
 from mesa_llm_models.oasis.model import OasisModel
-from mesa_llm_models.shachi.findings import Findings, Runs, Setup, Table, Value, comparison_cells
 from mesa_llm_models.shachi.other_life import DIRECTIONS, CarriedModel
 from mesa_llm_models.shachi.two_worlds import OTHER_POST
+
+QUESTION = "Does a memory of another life bend decisions, and is it what it says or how long it is?"
+"""Question of the study."""
 
 PLACEBOS = ("neutral", "shuffled", "other topic")
 """Control arms besides the one without memory."""
@@ -79,21 +83,21 @@ OTHER = {"oasis": "other", "econ_agent": "oasis"}
 
 
 def study_memory(
-    setup: Setup,
-    steps: int | None = None,
-    people: int | None = 12,
-    months: int | None = 24,
+    setup: StudySetup,
+    *,
+    people: Annotated[int, Field(ge=2)] | None = 12,
+    months: Annotated[int, Field(ge=1)] | None = 24,
 ) -> Findings:
     """Run agents in other worlds, test them for biases with those memories, and compare with none and with placebos.
 
     Args:
-        setup: Settings of the runs; the parameters are those of the tests.
-        steps: Number of tests of each bias; None: that of the parameters, else 2.
-        people: Number of agents of a source; None: as in the study, 111 and 100.
-        months: Number of months in the economy; None: 240, as in the study.
+        setup: Settings of the runs. Its parameters are those of the tests, its steps the number of tests of each bias,
+            2 by default.
+        people: Number of agents of each source; None: as in the paper, 111 and 100.
+        months: Number of months in the economy; None: 240, as in the paper.
     """
-    runs = Runs(setup)
-    own = {"n_agents": 5, "n_tests": 2, **setup.parameters} | ({} if steps is None else {"n_tests": steps})
+    runs = StudySweeps(setup)
+    own = {"n_agents": 5, "n_tests": 2, **setup.parameters} | ({} if setup.steps is None else {"n_tests": setup.steps})
     try:
         lives = {name: _lives_of(runs, name, people, months) for name in SOURCES}
         tables = []
@@ -107,7 +111,7 @@ def study_memory(
     setting = {"seeds": list(setup.seeds), "language model": setup.llm, "agents of a source": people or "111, 100"}
     return Findings(
         "memory",
-        "Does a memory of another life bend decisions, and is it what it says or how long it is?",
+        QUESTION,
         setting | own,
         runs.cost(),
         [shift_table(scores), placebo_table(scores), length_table(scores)],
@@ -116,7 +120,7 @@ def study_memory(
     )
 
 
-def _lives_of(runs: Runs, name: str, people: int | None, months: int | None) -> str:
+def _lives_of(runs: StudySweeps, name: str, people: int | None, months: int | None) -> str:
     """Run a source with the first seed, and write its agents' memories into a file of the study.
 
     Returns:
@@ -138,7 +142,7 @@ def _lives_of(runs: Runs, name: str, people: int | None, months: int | None) -> 
 
 
 def lives_in(
-    model: type[LLMModel], log: Path, seed: int, steps: int, setup: Setup, parameters: Mapping[str, Any]
+    model: type[LLMModel], log: Path, seed: int, steps: int, setup: StudySetup, parameters: Mapping[str, Any]
 ) -> SavedMemories:
     """Return the agents' memories at the end of a recorded run, by replaying it without calls.
 

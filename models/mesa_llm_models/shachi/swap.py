@@ -17,13 +17,17 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats
 
+from mesa_llm.experiments.study import Findings, StudySetup, StudySweeps, Table, Value, estimate_cells
 from mesa_llm.statistics import COVERAGE, Column, Line, adjusted_p, compare, line_through, mean_estimate, permutation_p
 from mesa_llm.viz.render import COLOURS, GREY, Figure, frame, headline, legend_below
 from mesa_llm_models.econ_agent.model import EconAgentModel
 from mesa_llm_models.econ_agent.scores import comparable
-from mesa_llm_models.shachi.findings import Findings, Runs, Setup, Table, Value, estimate_cells, runs_with, total
+from mesa_llm_models.shachi.rows import runs_with, total
 
 FloatArray = NDArray[np.float64]
+
+QUESTION = "Do the laws of a simulated economy depend on the language model behind its households?"
+"""Question of the study."""
 
 MONTHS = 240
 """Number of months of a run."""
@@ -85,18 +89,18 @@ def points_of(years: pd.DataFrame, law: str) -> list[list[float]]:
     return pairs[np.isfinite(pairs).all(axis=1)].tolist()
 
 
-def study_swap(setup: Setup, steps: int | None = None, backends: Sequence[str] = ()) -> Findings:
+def study_swap(setup: StudySetup) -> Findings:
     """Run the economy with each backend and each seed, and compare the lines of both laws.
 
     Args:
-        setup: Settings of the runs.
-        steps: Number of months; None: 240.
-        backends: Language models besides the rule baselines; `rule` adds nothing.
+        setup: Settings of the runs. Its `llm` may name several language models with commas between them, which are
+            compared with each other and with the rule baselines; its steps are months, 240 by default.
     """
     policies = [str(setup.parameters["policy"])] if "policy" in setup.parameters else list(BASELINES)
     own = {name: value for name, value in setup.parameters.items() if name != "policy"}
+    backends = [name.strip() for name in setup.llm.split(",") if name.strip()]
     models = [name for name in dict.fromkeys(backends) if name != "rule"]
-    runs, months = Runs(setup), MONTHS if steps is None else steps
+    runs, months = StudySweeps(setup), MONTHS if setup.steps is None else setup.steps
     try:
         rules = runs.sweep("swap", SwapModel, {"policy": policies}, llm="rule", fixed={**BARE, **own}, steps=months)
         tables = [rules.assign(backend="rule: " + rules["policy"])]
@@ -109,7 +113,7 @@ def study_swap(setup: Setup, steps: int | None = None, backends: Sequence[str] =
     setting = {"seeds": list(setup.seeds), "backends": list(dict.fromkeys(rows["backend"])), "months": months, **own}
     return Findings(
         "swap",
-        "Do the laws of a simulated economy depend on the language model behind its households?",
+        QUESTION,
         setting,
         runs.cost(),
         [slope_table(rows), equality_table(rows), level_table(rows), cost_table(rows)],

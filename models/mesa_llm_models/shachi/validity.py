@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from mesa_llm import AgentDesign, Bridge, ConfigError, Event, Hidden, Label, LLMOptions, Observation, ToolCall
+from mesa_llm.experiments.study import Findings, StudySetup, StudySweeps, Table, Value, comparison_cells
 from mesa_llm.memory import MemoryEntry
 from mesa_llm.memory.entry import EntryMemory
 from mesa_llm.statistics import Estimate, compare, correct, mean_estimate
@@ -30,11 +31,14 @@ from mesa_llm.text import one_line
 from mesa_llm.viz.render import COLOURS, GREY, Figure, frame, headline, legend_below
 from mesa_llm.worlds.beliefs import tone
 from mesa_llm.worlds.exchange import STOCKS, Stock
-from mesa_llm_models.shachi.findings import Findings, Runs, Setup, Table, Value, comparison_cells, runs_with
+from mesa_llm_models.shachi.rows import runs_with
 from mesa_llm_models.shachi.traders import PairedTrader, order_near
 from mesa_llm_models.stock_agent.model import StockAgentModel, StockAgentScenario
 
 FloatArray = NDArray[np.float64]
+
+QUESTION = "Does an exchange of such traders react to news as a real one did?"
+"""Question of the study."""
 
 NEWS = (
     "The government puts a heavy tariff on nearly all imports from next week on. Trading partners threaten to answer "
@@ -265,20 +269,19 @@ def relative(prices: Sequence[float]) -> FloatArray:
 
 
 def study_validity(
-    setup: Setup,
-    steps: int | None = None,
-    real: RealSeries | None = None,
+    setup: StudySetup,
+    *,
+    real: Path | None = None,
     event: date | None = None,
     stock: Literal["A", "B", "both"] = "both",
 ) -> Findings:
     """Run the exchange with and without the news for four designs of the traders, and compare with a real series.
 
     Args:
-        setup: Settings of the runs.
-        steps: Maximum number of steps of a run; None: until the exchange closes.
-        real: Real prices; None: no comparison.
-        event: First day of the real news.
-        stock: Stock to compare; `both`: the mean of both changes.
+        setup: Settings of the runs; without steps, a run ends when the exchange closes.
+        real: CSV file of a real price series, with the columns date and close; None: no comparison.
+        event: First day of the real news, such as 2025-04-03.
+        stock: Stock whose price is compared; `both`: the mean of both changes.
 
     Raises:
         ConfigError: If only one of `real` and `event` is given, the news has no day, or the runs end
@@ -292,13 +295,17 @@ def study_validity(
         raise ConfigError(f"shock_day is a day of the exchange for this study, from 1 to {days}; got {day}")
     sessions = int(setup.parameters.get("sessions", ShockScenario.sessions))
     needed = day * (sessions + 3) - 2
-    if steps is not None and steps < needed:
-        raise ConfigError(f"{steps} steps end before the exchange closes on the day of the news; take {needed} or more")
-    around = {} if real is None or event is None else real.around(event, day - 1, days - day + 1)
+    if setup.steps is not None and setup.steps < needed:
+        raise ConfigError(
+            f"{setup.steps} steps end before the exchange closes on the day of the news; take {needed} or more"
+        )
+    around = {} if real is None or event is None else RealSeries.read(real).around(event, day - 1, days - day + 1)
     own = {name: value for name, value in setup.parameters.items() if name != "shock_day"}
-    runs = Runs(setup)
+    runs = StudySweeps(setup)
     try:
-        rows = runs.sweep("validity", ShockModel, {"shock_day": [0, day]}, fixed=own, steps=steps, designs=COMPONENTS)
+        rows = runs.sweep(
+            "validity", ShockModel, {"shock_day": [0, day]}, fixed=own, steps=setup.steps, designs=COMPONENTS
+        )
     finally:
         runs.close()
     reactions = Reactions(rows, day, STOCKS if stock == "both" else (stock,), around)
@@ -308,7 +315,7 @@ def study_validity(
     setting = {"seeds": list(setup.seeds), "language model": setup.llm, "day of the news": day, **own}
     return Findings(
         "validity",
-        "Does an exchange of such traders react to news as a real one did?",
+        QUESTION,
         setting,
         runs.cost(),
         tables,

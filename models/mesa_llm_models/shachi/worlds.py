@@ -16,6 +16,7 @@ import pandas as pd
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
+from mesa_llm.experiments.study import Findings, StudySetup, StudySweeps, Table, Value, comparison_cells
 from mesa_llm.statistics import (
     N_PERMUTATIONS,
     SEED,
@@ -29,10 +30,13 @@ from mesa_llm.text import counted
 from mesa_llm.viz.render import COLOURS, GREY, Figure, frame, headline, legend_below
 from mesa_llm.worlds.exchange import STOCKS
 from mesa_llm_models.oasis.model import POST
-from mesa_llm_models.shachi.findings import Findings, Runs, Setup, Table, Value, column, comparison_cells, runs_with
+from mesa_llm_models.shachi.rows import column, runs_with
 from mesa_llm_models.shachi.two_worlds import OTHER_POST, TwoWorldsModel
 
 FloatArray = NDArray[np.float64]
+
+QUESTION = "Do people trade differently who also live on a social network, and remember it?"
+"""Question of the study."""
 
 CONTROL = "alone"
 """Control arm."""
@@ -70,20 +74,19 @@ LAGS = (-2, -1, 0, 1, 2)
 """Lags of orders behind posts, in sessions; below 0: orders come first."""
 
 
-def study_worlds(setup: Setup, steps: int | None = None) -> Findings:
+def study_worlds(setup: StudySetup) -> Findings:
     """Run all arms with each seed, and compare each with the exchange alone.
 
     Args:
-        setup: Settings of the runs.
-        steps: Maximum number of steps of a run; None: until the exchange closes.
+        setup: Settings of the runs; without steps, a run ends when the exchange closes.
     """
-    runs = Runs(setup)
+    runs = StudySweeps(setup)
     couplings = [CONTROL, *(arm for arm in ARMS if arm != "other topic")]
     own = {name: value for name, value in setup.parameters.items() if name not in ("post", "coupling")}
     posts = [setup.parameters.get("post", POST), OTHER_POST]
     try:
         rows, other = (
-            runs.sweep(name, TwoWorldsModel, {"coupling": arms, "post": [post]}, fixed=own, steps=steps)
+            runs.sweep(name, TwoWorldsModel, {"coupling": arms, "post": [post]}, fixed=own, steps=setup.steps)
             for name, arms, post in zip(("worlds", "other topic"), (couplings, ["shared"]), posts, strict=True)
         )
     finally:
@@ -92,7 +95,7 @@ def study_worlds(setup: Setup, steps: int | None = None) -> Findings:
     setting = {"seeds": list(setup.seeds), "language model": setup.llm, **setup.parameters}
     return Findings(
         "worlds",
-        "Do people trade differently who also live on a social network, and remember it?",
+        QUESTION,
         setting,
         runs.cost(),
         [indicator_table(rows), price_table(rows), lag_table(rows), arm_table()],

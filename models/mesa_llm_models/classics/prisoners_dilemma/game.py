@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import Literal
 
-from mesa_llm.tournament import Game
+from mesa_llm.experiments.tournament import Game
 
 Move = Literal["cooperate", "defect"]
 """A possible move."""

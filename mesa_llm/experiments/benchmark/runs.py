@@ -1,0 +1,323 @@
+"""Runs of tasks, with a shared access and a log each."""
+
+from __future__ import annotations
+
+import logging
+import re
+import time as clock
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from mesa_llm.agents.design import AgentDesign
+from mesa_llm.engine.access import Access
+from mesa_llm.errors import AllDecisionsFailed, ConfigError, MesaLLMError, Stopped
+from mesa_llm.experiments.benchmark.scores import known_scores
+from mesa_llm.experiments.benchmark.task import Task
+from mesa_llm.experiments.runner import Stop, run_jobs
+from mesa_llm.llm.protocol import LLM
+from mesa_llm.model.cost_estimate import Cost, CostEstimate, estimate_cost
+from mesa_llm.model.identity import setting_digest
+from mesa_llm.model.model import LLMModel
+from mesa_llm.records import Usage
+from mesa_llm.text import counted, none_succeeded
+
+logger = logging.getLogger(__name__)
+
+FREE = ("rule", "random")
+"""Values of `llm` that cost nothing; a judge of the agents may cost something all the same."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A language model under test, with the design that its agents have in every task."""
+
+    name: str
+    """Name in reports."""
+
+    llm: str | LLM
+    """Language model that the agents think with."""
+
+    design: AgentDesign | None = None
+    """Task-independent choice of the agents' components; None: each model's own."""
+
+    @property
+    def thinks_with(self) -> str | LLM:
+        """Language model that the agents think with, which the design may name."""
+        return self.llm if self.design is None or self.design.llm is None else self.design.llm
+
+
+class Plan(NamedTuple):
+    """A planned run of a task."""
+
+    task: Task
+    """Task, with its parameters."""
+
+    candidate: Candidate
+    """Language model under test."""
+
+    seed: int
+    """Seed of the run."""
+
+    def log_in(self, folder: Path, options: Mapping[str, Any]) -> Path:
+        """Return the path of its run log: a file of its own for each setting, so that no recording is refused.
+
+        Args:
+            folder: The folder.
+            options: Options of all models.
+        """
+        candidate = self.candidate
+        design = {} if candidate.design is None else candidate.design.to_json()
+        digest = setting_digest([candidate.name, design, dict(self.task.setting)], options, self.task.setting)[:8]
+        name = re.sub(r"[^A-Za-z0-9.]+", "-", candidate.name).strip("-.")[:60]
+        return folder / f"{self.task.name}-{name}-{digest}-{self.seed}.sqlite"
+
+    def make(self, **options: Any) -> LLMModel:
+        """Make its model.
+
+        Args:
+            **options: Options of all models.
+
+        Raises:
+            ConfigError: If the task's parameters are invalid.
+        """
+        design = {} if self.candidate.design is None else {"design": self.candidate.design}
+        return self.task.make(**{**self.task.setting, **design, **options, "llm": self.candidate.llm, "rng": self.seed})
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run of a task, and its results."""
+
+    plan: Plan
+    """The planned run."""
+
+    scores: Mapping[str, float] = field(default_factory=dict[str, float])
+    """Scores by name; empty if the run did not reach its end."""
+
+    is_comparable: bool = False
+    """Whether the run may be compared with the task's target."""
+
+    steps: int = 0
+    """Number of steps."""
+
+    decisions: int = 0
+    """Number of decisions."""
+
+    usage: Usage = field(default_factory=Usage)
+    """Usage of the run in this session."""
+
+    paid: Usage = field(default_factory=Usage)
+    """Usage of everything that was ever sent for the run, in earlier sessions too, as its log holds it."""
+
+    seconds: float = 0.0
+    """Duration in seconds, scoring included."""
+
+    digest: str = ""
+    """Digest of the run, which a replay has to reproduce."""
+
+    log: Path | None = None
+    """Path of the run log; None: it was in memory."""
+
+    error: Exception | None = None
+    """Reason why it produced nothing; None if it has scores."""
+
+
+class Runs:
+    """Makes the runs of a benchmark in threads, all of them on the one event loop.
+
+    Attributes:
+        done: Results of the runs, in the order planned.
+    """
+
+    def __init__(self, plans: Sequence[Plan], *, access: Access, folder: Path | None, **options: Any) -> None:
+        """Plan the runs; no model is made yet.
+
+        Args:
+            plans: The runs.
+            access: Shared access of all runs: one budget, one rate limit.
+            folder: Folder of the run logs, whose replies are used before anything is asked; None: logs in memory.
+            **options: Options of all models.
+        """
+        self.plans = list(plans)
+        self.access = access
+        self.folder = folder
+        self.options = options
+        self._made: dict[int, Run] = {}
+
+    @property
+    def done(self) -> list[Run]:
+        """Results of the runs that have begun, in the order planned."""
+        return [self._made[index] for index in sorted(self._made)]
+
+    def check(self) -> None:
+        """Create the folder, and each task and candidate's model once, to find errors before anything is sent.
+
+        Raises:
+            ConfigError: If a task's parameters are invalid, a candidate's provider is unknown, or the folder cannot be
+                created.
+        """
+        for llm in dict.fromkeys(plan.candidate.thinks_with for plan in self.plans):
+            self.access.require(llm)
+        first = {(plan.task.name, plan.candidate.name): plan for plan in reversed(self.plans)}
+        for plan in reversed(first.values()):
+            plan.make(access=self.access, **self.options).close()
+        if self.folder is not None:
+            try:
+                self.folder.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise ConfigError(
+                    f"{str(self.folder)!r} cannot be made as a folder for runs: {error.strerror}"
+                ) from error
+
+    def run(self, on_run: Callable[[Run], None] = lambda run: None) -> list[Run]:
+        """Make the runs; a failure is the result of its run, and does not affect the others.
+
+        A first Ctrl-C sends nothing more and waits for the replies to what was sent; a second one gives them up.
+
+        Args:
+            on_run: Called with each run when it ends, one call at a time.
+
+        Raises:
+            KeyboardInterrupt: On Ctrl-C; `done` then holds the runs that had begun.
+        """
+        asks_person = any(plan.candidate.llm == "human" for plan in self.plans)
+        jobs = [_RunJob(index, plan, self.folder, self.options, self._made) for index, plan in enumerate(self.plans)]
+        with closing(run_jobs(jobs, self.access, on="threads", workers=1 if asks_person else None)) as runs:
+            for _, run in runs:
+                on_run(run)
+        return self.done
+
+
+@dataclass(frozen=True)
+class _RunJob:
+    """A planned run as a job for a thread."""
+
+    index: int
+    plan: Plan
+    folder: Path | None
+    options: Mapping[str, Any]
+    made: dict[int, Run]
+    """Index of a run that has begun → its result."""
+
+    def run(self, access: Access, stop: Stop) -> Run:
+        """Make the run, and note its result."""
+        self.made[self.index] = run = self._run(access, stop)
+        return run
+
+    def broken(self, error: Exception) -> Run:
+        """Return the error as the result."""
+        return Run(self.plan, error=error)
+
+    def _run(self, access: Access, stop: Stop) -> Run:
+        plan, start = self.plan, clock.perf_counter()
+        log = None if self.folder is None else plan.log_in(self.folder, self.options)
+        if stop.is_requested:
+            return Run(plan, log=log, error=Stopped("stopped before it began"))
+        try:
+            model = plan.make(access=access, log=log, **self.options)
+        except Exception as error:  # noqa: BLE001 - a model is anybody's code; it ends one run, not the others
+            return Run(plan, log=log, error=_readable(error, plan))
+        with closing(model):
+            with stop.watching(model):
+                error = self._step_to_end(model, stop)
+            return self._result(model, start, error)
+
+    def _step_to_end(self, model: LLMModel, stop: Stop) -> Exception | None:
+        """Step a model to the end of its run; return the error that stopped it, if any."""
+        max_steps = self.plan.task.max_steps
+        try:
+            if not stop.is_requested:
+                model.run(max_steps)
+        except Exception as error:  # noqa: BLE001 - as above
+            return _readable(error, self.plan)
+        if stop.is_requested and model.running and (max_steps is None or model.time < max_steps):
+            return Stopped("stopped before its end")
+        return None
+
+    def _result(self, model: LLMModel, start: float, error: Exception | None) -> Run:
+        """Score a run; one that produced nothing is an error."""
+        scores: dict[str, float] = {}
+        is_comparable = False
+        if error is None:
+            try:
+                scores = known_scores(self.plan.task.score(model))
+                is_comparable = self.plan.task.is_comparable(model)
+                error = _lack_of_results(model, scores)
+            except Exception as fault:  # noqa: BLE001 - as above
+                error = _readable(fault, self.plan)
+        return Run(
+            self.plan,
+            {} if error is not None else scores,
+            is_comparable,
+            int(model.time),
+            model.engine.decisions,
+            model.usage,
+            _all_paid(model),
+            clock.perf_counter() - start,
+            model.runlog.digest,
+            model.runlog.path,
+            error,
+        )
+
+
+def _all_paid(model: LLMModel) -> Usage:
+    """Return the usage of a run in all sessions; that of this one if its log cannot be read any more."""
+    try:
+        return model.runlog.paid()
+    except ConfigError:
+        return model.usage
+
+
+def _lack_of_results(model: LLMModel, scores: Mapping[str, float]) -> AllDecisionsFailed | None:
+    """Return the error of a run that produced nothing; None if it produced something."""
+    decisions, failures = model.engine.decisions, model.usage.failures
+    if not decisions:
+        return AllDecisionsFailed("nobody was asked for a decision")
+    if failures >= decisions:
+        first = next(iter(model.runlog.failures()), "unknown")[:300]
+        return AllDecisionsFailed(f"{none_succeeded(decisions)}. The first failed because: {first}")
+    return None if scores else AllDecisionsFailed(f"{counted(decisions, 'decision')}, and no score came of them")
+
+
+def _readable(error: Exception, plan: Plan) -> Exception:
+    """Return an error for a person to read: one of ours as it is, any other with its type."""
+    if isinstance(error, MesaLLMError):
+        return error
+    logger.error("%s, seed %d, broke", plan.task.name, plan.seed, exc_info=error)
+    return MesaLLMError(f"the task broke: {type(error).__name__}: {error}")
+
+
+def estimate_plans(plans: Sequence[Plan], access: Access, **options: Any) -> tuple[dict[str, Cost], list[str]]:
+    """Compute the cost of runs in advance, without sending a request; see `mesa_llm.model.cost_estimate.estimate_cost`.
+
+    The first run of each task and candidate is estimated; the others are assumed to cost as much. Replies that run logs
+    already hold are not deducted.
+
+    Args:
+        plans: The runs, those of baselines among them: where a model judges, it judges these too.
+        access: Access that the runs would use.
+        **options: Options of all models.
+
+    Returns:
+        Name of the task → cost of its runs together, and names of the language models without a known price.
+
+    Raises:
+        ConfigError: If a task's parameters are invalid, a model string names nothing, or a provider is unknown.
+    """
+    each: dict[tuple[str, str], CostEstimate] = {}
+    costs: dict[str, Cost] = {}
+    for plan in plans:
+        name, key = plan.task.name, (plan.task.name, plan.candidate.name)
+        if key not in each:
+            run = {"access": access, "design": plan.candidate.design, **options}
+            try:
+                each[key] = estimate_cost(plan.make, plan.task.max_steps, **run)
+            except ConfigError:
+                if plan.candidate.llm not in FREE:
+                    raise
+                each[key] = CostEstimate(0, 0)  # a baseline that a model lacks, such as a rule twin
+        costs[name] = costs.get(name, Cost()) + each[key].total
+    return costs, list(dict.fromkeys(model for estimate in each.values() for model in estimate.unpriced))

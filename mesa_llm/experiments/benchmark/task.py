@@ -1,0 +1,256 @@
+"""Benchmark tasks: a model in a published setting, its scores, and the published values that they are compared with."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, get_type_hints
+
+from mesa_llm.errors import ConfigError
+from mesa_llm.model.model import LLMModel
+from mesa_llm.registry import find_parts, part_named, same_name
+
+Level = Literal[1, 2, 3]
+"""Complexity of a task: one agent alone (1), several who read the same news (2), several who talk to each other (3)."""
+
+Values = Mapping[str, float]
+"""Name of a score → its value."""
+
+Error = Callable[[Values, Values], float]
+"""Computes the distance of scores, averaged over runs, from published ones; NaN where they share none."""
+
+SHACHI: Mapping[str, Level] = {
+    "psychobench": 1,
+    "compost": 1,
+    "cognitive_biases": 1,
+    "emotionbench": 1,
+    "emergent_analogies": 1,
+    "econ_agent": 2,
+    "stock_agent": 2,
+    "auction_arena": 2,
+    "sotopia": 3,
+    "oasis": 3,
+}
+"""The ten tasks of Shachi (2025), Table 4, by the names of the models here, with their levels."""
+
+
+def mean_of(scores: Values) -> float:
+    """Average scores; NaN if there are none."""
+    return math.fsum(scores.values()) / len(scores) if scores else math.nan
+
+
+def mean_absolute_error(found: Values, target: Values) -> float:
+    """Compute the mean absolute difference over the scores that both have; NaN if there are none.
+
+    Source:
+        Shachi (2025), Table 1.
+    """
+    differences = [abs(value - target[name]) for name, value in found.items() if name in target]
+    return math.fsum(differences) / len(differences) if differences else math.nan
+
+
+@dataclass(frozen=True)
+class Reference:
+    """Published values of scores."""
+
+    values: Values
+    """Values by name of the score."""
+
+    respondent: str
+    """The language model that they were measured on, or people."""
+
+    source: str
+    """Publication or file that holds them."""
+
+
+@dataclass(frozen=True)
+class PublishedError:
+    """The error that a study reports for its own runs."""
+
+    agent: float
+    """Error of the study's agent."""
+
+    baseline: float
+    """Error of the study's baseline."""
+
+    setting: str
+    """Language model, target and baseline of the study."""
+
+    source: str = "Shachi (2025), Table 1"
+    """Publication that reports both."""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One figure of a run, by which designs of agents are compared."""
+
+    name: str
+    """Name and unit, for reports."""
+
+    of: Callable[[Values], float]
+    """Computes it from the scores of a run; NaN if they lack what it needs."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """A task of a benchmark.
+
+        TASK = Task("berries", BerryModel, lambda model: {"gini": model.results()["gini"]}, 10, 1, "Our own.")
+
+    In the module `task` of a model's package, `TASK` is found by its name, as the model is; any other is named as
+    `module:NAME`.
+
+    Raises:
+        ConfigError: If the level or the number of steps is invalid.
+    """
+
+    name: str
+    """Name, in one word."""
+
+    make: Callable[..., LLMModel]
+    """Makes the model of one run: the model's class, or a function whose annotation names the class that it returns. It
+    takes fields of the scenario and options of all models by keyword."""
+
+    score: Callable[[Any], Mapping[str, float | None]]
+    """Computes the scores of a run after its last step: name → value; None or NaN for a score that it lacks."""
+
+    max_steps: int | None
+    """Maximum number of steps of a run, which may end earlier by itself; None: it ends by itself."""
+
+    level: Level
+    """Complexity of the task."""
+
+    source: str
+    """Study that the task comes from."""
+
+    setting: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Parameters of the published protocol."""
+
+    quick: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Parameters of a small run, to try it out; they override `setting`."""
+
+    quick_steps: int = 0
+    """Maximum number of steps of a small run; 0: `max_steps`."""
+
+    original: Mapping[str, Any] | None = None
+    """Parameters that choose the published items in place of ours; None: the task has no others."""
+
+    by_hand: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Parameters that take published items which have to be downloaded by hand → what to download, and from where."""
+
+    target: Reference | None = None
+    """Published values that runs are compared with; None: there are none."""
+
+    target_note: str = ""
+    """Reason why there is no target, or its difference from the study's own."""
+
+    is_comparable: Callable[[Any], bool] = lambda model: True
+    """Checks whether a run may be compared with the target, as those with published items may."""
+
+    people: Reference | None = None
+    """Published scores of people; None: there are none."""
+
+    error: Error = mean_absolute_error
+    """Distance of runs from the target."""
+
+    unit: str = ""
+    """Unit of the error."""
+
+    published: PublishedError | None = None
+    """Error that a study reports for its own runs."""
+
+    measure: Measure | None = None
+    """Measure by which designs are compared; None: the first score."""
+
+    def __post_init__(self) -> None:
+        """Check level and steps."""
+        if self.level not in (1, 2, 3) or (self.max_steps is not None and self.max_steps < 1):
+            raise ConfigError(
+                "a task's level is 1, 2 or 3 and its max_steps 1 or more, or None, "
+                f"got {self.level!r}, {self.max_steps!r}"
+            )
+
+    @property
+    def model_class(self) -> type[LLMModel]:
+        """Class of the task's model.
+
+        Raises:
+            ConfigError: If `make` is a function without such an annotation.
+        """
+        kind: Any = self.make if inspect.isclass(self.make) else get_type_hints(self.make).get("return")
+        if not (inspect.isclass(kind) and issubclass(kind, LLMModel)):
+            raise ConfigError(f"make of the task {self.name!r} is an LLMModel, or a function annotated to return one")
+        return kind
+
+    @property
+    def measure_name(self) -> str:
+        """Name of the measure by which designs are compared."""
+        return "the first score" if self.measure is None else self.measure.name
+
+    def measured(self, scores: Values) -> float | None:
+        """Compute the measure from the scores of a run; None if it lacks them."""
+        figure = next(iter(scores.values()), math.nan) if self.measure is None else self.measure.of(scores)
+        return figure if math.isfinite(figure) else None
+
+    def measured_by(self, score: str) -> Task:
+        """Return the task with one of its scores as the measure."""
+        return replace(self, measure=Measure(score, lambda scores: scores.get(score, math.nan)))
+
+    def as_quick(self) -> Task:
+        """Return the small version of the task."""
+        return replace(self, setting={**self.setting, **self.quick}, max_steps=self.quick_steps or self.max_steps)
+
+    def with_original_items(self) -> Task:
+        """Return the task with the published items, if it has any to choose."""
+        return replace(self, setting={**self.setting, **(self.original or {})})
+
+    def require_by_hand(self) -> None:
+        """Check that published items which have to be downloaded by hand are there.
+
+        Raises:
+            ConfigError: If they are not; the text says what to download, and where to put it.
+        """
+        for name, what in self.by_hand.items():
+            if self.setting.get(name) is None:
+                raise ConfigError(
+                    f"{self.name}: its published items are not fetched for you. Download {what}; put it where you "
+                    f"like, and name it by --set {self.name}.{name}=FILE (or leave --items original out)"
+                )
+
+    def with_parameters(self, parameters: Mapping[str, Any]) -> Task:
+        """Return the task with other values for some parameters of its setting."""
+        return replace(self, setting={**self.setting, **parameters})
+
+
+def find_tasks(wanted: str = "") -> tuple[dict[str, Task], dict[str, str]]:
+    """Find the tasks of all models: `TASK` in the module `task` of a model's package.
+
+    Args:
+        wanted: Name of a model, to import its task alone; empty: all.
+
+    Returns:
+        Name → task, by level and name; and name of a model → reason why its task cannot be used.
+    """
+    by_model, broken = find_parts("task", Task, wanted)
+    return {task.name: task for task in sorted(by_model.values(), key=lambda one: (one.level, one.name))}, broken
+
+
+def find_task(name: str) -> Task:
+    """Find a task by its name, or by `module:NAME`.
+
+    Raises:
+        ConfigError: If there is no such task; the text lists the known ones.
+    """
+    if ":" in name:
+        return part_named(name, Task)
+    for wanted in (name, ""):  # nearly always it is called as its model is
+        tasks, broken = find_tasks(wanted)
+        for key, task in tasks.items():
+            if same_name(name, key):
+                return task
+        for key, fault in broken.items():
+            if same_name(name, key):
+                raise ConfigError(f"the task {name!r} cannot be used: {fault}")
+    raise ConfigError(f"there is no task {name!r}; there are: {', '.join(tasks) or 'none'}")

@@ -1,0 +1,374 @@
+"""Runs many models with one budget: in this process, in threads, in worker processes, on Ray or on an executor.
+
+Sweeps, benchmarks, studies and branches describe each of their runs as a `Job`. A recorded run resumes from its own
+log, so an experiment that was interrupted continues when it is started again.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import multiprocessing
+import os
+import sys
+import threading
+from collections import Counter, deque
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing.connection import wait
+from queue import SimpleQueue
+from typing import Any, Protocol
+
+from mesa_llm.engine.access import Access
+from mesa_llm.errors import ConfigError
+from mesa_llm.llm.shared_budget import RemoteBudget, limits_of_each, n_workers_for
+from mesa_llm.model.model import LLMModel
+
+N_THREADS = 16
+"""Maximum number of runs at once in threads; the access limits the requests in flight."""
+
+MAX_STARTS = 3
+"""Maximum number of times that a run is started whose worker breaks."""
+
+POLL_S = 0.2
+"""Seconds between two attempts to stop the runs under way."""
+
+type Results[J, R] = Generator[tuple[J, R]]
+"""Jobs with their results, in the order in which they end."""
+
+
+class Stop:
+    """Asks the runs of an experiment to stop.
+
+    Attributes:
+        is_requested: Whether no further run may start.
+    """
+
+    def __init__(self) -> None:
+        """Watch no model yet."""
+        self.is_requested = False
+        self._models: set[LLMModel] = set()
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def watching(self, model: LLMModel) -> Generator[None]:
+        """Stop this model, too, if a stop is requested while it runs.
+
+        Args:
+            model: The model.
+        """
+        with self._lock:
+            self._models.add(model)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._models.discard(model)
+
+    def _request(self, *, gives_up: bool) -> None:
+        """Ask every model under way to stop."""
+        self.is_requested = True
+        with self._lock:
+            models = list(self._models)
+        for model in models:
+            model.stop(gives_up=gives_up)
+
+    def end(self, futures: Sequence[Future[Any]]) -> None:
+        """Start no further run, and wait for those under way; Ctrl-C gives up the replies that they wait for.
+
+        Args:
+            futures: All runs.
+        """
+        self.is_requested = True
+        for future in futures:
+            future.cancel()
+        gives_up = False
+        while [future for future in futures if not future.done()]:
+            try:
+                self._request(gives_up=gives_up)  # repeatedly, as a model between two steps misses a stop
+                concurrent.futures.wait(futures, timeout=POLL_S)
+            except KeyboardInterrupt:
+                gives_up = True
+
+
+class Job[R](Protocol):
+    """One run of an experiment. Jobs for processes and Ray must be picklable, and so must their results."""
+
+    def run(self, access: Access, stop: Stop) -> R:
+        """Make the run.
+
+        Args:
+            access: Access to language models, with this worker's share of the limits.
+            stop: Watches the model; in threads, it may ask the model to stop.
+        """
+        ...
+
+    def broken(self, error: Exception) -> R:
+        """Return a result in place of a run whose worker broke each time, as when it is killed for want of memory.
+
+        Args:
+            error: Error of the last worker.
+        """
+        ...
+
+
+def run_jobs[J: Job[Any]](
+    jobs: Sequence[J], access: Access | Mapping[str, Any], *, on: str | Executor = "processes", workers: int | None = 1
+) -> Results[J, Any]:
+    """Make runs, and yield each with its result as it ends; none is started once the generator is closed.
+
+    Args:
+        jobs: The runs.
+        access: Options of the access of all runs together, see `Access`; or an access, for runs in this process.
+        on: `processes`; `threads` of this process, on its one event loop; `ray`, on the cluster of `RAY_ADDRESS` or on
+            this machine; or an executor of your own.
+        workers: Number of runs at once, each of which gets a share of the limits; None: as many as the machine has
+            cores and the limits allow shares, or `N_THREADS` threads. With one process, that is this one.
+
+    Raises:
+        ConfigError: If `on` is unknown or not installed, or the limits cannot be divided among so many workers.
+    """
+    if on == "threads":
+        if workers is not None and workers < 1:
+            raise ConfigError(f"workers is the number of runs at once, 1 or more; got {workers!r}")
+        yield from _in_threads(jobs, access, workers or N_THREADS)
+        return
+    if isinstance(access, Access):
+        yield from _in_turn(jobs, access)
+        return
+    n_workers = n_workers_for(workers, len(jobs), access)
+    with limits_of_each(access, n_workers, _host_for(on)) as limits:
+        if isinstance(on, Executor):
+            yield from _on_executor(on, jobs, limits)
+        elif on == "ray":
+            yield from _on_ray(jobs, limits, n_workers)
+        elif on != "processes":
+            raise ConfigError(f"on={on!r}: wanted 'processes', 'threads', 'ray', or an executor")
+        elif n_workers == 1:
+            try:
+                yield from _in_turn(jobs, _access(limits))
+            finally:
+                _forget(limits)
+        else:
+            yield from _in_processes(jobs, limits, n_workers)
+
+
+# -- in this process
+
+
+def _in_turn[J: Job[Any]](jobs: Sequence[J], access: Access) -> Results[J, Any]:
+    stop = Stop()
+    for job in jobs:
+        yield job, job.run(access, stop)
+
+
+def _in_threads[J: Job[Any]](jobs: Sequence[J], access: Access | Mapping[str, Any], n_threads: int) -> Results[J, Any]:
+    """Make runs in threads.
+
+    A first Ctrl-C sends nothing more and waits for the replies to what was sent; a second one gives them up.
+    """
+    stop = Stop()
+    is_ours = not isinstance(access, Access)
+    shared = Access(**access) if is_ours else access
+    try:
+        with ThreadPoolExecutor(n_threads, thread_name_prefix="mesa-llm-run") as pool:
+            futures = {pool.submit(job.run, shared, stop): job for job in jobs}
+            try:
+                for future in concurrent.futures.as_completed(futures):
+                    yield futures[future], future.result()
+            except BaseException:
+                stop.end(list(futures))
+                raise
+    finally:
+        if is_ours:
+            shared.close()
+
+
+# -- in a worker
+
+
+@dataclass(frozen=True)
+class _Raised:
+    """An exception that ended a run, on its way back from a worker."""
+
+    error: Exception
+
+
+def _run(job: Job[Any], limits: Mapping[str, Any]) -> Any:
+    """Make one run in a worker; an exception is returned, as only a broken worker raises one."""
+    try:
+        return job.run(_access(limits), Stop())
+    except Exception as error:  # noqa: BLE001 - it is raised again where the result is read
+        return _Raised(error)
+
+
+_ACCESSES: dict[str, Access] = {}
+"""Accesses of this process, by their options; the runs of a worker share one."""
+
+
+def _access(limits: Mapping[str, Any]) -> Access:
+    key = _key_of(limits)
+    if key not in _ACCESSES:
+        options = {name: value for name, value in limits.items() if name != "purse"}
+        purse = None if limits.get("purse") is None else RemoteBudget(*limits["purse"])
+        _ACCESSES[key] = Access(**options, purse=purse)
+    return _ACCESSES[key]
+
+
+def _forget(limits: Mapping[str, Any]) -> None:
+    """Close this process's access."""
+    access = _ACCESSES.pop(_key_of(limits), None)
+    if access is not None:
+        access.close()
+
+
+def _key_of(limits: Mapping[str, Any]) -> str:
+    return repr(sorted(limits.items(), key=str))
+
+
+# -- in several workers
+
+
+def _host_for(on: str | Executor) -> str:
+    """Return the address of this machine that all workers can reach: on a cluster, that of its network."""
+    if on != "ray" or not os.environ.get("RAY_ADDRESS"):
+        return "127.0.0.1"
+    return _ray().util.get_node_ip_address()
+
+
+def _in_processes[J: Job[Any]](jobs: Sequence[J], limits: Mapping[str, Any], n_workers: int) -> Results[J, Any]:
+    """Make each run in one of several processes; each has a pool of its own, as the death of a worker ends its pool."""
+    spawn = multiprocessing.get_context("spawn")
+    pools = [ProcessPoolExecutor(1, mp_context=spawn, initializer=_end_with_parent) for _ in range(n_workers)]
+    of_future, ended = dict[Any, int](), SimpleQueue[Any]()
+
+    def start(job: J) -> Future[Any]:
+        index = next(index for index in range(n_workers) if index not in of_future.values())
+        try:
+            future = pools[index].submit(_run, job, limits)
+        except BrokenExecutor:  # its worker died
+            pools[index].shutdown()
+            pools[index] = ProcessPoolExecutor(1, mp_context=spawn, initializer=_end_with_parent)
+            future = pools[index].submit(_run, job, limits)
+        of_future[future] = index
+        future.add_done_callback(ended.put)
+        return future
+
+    def first() -> Future[Any]:
+        future = ended.get()
+        del of_future[future]
+        return future
+
+    try:
+        yield from _by_turns(jobs, n_workers, start, first, lambda future: future.result())
+    finally:
+        for pool in pools:  # waits for the runs under way, which hold their logs
+            pool.shutdown(cancel_futures=True)
+
+
+def _by_turns[J: Job[Any], F](
+    jobs: Sequence[J],
+    n_at_once: int,
+    start: Callable[[J], F],
+    first: Callable[[], F],
+    result_of: Callable[[F], Any],
+) -> Iterator[tuple[J, Any]]:
+    """Make runs in workers, and start a run again whose worker broke, as when it was killed for want of memory.
+
+    Args:
+        jobs: The runs.
+        n_at_once: Maximum number of runs under way.
+        start: Starts a run.
+        first: Waits until one of those under way is over, and returns it.
+        result_of: Returns the result of a run that is over; raises the error of a worker that broke.
+
+    Raises:
+        Exception: The one that a run raised.
+    """
+    waiting, under_way, n_starts = deque(enumerate(jobs)), dict[F, tuple[int, J]](), Counter[int]()
+    while waiting or under_way:
+        while waiting and len(under_way) < n_at_once:
+            index, job = waiting.popleft()
+            n_starts[index] += 1
+            under_way[start(job)] = index, job
+        future = first()
+        index, job = under_way.pop(future)
+        try:
+            result = result_of(future)
+        except Exception as error:  # noqa: BLE001 - the worker itself broke, not the run in it
+            if n_starts[index] < MAX_STARTS:
+                waiting.append((index, job))
+                continue
+            result = job.broken(error)
+        if isinstance(result, _Raised):
+            raise result.error
+        yield job, result
+
+
+def _end_with_parent() -> None:
+    """End this worker when its parent process is gone, so that no log stays locked."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=lambda: (wait([parent.sentinel]), os._exit(1)), daemon=True).start()
+
+
+def _on_executor[J: Job[Any]](executor: Executor, jobs: Sequence[J], limits: Mapping[str, Any]) -> Results[J, Any]:
+    """Make the runs on an executor, which knows by itself how many it makes at once."""
+    started, ended = list[Future[Any]](), SimpleQueue[Any]()
+
+    def start(job: J) -> Future[Any]:
+        try:
+            future = executor.submit(_run, job, limits)
+        except BrokenExecutor as error:
+            future = Future[Any]()
+            future.set_exception(error)
+        started.append(future)
+        future.add_done_callback(ended.put)
+        return future
+
+    try:
+        yield from _by_turns(jobs, len(jobs), start, ended.get, lambda future: future.result())
+    finally:
+        for future in started:
+            future.cancel()
+
+
+def _ray() -> Any:
+    """Import Ray.
+
+    Raises:
+        ConfigError: If it is not installed.
+    """
+    try:
+        import ray  # pyright: ignore[reportMissingImports]
+    except ImportError:
+        raise ConfigError("on='ray' needs Ray: `pip install ray`") from None
+    return ray
+
+
+def _on_ray[J: Job[Any]](jobs: Sequence[J], limits: Mapping[str, Any], n_workers: int) -> Results[J, Any]:
+    ray = _ray()
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    is_ours = not ray.is_initialized()
+    if is_ours:
+        paths = {"env_vars": {"PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)}}
+        own = {"num_cpus": n_workers, "include_dashboard": False, "_node_ip_address": "127.0.0.1"}
+        cluster = {"address": os.environ["RAY_ADDRESS"]} if os.environ.get("RAY_ADDRESS") else own
+        ray.init(log_to_driver=False, runtime_env=paths, **cluster)
+    run_there = ray.remote(num_cpus=1, max_retries=0)(_run)
+    under_way: list[Any] = []
+
+    def start(job: J) -> Any:
+        under_way.append(run_there.remote(job, limits))
+        return under_way[-1]
+
+    def first() -> Any:
+        (future, *_), under_way[:] = ray.wait(under_way, num_returns=1)
+        return future
+
+    try:
+        yield from _by_turns(jobs, n_workers, start, first, ray.get)
+    finally:
+        if is_ours:
+            ray.shutdown()

@@ -1,0 +1,396 @@
+"""Studies: questions that a package of models answers, each with one command (`mesa-llm study oasis herd`).
+
+A package declares its studies as `STUDIES` in a module `studies`; nothing else is needed for the command line to find
+them:
+
+    def study_herd(setup: StudySetup, *, groups: Annotated[int, Field(ge=2)] = 3) -> Findings:
+        \"\"\"Run the model with each seed, and compare the groups.
+
+        Args:
+            setup: Settings of the runs.
+            groups: Number of groups.
+        \"\"\"
+
+
+    STUDIES = (Study("herd", "Do people follow the votes they see?", HerdModel, study_herd),)
+
+The keyword-only parameters of the function are options of this study. `--set` takes them, with the parameters of the
+model.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import typing
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import docstring_parser
+
+from mesa_llm.agents.design import AgentDesign
+from mesa_llm.errors import AllDecisionsFailed, ConfigError, MesaLLMError
+from mesa_llm.experiments.sweep import sweep
+from mesa_llm.llm.budget import SharedBudget
+from mesa_llm.model.model import LLMModel
+from mesa_llm.model.scenario import Parameter
+from mesa_llm.registry import find_parts, same_name
+from mesa_llm.statistics import Comparison, Estimate
+from mesa_llm.text import counted, figure_text, none_succeeded, suggestion, table
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+N_SEEDS = 20
+"""Number of seeds of a study, by default."""
+
+COUNTS = ("decisions", "failures", "calls", "prompt_tokens", "reply_tokens", "dollars", "seconds")
+"""Columns of a sweep that add up over runs."""
+
+type Value = str | float | None
+"""A cell of a table."""
+
+
+@dataclass(frozen=True)
+class StudySetup:
+    """Settings of the runs of a study."""
+
+    seeds: Sequence[int]
+    """Seeds; each runs once in each arm."""
+
+    folder: Path | None = None
+    """Folder of the run logs, which are resumed if they exist; None: nothing is kept."""
+
+    llm: str = "rule"
+    """Language model of the agents, or `rule`."""
+
+    workers: int = 1
+    """Number of runs at once."""
+
+    parameters: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Parameters of the study's model, which override the study's own."""
+
+    options: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Options of all models."""
+
+    access: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Endpoints and limits of all runs together, see `Access`."""
+
+    purse: SharedBudget | None = None
+    """Budget of all runs of the study together; None: no limit."""
+
+    steps: int | None = None
+    """Number of steps of a run; None: the study's own."""
+
+    @property
+    def limits(self) -> dict[str, Any]:
+        """Endpoints, limits and budget, as `run_jobs` takes them."""
+        return {**self.access, "purse": self.purse}
+
+
+@dataclass(frozen=True)
+class Study:
+    """A question, and the function that makes the runs which answer it."""
+
+    name: str
+    """Name, in one word."""
+
+    question: str
+    """The question, in one sentence."""
+
+    model: type[LLMModel]
+    """Model whose parameters `--set` changes."""
+
+    run: Callable[..., Findings]
+    """Makes the runs: takes a `StudySetup`, and by keyword the options of this study."""
+
+    n_seeds: int = N_SEEDS
+    """Number of seeds, unless another is asked for."""
+
+    @property
+    def options(self) -> tuple[Parameter, ...]:
+        """Options of this study: the keyword-only parameters of `run`."""
+        hints = typing.get_type_hints(self.run, include_extras=True)
+        meanings = {
+            one.arg_name: one.description for one in docstring_parser.parse(inspect.getdoc(self.run) or "").params
+        }
+        return tuple(
+            Parameter(name, hints[name], one.default, " ".join((meanings.get(name) or "").split()))
+            for name, one in inspect.signature(self.run).parameters.items()
+            if one.kind is inspect.Parameter.KEYWORD_ONLY
+        )
+
+
+def find_studies(package: str | None = None) -> tuple[dict[str, dict[str, Study]], dict[str, str]]:
+    """Find the studies of all packages of models, or of one.
+
+    Args:
+        package: Name of the package; None: all.
+
+    Returns:
+        Name of a package → its studies by name; and name of a package → why its studies cannot be used.
+    """
+    found, broken = find_parts("studies", tuple, package or "")
+    return {name: {one.name: one for one in studies} for name, studies in found.items()}, broken
+
+
+def find_study(package: str, name: str) -> Study:
+    """Find a study by the name of its package and its own.
+
+    Raises:
+        ConfigError: If there is none; the text lists those that there are.
+    """
+    studies = studies_of(package)
+    for key, study in studies.items():
+        if same_name(name, key):
+            return study
+    raise ConfigError(f"{package} has no study {name!r}; it has {', '.join(studies)}{suggestion(name, studies)}")
+
+
+def studies_of(package: str) -> dict[str, Study]:
+    """Find the studies of a package by its name.
+
+    Raises:
+        ConfigError: If it has none, or they cannot be imported.
+    """
+    found, broken = find_studies(package)
+    for name, fault in broken.items():
+        raise ConfigError(f"the studies of {name!r} cannot be used: {fault}")
+    if not found:
+        names = sorted(find_studies()[0])
+        raise ConfigError(f"{package!r} has no studies; {', '.join(names)} have some{suggestion(package, names)}")
+    return next(iter(found.values()))
+
+
+# -- runs
+
+
+@dataclass
+class StudySweeps:
+    """The runs of a study that are made as sweeps; runs that the folder already holds are not repeated."""
+
+    setup: StudySetup
+    """Settings of the runs."""
+
+    made: list[pd.DataFrame] = field(default_factory=list["pd.DataFrame"])
+    """Tables of the sweeps, with the column `sweep`."""
+
+    n_done: int = 0
+    """Number of runs made by this call."""
+
+    _temporary: TemporaryDirectory[str] | None = None
+
+    @property
+    def folder(self) -> Path:
+        """Folder of the logs."""
+        if self.setup.folder is not None:
+            return self.setup.folder
+        if self._temporary is None:
+            self._temporary = TemporaryDirectory(prefix="mesa-llm-study-")
+        return Path(self._temporary.name)
+
+    def sweep(
+        self,
+        name: str,
+        model: type[LLMModel],
+        vary: Mapping[str, Iterable[Any]] | None = None,
+        *,
+        steps: int | None = None,
+        fixed: Mapping[str, Any] | None = None,
+        llm: str | Sequence[str] | None = None,
+        designs: Mapping[str, AgentDesign | None] | None = None,
+        seeds: Sequence[int] | None = None,
+    ) -> pd.DataFrame:
+        """Run a sweep, and return one row a run.
+
+        Args:
+            name: Name of the sweep, and of its folder.
+            model: The model.
+            vary: Parameter → its values.
+            steps: Number of steps; None: until the model ends by itself.
+            fixed: Parameters of all runs.
+            llm: Language models; None: that of the setup.
+            designs: Designs of the agents by name.
+            seeds: The seeds; None: those of the setup.
+
+        Raises:
+            BudgetExceeded: If the budget ended it.
+            MesaLLMError: If a run failed.
+        """
+        setup = self.setup
+        done = sweep(
+            model,
+            vary,
+            folder=self.folder / name,
+            steps=steps,
+            seeds=setup.seeds if seeds is None else seeds,
+            llm=setup.llm if llm is None else llm,
+            designs=designs,
+            fixed=fixed,
+            workers=setup.workers,
+            options=setup.options,
+            **setup.limits,
+        )
+        if done.error is not None:
+            raise done.error
+        if done.n_failed:
+            first = done.table.loc[done.table["error"] != "", "error"].iloc[0]
+            raise MesaLLMError(f"{counted(done.n_failed, 'run')} of {name} failed. The first one: {str(first)[:300]}")
+        self.n_done += done.n_done
+        self.made.append(done.table.assign(sweep=name))
+        rows = done.table
+        n_decisions = int(_total(rows, "decisions"))
+        if n_decisions and _total(rows, "failures") >= n_decisions:
+            raise AllDecisionsFailed(none_succeeded(n_decisions, name))
+        return rows
+
+    def cost(self) -> dict[str, Any]:
+        """Return runs, decisions, calls, tokens and dollars, added up over all runs."""
+        totals = {name: sum(_total(rows, name) for rows in self.made) for name in COUNTS}
+        tokens = totals.pop("prompt_tokens") + totals.pop("reply_tokens")
+        whole = {name: int(totals.pop(name)) for name in ("decisions", "failures", "calls")}
+        return {"runs": sum(map(len, self.made)), "done": self.n_done, "tokens": int(tokens)} | whole | totals
+
+    def close(self) -> None:
+        """Delete the temporary folder, if there is one."""
+        if self._temporary is not None:
+            self._temporary.cleanup()
+
+
+# -- results
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of findings."""
+
+    title: str
+    """Its title."""
+
+    rows: Sequence[Mapping[str, Value]]
+    """Its rows, all with the same columns."""
+
+    note: str = ""
+    """What its columns mean."""
+
+    @property
+    def head(self) -> list[str]:
+        """Names of the columns."""
+        return list(dict.fromkeys(name for row in self.rows for name in row))
+
+    def cells(self) -> list[list[str]]:
+        """Return the rows as texts."""
+        return [[cell_text(row.get(name)) for name in self.head] for row in self.rows]
+
+    def frame(self) -> pd.DataFrame:
+        """Return the table for a notebook."""
+        import pandas as pd
+
+        return pd.DataFrame(list(self.rows), columns=self.head)
+
+
+@dataclass(frozen=True)
+class Findings:
+    """Results of a study."""
+
+    study: str
+    """Name of the study."""
+
+    question: str
+    """Its question."""
+
+    setting: Mapping[str, Any]
+    """Seeds, language models and parameters."""
+
+    cost: Mapping[str, Any]
+    """Runs, decisions, calls, tokens, dollars and seconds."""
+
+    tables: Sequence[Table]
+    """Its tables, the main one first."""
+
+    draw: Callable[[], Figure] | None = None
+    """Draws its figure; None: it has none."""
+
+    caveat: str = ""
+    """Limits of the figures."""
+
+    def summary(self) -> dict[str, Any]:
+        """Return everything in types that JSON can represent."""
+        tables = {
+            one.title: [{name: _finite(value) for name, value in row.items()} for row in one.rows]
+            for one in self.tables
+        }
+        return {"study": self.study, "setting": dict(self.setting), **self.cost, "tables": tables}
+
+    def text(self) -> str:
+        """Return the tables as text for a terminal."""
+        head = [f"{self.study}: {self.question}", self.setting_text]
+        blocks = ["\n".join([one.title, *table(one.head, one.cells())]) for one in self.tables]
+        return "\n\n".join(["\n".join(head), *blocks, *filter(None, [self.caveat])])
+
+    @property
+    def setting_text(self) -> str:
+        """The setting and the cost, on one line."""
+        chosen = "; ".join(f"{name}: {_setting_text(value)}" for name, value in self.setting.items())
+        cost = self.cost
+        return (
+            f"{chosen}. {counted(cost['runs'], 'run')}, {cost['decisions']} decisions, {cost['failures']} failed; "
+            f"{cost['calls']} calls, {cost['tokens']} tokens, ${cost['dollars']:.4f}."
+        )
+
+    def page(self) -> str:
+        """Return a self-contained HTML page."""
+        from mesa_llm.experiments.benchmark.page import picture, rendered  # Matplotlib loads for a second
+
+        plot = "" if self.draw is None else picture(self.draw())
+        return rendered("study.html", "mesa_llm.experiments", findings=self, plot=plot)
+
+
+def cell_text(value: Value) -> str:
+    """Format a cell, with three significant digits for numbers."""
+    return value if isinstance(value, str) else figure_text(value)
+
+
+def _finite(value: Value) -> Value:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _setting_text(value: Any) -> str:
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        return str(value)
+    are_whole = len(value) > 2 and all(type(one) is int for one in value)
+    if are_whole and list(value) == list(range(value[0], value[-1] + 1)):
+        return f"{value[0]} to {value[-1]}"
+    return ", ".join(map(str, value))
+
+
+def estimate_cells(estimate: Estimate | None, name: str = "mean") -> dict[str, Value]:
+    """Return a figure and the bounds of its interval as cells.
+
+    Args:
+        estimate: The figure, if there is one.
+        name: Name of its column.
+    """
+    if estimate is None:
+        return {name: None, "low": None, "high": None}
+    return {name: estimate.value, "low": estimate.low, "high": estimate.high}
+
+
+def comparison_cells(one: Comparison | None) -> dict[str, Value]:
+    """Return a comparison as cells: difference, interval, effect size, p and p after correction.
+
+    Args:
+        one: The comparison; None without a pair.
+    """
+    cells = estimate_cells(None if one is None else one.difference, "difference")
+    if one is None:
+        return cells | {"effect": None, "p": None, "adjusted p": None, "pairs": 0.0}
+    return cells | {"effect": one.effect, "p": one.p, "adjusted p": one.adjusted_p, "pairs": float(one.difference.n)}
+
+
+def _total(rows: pd.DataFrame, name: str) -> float:
+    return math.fsum(rows[name])

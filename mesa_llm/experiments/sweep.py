@@ -1,0 +1,423 @@
+"""Sweeps: scenarios × designs × seeds as one tidy table, in processes or on Ray, with one purse for all.
+
+A run of a sweep is a run like any other, with its own log in the sweep's folder. A sweep that was killed and is started
+again makes only the missing runs; runs that were under way continue from their logs.
+"""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import json
+import os
+import time as clock
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from mesa_llm.agents.design import OWN_DESIGN, AgentDesign
+from mesa_llm.canonical import plain, with_text_names
+from mesa_llm.engine.access import Access
+from mesa_llm.errors import BudgetExceeded, ConfigError, MesaLLMError
+from mesa_llm.experiments.runner import MAX_STARTS, Stop, run_jobs
+from mesa_llm.llm.shared_budget import n_workers_for
+from mesa_llm.model.identity import class_named, name_of, setting_digest
+from mesa_llm.model.model import LLMModel
+from mesa_llm.model.options import OPTIONS
+from mesa_llm.model.scenario import parameters_of
+from mesa_llm.runlog.log import RunLog
+from mesa_llm.text import suggestion
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+TABLE = "table.csv"
+"""File of the table, in the sweep's folder."""
+
+_COUNTS = ("calls", "prompt_tokens", "reply_tokens", "dollars")
+
+LAST = ("ended", "decisions", "failures", *_COUNTS, "seconds", "digest", "log", "error")
+"""Columns that come last in the table."""
+
+NOT_LISTED = ("max_steps", "tokens_now", "dollars_now", "error_kind")
+"""Fields of a row that are not columns of the table."""
+
+
+Row = dict[str, Any]
+"""Setting, results and cost of a run, by name."""
+
+
+@dataclass(frozen=True)
+class SweepJob:
+    """One run of a sweep."""
+
+    model: str
+    """Class of the model, as `module:qualname`."""
+
+    parameters: Mapping[str, Any]
+    """Parameters of its scenario."""
+
+    llm: str
+    """Language model that the agents think with."""
+
+    design: str
+    """Name of the agents' design."""
+
+    design_json: Mapping[str, Any]
+    """The design; empty: the model's own components."""
+
+    seed: int
+    """Seed."""
+
+    steps: int | None
+    """Number of steps; None: until the model ends by itself."""
+
+    folder: Path
+    """Folder of its log and its row."""
+
+    options: Mapping[str, Any]
+    """Options of all models."""
+
+    @cached_property
+    def log(self) -> Path:
+        """Path of its run log, one for each setting; cached, as other machines may lack the files that it names."""
+        setting = [self.model, dict(self.parameters), self.llm, dict(self.design_json)]
+        digest = setting_digest(setting, self.options, self.parameters)
+        return self.folder / f"{digest[:12]}-{self.seed}.sqlite"
+
+    def row(self) -> Row | None:
+        """Return its row, if it has been run to its end; None if not."""
+        try:
+            row = json.loads(self.log.with_suffix(".json").read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return None
+        if not isinstance(row, dict) or row.get("error"):
+            return None
+        is_over = row.get("ended") is True and (self.steps is None or row.get("steps", 0) <= self.steps)
+        return row if is_over or row.get("max_steps") == self.steps else None
+
+    def run(self, access: Access, stop: Stop) -> Row:
+        """Make the run and return its row, which is also written beside its log; an error is a row, too.
+
+        Args:
+            access: Access to language models.
+            stop: Watches the model.
+        """
+        start_s = clock.perf_counter()
+        row, figures = _empty_row(self), Row()
+        error: Exception | SystemExit | None = None
+        is_new = not self.log.exists()
+        try:
+            design = {"design": AgentDesign.from_json(self.design_json)} if self.design_json else {}
+            kind = class_named(self.model, LLMModel)
+            arguments = {**self.parameters, **design, **self.options}
+            model = kind(**arguments, llm=self.llm, rng=self.seed, access=access, log=self.log)
+            is_new = False
+            with closing(model), stop.watching(model):
+                try:
+                    model.run(self.steps)
+                except (Exception, SystemExit) as fault:  # noqa: BLE001 - anybody's code ends one run, not the sweep
+                    error = fault
+                figures = _figures(model, row)
+        except (Exception, SystemExit) as fault:  # noqa: BLE001 - as above
+            error = error or fault
+        if is_new:  # a model that could not be made has recorded nothing
+            with suppress(OSError):
+                self.log.unlink(missing_ok=True)
+        row |= {**figures, "seconds": round(clock.perf_counter() - start_s, 3)}
+        row |= {"error": _text_of(error), "error_kind": "" if error is None else type(error).__name__}
+        text = json.dumps(with_text_names(row), default=plain)
+        row = json.loads(text)  # equal to the row of a run that was made before
+        file = self.log.with_suffix(".json")
+        try:
+            _write(file, text)
+        except OSError as fault:
+            row |= {"error": row["error"] or _unwritten_text(file, fault), "error_kind": type(fault).__name__}
+        return row
+
+    def broken(self, error: Exception) -> Row:
+        """Return the row of a run whose worker broke, with the cost of the calls that its log holds.
+
+        Args:
+            error: Error of the last worker.
+        """
+        row = _empty_row(self)
+        with suppress(MesaLLMError), closing(RunLog(self.log, "read")) as log:
+            row |= {"steps": len(log.steps()), **_costs(log)}
+        starts = f"the worker broke {MAX_STARTS} times, as when it is killed for want of memory"
+        return {**row, "error": f"{starts}: {type(error).__name__}: {error}", "error_kind": type(error).__name__}
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """The result of a sweep."""
+
+    table: pd.DataFrame
+    """One row a run: parameters, llm, design, seed; its results by name; decisions, failures, calls, tokens and dollars
+    over all its calls; digest, log, error."""
+
+    n_runs: int
+    """Number of runs of the whole sweep."""
+
+    n_done: int
+    """Number of runs made now; the others had been made before."""
+
+    n_failed: int
+    """Number of runs that ended with an error, which is in their row."""
+
+    tokens: int
+    """Number of tokens of live replies in the runs made now."""
+
+    dollars: float
+    """US dollars for live replies in the runs made now."""
+
+    error: MesaLLMError | None
+    """Reason for stopping early; None if every run was made."""
+
+
+def sweep(
+    model: type[LLMModel],
+    vary: Mapping[str, Iterable[Any]] | None = None,
+    *,
+    folder: str | Path,
+    steps: int | None = 10,
+    seeds: int | Iterable[int] = 1,
+    llm: str | Sequence[str] = "rule",
+    designs: Mapping[str, AgentDesign | None] | None = None,
+    fixed: Mapping[str, Any] | None = None,
+    on: Literal["processes", "threads", "ray"] | Executor = "processes",
+    workers: int | None = None,
+    options: Mapping[str, Any] | None = None,
+    on_run: Callable[[Mapping[str, Any]], object] = lambda row: None,
+    **access: Any,
+) -> Sweep:
+    """Run a model with each combination of parameters, language models, designs and seeds.
+
+        done = sweep(SocialModel, {"follows": [1, 3, 10]}, seeds=20, steps=30, folder="runs/follows")
+        done.table.groupby("follows")["largest_cascade"].mean()
+
+    Args:
+        model: The model's class; workers import it by its name.
+        vary: Parameter → its values.
+        folder: Folder of the table and of one log a run; runs that it holds are not made again.
+        steps: Number of steps of each run; None: until the model ends by itself.
+        seeds: The seeds, or their number, counting from 1.
+        llm: Language model of the agents, or several.
+        designs: Designs of the agents by name, None for each model's own; by default only `own`.
+        fixed: Parameters that are the same in all runs.
+        on: `processes`; `threads` of this process, which suit language models that are asked over a network; `ray`,
+            on the cluster of `RAY_ADDRESS` or on this machine; or an executor of your own, such as Dask's
+            `Client.get_executor()`, with its number of workers as `workers`.
+        workers: Number of runs at once, each of which gets a share of the limits; None: as many as the machine has
+            cores and the limits allow shares. With 1, runs are made in this process.
+        options: Options of all models: `reasoning`, `reply_tokens`, `parser`, `on_error`, …
+        on_run: Called with the row of each run that is made now, as it ends.
+        **access: Endpoints, limits and budget of all runs together, see `Access`; several sweeps may share a `purse`.
+
+    Raises:
+        ConfigError: If a parameter is unknown, a combination is invalid or occurs twice, the limits cannot be divided
+            among so many workers, the workers cannot import the model, or the folder cannot be written.
+        KeyboardInterrupt: On Ctrl-C; starting the same sweep again continues it.
+    """
+    names = [*inspect.signature(sweep).parameters, *inspect.signature(Access).parameters]
+    if unknown := [name for name in access if name not in names]:
+        hint = suggestion(unknown[0], names)
+        raise ConfigError(f"sweep has no {unknown[0]}={hint} (what all models take goes into options= or fixed=)")
+    place = Path(folder).resolve()
+    jobs = list(_jobs(model, vary or {}, fixed or {}, _names(llm), designs, _seeds(seeds), steps, place, options or {}))
+    _require_different(jobs)
+    Access(**access).close()  # checks the options
+    rows = {job.log: row for job in jobs if (row := job.row()) is not None}
+    missing = [job for job in jobs if job.log not in rows]
+    is_here = on == "threads" or (on == "processes" and n_workers_for(workers, len(missing), access) == 1)
+    _require_importable(model, is_here=is_here)
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(_unwritten_text(place, error)) from error
+    new_rows: list[Row] = []
+    stop: MesaLLMError | None = None
+    with closing(run_jobs(missing, access, on=on, workers=workers)) as job_rows:
+        try:
+            for job, row in job_rows:
+                rows[job.log] = row
+                new_rows.append(row)
+                on_run(row)
+                if row["error_kind"] == "BudgetExceeded":
+                    stop = BudgetExceeded(row["error"])
+                    break
+        finally:
+            table = _write_table([rows[job.log] for job in jobs if job.log in rows], place)
+    n_failed = sum(bool(row["error"]) for row in rows.values())
+    tokens, dollars = (sum(row[name] for row in new_rows) for name in ("tokens_now", "dollars_now"))
+    return Sweep(table, len(jobs), len(new_rows), n_failed, tokens, dollars, stop)
+
+
+def _write_table(rows: Sequence[Mapping[str, Any]], folder: Path) -> pd.DataFrame:
+    """Write the table as CSV, and as Parquet if pyarrow is installed.
+
+    Raises:
+        ConfigError: If it cannot be written, as on a full disk.
+    """
+    import pandas as pd
+
+    columns = list(dict.fromkeys(name for row in rows for name in row if name not in NOT_LISTED))
+    last = [name for name in LAST if name in columns]
+    table = pd.DataFrame(rows, columns=[*(name for name in columns if name not in last), *last])
+    try:
+        _write(folder / TABLE, table.to_csv(index=False))
+        if find_spec("pyarrow") is not None:
+            table.to_parquet(folder / Path(TABLE).with_suffix(".parquet"))
+    except OSError as error:
+        raise ConfigError(_unwritten_text(folder / TABLE, error)) from error
+    return table
+
+
+# -- the runs
+
+
+def _names(llm: str | Sequence[str]) -> list[str]:
+    return [llm] if isinstance(llm, str) else list(llm)
+
+
+def _seeds(seeds: int | Iterable[int]) -> list[int]:
+    """Return the seeds.
+
+    Raises:
+        ConfigError: If there is none.
+    """
+    all_seeds = list(range(1, seeds + 1)) if isinstance(seeds, int) else list(seeds)
+    if not all_seeds:
+        raise ConfigError(f"seeds is a number of runs, 1 or more, or a list of seeds; got {seeds!r}")
+    return all_seeds
+
+
+def _jobs(
+    model: type[LLMModel],
+    vary: Mapping[str, Iterable[Any]],
+    fixed: Mapping[str, Any],
+    llms: Sequence[str],
+    designs: Mapping[str, AgentDesign | None] | None,
+    seeds: Sequence[int],
+    steps: int | None,
+    folder: Path,
+    options: Mapping[str, Any],
+) -> Iterator[SweepJob]:
+    """Return the runs, in order of their parameters.
+
+    Raises:
+        ConfigError: If a name is unknown, given twice, or has no values.
+    """
+    known = [parameter.name for parameter in parameters_of(model)]
+    for name in (*vary, *fixed):
+        if name not in known:
+            raise ConfigError(f"{model.__name__} has no parameter {name!r} to vary; it has {', '.join(known)}")
+        if name in vary and name in fixed:
+            raise ConfigError(f"{name!r} is both varied and fixed; give it once")
+    if unknown := sorted(set(options) - OPTIONS):
+        raise ConfigError(f"models have no option {unknown[0]!r}; they have {', '.join(sorted(OPTIONS))}")
+    values = {name: list(choices) for name, choices in vary.items()}
+    for name, choices in values.items():
+        if not choices:
+            raise ConfigError(f"{name!r} is varied over no values; give at least one")
+    kinds = designs or {OWN_DESIGN: None}
+    for combination in itertools.product(*values.values()):
+        parameters = {**fixed, **dict(zip(values, combination, strict=True))}
+        for llm, (name, design), seed in itertools.product(llms, kinds.items(), seeds):
+            design_json = {} if design is None else design.to_json()
+            yield SweepJob(name_of(model), parameters, llm, name, design_json, seed, steps, folder, options)
+
+
+def _require_different(jobs: Sequence[SweepJob]) -> None:
+    """Check that no run occurs twice.
+
+    Raises:
+        ConfigError: If one does, as when a value or a seed is repeated, or two designs are equal.
+    """
+    by_log: dict[Path, SweepJob] = {}
+    for job in jobs:
+        first = by_log.setdefault(job.log, job)
+        if first is not job:
+            names = ", ".join(f"{name}={value!r}" for name, value in job.parameters.items())
+            designs = " and ".join(dict.fromkeys((first.design, job.design)))
+            raise ConfigError(
+                f"the sweep holds one run twice ({names or 'no parameters'}, llm {job.llm}, design {designs}, seed "
+                f"{job.seed}); name each value, language model, design and seed once"
+            )
+
+
+def _require_importable(model: type[LLMModel], *, is_here: bool) -> None:
+    """Check that other processes can import a model, if the sweep uses any.
+
+    Raises:
+        ConfigError: If they cannot.
+    """
+    if not is_here and (model.__module__ == "__main__" or "<locals>" in model.__qualname__):
+        raise ConfigError(
+            f"{model.__qualname__} is defined in a notebook or a script, where the workers cannot import it; move it "
+            "into a module, or run in this process: workers=1 or on='threads'"
+        )
+
+
+# -- the row of a run
+
+
+def _empty_row(job: SweepJob) -> Row:
+    """Return the row of a run that has no results yet."""
+    setting = {**job.parameters, "llm": job.llm, "design": job.design, "seed": job.seed, "steps": 0}
+    nothing = {"ended": False, "decisions": 0, "failures": 0, **dict.fromkeys(_COUNTS, 0), "seconds": 0.0, "digest": ""}
+    return setting | nothing | {"log": job.log.name, "max_steps": job.steps, "tokens_now": 0, "dollars_now": 0.0}
+
+
+def _figures(model: LLMModel, row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the results of a run and the cost of all its calls; a result with a parameter's name is marked."""
+    figures: dict[str, Any] = {}
+    for name, value in model.results().items():
+        figures[f"{name} (result)" if name in row else name] = value
+    return figures | {
+        "steps": int(model.time),
+        "ended": not model.running,
+        "decisions": model.engine.decisions,
+        "failures": model.usage.failures,
+        **_costs(model.runlog),
+        "digest": model.runlog.digest,
+        "tokens_now": model.usage.tokens,
+        "dollars_now": model.usage.dollars,
+    }
+
+
+def _costs(log: RunLog) -> dict[str, Any]:
+    """Return the number of all calls that a log holds, with their tokens and US dollars."""
+    usage = log.usage()
+    sums = dict(zip(_COUNTS, usage[list(_COUNTS)].sum().tolist(), strict=True))
+    return {name: value if name == "dollars" else int(value) for name, value in sums.items()}
+
+
+def _text_of(error: Exception | SystemExit | None) -> str:
+    if error is None:
+        return ""
+    return str(error) if isinstance(error, MesaLLMError) else f"the model broke: {type(error).__name__}: {error}"
+
+
+def _write(path: Path, text: str) -> None:
+    """Write a file whole or not at all."""
+    draft = path.with_name(f"{path.name}.{os.getpid()}")
+    try:
+        draft.write_text(text, encoding="utf-8")
+        draft.replace(path)
+    except OSError:
+        with suppress(OSError):
+            draft.unlink(missing_ok=True)
+        raise
+
+
+def _unwritten_text(path: Path, error: OSError) -> str:
+    return (
+        f"{str(path)!r} cannot be written: {error.strerror}. What was recorded is kept, and the same sweep goes on as "
+        "soon as it can be"
+    )

@@ -1,0 +1,56 @@
+"""The classics' studies: a recorded run of a language model beside its rule twin, in the same world, with one seed."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from functools import partial
+from itertools import zip_longest
+
+import numpy as np
+
+from mesa_llm.experiments.arms import ArmRun, cost_of
+from mesa_llm.experiments.study import Findings, Study, StudySetup, Table
+from mesa_llm_models.classics.charts import twins_figure
+from mesa_llm_models.classics.recordings import CLASSICS, SEED, Classic, run_twins
+
+NO_COURSE = np.empty((0, 0))
+
+
+@dataclass(frozen=True)
+class Twins:
+    """A classic, run by a recorded language model and by its rule twin."""
+
+    classic: Classic
+    """The classic."""
+
+    @property
+    def question(self) -> str:
+        """The question of the study."""
+        return f"What does a language model change, compared with its rule twin? ({self.classic.label})"
+
+    def run(self, setup: StudySetup) -> Findings:
+        """Replay the recorded run, and run its twin for as many steps.
+
+        Args:
+            setup: Settings of the twin, of which only its language model counts: the rest is that of the recorded run.
+        """
+        classic, start_s = self.classic, time.perf_counter()
+        twin, replay = run_twins(classic.name, setup.llm)
+        models = {setup.llm: twin, "recorded language model": replay}
+        courses = {name: model.datacollector.model_vars[classic.measure] for name, model in models.items()}
+        rows = [
+            {"step": str(step), **dict(zip(courses, values, strict=True))}
+            for step, values in enumerate(zip_longest(*courses.values()))
+        ]
+        runs = [ArmRun({}, NO_COURSE, one.engine.decisions, one.usage) for one in models.values()]
+        cost = cost_of(runs, time.perf_counter() - start_s)
+        setting = {"seed": SEED, "language models": list(models), "steps": classic.steps}
+        draw = partial(twins_figure, classic.name, twin, replay)
+        return Findings(classic.name, self.question, setting, cost, [Table(classic.label, rows)], draw)
+
+
+TWINS = tuple(map(Twins, CLASSICS.values()))
+
+STUDIES = tuple(Study(one.classic.name, one.question, one.classic.model, one.run, 1) for one in TWINS)
+"""One study for each classic."""
