@@ -68,23 +68,18 @@ def list_models(
     ] = None,
 ) -> None:
     """List the models that can be run, or the parameters of one: name, default, range and meaning."""
-    from mesa_llm.registry import find_models
-
     if model is not None:
         from mesa_llm.cli.arguments import parameter_table
 
         for line in parameter_table(model_named(model).load()):
             say(line)
         return
+    from mesa_llm.registry import find_models
+
     models = find_models()
     width = max((len(entry.name) for entry in models), default=0)
     for entry in models:
-        try:
-            entry.load()
-            description = entry.question
-        except ConfigError as error:
-            description = f"BROKEN: {error}"
-        say(f"{entry.name:<{width}}  {description}")
+        say(f"{entry.name:<{width}}  {entry.question}".rstrip())
 
 
 @app.command()
