@@ -20,7 +20,7 @@ from tests.viz.test_page import PATIENCE_S, until
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
-SERVING = {"app", "view", "class"}
+SERVING = {"app", "view", "classroom"}
 """Commands that go on until they are ended."""
 
 FOUND_ELSEWHERE = {"writing_a_model.md"}  # tests/test_writing_a_model.py

@@ -1,4 +1,4 @@
-"""Agreements to files of endpoints that want keys out of the environment, on the command line."""
+"""Agreements on the command line to files of endpoints that use keys from the environment."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ QUESTION = "Agree, until the file changes? [y/N] "
 
 
 def agree_to(path: Path, *, is_agreed: bool, say: Say) -> bool:
-    """Show what a file of endpoints wants, ask whether that is agreed to, and remember it.
+    """Show which keys a file of endpoints would use, ask the user to agree, and remember the answer.
 
     Args:
         path: The file.
-        is_agreed: Whether the user has agreed already, so that nothing is asked.
+        is_agreed: Whether the user has already agreed, so that nothing is asked.
         say: Prints a line.
 
     Returns:
@@ -31,18 +31,18 @@ def agree_to(path: Path, *, is_agreed: bool, say: Say) -> bool:
         ConfigError: If there is no such file, it holds anything but endpoints, or there is no terminal to ask in.
     """
     if not path.is_file():
-        raise ConfigError(f"{path}: wanted a file of endpoints such as {CONFIG_FILE}")
+        raise ConfigError(f"{path}: expected a file of endpoints such as {CONFIG_FILE}")
     file = read_endpoints(path)
     if not file.with_keys:
-        say(f"{path} wants no key, and needs no agreement")
+        say(f"{path} uses no key and needs no agreement")
         return True
     for line in _wants(file):
         say(line)
     if file.origin is Origin.FILE:
-        say("agreed already")
+        say("already agreed")
         return True
     if not is_agreed and not sys.stdin.isatty():
-        raise ConfigError(f"{path}: there is no terminal to ask in; look into the file, and add --yes if you agree")
+        raise ConfigError(f"{path}: there is no terminal to ask in; read the file, and add --yes if you agree")
     if not is_agreed and not _says_yes():
         say("not agreed: no key is sent")
         return False

@@ -1,4 +1,4 @@
-"""Values from the command line: parameters, budgets, designs."""
+"""Values typed on the command line: parameters, budgets, designs, interventions."""
 
 from __future__ import annotations
 
@@ -58,9 +58,9 @@ def parameters(
         name, equals, text = pair.partition("=")
         name = name.strip().replace("-", "_")
         if not equals or name not in by_name:
-            names = f"wanted name=value, with one of the names {', '.join(by_name)}"
+            names = f"expected name=value, where name is one of {', '.join(by_name)}"
             is_seed = name in ("rng", "seed")
-            hint = "; the seed is --rng, those of a sweep are --seeds" if is_seed else suggestion(name, by_name)
+            hint = "; the seed is --rng, and a sweep has --seeds" if is_seed else suggestion(name, by_name)
             raise ConfigError(f"{option} {pair}: {names if by_name else f'{kind.__name__} has no parameters'}{hint}")
         value_type = by_name[name].kind
         arguments[name] = _value(name, text, str if value_type is Any else value_type, option)
@@ -72,10 +72,10 @@ def parameters(
         arguments["users"] = str(users)
     if config is not None:
         if "config" not in by_name:
-            raise ConfigError(f"{kind.__name__} takes no --config; its parameters are given by --set")
+            raise ConfigError(f"{kind.__name__} takes no --config; set its parameters with --set")
         if arguments.setdefault("config", config) != config:
             another = arguments["config"]
-            raise ConfigError(f"--config {config}: --set names another, {another!r}; leave one of them out")
+            raise ConfigError(f"--config {config}: --set gives another one, {another!r}; leave one of them out")
     return arguments
 
 
@@ -104,8 +104,8 @@ def changeable_line(kind: type[Any]) -> str:
     with closing(kind(rng=1)) as model:
         names = [f"{world}.{name}" if world else name for world, name in variables(model)]
     if not names:
-        return "Nothing can be changed in the middle of a run; news can be sent."
-    return f"Can be changed in the middle of a run (branch --set, run --inject): {', '.join(names)}"
+        return "Nothing can be changed during a run, but news can be sent."
+    return f"Can be changed during a run (branch --set, run --inject): {', '.join(names)}"
 
 
 def require_no_secrets(assignments: Iterable[str] = (), **options: str | None) -> None:
@@ -124,9 +124,9 @@ def require_no_secrets(assignments: Iterable[str] = (), **options: str | None) -
         for address in [text] if option == "--api-base" else _addresses(text):
             if secret := secret_in(address):
                 raise ConfigError(
-                    f"{option}: the address holds {secret}, and everybody on this machine can read a command line; put "
+                    f"{option}: the address holds {secret}, and everybody on this machine can read command lines; put "
                     f"the key into MESA_LLM_API_KEY, or the endpoint into {CONFIG_FILE} ([endpoints.NAME], with "
-                    "key_env) and say --llm NAME"
+                    "key_env) and use --llm NAME"
                 )
 
 
@@ -153,7 +153,7 @@ def _value(name: str, text: str, parameter: Any, option: str) -> Any:
         try:
             candidates.insert(0, json.loads(text))
         except json.JSONDecodeError as error:
-            raise ConfigError(f"{option} {name}={text}: this is no JSON: {error}") from None
+            raise ConfigError(f"{option} {name}={text}: this is not JSON: {error}") from None
     fault = ""
     for candidate in candidates:
         try:
@@ -164,7 +164,7 @@ def _value(name: str, text: str, parameter: Any, option: str) -> Any:
         if isinstance(value, bool) or not isinstance(candidate, bool):  # pydantic takes true for the number 1
             return value
     if candidates == [text] and (shape := _shape(adapter)):
-        fault = f"this is a {shape}, and is written as JSON: --set '{name}={'[…]' if shape == 'list' else '{…}'}'"
+        fault = f"this is a {shape}, written as JSON: --set '{name}={'[…]' if shape == 'list' else '{…}'}'"
     raise ConfigError(f"{option} {name}={text}: {fault}")
 
 
@@ -187,7 +187,7 @@ def design_in(typed: str | None) -> AgentDesign | None:
     """
     designs = designs_in([] if typed is None else [typed])
     if len(designs) > 1:
-        raise ConfigError(f"--design {typed}: wanted one design, got {', '.join(designs)}")
+        raise ConfigError(f"--design {typed}: expected one design, got {', '.join(designs)}")
     return next(iter(designs.values()), None)
 
 
@@ -207,7 +207,7 @@ def designs_in(typed: Sequence[str], option: str = "--design") -> dict[str, Agen
     for text in (part.strip() for pair in typed for part in pair.split(",") if part.strip()):
         for name, design in _designs_named(text, option).items():
             if name in designs:
-                raise ConfigError(f"{option} {text}: two designs are called {name!r}; rename one of the files")
+                raise ConfigError(f"{option} {text}: two designs are named {name!r}; rename one of the files")
             designs[name] = design
     return designs
 
@@ -225,7 +225,7 @@ def _designs_named(text: str, option: str) -> dict[str, AgentDesign | None]:
     if text.partition(":")[0] in STRATEGIES:
         return {text: AgentDesign(decide=text)}
     known = ", ".join((OWN_DESIGN, ALL_ORIGINAL, *ORIGINAL_DESIGNS, *STRATEGIES))
-    raise ConfigError(f"{option} {text}: there is no such design or file; wanted a JSON file, or {known}")
+    raise ConfigError(f"{option} {text}: there is no such design or file; expected a JSON file, or {known}")
 
 
 def _design_of(file: Path, option: str) -> AgentDesign:
@@ -236,7 +236,7 @@ def _design_of(file: Path, option: str) -> AgentDesign:
     """
     document = read_json(file)
     if not isinstance(document, dict):
-        raise ConfigError(f"{option} {file}: wanted a JSON object with the fields of an AgentDesign")
+        raise ConfigError(f"{option} {file}: expected a JSON object with the fields of an AgentDesign")
     return AgentDesign.from_json(cast("dict[str, Any]", document))
 
 
@@ -251,7 +251,7 @@ def intervention_in(text: str) -> Any:
     try:
         return json.loads(text)
     except ValueError as error:
-        raise ConfigError(f"--inject {text}: this is no JSON: {error}") from None
+        raise ConfigError(f"--inject {text}: this is not JSON: {error}") from None
 
 
 def scheduled(texts: Iterable[str]) -> list[tuple[int, Any]]:
@@ -264,7 +264,9 @@ def scheduled(texts: Iterable[str]) -> list[tuple[int, Any]]:
     for text in texts:
         step, colon, intervention = text.partition(":")
         if not (colon and step.strip().isdecimal() and step.isascii() and int(step) > 0 and intervention.strip()):
-            raise ConfigError(f"--inject {text}: wanted STEP: and news, or an intervention as JSON; as '3: It snows.'")
+            raise ConfigError(
+                f"--inject {text}: expected STEP: followed by news or an intervention as JSON, such as '3: It snows.'"
+            )
         schedule.append((int(step), intervention_in(intervention.strip())))
     return schedule
 
@@ -281,7 +283,7 @@ def budget(**limits: float | None) -> dict[str, float]:
     for name, limit in limits.items():
         if limit is not None and not limit > 0:
             option = "--" + name.replace("_", "-")
-            raise ConfigError(f"{option} {limit:g}: a budget is more than 0; leave {option} out for no budget")
+            raise ConfigError(f"{option} {limit:g}: a budget must be above 0; leave {option} out for no budget")
     return set_options(**limits)
 
 

@@ -1,4 +1,4 @@
-"""The benchmark on the command line: tasks by name, their cost in advance, and the report."""
+"""Benchmarks on the command line: tasks by name, estimated cost, and the report."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ALL = "all"
 """Name that stands for all tasks."""
 
 BASELINES = (Candidate("rule", "rule"), Candidate("random", "random"))
-"""Candidates that are measured as well, at no cost: rule twins and random choice."""
+"""Candidates that are run in every benchmark, at no cost: rule twins and random choice."""
 
 SEVERE: tuple[type[MesaLLMError], ...] = (BudgetExceeded, ConfigError, AllDecisionsFailed, MesaLLMError)
 """Errors of runs; the first one that occurred decides the exit code."""
@@ -121,7 +121,7 @@ def task_list() -> Iterator[str]:
         yield f"{name:<{width}}  BROKEN: {fault}"
     for name, level in SHACHI.items():
         if name not in tasks and name not in broken:
-            yield f"{name:<{width}}  level {level}  not here yet"
+            yield f"{name:<{width}}  level {level}  not available yet"
 
 
 def tasks_named(
@@ -140,7 +140,7 @@ def tasks_named(
         ConfigError: If there is no such task, parameter or score, a value does not fit, or published items are missing.
     """
     if items not in ("own", "original"):
-        raise ConfigError(f"--items {items}: wanted own or original")
+        raise ConfigError(f"--items {items}: expected own or original")
     names = list(names)
     by_name: dict[str, Task] = {}
     for name in names:
@@ -171,7 +171,7 @@ def _applications(pair: str, tasks: Sequence[Task]) -> list[tuple[str, str]]:
         applications = [(task.name, pair) for task in tasks if name in _parameter_names(task)]
     if not applications:
         there_are = ", ".join(task.name for task in tasks)
-        raise ConfigError(f"--set {pair}: wanted name=value or TASK.name=value, for a parameter of {there_are}")
+        raise ConfigError(f"--set {pair}: expected name=value or TASK.name=value, for a parameter of {there_are}")
     return applications
 
 
@@ -182,7 +182,7 @@ def _measured_by(tasks: Sequence[Task], typed: Sequence[str]) -> list[Task]:
         name, _, score = (part.strip() for part in pair.partition("="))
         name = name.replace("-", "_")
         if name not in {task.name for task in tasks} or not score:
-            raise ConfigError(f"--measure {pair}: wanted TASK=SCORE, for {', '.join(task.name for task in tasks)}")
+            raise ConfigError(f"--measure {pair}: expected TASK=SCORE, for {', '.join(task.name for task in tasks)}")
         measures[name] = score
     for task in (task for task in tasks if task.name in measures):
         names = _scores_by_rule(task)
@@ -217,7 +217,7 @@ def candidate_of(llm: str, typed: Sequence[str]) -> Candidate:
     """
     candidates = list(candidates_of(llm, designs_in(typed) or {OWN_DESIGN: None}).values())
     if len(candidates) > 1:
-        raise ConfigError(f"--design names {len(candidates)} designs; with --cross they are compared")
+        raise ConfigError(f"--design names {len(candidates)} designs; compare them with --cross")
     return candidates[0]
 
 
@@ -235,7 +235,7 @@ def designs_of_cross(typed: Sequence[str], ablate: str | None) -> dict[str, Agen
         return designs_in(typed) if typed else dict(ORIGINAL_DESIGNS)
     base = designs_in([ablate], "--ablate")
     if len(base) != 1:
-        raise ConfigError(f"--ablate {ablate}: wanted one design, a name or a file")
+        raise ConfigError(f"--ablate {ablate}: expected one design, by name or file")
     others = {name: design for name, design in designs_in(typed).items() if name not in base}
     return ablations(*next(iter(base.items()))) | others
 
@@ -265,7 +265,10 @@ def print_cost(benchmark: Benchmark, *, as_json: bool, say: Say) -> dict[str, An
     rows = [(name, n_runs[name], cost) for name, cost in costs.items()]
     for line in cost_table(("task", "runs"), [*rows, ("together", len(plans), total)]):
         say(line)
-    say(f"\n{CAVEAT} Counted is one run of each task and candidate (seed {benchmark.seeds[0]}), for all of its runs.")
+    say(
+        f"\n{CAVEAT} The estimate takes one run of each task and candidate (seed {benchmark.seeds[0]}), multiplied "
+        "by the number of runs."
+    )
     if unpriced:
         say(f"litellm has no price for {', '.join(unpriced)}.")
     return figures
@@ -319,7 +322,7 @@ def _write(benchmark: Benchmark, report: Report | Cross, folder: Path, *, as_jso
         page.with_suffix(".json").write_text(figures + "\n", encoding="utf-8")
         page.write_text(benchmark.page(report), encoding="utf-8")
     except OSError as error:
-        raise ConfigError(f"{str(page)!r}: the report cannot be written: {error.strerror}") from error
+        raise ConfigError(f"{str(page)!r}: cannot write the report: {error.strerror}") from error
     if as_json:
         say(figures)
         return
@@ -331,10 +334,10 @@ def _write(benchmark: Benchmark, report: Report | Cross, folder: Path, *, as_jso
     )
     if usage.replayed:
         say(
-            f"paid in all sessions: {counted(paid.calls, 'reply', 'replies')} by {counted(paid.requests, 'request')}, "
-            f"{paid.tokens} tokens, ${paid.dollars:.4f}"
+            f"total cost of all sessions: {counted(paid.calls, 'reply', 'replies')} by "
+            f"{counted(paid.requests, 'request')}, {paid.tokens} tokens, ${paid.dollars:.4f}"
         )
-    say(f"page: {page} (also {benchmark.file}.json, and a run log of each run; the same command goes on)")
+    say(f"page: {page} (also {benchmark.file}.json, and one run log per run; to resume, run the same command)")
 
 
 def _require_results(runs: Sequence[Run]) -> None:

@@ -1,4 +1,4 @@
-"""Branches of recorded runs on the command line, compared with their parents."""
+"""Branches of recorded runs on the command line, and their differences from the parents."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ class Fork:
     """News, or interventions as JSON."""
 
     llm: str | None
-    """What agents think with from there on."""
+    """Language model of the agents from then on."""
 
     design: AgentDesign | None
-    """Design that agents are given from there on."""
+    """Design of the agents from then on."""
 
     keeps_later: bool
     """Whether later interventions of the parent are kept."""
@@ -113,7 +113,7 @@ def run_branch(
     with closing(forked_run):
         last = forked_run.parent_steps if steps is None else fork.at + steps
         if last <= fork.at:
-            raise ConfigError(f"--at {fork.at}: the parent ends there; say by --steps how many steps the branch runs")
+            raise ConfigError(f"--from-step {fork.at}: the parent ends there; give the number of steps with --steps")
         figures: dict[str, Any] = {}
         lines: list[str] = []
         also = {"at": fork.at, "parent": str(file)}
@@ -124,7 +124,12 @@ def run_branch(
         if as_json:
             say(json.dumps(figures))
         else:
-            for line in [*lines, f"replies from the parent's log: {figures['copied']}", "", *table_of(forked_run)]:
+            for line in [
+                *lines,
+                f"replies reused from the parent's log: {figures['copied']}",
+                "",
+                *table_of(forked_run),
+            ]:
                 say(line)
     return figures
 
@@ -136,7 +141,7 @@ def run_branches(
     seeds: int,
     options: Mapping[str, Any],
     *,
-    moved: bool,
+    allow_new_endpoint: bool,
     csv: Path | None,
     trust: bool,
     as_json: bool,
@@ -150,7 +155,7 @@ def run_branches(
         steps: Number of steps after the fork; None: up to the parent's last.
         seeds: Number of pairs.
         options: Access of all runs together.
-        moved: Whether the parent's endpoint has moved.
+        allow_new_endpoint: Whether to continue although the parent's endpoint is now at another address.
         csv: File for the comparison of every step; None: none.
         trust: Whether to import what the log names even if it belongs to no listed model.
         as_json: Whether to print one line of JSON, and nothing else.
@@ -165,7 +170,7 @@ def run_branches(
     """
     change = fork.change(recording_of(file, trust=trust))
     with closing(Access(**set_options(**options))) as access:
-        how = {"access": access, "allow_new_endpoint": moved}
+        how = {"access": access, "allow_new_endpoint": allow_new_endpoint}
         table = branch_seeds(file, fork.at, seeds, steps=steps, log=fork.log, options=how, **change)
     step, paired = paired_differences(table)
     all_seeds = sorted({int(seed) for seed in table["seed"]})
@@ -180,7 +185,7 @@ def run_branches(
     for line in text_table(("measure", "parents", "branches", "difference [95 %]", "p"), rows):
         say(line)
     if seeds < MIN_PAIRS:
-        say(f"With {counted(seeds, 'pair')} no p is below {2 / 2**seeds:.3g}, and intervals are too narrow.")
+        say(f"With {counted(seeds, 'pair')}, no p value can be below {2 / 2**seeds:.3g}, and intervals are too narrow.")
     return figures
 
 
@@ -222,7 +227,7 @@ def paired_differences(table: pd.DataFrame) -> tuple[int, dict[str, Paired]]:
     seeds = set(table["seed"].tolist())
     steps = [step for step, measures in both.items() if {seed for own in measures.values() for seed in own} == seeds]
     if not steps:
-        raise ConfigError("the runs and their branches have no step in common in which anything was measured")
+        raise ConfigError("the runs and their branches share no step with measures")
     by_measure: dict[str, Paired] = {}
     for name, pairs in both[max(steps)].items():
         parents, branches = zip(*pairs.values(), strict=True)
@@ -240,7 +245,7 @@ def values_of(recording: Recording, assignments: Sequence[str]) -> dict[str, Any
     for pair in assignments:
         name, equals, text = pair.partition("=")
         if not equals:
-            raise ConfigError(f"--set {pair}: wanted name=value")
+            raise ConfigError(f"--set {pair}: expected name=value")
         if name.strip().replace("-", "_") in own:
             values |= parameters(kind, [pair], None)
             continue
@@ -264,7 +269,7 @@ def table_of(forked_run: Branch) -> Iterator[str]:
     """Write the measures of both in the last step that both have."""
     comparison = forked_run.compare().dropna()
     if comparison.empty:
-        yield "parent and branch have no step in common in which anything was measured"
+        yield "parent and branch share no step with measures"
         return
     step = comparison["step"].max()
     last = comparison[comparison["step"] == step]

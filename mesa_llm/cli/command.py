@@ -1,4 +1,4 @@
-"""What all commands share: declaration, output and exit codes."""
+"""Shared by all commands: how they are declared, what they print, and their exit codes."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Collection, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -30,8 +31,50 @@ _USAGE_ERROR = cast("type[Exception]", typer.BadParameter.__base__)
 """click's UsageError, wherever this version of typer keeps it."""
 
 
+MODULES = ("runs", "experiments", "outputs", "pages")
+"""Modules that declare commands; importing them registers the commands."""
+
+OLD_COMMANDS = {"cast": "extract", "class": "classroom"}
+"""Names of commands in earlier versions → what they are called now; the old ones work for one release."""
+
+OLD_OPTIONS = {
+    "--at": "--from-step",
+    "--moved": "--allow-new-endpoint",
+    "--patience": "--timeout-s",
+    "--salvage": "--recover",
+    "--timeout": "--timeout-s",
+}
+"""Spellings of options in earlier versions → what they are called now; the old ones work for one release."""
+
+
 class _Commands(TyperGroup):
     """The commands; unknown commands and options, and wrong values, are reported in one line."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of all commands."""
+        self._load()
+        return super().list_commands(ctx)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Find a command by its name, or by the one that it had before."""
+        if cmd_name not in self.commands:
+            self._load()
+        if (name := OLD_COMMANDS.get(cmd_name)) is not None:
+            warn(f"`{cmd_name}` is now called `{name}`; the old name works for one release")
+            cmd_name = name
+        return super().get_command(ctx, cmd_name)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find the command that was typed; its options may have the spellings that they had before."""
+        name, command, rest = super().resolve_command(ctx, args)
+        flags = {flag for parameter in command.params for flag in parameter.opts} if command is not None else set()
+        return name, command, [_with_present_spelling(text, flags) for text in rest]
+
+    def _load(self) -> None:
+        """Register the commands of all modules."""
+        for module in MODULES:
+            import_module(f"mesa_llm.cli.{module}")
+        self.commands.update(typer.main.get_group(app).commands)
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command that was typed."""
@@ -42,6 +85,21 @@ class _Commands(TyperGroup):
             fault = " ".join(cast("typer.BadParameter", error).format_message().split()).rstrip(".")
             say(f"mesa-llm: {fault}; see `{context.command_path} --help`", err=True)
             raise typer.Exit(BAD_INPUT) from None
+
+
+def _with_present_spelling(text: str, flags: Collection[str]) -> str:
+    """Return an argument, whose option may be spelled as before, as it is spelled now.
+
+    Args:
+        text: The argument.
+        flags: Options of the command.
+    """
+    old, equals, value = text.partition("=")
+    new = OLD_OPTIONS.get(old)
+    if new not in flags or old in flags:
+        return text
+    warn(f"{old} is now called {new}; the old spelling works for one release")
+    return f"{new}{equals}{value}"
 
 
 app = typer.Typer(
@@ -86,7 +144,7 @@ def exits(command: Callable[..., None]) -> Callable[..., None]:
             option = next((name for name in ("log", "out") if (path := kwargs.get(name)) and Path(path).exists()), None)
             if kwargs.get("as_json") and not _HAS_SPOKEN.get():
                 say(json.dumps({"interrupted": True, **({} if option is None else {option: str(kwargs[option])})}))
-            goes_on = f"; the same command goes on from here, with the same --{option}" if option else ""
+            goes_on = f"; to resume, run the same command with the same --{option}" if option else ""
             say(f"mesa-llm: interrupted{goes_on}", err=True)
             raise typer.Exit(INTERRUPTED) from None
         except MesaLLMError as error:

@@ -49,7 +49,7 @@ def print_estimate(
         return
     say(f"{name}: {counted(estimate.decisions, 'decision')} in {counted(estimate.steps, 'step')}")
     if not estimate.total.requests:
-        say("No language model is asked: this run costs nothing.")
+        say("This run asks no language model and costs nothing.")
         return
     for line in cost_table(("purpose",), [*estimate.by_purpose.items(), ("together", estimate.total)]):
         say(line)
@@ -71,7 +71,7 @@ def _remarks(estimate: CostEstimate, arguments: Mapping[str, Any]) -> Iterable[s
     for option, need in needs.items():
         limit = arguments.get(option)
         if limit is not None and need is not None and need > limit:
-            yield f"--{option.replace('_', '-')} {limit:g} would end this run early: it takes {need:,.4g} or more."
+            yield f"--{option.replace('_', '-')} {limit:g} would end this run early: it needs {need:,.4g} or more."
 
 
 def cost_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> list[str]:

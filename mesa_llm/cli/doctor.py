@@ -1,4 +1,4 @@
-"""Examines language models: what is installed here, and what an endpoint can do."""
+"""Examines language models and this installation: what an endpoint supports, and which settings it needs."""
 
 from __future__ import annotations
 
@@ -40,20 +40,20 @@ PROVIDER_KEYS = {
     "Azure": "AZURE_API_KEY",
     "own endpoint": "MESA_LLM_API_KEY",
 }
-"""Environment variables for the keys of providers; only their names are ever shown."""
+"""Environment variables for the keys of providers; only the names are ever shown."""
 
 REPLY_TOKENS = 200
-"""Maximum number of tokens of a reply to a probe; a model that reasons needs some."""
+"""Maximum number of tokens of a reply to a probe, enough for a model that reasons."""
 
 WIDTH = 16
-"""Width of what was looked at, in characters."""
+"""Width of the first column, in characters."""
 
 AT_ONCE = 4
 """Number of requests that are sent at once."""
 
 SLOW_DOWN = 2.0
-"""Time for requests at once, relative to that of the same requests one after another, from which they hinder each
-other."""
+"""Ratio of the time for concurrent requests to that for the same requests in turn, above which they slow each other
+down."""
 
 SYSTEM = "You are Ann, who lives in a village by the sea."
 
@@ -83,49 +83,49 @@ _ACTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was looked at."""
+    """Result of one probe."""
 
     about: str
-    """What was looked at."""
+    """Subject of the probe."""
 
     result: str
-    """What was found."""
+    """Result, as text."""
 
     is_good: bool = True
-    """Whether it is as one would wish."""
+    """Whether nothing needs attention."""
 
     advice: str = ""
-    """What to set or to do; empty: nothing."""
+    """Advice; empty: none."""
 
 
 @dataclass(slots=True)
-class Findings:
-    """What was found out about a model."""
+class Examination:
+    """Results of all probes of a model."""
 
     name: str
     """Model and address."""
 
     is_usable: bool = False
-    """Whether it gives replies that can be used."""
+    """Whether it gives usable replies."""
 
     entries: list[Finding] = field(default_factory=list)
-    """What was found, in order."""
+    """Results, in order."""
 
     requests: int = 0
-    """Number of requests that it took."""
+    """Number of requests sent."""
 
     report: Callable[[Finding], None] | None = None
-    """Called with each finding as soon as it is there."""
+    """Called with each result as it arrives."""
 
     def add(self, about: str, result: str, advice: str = "", *, is_good: bool | None = None) -> None:
-        """Add a finding; one without advice is good unless it is said to be otherwise."""
+        """Add a result; without advice it is good, unless `is_good` is given."""
         self.entries.append(Finding(about, result, not advice if is_good is None else is_good, advice))
         if self.report is not None:
             self.report(self.entries[-1])
 
     @property
     def written(self) -> dict[str, Any]:
-        """The findings as plain values."""
+        """The results as plain values."""
         entries = [asdict(entry) for entry in self.entries]
         return {"name": self.name, "is_usable": self.is_usable, "requests": self.requests, "findings": entries}
 
@@ -140,22 +140,22 @@ def examine(
     timeout_s: float,
     n_characters: int,
     report: Callable[[Finding], None] | None = None,
-) -> Findings:
-    """Examine a language model by about a dozen requests.
+) -> Examination:
+    """Examine a language model with about a dozen requests.
 
     Args:
         llm: Model string.
         api_base: Base URL of its endpoint, if that is not in the string.
-        timeout_s: Seconds until a reply is given up.
-        n_characters: Length of the long prompt; 0: none is sent.
-        report: Called with each finding as soon as it is there.
+        timeout_s: Seconds to wait for each reply.
+        n_characters: Length of the long prompt in characters; 0 sends none.
+        report: Called with each result as it arrives.
 
     Raises:
-        ConfigError: If the model cannot be opened, or a person must act: key, address, model's name.
+        ConfigError: If the model cannot be opened, or its key, address or name is wrong.
     """
     access = Access(api_base=api_base, timeout_s=timeout_s, attempts=1)
     opened = access.open(llm)
-    probe = _Probe(opened.transport, Findings(opened.name, report=report))
+    probe = _Probe(opened.transport, Examination(opened.name, report=report))
     try:
         with _quiet():
             _wait(probe.run(n_characters))
@@ -176,7 +176,7 @@ def _wait(work: Coroutine[Any, Any, None]) -> None:
 
 @contextmanager
 def _quiet() -> Generator[None]:
-    """Log no warnings: what they would say is among the findings."""
+    """Log no warnings, whose content is among the results."""
     logger = logging.getLogger("mesa_llm.llm")
     level = logger.level
     logger.setLevel(logging.ERROR)
@@ -198,9 +198,9 @@ def _layer(llm: LLM, kind: type[T]) -> T | None:
 
 
 class _Probe:
-    """Asks one model what shows what it can do."""
+    """Sends one model the requests that show what it supports."""
 
-    def __init__(self, llm: LLM, findings: Findings) -> None:
+    def __init__(self, llm: LLM, findings: Examination) -> None:
         self.llm = llm
         self.findings = findings
         self.client = _layer(llm, OpenAIHTTP)
@@ -211,7 +211,7 @@ class _Probe:
         return Dialect() if self.client is None else self.client.dialect
 
     async def run(self, n_characters: int) -> None:
-        """Examine one thing after another; without a first reply, nothing else."""
+        """Send the probes in turn; without a first reply, none of the others."""
         if not await self.look_at_replies():
             return
         await self.look_at_schema()
@@ -226,7 +226,7 @@ class _Probe:
     async def ask(
         self, *messages: ChatMessage, number: int = 0, temperature: float = 0.0, **fields: Any
     ) -> Reply | str:
-        """Ask; return the reply, or the error in its place."""
+        """Send a request and return the reply, or the error as text."""
         settings = {"temperature": temperature, "max_tokens": fields.pop("max_tokens", REPLY_TOKENS)}
         request = Request(self.findings.name, messages, Salt(1, number, 0, "doctor", 0), settings=settings, **fields)
         try:
@@ -238,54 +238,57 @@ class _Probe:
         return reply
 
     async def look_at_replies(self) -> bool:
-        """Ask for a few words; return whether there was a reply."""
+        """Ask for a few words, and return whether there was a reply."""
         add = self.findings.add
         reply = await self.ask(ChatMessage("system", SYSTEM), _user("Say hello in one sentence."))
         if isinstance(reply, str):
-            add("replies", f"none: {reply}", "check that the server runs, and raise --timeout if it is slow")
+            add("replies", f"none: {reply}", "check that the server is running, and raise --timeout-s if it is slow")
             return False
         speed = f", {reply.reply_tokens / reply.latency_s:.0f} tokens a second" if reply.reply_tokens else ""
         if reply.text.strip():
             add("replies", f"after {_seconds(reply.latency_s)}{speed}: {clip(reply.text.strip(), 60)!r}")
         elif reply.reasoning:
-            more = "it spends them on reasoning: raise --reply-tokens, or lower reasoning_effort"
+            more = "it uses them up for reasoning: raise --reply-tokens or lower reasoning_effort"
             add("replies", f"only reasoning within {REPLY_TOKENS} tokens{speed}", more)
         else:
-            add("replies", f"an empty one after {_seconds(reply.latency_s)}", "check the model and its chat template")
+            add("replies", f"empty after {_seconds(reply.latency_s)}", "check the model and its chat template")
         if reply.model and reply.model not in self.findings.name:
-            add("model", f"calls itself {clip(reply.model, 60)!r}")
+            add("model", f"reports its name as {clip(reply.model, 60)!r}")
         self.findings.is_usable = bool(reply.text.strip() or reply.reasoning)
         counts_here = self.budget is not None and self.budget.counts_here
         is_reported = reply.prompt_tokens > 0 and reply.reply_tokens > 0 and not counts_here
         counts = f"{reply.prompt_tokens} tokens read, {reply.reply_tokens} written"
-        advice = "budgets of tokens and dollars are counted here, and only roughly; --max-calls holds exactly"
+        advice = "budgets of tokens and dollars are estimated; only --max-calls is exact"
         add("usage", counts if is_reported else "not reported", "" if is_reported else advice)
-        add("reasoning", "returned beside the text" if reply.reasoning else "none returned beside the text")
+        add("reasoning", "returned separately from the text" if reply.reasoning else "not returned separately")
         return True
 
     async def look_at_schema(self) -> None:
-        """Ask for an answer in a form without describing it, and once more if the endpoint has to be told in words."""
+        """Ask for an answer in a form, and again with a description if the endpoint needs one."""
         question = _user("Shall the village build a new pier?")
         first = await self.ask(question, schema=_VOTE)
         reply = await self.ask(question, schema=_VOTE, number=1) if self.dialect != Dialect() else first
         if isinstance(reply, str):
             self.findings.add("answers in a form", f"none: {reply}", "questions of a survey will fail")
             return
-        ways = {"schema": "held to a JSON schema", "object": "held to JSON, the form is described in words"}
+        ways = {
+            "schema": "constrained by a JSON schema",
+            "object": "constrained to JSON; the form is described in words",
+        }
         way = ways.get(self.dialect.schema, "described in words only")
         if self.dialect.schema_words:
-            way = "a JSON schema is accepted and not kept to; the form is described in words"
+            way = "a JSON schema is accepted but not obeyed; the form is described in words"
         elif self.dialect.keywords:
             way += f", without {', '.join(sorted(self.dialect.keywords))}"
         fits = _fits(reply.text)
         result = way if fits else f"{way}; the reply does not fit: {clip(reply.text.strip(), 60)!r}"
-        more = "--parser MODEL puts faulty replies into form; a larger model needs none"
+        more = "--parser MODEL repairs malformed replies; a larger model needs no repair"
         if reply.finish == "length":
-            more = f"the reply ran on after {REPLY_TOKENS} tokens; {more}"
+            more = f"the reply was cut after {REPLY_TOKENS} tokens; {more}"
         self.findings.add("answers in a form", result, "" if fits else more)
 
     async def look_at_tools(self) -> None:
-        """Ask for an action, and once more if the endpoint has to be told in words."""
+        """Ask for an action, and again with a description if the endpoint needs one."""
         messages = (ChatMessage("system", SYSTEM), _user("The sun shines. What do you do?"))
         reply = await self.ask(*messages, tools=_ACTIONS)
         if isinstance(reply, Reply) and not reply.tool_calls:
@@ -294,20 +297,24 @@ class _Probe:
             self.findings.add("actions", f"none: {reply}", "agents will do nothing")
             return
         dialect = self.dialect
-        way = {"required": "called as tools", "auto": "called as tools, if the model likes", "none": "called as tools"}
+        way = {
+            "required": "called as tools",
+            "auto": "called as tools, if the model chooses to",
+            "none": "called as tools",
+        }
         text = way[dialect.choice]
         if not dialect.tools:
-            held = ", and held to a JSON schema" if dialect.schema == "schema" else ""
+            held = ", and constrained by a JSON schema" if dialect.schema == "schema" else ""
             text = f"tools are not supported: they are described in words{held}"
         call = reply.tool_calls[0] if reply.tool_calls else _call_in(reply.text)
         if call is None or call.name not in {tool.name for tool in _ACTIONS}:
             text += f"; the reply names none: {clip(reply.text.strip() or str(call), 60)!r}"
-            self.findings.add("actions", text, "--parser MODEL puts faulty replies into form; or take a larger model")
+            self.findings.add("actions", text, "--parser MODEL repairs malformed replies; or use a larger model")
         else:
             self.findings.add("actions", f"{text}: {call}")
 
     async def look_at_messages(self) -> None:
-        """Send messages that a strict chat template refuses: of the system, in a row, and results of tools."""
+        """Send what strict chat templates refuse: later system messages, consecutive turns, tool results."""
         call = ToolCall("look", {}, "call_0")
         look = ToolSpec("look", "Look around.", {"type": "object", "properties": {}, "additionalProperties": False})
         talk = (ChatMessage("system", SYSTEM), ChatMessage("assistant", "Good morning."), _user("It is noon."))
@@ -315,34 +322,32 @@ class _Probe:
         talk = (*talk, ChatMessage("tool", "A boat.", call_id="call_0"), _user("What do you see?"))
         reply = await self.ask(*talk, tools=(look, *_ACTIONS))
         dialect = self.dialect
-        systems = {"any": "anywhere", "first": "at the front only: they are joined for you"}
-        place = systems.get(dialect.system, "not supported: their text goes into the first user message")
+        systems = {"any": "anywhere", "first": "only at the front: they are merged for you"}
+        place = systems.get(dialect.system, "not supported: their text is put into the first user message")
         self.findings.add("system messages", place)
-        turns = "user and assistant have to alternate: neighbours are joined for you"
+        turns = "user and assistant must alternate: consecutive ones are merged for you"
         self.findings.add("turns", turns if dialect.alternates else "in any order")
         if isinstance(reply, str):
             self.findings.add(
-                "a conversation", f"fails: {reply}", "take memory=window or stream, which sends one message"
+                "a conversation", f"fails: {reply}", "use memory=window or stream, which sends one message"
             )
 
     async def look_at_seed(self) -> None:
-        """Ask the same twice with one seed, and once with another."""
+        """Send one request twice with one seed, and once with another."""
         question = _user("Name five things that can be found on a beach.")
         replies = [await self.ask(question, number=n, temperature=1.0, max_tokens=24) for n in (0, 0, 1)]
         texts = [reply.text or reply.reasoning for reply in replies if isinstance(reply, Reply)]
         if len(texts) < 3:
-            self.findings.add("seed", "not known: a request failed", is_good=False)
+            self.findings.add("seed", "unknown: a request failed", is_good=False)
         elif texts[0] != texts[1]:
-            why = "the log holds what was answered, so that a replay is exact; a second run with the same --rng differs"
-            self.findings.add("seed", "the same request gives two replies", why)
+            why = "a replay is exact, as it uses the log; a second live run with the same --rng differs"
+            self.findings.add("seed", "one request gave two different replies", why)
         else:
             same = texts[0] == texts[2]
-            self.findings.add(
-                "seed", "one reply, whatever the seed" if same else "the same request gives the same reply"
-            )
+            self.findings.add("seed", "one reply, whatever the seed" if same else "one request gives one reply")
 
     async def look_at_load(self) -> None:
-        """Ask one after another and at once, and compare."""
+        """Compare a request alone with several at once."""
         question = _user("Say a word about the sea.")
         start = clock.perf_counter()
         alone = await self.ask(question, number=10, temperature=1.0, max_tokens=24)
@@ -357,13 +362,13 @@ class _Probe:
             return
         result = f"{_seconds(took_s)}; one alone {_seconds(alone_s)}"
         if took_s > SLOW_DOWN * AT_ONCE * max(alone_s, 0.05):
-            advice = "they hinder each other: set --concurrency 1, or start the server with fewer threads than cores"
+            advice = "they slow each other down: set --concurrency 1, or start the server with fewer threads than cores"
             self.findings.add(f"{AT_ONCE} at once", result, f"{advice} (llama.cpp: --threads 1)")
         else:
             self.findings.add(f"{AT_ONCE} at once", result)
 
     async def look_at_long_prompt(self, n_characters: int) -> None:
-        """Send a long prompt, and compare the tokens that were read with its length."""
+        """Send a long prompt, and compare the tokens read with its length."""
         line = "On day {} the sea was calm, the boats came home, and nobody in the village said a word about it. "
         lines = "".join(line.format(day) for day in range(1, n_characters // len(line) + 1))
         prompt = f"Remember the word heron.\n{lines}\nWhich word were you to remember?"
@@ -372,20 +377,20 @@ class _Probe:
         advice = "raise the context: num_ctx for Ollama, --ctx-size for llama.cpp, --max-model-len for vLLM"
         if isinstance(reply, str):
             is_context = "context" in reply or "too long" in reply
-            slow = "such prompts take longer than --timeout: let agents see and remember less, or raise timeout_s"
+            slow = "such prompts take longer than --timeout-s: let agents see and remember less, or raise timeout_s"
             self.findings.add("long prompts", f"{size}: none: {reply}", advice if is_context else slow)
         elif not reply.prompt_tokens:
-            self.findings.add("long prompts", f"{size}: read, as far as can be told without usage")
+            self.findings.add("long prompts", f"{size}: accepted; usage is not reported")
         elif len(prompt) > CHARACTERS_A_TOKEN * reply.prompt_tokens:
-            result = f"{size}: cut, only {reply.prompt_tokens:,} tokens were read"
-            self.findings.add("long prompts", result, f"{advice}; agents do not see what is cut")
+            result = f"{size}: truncated: only {reply.prompt_tokens:,} tokens were read"
+            self.findings.add("long prompts", result, f"{advice}; agents miss the rest")
         else:
-            found = "" if "heron" in reply.text.lower() else "; its beginning was not remembered"
+            found = "" if "heron" in reply.text.lower() else "; its beginning was ignored"
             result = f"{size}: {reply.prompt_tokens:,} tokens read in {_seconds(reply.latency_s)}{found}"
             self.findings.add("long prompts", result)
 
     def look_at_rest(self) -> None:
-        """Name what is left out or renamed in requests."""
+        """Report what is left out or renamed in requests."""
         dialect, plain = self.dialect, Dialect()
         rest = replace(plain, length=dialect.length, omitted=dialect.omitted, stream=dialect.stream, both=dialect.both)
         rest = replace(rest, min_temperature=dialect.min_temperature, tool_messages=dialect.tool_messages)
@@ -402,7 +407,7 @@ _NO_NEWS = re.compile(r"^(the connection to )?https?://\S+ |\s*\((requests sent:
 
 
 def _reason(error: str) -> str:
-    """Return why there is no reply, without the address, which stands above, and the number of requests."""
+    """Return the cause of an error, without the address and the number of requests."""
     return re.sub(
         r"^(the connection to )?https?://\S+ |\s*\((requests sent: \d+|Operation timed out [^)]*)\)", "", error
     )
@@ -422,7 +427,7 @@ def _object_in(text: str) -> dict[str, Any]:
 
 
 def _fits(text: str) -> bool:
-    """Check whether a text is an answer of the form that was asked for."""
+    """Check whether a text is an answer in the requested form."""
     answer = _object_in(text)
     return answer.get("vote") in ("yes", "no") and answer.get("score") in (1, 2, 3, 4, 5)
 
@@ -438,13 +443,13 @@ def _call_in(text: str) -> ToolCall | None:
 
 
 def print_examination(llm: str, api_base: str | None, say: Say, *, as_json: bool, **limits: Any) -> bool:
-    """Examine a language model, and print what is found, and what to set; with `as_json`, as one object.
+    """Examine a language model, and print the results with advice; with `as_json`, as one object.
 
     Args:
         llm: Model string.
         api_base: Base URL of its endpoint, if that is not in the string.
         say: Prints a line.
-        as_json: Whether to print one object at the end, and nothing before.
+        as_json: Whether to print one object at the end, and nothing else.
         **limits: As for `examine`.
 
     Returns:
@@ -459,7 +464,7 @@ def print_examination(llm: str, api_base: str | None, say: Say, *, as_json: bool
     for entry in findings.entries:
         if entry.advice:
             say(textwrap.fill(f"{entry.about}: {entry.advice}", 104, initial_indent="- ", subsequent_indent="  "))
-    end = "can be used" if findings.is_usable else "cannot be used as it is"
+    end = "is usable" if findings.is_usable else "is not usable as it is"
     say(f"{findings.name} {end}; {counted(findings.requests, 'request')} sent.")
     return findings.is_usable
 
@@ -475,7 +480,7 @@ def _print(finding: Finding, say: Say) -> None:
 
 
 def print_check_up(say: Say, *, as_json: bool) -> None:
-    """Print what is installed, which keys are set, the named endpoints, and whether the embedded model answers."""
+    """Print versions, keys, endpoints, broken models, and whether the embedded model answers."""
     if as_json:
         say(json.dumps(_check_up(), ensure_ascii=False))
         return
@@ -489,11 +494,26 @@ def _check_up() -> dict[str, Any]:
     except ConfigError as error:
         endpoints = {"error": str(error)}
     keys = [variable for variable in PROVIDER_KEYS.values() if os.environ.get(variable)]
-    return {"versions": versions(), "keys": keys, "endpoints": endpoints, "embedded": _embedded()}
+    models, broken = _models()
+    found = {"versions": versions(), "keys": keys, "endpoints": endpoints, "models": models, "broken_models": broken}
+    return {**found, "embedded": _embedded()}
+
+
+def _models() -> tuple[int, dict[str, str]]:
+    """Import all listed models; return their number, and name → error of those that cannot be imported."""
+    from mesa_llm.registry import find_models
+
+    entries, broken = find_models(), dict[str, str]()
+    for entry in entries:
+        try:
+            entry.load()
+        except ConfigError as error:
+            broken[entry.name] = str(error)
+    return len(entries), broken
 
 
 def check_up() -> Iterator[str]:
-    """Describe what is here, line by line; keys by their names only."""
+    """Describe this installation, line by line; keys by their names only."""
     packages = versions()
     yield "Installed"
     for package in ("python", *PACKAGES):
@@ -505,13 +525,17 @@ def check_up() -> Iterator[str]:
     yield f"Endpoints of {os.environ.get('MESA_LLM_CONFIG', '').strip() or CONFIG_FILE}"
     for name, model in found["endpoints"].items() or [("none", "")]:
         yield f"  {name:<16}  {model}".rstrip()
+    yield "Models"
+    yield f"  {found['models'] - len(found['broken_models'])} can be used (see `mesa-llm list`)"
+    for name, fault in found["broken_models"].items():
+        yield f"  {name:<16}  BROKEN: {fault}"
     yield "Embedded model"
     yield f"  {found['embedded']}"
-    yield "`mesa-llm doctor --llm NAME` examines a model: --llm local, --llm NAME@URL, or a name from above."
+    yield "To examine a language model: `mesa-llm doctor --llm NAME` (local, NAME@URL, or an endpoint above)."
 
 
 def _embedded() -> str:
-    """Ask the embedded model, and describe how that went."""
+    """Ask the embedded model for a reply, and describe the result."""
     from mesa_llm.llm.local.model import LocalLLM
 
     request = Request("local", (_user("Say hello."),), Salt(0, 0, 0, "doctor", 0), settings={"max_tokens": 12})

@@ -1,4 +1,4 @@
-"""Commands that make several runs, or another version of one: bench, sweep, branch, tournament."""
+"""Commands for experiments: bench, sweep, study, branch, tournament."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ import typer
 
 from mesa_llm.cli.command import app, exits, look_here, model_named, say, warn
 from mesa_llm.cli.options import (
+    DEFAULT_CONCURRENCY,
     DEFAULT_STEPS,
     DESIGN_NAMES,
+    AllowNewEndpoint,
     ApiBase,
     AsJson,
     AskAgain,
@@ -28,7 +30,6 @@ from mesa_llm.cli.options import (
     MaxDollarsOfAll,
     MaxTokens,
     MaxTokensOfAll,
-    Moved,
     OnError,
     Parser,
     Reasoning,
@@ -45,47 +46,55 @@ from mesa_llm.errors import ConfigError
 @exits
 def bench(
     tasks: Annotated[
-        list[str] | None, typer.Argument(help="Names of tasks, module:NAME for any, or all; none: lists them.")
+        list[str] | None,
+        typer.Argument(help="Names of tasks, MODULE:NAME for any other, or `all`; without one, lists them."),
     ] = None,
     llm: Llm = "rule",
     design: Annotated[
-        list[str] | None, typer.Option(help=f"{DESIGN_NAMES}; several with --cross, with commas between them.")
+        list[str] | None, typer.Option(help=f"{DESIGN_NAMES}. With --cross, several separated by commas.")
     ] = None,
     cross: Annotated[
-        bool, typer.Option("--cross", help="Compare designs: each in each task, by default Shachi's four in four.")
+        bool,
+        typer.Option(
+            "--cross", help="Compare every design in every task; by default Shachi's four designs in their four tasks."
+        ),
     ] = False,
-    ablate: Annotated[
-        str | None, typer.Option(help="Design to take apart: it is compared with itself short of one component each.")
-    ] = None,
+    ablate: Annotated[str | None, typer.Option(help="Design to ablate, one component at a time.")] = None,
     measure: Annotated[
-        list[str] | None, typer.Option(help="Score that designs are compared by in a task, as TASK=SCORE.")
+        list[str] | None, typer.Option(help="Score by which designs are compared in a task, as TASK=SCORE; repeatable.")
     ] = None,
-    repeats: Annotated[int, typer.Option(min=1, help="Runs of each task, with seeds from --rng on.")] = 3,
+    repeats: Annotated[int, typer.Option(min=1, help="Number of runs of each task, with consecutive seeds.")] = 3,
     rng: Annotated[int, typer.Option(min=0, help="Seed of the first run.")] = 1,
-    items: Annotated[str, typer.Option(help="own, or original: the published items, where there are any.")] = "own",
-    quick: Annotated[bool, typer.Option("--quick", help="Small versions of the tasks, to try them out.")] = False,
+    items: Annotated[
+        str, typer.Option(help="`own`, or `original`: the published items of tasks that have some.")
+    ] = "own",
+    quick: Annotated[bool, typer.Option("--quick", help="Run small versions of the tasks, to try them out.")] = False,
     set_: Annotated[
-        list[str] | None, typer.Option("--set", help="Parameter, as name=value for all tasks, or TASK.name=value.")
+        list[str] | None,
+        typer.Option("--set", help="Parameter, as name=value for all tasks or TASK.name=value for one; repeatable."),
     ] = None,
     out: Annotated[
-        Path, typer.Option(help="Folder of the report and of one run log a run, which are gone on with.")
+        Path, typer.Option(help="Output folder: the report and one run log per run. Existing runs are resumed.")
     ] = (Path("runs", "bench")),
     dry_run: DryRun = False,
     api_base: ApiBase = None,
     max_calls: MaxCallsOfAll = None,
     max_tokens: MaxTokensOfAll = None,
     max_dollars: MaxDollarsOfAll = None,
-    concurrency: ConcurrencyOfAll = 64,
+    concurrency: ConcurrencyOfAll = DEFAULT_CONCURRENCY,
     requests_per_min: RequestsPerMin = None,
     retry_failures: RetryFailures = False,
     ask_again: AskAgain = False,
-    moved: Moved = False,
+    allow_new_endpoint: AllowNewEndpoint = False,
     reasoning: Reasoning = None,
     reply_tokens: ReplyTokens = None,
     parser: Parser = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run benchmark tasks, beside rule twins and chance; the same command goes on with what was stopped."""
+    """Run benchmark tasks, with rule twins and random choice as baselines.
+
+    To resume a benchmark that was stopped, run the same command again.
+    """
     from mesa_llm.cli.arguments import budget, require_no_secrets, set_options
     from mesa_llm.cli.bench import (
         Benchmark,
@@ -103,7 +112,7 @@ def bench(
 
     is_cross = cross or ablate is not None
     if measure and not is_cross:
-        raise ConfigError("--measure says what designs are compared by; it is for --cross and --ablate")
+        raise ConfigError("--measure chooses the score by which designs are compared; it needs --cross or --ablate")
     if not tasks and not is_cross:
         for line in task_list():
             say(line)
@@ -117,7 +126,7 @@ def bench(
     written = {"tasks": tasks, "cross": cross, "llm": llm, "design": design, "ablate": ablate, "items": items}
     written |= {"quick": quick, "set": set_, "repeats": repeats, "rng": rng, **set_options(api_base=api_base)}
     written |= options | ({"measure": measure} if measure else {})
-    options |= {"retry_failures": retry_failures, "ask_again": ask_again, "allow_new_endpoint": moved}
+    options |= {"retry_failures": retry_failures, "ask_again": ask_again, "allow_new_endpoint": allow_new_endpoint}
     chosen = tasks_named(tasks or ORIGINAL_DESIGNS, set_ or [], is_quick=quick, items=items, measures=measure or [])
     seeds = range(rng, rng + repeats)
     with closing(Access(api_base=api_base, **limits)) as access:
@@ -136,46 +145,55 @@ def bench(
 @app.command("sweep", rich_help_panel="Experiments")
 @exits
 def run_sweep(
-    model: Annotated[str, typer.Argument(help="Name of the model, or module:Class for any.")],
+    model: Annotated[str, typer.Argument(help="Name of the model, or MODULE:CLASS for any other.")],
     vary: Annotated[
-        list[str] | None, typer.Option(help="Parameter and its values, as name=1,2,3 or name=[…] in JSON; repeatable.")
+        list[str] | None,
+        typer.Option(help="Parameter and its values, as name=1,2,3 or, in JSON, name=[…]; repeatable."),
     ] = None,
     design: Annotated[
         list[str] | None,
-        typer.Option(help=f"{DESIGN_NAMES}; several with commas between them."),
+        typer.Option(help=f"{DESIGN_NAMES}. Several are separated by commas."),
     ] = None,
-    llm: Annotated[
-        str, typer.Option(help="Language model of the agents, or several with commas between them.")
-    ] = "rule",
+    llm: Annotated[str, typer.Option(help="Language model of the agents, or several separated by commas.")] = "rule",
     api_base: ApiBase = None,
-    seeds: Annotated[int, typer.Option(min=1, help="Runs of each combination, with seeds from --rng on.")] = 10,
+    seeds: Annotated[int, typer.Option(min=1, help="Number of runs of each combination, with consecutive seeds.")] = 10,
     rng: Annotated[int, typer.Option(min=0, help="First seed.")] = 1,
     steps: Annotated[
         int | None,
-        typer.Option(min=1, help="Steps of each run; 10 by default, and with --config until it ends by itself."),
+        typer.Option(min=1, help="Steps of each run; 10 by default, with --config until the model ends by itself."),
     ] = None,
-    set_: Annotated[list[str] | None, typer.Option("--set", help="Parameter of all runs, as name=value.")] = None,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", help="Parameter of all runs, as name=value; repeatable.")
+    ] = None,
     users: Users = None,
     config: Config = None,
     on: Annotated[
-        str, typer.Option(help="processes, or ray: the cluster of RAY_ADDRESS, or this machine.")
+        str,
+        typer.Option(
+            help="Where runs are made: processes, threads, or ray (the cluster of RAY_ADDRESS, or this machine)."
+        ),
     ] = "processes",
-    workers: Annotated[int | None, typer.Option(min=1, help="Runs at once; by default one a core.")] = None,
-    out: Annotated[Path, typer.Option(help="Folder of the table and of one log a run, which are gone on with.")] = (
-        Path("runs", "sweep")
-    ),
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Number of runs at a time; by default one per core.")
+    ] = None,
+    out: Annotated[
+        Path, typer.Option(help="Output folder: the table and one run log per run. Existing runs are resumed.")
+    ] = (Path("runs", "sweep")),
     on_error: OnError = "skip",
     max_calls: MaxCallsOfAll = None,
     max_tokens: MaxTokensOfAll = None,
     max_dollars: MaxDollarsOfAll = None,
-    concurrency: ConcurrencyOfAll = 64,
+    concurrency: ConcurrencyOfAll = DEFAULT_CONCURRENCY,
     requests_per_min: RequestsPerMin = None,
     reasoning: Reasoning = None,
     reply_tokens: ReplyTokens = None,
     parser: Parser = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run a model over parameters, designs and seeds, as one table; the same command makes what is missing."""
+    """Run a model for every combination of parameters, designs, language models and seeds, and tabulate the results.
+
+    To make only the missing runs of a sweep, run the same command again.
+    """
     from mesa_llm.cli.arguments import budget, designs_in, parameters, require_no_secrets, set_options
     from mesa_llm.cli.sweep import print_sweep, values_of
 
@@ -235,7 +253,7 @@ def study(
     max_calls: MaxCallsOfAll = None,
     max_tokens: MaxTokensOfAll = None,
     max_dollars: MaxDollarsOfAll = None,
-    concurrency: ConcurrencyOfAll = 64,
+    concurrency: ConcurrencyOfAll = DEFAULT_CONCURRENCY,
     requests_per_min: RequestsPerMin = None,
     reasoning: Reasoning = None,
     reply_tokens: ReplyTokens = None,
@@ -270,74 +288,89 @@ def study(
 @app.command("branch", rich_help_panel="Experiments")
 @exits
 def branch_run(
-    file: Annotated[Path, typer.Argument(help="Run log of the parent; it is not written.")],
-    at: Annotated[int, typer.Option(min=0, help="Last step that is the parent's.")],
+    file: Annotated[Path, typer.Argument(help="Run log of the parent, which is never changed.")],
+    from_step: Annotated[int, typer.Option(min=0, help="Last step taken from the parent.")],
     set_: Annotated[
         list[str] | None,
-        typer.Option("--set", help="New value of a variable, as name=value; with --at 0, of any parameter."),
+        typer.Option("--set", help="New value of a variable, as name=value; with --from-step 0, of any parameter."),
     ] = None,
     inject: Annotated[
-        list[str] | None, typer.Option(help="News for everyone, or an intervention as JSON, before the next step.")
+        list[str] | None,
+        typer.Option(help="News for everyone, or an intervention as JSON, before the next step; repeatable."),
     ] = None,
-    llm: Annotated[str | None, typer.Option(help="What agents think with from there on.")] = None,
+    llm: Annotated[str | None, typer.Option(help="Language model of the agents from then on.")] = None,
     design: Design = None,
-    log: Annotated[Path | None, typer.Option(help="Run log of the branch; the same command goes on with it.")] = None,
+    log: Annotated[Path | None, typer.Option(help="Run log of the branch; the same command resumes it.")] = None,
     steps: Annotated[
-        int | None, typer.Option(min=1, help="Steps after the fork; without it, up to the parent's last.")
+        int | None, typer.Option(min=1, help="Number of steps after the fork; by default up to the parent's last.")
     ] = None,
     seeds: Annotated[
-        int, typer.Option(min=1, help="Pairs of runs: the recorded one, and others with the seeds that follow.")
+        int,
+        typer.Option(min=1, help="Number of pairs of runs: the recorded one, and others with the seeds that follow."),
     ] = 1,
     drop_later: Annotated[
-        bool, typer.Option("--drop-later", help="Leave out what was done to the parent from outside after that step.")
+        bool, typer.Option("--drop-later", help="Leave out interventions in the parent after that step.")
     ] = False,
     api_base: ApiBase = None,
     max_calls: MaxCalls = None,
     max_tokens: MaxTokens = None,
     max_dollars: MaxDollars = None,
-    moved: Moved = False,
-    csv: Annotated[Path | None, typer.Option(help="File for the measures of both, side by side.")] = None,
+    allow_new_endpoint: AllowNewEndpoint = False,
+    csv: Annotated[Path | None, typer.Option(help="CSV file for the measures of both runs, side by side.")] = None,
     trust: Trust = False,
     as_json: AsJson = False,
 ) -> None:
-    """Fork a recorded run at a step with a change, and compare the two."""
+    """Fork a recorded run at a step, change something, and compare both runs."""
     from mesa_llm.cli.arguments import budget, design_in, require_no_secrets
     from mesa_llm.cli.branch import Fork, run_branch, run_branches
 
     require_no_secrets(set_ or (), api_base=api_base, llm=llm)
     spend = budget(max_calls=max_calls, max_tokens=max_tokens, max_dollars=max_dollars)
-    fork = Fork(at, tuple(set_ or ()), tuple(inject or ()), llm, design_in(design), not drop_later, log)
+    fork = Fork(from_step, tuple(set_ or ()), tuple(inject or ()), llm, design_in(design), not drop_later, log)
     limits = {**spend, "api_base": api_base}
     if seeds > 1:
-        run_branches(file, fork, steps, seeds, limits, moved=moved, csv=csv, trust=trust, as_json=as_json, say=say)
+        run_branches(
+            file,
+            fork,
+            steps,
+            seeds,
+            limits,
+            allow_new_endpoint=allow_new_endpoint,
+            csv=csv,
+            trust=trust,
+            as_json=as_json,
+            say=say,
+        )
     else:
-        limits |= {"allow_new_endpoint": moved}
+        limits |= {"allow_new_endpoint": allow_new_endpoint}
         run_branch(file, fork, steps, limits, csv=csv, trust=trust, as_json=as_json, say=say)
 
 
 @app.command("tournament", rich_help_panel="Experiments")
 @exits
 def hold_tournament(
-    folder: Annotated[Path, typer.Argument(help="Folder with one file per player: NAME.py, with move(own, other).")],
+    folder: Annotated[
+        Path, typer.Argument(help="Folder with one file per player: NAME.py, which defines move(own, other).")
+    ],
     game: Annotated[
-        str | None, typer.Option(help="Name of the game, or module:NAME for any; without it, the only one there is.")
+        str | None, typer.Option(help="Name of the game, or MODULE:NAME for any other; optional if there is only one.")
     ] = None,
-    rounds: Annotated[int, typer.Option(min=1, max=1000, help="Rounds of a match.")] = 50,
-    repeats: Annotated[int, typer.Option(min=1, help="How often everybody meets everybody.")] = 10,
+    rounds: Annotated[int, typer.Option(min=1, max=1000, help="Number of rounds in a match.")] = 50,
+    repeats: Annotated[int, typer.Option(min=1, help="Number of times that everybody meets everybody.")] = 10,
     rng: Annotated[int, typer.Option(min=0, help="Seed.")] = 1,
-    limit_s: Annotated[float, typer.Option(min=0.01, help="Seconds that a move may take.")] = 1.0,
+    limit_s: Annotated[float, typer.Option(min=0.01, help="Time limit of a move in seconds.")] = 1.0,
     memory_mb: Annotated[
-        int, typer.Option(min=64, help="Memory that a file and all that it starts may use, in MB (of 2**20 bytes).")
+        int, typer.Option(min=64, help="Memory limit of a file and of all that it starts, in MB (of 2**20 bytes).")
     ] = 1024,
     known: Annotated[
-        str | None, typer.Option(help="Known strategies that play too, with commas between them; '': none.")
+        str | None, typer.Option(help="Known strategies that also play, separated by commas; '' for none.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Let students' files play a game against each other and known strategies, and rank them.
+    """Let files play a game against each other and against known strategies, and rank them.
 
-    Each file plays in a process of its own, with limits to time and memory; one that fails forfeits its move, and stops
-    nothing. What it starts ends with the match (under Linux; elsewhere, what leaves its process group goes on).
+    Each file plays in its own process, with limits on time and memory; a file that fails forfeits its move and stops
+    nothing else. What it starts ends with the match (on Linux; elsewhere, processes that leave its group live on).
     """
     from mesa_llm.experiments.tournament import find_game, find_players, lines_of, play
 

@@ -1,4 +1,4 @@
-"""Contents of run logs, and of the installation, as text."""
+"""Contents of run logs as text."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def tables(file: Path, sections: Sequence[str], agent: int | None, *, csv: bool,
     try:
         if agent is not None and agent not in (agents := log.agents()):
             there_are = f"those from {agents[0]} to {agents[-1]}" if agents else "none"
-            raise ConfigError(f"{str(file)!r} holds nothing of agent {agent}; it knows {there_are}")
+            raise ConfigError(f"{str(file)!r} has no rows of agent {agent}; its agents are {there_are}")
         if not sections:
             yield "\n".join(printable(f"{name}: {value}").replace("\n", "\\n") for name, value in log.manifest.items())
         for name in sections:
@@ -179,7 +179,7 @@ def _exchange(call: Row, full: bool) -> Iterator[str]:
     else:
         n_before = len(messages) - 1
         if n_before > 0 and not full:
-            yield f"({counted(n_before, 'message')} before; --full shows them)"
+            yield f"({counted(n_before, 'message')} before this one; --full shows them)"
         for message in messages if full else messages[-1:]:
             yield f"[{message.get('role')}]\n{_ending(str(message.get('content')), full)}"
             for tool_call in message.get("tool_calls") or ():
@@ -262,5 +262,5 @@ def recovered(file: Path, copy: Path) -> Iterator[str]:
         yield f"{result.table}: {counted(result.kept, 'row')} kept, {result.lost} lost{more}"
     counts = {result.table: result.kept for result in results}
     if not counts["manifest"]:
-        yield "what the run was is lost: its replies can be looked at, but the run cannot be gone on with"
+        yield "the description of the run is lost: its replies can be inspected, but the run cannot be resumed"
     yield f"recovered into {copy}; the same run with --log {copy} reuses the replies in it, and asks for the rest"

@@ -1,62 +1,84 @@
-"""Options of several commands."""
+"""Options of several commands; those of every run are declared in `mesa_llm.engine.options`, and derived from there."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+
+from mesa_llm.engine.options import option
 
 DEFAULT_STEPS = 10
 """Default number of steps of a run."""
 
+DEFAULT_CONCURRENCY: int = option("concurrency").default
+"""Default number of requests in flight."""
+
 DESIGN_NAMES = (
-    "JSON file with an AgentDesign, whose functions are imported; own; a strategy (plan, react, vote, vote:9); or the "
-    "name of one of Shachi's designs"
+    "A JSON file with an AgentDesign, whose functions are imported; own; a strategy (plan, react, vote, vote:9); or "
+    "one of Shachi's designs by name"
 )
 """What may be typed for a design."""
 
-Llm = Annotated[str, typer.Option(help="rule, random, human, local, ollama/NAME, or any litellm model.")]
-ApiBase = Annotated[str | None, typer.Option(help="Base URL of an OpenAI-compatible endpoint; without a key in it.")]
-Log = Annotated[Path | None, typer.Option(help="Run log; what it holds is used, the rest is recorded.")]
+
+def _of_every_run(name: str, scope: str = "") -> Any:
+    """Declare an option as its name, range and meaning are declared for every run.
+
+    Args:
+        name: Name of the option.
+        scope: Sentence that says what shares it, if anything does.
+    """
+    own = option(name)
+    flag = f"--{name.replace('_', '-')}"
+    return typer.Option(flag, min=own.minimum, help=" ".join(filter(None, (own.meaning, scope))))
+
+
+Llm = Annotated[
+    str, typer.Option(help="What agents think with: rule, random, human, local, ollama/NAME, or any litellm model.")
+]
+ApiBase = Annotated[str | None, _of_every_run("api_base", "Put no key in it.")]
+Log = Annotated[Path | None, typer.Option(help="Run log. Recorded replies are reused; new ones are appended.")]
 Design = Annotated[str | None, typer.Option(help=f"{DESIGN_NAMES}.")]
 Config = Annotated[
-    str | None, typer.Option(help="File that describes the run, for models with a parameter config (discussion).")
+    str | None, typer.Option(help="File that describes the run, for models with a `config` parameter (discussion).")
 ]
 Users = Annotated[Path | None, typer.Option(help="File with the population.")]
-OnError = Annotated[str, typer.Option(help="What a failed decision becomes: skip, rule or raise.")]
-Reasoning = Annotated[str | None, typer.Option(help="How agents reason before they decide: none, inline or first.")]
-ReplyTokens = Annotated[int | None, typer.Option(min=1, help="Maximum number of tokens of a reply.")]
-Parser = Annotated[str | None, typer.Option(help="Second model, which puts faulty replies into form.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what it would cost, and ask nobody.")]
-Trust = Annotated[bool, typer.Option("--trust", help="Import what the log names, even if no listed model does.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object as the last line, also of a stopped run.")]
+OnError = Annotated[str, _of_every_run("on_error")]
+Reasoning = Annotated[str | None, _of_every_run("reasoning")]
+ReplyTokens = Annotated[int | None, _of_every_run("reply_tokens")]
+Parser = Annotated[str | None, _of_every_run("parser")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Estimate the cost without sending a request.")]
+Trust = Annotated[bool, typer.Option("--trust", help="Import what the log names, even if it is no listed model's.")]
+AsJson = Annotated[
+    bool, typer.Option("--json", help="Print one JSON object as the last line, even if the run is stopped.")
+]
 
-MaxCalls = Annotated[int | None, typer.Option(help="Budget of live replies; those from the log are free.")]
-MaxTokens = Annotated[int | None, typer.Option(help="Budget of tokens of live replies.")]
-MaxDollars = Annotated[float | None, typer.Option(help="Budget of US dollars of live replies.")]
-Concurrency = Annotated[int, typer.Option(min=1, help="Maximum number of requests in flight.")]
-RetryFailures = Annotated[bool, typer.Option(help="Ask again where the log holds a failure.")]
-AskAgain = Annotated[bool, typer.Option(help="Ask again where the log holds another request.")]
-Moved = Annotated[bool, typer.Option("--moved", help="Go on with the log though the endpoint has moved.")]
+MaxCalls = Annotated[int | None, _of_every_run("max_calls")]
+MaxTokens = Annotated[int | None, _of_every_run("max_tokens")]
+MaxDollars = Annotated[float | None, _of_every_run("max_dollars")]
+Concurrency = Annotated[int, _of_every_run("concurrency")]
+RetryFailures = Annotated[bool, _of_every_run("retry_failures")]
+AskAgain = Annotated[bool, _of_every_run("ask_again")]
+AllowNewEndpoint = Annotated[bool, _of_every_run("allow_new_endpoint")]
 
-Port = Annotated[int, typer.Option(min=0, max=65535, help="Port of the page; 0: any that is free.")]
-Host = Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0: other machines can open the page.")]
-Browser = Annotated[bool, typer.Option("--browser/--no-browser", help="Open a browser.")]
+Port = Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 picks a free one.")]
+Host = Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 lets other machines connect.")]
+Browser = Annotated[bool, typer.Option("--browser/--no-browser", help="Open a browser window.")]
 Token = Annotated[
-    str | None, typer.Option(envvar="MESA_LLM_APP_TOKEN", help="Token in the address; a new one if unset.")
+    str | None, typer.Option(envvar="MESA_LLM_APP_TOKEN", help="Token in the page's address; a new one by default.")
 ]
 AllowHost = Annotated[
-    list[str] | None, typer.Option(help="Further name under which the server may be addressed, as by a proxy.")
+    list[str] | None, typer.Option(help="Another name of the server, such as that of a proxy; repeatable.")
 ]
-MaxCallsOfPages = Annotated[int | None, typer.Option(help="Budget of replies for all pages together.")]
-MaxTokensOfPages = Annotated[int | None, typer.Option(help="Budget of tokens for all pages together.")]
-MaxDollarsOfPages = Annotated[float | None, typer.Option(help="Budget of US dollars for all pages together.")]
+_ALL_PAGES = "Shared by all pages."
+MaxCallsOfPages = Annotated[int | None, _of_every_run("max_calls", _ALL_PAGES)]
+MaxTokensOfPages = Annotated[int | None, _of_every_run("max_tokens", _ALL_PAGES)]
+MaxDollarsOfPages = Annotated[float | None, _of_every_run("max_dollars", _ALL_PAGES)]
 
-MaxCallsOfAll = Annotated[int | None, typer.Option(help="Budget of live replies of all runs together.")]
-MaxTokensOfAll = Annotated[int | None, typer.Option(help="Budget of tokens of all runs together.")]
-MaxDollarsOfAll = Annotated[float | None, typer.Option(help="Budget of US dollars of all runs together.")]
-ConcurrencyOfAll = Annotated[
-    int, typer.Option(min=1, help="Maximum number of requests in flight, of all runs together.")
-]
-RequestsPerMin = Annotated[float | None, typer.Option(help="Rate limit of all runs together.")]
+_ALL_RUNS = "Shared by all runs."
+MaxCallsOfAll = Annotated[int | None, _of_every_run("max_calls", _ALL_RUNS)]
+MaxTokensOfAll = Annotated[int | None, _of_every_run("max_tokens", _ALL_RUNS)]
+MaxDollarsOfAll = Annotated[float | None, _of_every_run("max_dollars", _ALL_RUNS)]
+ConcurrencyOfAll = Annotated[int, _of_every_run("concurrency", _ALL_RUNS)]
+RequestsPerMin = Annotated[float | None, _of_every_run("requests_per_min", _ALL_RUNS)]

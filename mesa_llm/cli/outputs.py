@@ -1,4 +1,4 @@
-"""Commands that write files: export and report of a recorded run, a cast of a text."""
+"""Commands that write files: export, report, extract."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from mesa_llm.cli.options import ApiBase, AsJson, Log, MaxDollars, MaxTokens, Tr
 @app.command(rich_help_panel="Files")
 @exits
 def export(
-    file: Annotated[Path, typer.Argument(help="Run log of the run; it is replayed, and nobody is asked.")],
-    out: Annotated[Path, typer.Option(help="Folder for the files; made if there is none.")],
+    file: Annotated[Path, typer.Argument(help="Run log of the run, which is replayed offline.")],
+    out: Annotated[Path, typer.Option(help="Output folder; created if necessary.")],
     trust: Trust = False,
     as_json: AsJson = False,
 ) -> None:
-    """Write the tables of a recorded run as CSV, and who dealt with whom as GraphML."""
+    """Export the tables of a recorded run as CSV, and its network of interactions as GraphML."""
     from mesa_llm.cli.report import export_run
 
     export_run(file, out, trust=trust, as_json=as_json, say=say)
@@ -28,14 +28,14 @@ def export(
 @app.command(rich_help_panel="Files")
 @exits
 def report(
-    file: Annotated[Path, typer.Argument(help="Run log of the run; it is replayed, and not written.")],
-    llm: Annotated[str, typer.Option(help="Who writes: rule, or any language model.")] = "rule",
-    out: Annotated[Path | None, typer.Option(help="File for it, .md or .html; without it, it is printed.")] = None,
-    log: Annotated[
-        Path | None, typer.Option(help="Run log of what a language model is asked; report-FILE, if unset.")
+    file: Annotated[Path, typer.Argument(help="Run log of the run, which is replayed offline and never changed.")],
+    llm: Annotated[str, typer.Option(help="Author of the report: rule, or any language model.")] = "rule",
+    out: Annotated[
+        Path | None, typer.Option(help="Output file, .md or .html; by default the report is printed.")
     ] = None,
+    log: Annotated[Path | None, typer.Option(help="Run log of the author's requests; by default report-FILE.")] = None,
     days: Annotated[
-        int | None, typer.Option(min=1, help="Days that the run stands for; the story then counts in weeks.")
+        int | None, typer.Option(min=1, help="Number of days that the run represents; the story then counts in weeks.")
     ] = None,
     api_base: ApiBase = None,
     max_tokens: MaxTokens = None,
@@ -43,7 +43,7 @@ def report(
     trust: Trust = False,
     as_json: AsJson = False,
 ) -> None:
-    """Write the report of a recorded run: verdict, findings, coalitions, story."""
+    """Report on a recorded run: verdict, findings, coalitions and story."""
     from mesa_llm.cli.arguments import budget, require_no_secrets
     from mesa_llm.cli.report import report_run
 
@@ -52,16 +52,17 @@ def report(
     report_run(file, llm, out, log, days=days, options=options, trust=trust, as_json=as_json, say=say)
 
 
-@app.command("cast", rich_help_panel="Files")
+@app.command(rich_help_panel="Files")
 @exits
-def cast_of_text(
+def extract(
     file: Annotated[Path, typer.Argument(help="Text that names people and institutions, in UTF-8.")],
-    out: Annotated[Path, typer.Option(help="File for the cast, .json; models take it by --users.")],
-    llm: Annotated[str, typer.Option(help="Who finds them; rule: the words with a capital.")] = "rule",
+    out: Annotated[Path, typer.Option(help="JSON file for the characters; models read it with --users.")],
+    llm: Annotated[str, typer.Option(help="Language model that finds them; `rule` takes capitalised words.")] = "rule",
     n: Annotated[int, typer.Option("--n", min=1, max=100, help="Maximum number of characters.")] = 12,
-    goal: Annotated[str, typer.Option(help="Question that they have a say or a stake in.")] = "",
+    goal: Annotated[str, typer.Option(help="Question in which the characters have a say or a stake.")] = "",
     markets: Annotated[
-        Path | None, typer.Option(help="File for questions to bet on, .json; market takes it by --set questions=.")
+        Path | None,
+        typer.Option(help="JSON file for questions to bet on; the model `market` reads it with --set questions=FILE."),
     ] = None,
     n_markets: Annotated[int, typer.Option(min=1, max=50, help="Maximum number of questions.")] = 4,
     log: Log = None,
@@ -70,11 +71,11 @@ def cast_of_text(
     max_dollars: MaxDollars = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make a cast from a text, and questions to bet on."""
+    """Extract characters from a text, and questions to bet on."""
     from mesa_llm.cli.arguments import budget, require_no_secrets
-    from mesa_llm.cli.cast import make_cast
+    from mesa_llm.cli.extract import extract_characters
 
     require_no_secrets(api_base=api_base, llm=llm)
     options = {**budget(max_tokens=max_tokens, max_dollars=max_dollars), "api_base": api_base, "log": log}
     counts: dict[str, Any] = {"goal": goal, "n_markets": n_markets, "markets": markets}
-    make_cast(file, llm, n, out, **counts, options=options, as_json=as_json, say=say, warn=warn)
+    extract_characters(file, llm, n, out, **counts, options=options, as_json=as_json, say=say, warn=warn)

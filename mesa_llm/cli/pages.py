@@ -1,4 +1,4 @@
-"""Commands that open pages in the browser: all models, a recorded run, a class."""
+"""Commands that open pages in the browser: app, view, classroom."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ HERE = "127.0.0.1"
 @app.command("app", rich_help_panel="Pages")
 @exits
 def open_app(
-    page: Annotated[str, typer.Argument(help="Module or file of pages of your own, as for `solara run`.")] = GALLERY,
+    page: Annotated[str, typer.Argument(help="Module or file of your own pages, as for `solara run`.")] = GALLERY,
     port: Port = 8765,
     host: Host = HERE,
     browser: Browser = True,
@@ -45,10 +45,10 @@ def open_app(
     max_dollars: MaxDollarsOfPages = None,
     bench: Annotated[
         list[Path] | None,
-        typer.Option(help="Folder that mesa-llm bench wrote, to be shown besides those in runs; repeatable."),
+        typer.Option(help="Another folder written by `mesa-llm bench`, in addition to those in runs; repeatable."),
     ] = None,
 ) -> None:
-    """Open the gallery of all models, or pages of your own, in the browser; only those with the token get in."""
+    """Open the gallery of all models, or your own pages, in the browser. Only visitors with the token get in."""
     from mesa_llm.viz.server.server import PageServer
 
     look_here()
@@ -72,7 +72,7 @@ def open_app(
 @app.command(rich_help_panel="Pages")
 @exits
 def view(
-    file: Annotated[Path, typer.Argument(help="Run log of the run; it is replayed, and nobody is asked.")],
+    file: Annotated[Path, typer.Argument(help="Run log of the run, which is replayed offline.")],
     port: Port = 8765,
     host: Host = HERE,
     browser: Browser = True,
@@ -80,7 +80,7 @@ def view(
     allow_host: AllowHost = None,
     trust: Trust = False,
 ) -> None:
-    """Open a recorded run in the browser: its space, measures and agents after any step."""
+    """Open a recorded run in the browser: its space, measures and agents after each step."""
     from mesa_llm.cli.run import recording_of
     from mesa_llm.registry import find_model
     from mesa_llm.viz.server.model_page import model_page
@@ -94,23 +94,26 @@ def view(
     server.run(browser=browser)
 
 
-@app.command("class", rich_help_panel="Pages")
+@app.command("classroom", rich_help_panel="Pages")
 @exits
-def open_class(
-    model: Annotated[str, typer.Argument(help="Name of the model (see `mesa-llm list`), or module:Class for any.")],
-    seats: Annotated[
-        int | None, typer.Option(min=1, help="Maximum number of seats; without it, one for each agent.")
-    ] = None,
+def open_classroom(
+    model: Annotated[
+        str, typer.Argument(help="Name of the model (see `mesa-llm list`), or MODULE:CLASS for any other.")
+    ],
+    seats: Annotated[int | None, typer.Option(min=1, help="Maximum number of seats; by default one per agent.")] = None,
     agents: Annotated[
-        str | None, typer.Option(help="Numbers of the agents that students play, as 1,2,5; the first ones, if unset.")
+        str | None,
+        typer.Option(help="Numbers of the agents that students play, such as 1,2,5; by default the first ones."),
     ] = None,
-    patience: Annotated[
+    timeout_s: Annotated[
         float | None,
-        typer.Option(min=1, help="Seconds after which the rule twin decides for a student; without it, never."),
+        typer.Option(min=1, help="Seconds after which the rule twin decides for a student; by default never."),
     ] = None,
     room: Annotated[
         Path | None,
-        typer.Option(help="File that keeps room code and seats; the same command with it goes on after a restart."),
+        typer.Option(
+            help="File that keeps the room code and the seats, so that the same command resumes after a restart."
+        ),
     ] = None,
     port: Port = 8765,
     host: Host = HERE,
@@ -121,10 +124,10 @@ def open_class(
     max_tokens: MaxTokensOfPages = None,
     max_dollars: MaxDollarsOfPages = None,
 ) -> None:
-    """Let a class play a model together: students take seats by a room code, the teacher steps.
+    """Let a class play a model together: students join with a room code, the teacher steps.
 
-    Students get in by the room code, and each can only read and answer what their own agent is asked. Only those with
-    the teacher's link can step, reset and spend. Students' own devices need --host 0.0.0.0 (and a token, see --token).
+    Each student sees and answers only the questions to their own agent. Only the teacher's link can step, reset and
+    spend. For students' own devices, add --host 0.0.0.0 (and a token, see --token).
     """
     from mesa_llm.viz.classroom.lesson import Lesson
     from mesa_llm.viz.classroom.room import Classroom
@@ -133,7 +136,7 @@ def open_class(
 
     numbers = _numbers(agents or "")
     item = model_page(model_named(model))
-    lesson = Lesson(Classroom(patience, room), title=item.title, n_seats=seats, agents=numbers)
+    lesson = Lesson(Classroom(timeout_s, room), title=item.title, n_seats=seats, agents=numbers)
     page = item.placing(lesson=lesson)
     access = _shared_access(max_calls, max_tokens, max_dollars)
     server = PageServer(page, host=host, port=port, token=token, names=allow_host or (), access=access, lesson=lesson)
@@ -146,7 +149,7 @@ def _numbers(text: str) -> list[int]:
     try:
         return [int(number) for number in text.split(",") if number.strip()]
     except ValueError:
-        raise ConfigError(f"--agents {text}: wanted numbers of agents with commas between them, as 1,2,5") from None
+        raise ConfigError(f"--agents {text}: expected numbers of agents separated by commas, such as 1,2,5") from None
 
 
 def _shared_access(max_calls: int | None, max_tokens: int | None, max_dollars: float | None) -> Access | None:

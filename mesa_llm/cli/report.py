@@ -1,4 +1,4 @@
-"""Tables, graphs and reports of recorded runs, on the command line."""
+"""Exports and reports of recorded runs on the command line."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def report_run(
         AllDecisionsFailed: If the language model gives no usable reply.
     """
     if out is not None and out.suffix not in (".md", ".html"):
-        raise ConfigError(f"--out {out}: wanted a file that ends in .md or .html")
+        raise ConfigError(f"--out {out}: expected a file name ending in .md or .html")
     recording = recording_of(file, trust=trust)
     if llm == "rule":
         with closing(recording.replayed()) as model:

@@ -37,7 +37,7 @@ _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class _Progress:
-    """A bar of steps, with decisions, failures, tokens and dollars."""
+    """A progress bar of steps, with decisions, failures, tokens and dollars."""
 
     def __init__(self, model: Any, steps: int | None, *, quiet: bool) -> None:
         self.model, self.decided, self.show_due_s = model, 0, 0.0
@@ -49,7 +49,7 @@ class _Progress:
         )
 
     def decision(self, usage: Usage) -> None:
-        """Show one more decision."""
+        """Count one more decision."""
         self.decided += 1
         now = clock.monotonic()
         if self.bar.disable or now < self.show_due_s:
@@ -60,14 +60,14 @@ class _Progress:
         self.show(usage)
 
     def step(self) -> None:
-        """Show one more step."""
+        """Count one more step."""
         self.decided = 0
         self.bar.n = int(self.model.time)
         self.show(self.model.usage)
         self.bar.refresh()
 
     def interrupted_by(self, say: Say, text: str) -> None:
-        """Print a line in place of the bar, which is redrawn below it."""
+        """Print a line above the bar."""
         self.bar.clear()
         say(text)
 
@@ -93,21 +93,21 @@ def run_model(
     interventions: Sequence[tuple[int, Any]] = (),
     after_step: Callable[[int], None] = lambda step: None,
 ) -> dict[str, Any]:
-    """Run a model and report what happened: as text at the end, or as JSON however the run ends.
+    """Run a model and report on the run: as text at its end, or as JSON even if it is stopped.
 
     Args:
         name: Name of the model.
         model: The model.
-        steps: Number of steps after which the run is over; None: until the model ends by itself.
+        steps: Number of steps after which the run ends; None: until the model ends by itself.
         as_json: Whether to print one line of JSON, even if the run is stopped, and nothing else.
         say: Prints a line.
-        also: Further figures for the JSON.
-        csv: File for the rows of the model's DataCollector, one a step; None: no file.
-        is_live: Whether this is not a replay: a run in which every decision failed is then an error.
+        also: Additional figures for the JSON.
+        csv: File for the rows of the model's DataCollector, one per step; None: no file.
+        is_live: Whether this is no replay, so that a run in which every decision failed is an error.
         warn: Prints a warning as soon as more than half of a step's decisions failed; None: no warning.
         closes: Whether to close the model at the end.
         interventions: Pairs of a step and an intervention before it.
-        after_step: Called with the number of each step that has ended.
+        after_step: Called at the end of each step, with its number.
 
     Returns:
         The figures of `--json`; see `summary`.
@@ -155,7 +155,7 @@ def run_model(
 
 
 class _FailureWatch:
-    """Notes the steps in which more than half of the decisions failed."""
+    """Counts the steps in which more than half of the decisions failed."""
 
     def __init__(self, model: Any) -> None:
         self.model = model
@@ -166,7 +166,7 @@ class _FailureWatch:
         return self.model.engine.decisions, self.model.usage.failures
 
     def step(self) -> None:
-        """Count the decisions and failures of the step that has just ended."""
+        """Count the decisions and failures of the last step."""
         counts = self._counts()
         decisions, failures = (after - before for after, before in zip(counts, self._before, strict=True))
         self._before = counts
@@ -204,7 +204,7 @@ def _require_decisions(model: Any) -> None:
         hint = " and --retry-failures, as the log holds the failures" if model.runlog.path is not None else ""
         raise AllDecisionsFailed(
             f"{none_succeeded(decisions)}. The first failed because: "
-            f"{_first(model.runlog.failures()).rstrip('.')}. Check --llm and --api-base with `mesa-llm doctor`, and "
+            f"{_first(model.runlog.failures()).rstrip('.')}. Check --llm and --api-base with `mesa-llm doctor`, then "
             f"run the same command again{hint}"
         )
 
@@ -216,15 +216,15 @@ def _require_writable(csv: Path, model: Any) -> None:
         ConfigError: If the model collects nothing, or the file cannot be created.
     """
     if model.datacollector is None:
-        raise ConfigError(f"--csv: {type(model).__name__} has no DataCollector, so there is nothing to write")
+        raise ConfigError(f"--csv: {type(model).__name__} has no DataCollector, so there are no measures to write")
     if csv.is_dir() or not csv.absolute().parent.is_dir():
-        raise ConfigError(f"--csv {csv}: wanted the name of a file in a folder that exists")
+        raise ConfigError(f"--csv {csv}: expected the name of a file in an existing folder")
     if model.runlog.path is not None and csv.absolute() == model.runlog.path.absolute():
-        raise ConfigError(f"--csv {csv}: this is the run log; give another file")
+        raise ConfigError(f"--csv {csv}: this is the run log; choose another file")
 
 
 def _write_csv(csv: Path, model: Any) -> None:
-    """Write what the model's DataCollector collected, one row a step.
+    """Write the measures of the model's DataCollector, one row per step.
 
     Raises:
         ConfigError: If the file cannot be written.
@@ -239,7 +239,7 @@ def _write_csv(csv: Path, model: Any) -> None:
 
 
 def summary(name: str, model: Any, seconds: float) -> dict[str, Any]:
-    """Return the figures of a run, or of its steps so far.
+    """Return the figures of a run so far.
 
     Args:
         name: Name of the model.
@@ -311,24 +311,24 @@ def _describe(model: Any, figures: dict[str, Any], steps: int | None, say: Say) 
     is_listed = _name_in_list(name_of(type(model))) is not None
     if figures["log"]:
         say(
-            f"run log: {figures['log']} (look into it: mesa-llm inspect {figures['log']} --calls; "
-            f"run it again: mesa-llm replay {figures['log']}{'' if is_listed else ' --trust'})"
+            f"run log: {figures['log']} (to inspect it: mesa-llm inspect {figures['log']} --calls; "
+            f"to replay it: mesa-llm replay {figures['log']}{'' if is_listed else ' --trust'})"
         )
     if figures["seed"] is not None:
-        say(f"seed: {figures['seed']} (the same run again: --rng {figures['seed']})")
+        say(f"seed: {figures['seed']} (to repeat the run: --rng {figures['seed']})")
     say(f"digest: {figures['digest']}")
     if is_listed:
         say("page: mesa-llm app")
 
 
 def _reading_text(figures: Mapping[str, Any]) -> str:
-    """Return how many replies had to be asked for again, or were read with repairs; empty if none was."""
+    """Describe how many replies were requested again or repaired; empty if none was."""
     again, repaired = figures["asked_again"], figures["repaired"]
     return (f", {again} asked again" if again else "") + (f", {repaired} read with repairs" if repaired else "")
 
 
 def replay_run(file: Path, *, as_json: bool, say: Say, trust: bool = False) -> dict[str, Any]:
-    """Run a recorded run again from its log alone.
+    """Replay a recorded run from its log alone.
 
     Args:
         file: The run log.

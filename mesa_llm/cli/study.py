@@ -79,9 +79,9 @@ def run_study(
     """
     folder = setup.folder
     if folder is not None and folder.exists() and not folder.is_dir():
-        raise ConfigError(f"--out {folder}: wanted the name of a folder, this is a file")
+        raise ConfigError(f"--out {folder}: expected the name of a folder, this is a file")
     if plot is not None and (plot.suffix.lower() not in PLOTS or not plot.absolute().parent.is_dir()):
-        raise ConfigError(f"--plot {plot}: wanted a name that ends in {', '.join(PLOTS)}, in a folder that exists")
+        raise ConfigError(f"--plot {plot}: expected a name ending in {', '.join(PLOTS)}, in an existing folder")
     given = parameters(study.model, assignments, None, others=study.options)
     own = {one.name: given.pop(one.name) for one in study.options if one.name in given}
     missing = [one.name for one in study.options if one.default is inspect.Parameter.empty and one.name not in own]

@@ -32,10 +32,10 @@ def values_of(kind: type[LLMModel], typed: Sequence[str]) -> dict[str, list[Any]
     for pair in typed:
         name, equals, text = (part.strip() for part in pair.partition("="))
         if not equals or not text:
-            raise ConfigError(f"--vary {pair}: wanted name=value,value, such as follows=1,3,10")
+            raise ConfigError(f"--vary {pair}: expected name=value,value, such as follows=1,3,10")
         name = name.replace("-", "_")
         if name in values:
-            raise ConfigError(f"--vary {pair}: {name} is varied twice; name all its values at once")
+            raise ConfigError(f"--vary {pair}: {name} is given twice; give all its values at once")
         arguments = (parameters(kind, [f"{name}={one}"], None, option="--vary") for one in _values_in(pair, text))
         values[name] = [one[name] for one in arguments]
     return values
@@ -47,7 +47,7 @@ def _values_in(pair: str, text: str) -> list[str]:
     try:
         items: list[Any] = json.loads(text)
     except ValueError as error:
-        raise ConfigError(f"--vary {pair}: this is no JSON list: {error}") from None
+        raise ConfigError(f"--vary {pair}: this is not a JSON list: {error}") from None
     return [item if isinstance(item, str) else json.dumps(item) for item in items]
 
 
@@ -102,7 +102,7 @@ def print_sweep(
         say(json.dumps(figures))
     else:
         cost = f", {result.tokens} tokens, ${result.dollars:.4f}" if result.tokens else ""
-        say(f"{counted(result.n_runs, 'run')}, {result.n_done} of them made now{cost}: {table}")
+        say(f"{counted(result.n_runs, 'run')}, {result.n_done} of them new{cost}: {table}")
     if result.error is not None:
         raise result.error
     if result.n_failed:

@@ -90,8 +90,8 @@ class Access:
         """Set the limits and the budget; nothing is opened or read yet.
 
         Args:
-            purse: Budget that several accesses share, within one process or across several (see `mesa_llm.experiments`), in
-                place of `max_calls`, `max_tokens` and `max_dollars`.
+            purse: Budget that several accesses share, within one process or across several (see
+                `mesa_llm.experiments`), in place of `max_calls`, `max_tokens` and `max_dollars`.
             **options: Endpoints, limits and a budget; see `AccessOptions`.
 
         Raises:

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from mesa_llm.agents.design import OWN_DESIGN, AgentDesign
 from mesa_llm.canonical import plain, with_text_names
 from mesa_llm.engine.access import Access
+from mesa_llm.engine.options import ACCESS_OPTIONS
 from mesa_llm.errors import BudgetExceeded, ConfigError, MesaLLMError
 from mesa_llm.experiments.runner import MAX_STARTS, Stop, run_jobs
 from mesa_llm.llm.shared_budget import n_workers_for
@@ -224,7 +225,7 @@ def sweep(
             among so many workers, the workers cannot import the model, or the folder cannot be written.
         KeyboardInterrupt: On Ctrl-C; starting the same sweep again continues it.
     """
-    names = [*inspect.signature(sweep).parameters, *inspect.signature(Access).parameters]
+    names = [*inspect.signature(sweep).parameters, *sorted(ACCESS_OPTIONS), "purse"]
     if unknown := [name for name in access if name not in names]:
         hint = suggestion(unknown[0], names)
         raise ConfigError(f"sweep has no {unknown[0]}={hint} (what all models take goes into options= or fixed=)")

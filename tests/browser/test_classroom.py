@@ -26,7 +26,7 @@ WEBSOCKET = """path => new Promise(resolve => {
 @pytest.fixture(scope="module")
 def server(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """Serve a class of three seats in a hamlet of four."""
-    command = ["mesa_llm.cli.app", "class", "tests.browser.apps.village:Hamlet", "--seats", "3"]
+    command = ["mesa_llm.cli.app", "classroom", "tests.browser.apps.village:Hamlet", "--seats", "3"]
     options = ["--no-browser", "--port", "PORT"]
     with serve(tmp_path_factory.mktemp("class"), *command, *options, token=TOKEN, MESA_LLM_APP_TOKEN=TOKEN) as served:
         yield served

@@ -56,7 +56,7 @@ def test_agreeing_needs_a_terminal_or_yes() -> None:
 def test_a_file_without_keys_or_no_file_needs_no_agreement() -> None:
     assert typed("trust")[0] == 2
     Path("mesa-llm.toml").write_text('[endpoints.judge]\nmodel = "m"\n')
-    assert "wants no key" in typed("trust")[1]
+    assert "uses no key" in typed("trust")[1]
 
 
 @pytest.mark.parametrize(("answer", "code"), [(b"y\n", 0), (b"\n", 1)])

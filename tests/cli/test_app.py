@@ -4,6 +4,7 @@ import json
 import math
 import signal
 import sqlite3
+import subprocess
 import sys
 import time
 from contextlib import closing
@@ -25,7 +26,7 @@ from mesa_llm.engine.activation import in_turn
 from mesa_llm.errors import AllDecisionsFailed, BadReply
 from mesa_llm.llm.address import secret_in
 from mesa_llm.memory import MemoryEntry, WindowMemory
-from mesa_llm.registry import find_model, find_models
+from mesa_llm.registry import find_model
 from mesa_llm.testing import CHECKS, honest, honest_reply
 from mesa_llm_models.social.model import SocialModel, SocialScenario
 from tests.faulty_server import FaultyServer
@@ -75,7 +76,7 @@ def test_a_run_of_a_file_goes_to_its_end(tmp_path) -> None:
     assert figures_of("run", "discussion", "--config", file, "--steps", 2)["steps"] == 2
     for words, fault in {
         ("social", "--config", str(file)): "SocialModel takes no --config",
-        ("discussion", "--config", str(file), "--set", "config=debate"): "--set names another, 'debate'",
+        ("discussion", "--config", str(file), "--set", "config=debate"): "--set gives another one, 'debate'",
         ("discussion", "--config", "nowhere.json"): "config=nowhere.json: wanted one of debate, trolley, or a file",
     }.items():
         refused = run_command("run", *words)
@@ -96,7 +97,7 @@ def test_the_version_is_printed() -> None:
 def test_a_run_without_a_seed_shows_the_one_that_was_drawn_which_draws_the_same_again() -> None:
     first = figures_of("run", "social", "--steps", 2)
     again = run_command("run", "social", "--steps", 2, "--rng", first["seed"])
-    assert f"seed: {first['seed']} (the same run again: --rng {first['seed']})" in again.stdout
+    assert f"seed: {first['seed']} (to repeat the run: --rng {first['seed']})" in again.stdout
     assert first["digest"] in again.stdout
 
 
@@ -273,8 +274,8 @@ def test_a_run_goes_on_at_a_new_address_when_it_is_told_so(tmp_path) -> None:
         figures_of(*command, "--steps", 1, "--api-base", server.url)
     with FaultyServer() as server:
         refused = run_command(*command, "--steps", 2, "--api-base", server.url)
-        run = figures_of(*command, "--steps", 2, "--api-base", server.url, "--moved")
-    assert (refused.exit_code, "--moved" in refused.stderr) == (2, True)
+        run = figures_of(*command, "--steps", 2, "--api-base", server.url, "--allow-new-endpoint")
+    assert (refused.exit_code, "--allow-new-endpoint" in refused.stderr) == (2, True)
     assert (run["calls"], run["replayed"]) == (2, 2)
 
 
@@ -388,16 +389,16 @@ def test_a_changed_prompt_stops_a_replay_and_shows_the_difference(tmp_path, monk
         (["run", "social", "--steps", "-1"], "'--steps': Input should be greater than or equal to 0"),
         (["run", "social", "--stepz", "1"], "No such option: --stepz"),
         (["rum"], "No such command 'rum'"),
-        (["sweep", "social", "--vary", "rng=1,2"], "; the seed is --rng, those of a sweep are --seeds"),
-        (["run", "social", "--set", "colour=red"], "wanted name=value, with one of the names n_agents"),
+        (["sweep", "social", "--vary", "rng=1,2"], "; the seed is --rng, and a sweep has --seeds"),
+        (["run", "social", "--set", "colour=red"], "expected name=value, where name is one of n_agents"),
         (["run", "social", "--set", "n_agents=many"], "--set n_agents=many: input should be a valid integer"),
         (["run", "social", "--set", "n_agents=true"], "--set n_agents=true: input should be a valid integer"),
         (["run", "social", "--users", "nowhere.csv"], "no file 'nowhere.csv'"),
         (["run", "social", "--on-error", "cry"], "on_error: input should be 'skip'"),
-        (["run", "social", "--max-calls", "0"], "--max-calls 0: a budget is more than 0"),
-        (["run", "social", "--llm", "stub", "--max-dollars", "nan"], "--max-dollars nan: a budget is more than 0"),
-        (["run", "three_worlds", "--set", "shocks=5"], "this is a list, and is written as JSON: --set 'shocks=[…]'"),
-        (["run", "three_worlds", "--set", "variables=5"], "this is a mapping, and is written as JSON"),
+        (["run", "social", "--max-calls", "0"], "--max-calls 0: a budget must be above 0"),
+        (["run", "social", "--llm", "stub", "--max-dollars", "nan"], "--max-dollars nan: a budget must be above 0"),
+        (["run", "three_worlds", "--set", "shocks=5"], "this is a list, written as JSON: --set 'shocks=[…]'"),
+        (["run", "three_worlds", "--set", "variables=5"], "this is a mapping, written as JSON"),
         (["replay", "nowhere.sqlite"], "record a run with log= (--log) first"),
         (["inspect", "nowhere.sqlite"], "no run log"),
     ],
@@ -473,7 +474,7 @@ def test_a_budget_is_that_of_one_command_and_replies_from_the_log_are_free(tmp_p
 
 
 @pytest.mark.parametrize(
-    ("option", "end"), [("log", "goes on from here, with the same --log"), ("out", "--out"), ("rng", "interrupted")]
+    ("option", "end"), [("log", "run the same command with the same --log"), ("out", "--out"), ("rng", "interrupted")]
 )
 def test_an_interrupted_command_says_with_which_option_it_goes_on(option, end, tmp_path, capsys) -> None:
     @exits
@@ -569,17 +570,53 @@ def test_a_changed_prompt_stops_a_resumed_run_until_it_is_told_to_ask_again(tmp_
     assert "--ask-again" in stopped.stderr
 
 
-def test_a_broken_model_of_another_package_is_listed_and_disturbs_nothing(installed) -> None:
+def test_a_broken_model_is_listed_and_named_when_it_is_run_and_by_doctor(installed) -> None:
     installed(
         "bad = badmodels\nworse = not_there\nmute = badmodels.loud:Nobody\n",
         {"badmodels/sad/model.py": "import no_such_package", "badmodels/loud/model.py": "import sys; sys.exit('bye')"},
     )
     listed = run_command("list")
     assert listed.exit_code == 0
-    for fault in ("no_such_package", "not_there", "SystemExit: bye", "badmodels.loud:Nobody cannot be found"):
-        assert fault in listed.stdout
+    assert {"sad", "loud", "social", "worse", "mute"} <= {line.split()[0] for line in listed.stdout.splitlines()}
+    faults = {
+        "sad": "no_such_package",
+        "worse": "not_there",
+        "loud": "SystemExit: bye",
+        "mute": "Nobody cannot be found",
+    }
+    for name, fault in faults.items():
+        broken = run_command("run", name)
+        assert (broken.exit_code, fault in broken.stderr) == (2, True)
     assert figures_of("run", "social", "--steps", 1)["steps"] == 1
-    assert {"sad", "loud", "social", "worse", "mute"} <= {entry.name for entry in find_models()}
+    assert set(json.loads(run_command("doctor", "--json").stdout)["broken_models"]) == set(faults)
+
+
+def test_the_models_are_listed_without_importing_one() -> None:
+    code = "import sys; from mesa_llm.cli.app import app; app(['list'], standalone_mode=False); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    *lines, modules = done.stdout.splitlines()
+    assert ["market", "Do"] in [line.split()[:2] for line in lines]
+    assert not {"mesa", "numpy", "pydantic", "mesa_llm_models"} & set(modules.split())
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("cast", "extract"), ("class", "classroom"), ("branch", "branch"), ("run", "run")]
+)
+def test_old_names_of_commands_and_options_work_and_warn_and_are_not_in_the_help(old, new) -> None:
+    done = run_command(old, "--help")
+    assert done.exit_code == 0
+    assert f" {new} [OPTIONS]" in done.stdout
+    assert (old == new) == (done.stderr == "")
+    assert not {"--at", "--moved", "--patience"} & set(done.stdout.split())
+
+
+def test_an_old_spelling_of_an_option_is_read_as_the_present_one(tmp_path) -> None:
+    log = tmp_path / "run.sqlite"
+    figures_of("run", "market", "--steps", 2, "--rng", 1, "--log", log)
+    done = run_command("branch", log, "--at=1", "--moved", "--json")
+    assert json.loads(done.stdout)["at"] == 1
+    assert "--at is now called --from-step" in done.stderr
+    assert "--moved is now called --allow-new-endpoint" in done.stderr
 
 
 TINY = '''
@@ -696,7 +733,7 @@ def test_a_dry_run_says_what_a_run_would_cost_and_asks_nobody(tmp_path) -> None:
     assert not list(tmp_path.iterdir())
     assert "An estimate, for which nothing was sent" in text
     assert "litellm has no price for m@" in text
-    assert "--max-calls 3 would end this run early: it takes 10 or more." in text
+    assert "--max-calls 3 would end this run early: it needs 10 or more." in text
     assert (figures["total"]["requests"], figures["decisions"]) == (30, 10)
 
 

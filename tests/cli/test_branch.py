@@ -28,7 +28,7 @@ def parent(tmp_path: Path) -> Path:
 def test_a_branch_is_compared_with_its_parent_and_replays(parent: Path, tmp_path: Path) -> None:
     new = tmp_path / "new.sqlite"
     changes = ["--set", "minimum_wage=30", "--inject", "Wages are raised.", "--csv", tmp_path / "both.csv"]
-    done = typed("branch", parent, "--at", 2, *changes, "--log", new, "--json")
+    done = typed("branch", parent, "--from-step", 2, *changes, "--log", new, "--json")
     assert done.exit_code == 0, done.output
     figures = json.loads(done.stdout)
     heard = figures["series"]["heard"]
@@ -39,17 +39,17 @@ def test_a_branch_is_compared_with_its_parent_and_replays(parent: Path, tmp_path
     replayed = typed("replay", new, "--json")
     assert json.loads(replayed.stdout)["digest"] == figures["digest"]
     assert typed("replay", parent).exit_code == 0
-    assert "step 3:" in typed("branch", parent, "--at", 2, "--steps", 1).stdout
+    assert "step 3:" in typed("branch", parent, "--from-step", 2, "--steps", 1).stdout
 
 
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        (["--at", 9], "step 9: the parent has the steps 0 to 4"),
-        (["--at", 4], "say by --steps how many steps the branch runs"),
-        (["--at", 2, "--set", "wage=nan:"], "wage"),
-        (["--at", 2, "--inject", "{bad"], "--inject {bad: this is no JSON"),
-        (["--at", 2, "--inject", '{"kind": "post"}'], "Post: text: field required"),
+        (["--from-step", 9], "step 9: the parent has the steps 0 to 4"),
+        (["--from-step", 4], "give the number of steps with --steps"),
+        (["--from-step", 2, "--set", "wage=nan:"], "wage"),
+        (["--from-step", 2, "--inject", "{bad"], "--inject {bad: this is not JSON"),
+        (["--from-step", 2, "--inject", '{"kind": "post"}'], "Post: text: field required"),
     ],
 )
 def test_what_cannot_be_branched_is_one_line(parent: Path, words: list[Any], reason: str) -> None:
@@ -60,7 +60,18 @@ def test_what_cannot_be_branched_is_one_line(parent: Path, words: list[Any], rea
 
 
 def test_pairs_with_further_seeds_are_compared_and_gone_on_with(parent: Path, tmp_path: Path) -> None:
-    words = ["branch", parent, "--at", 2, "--set", "minimum_wage=30", "--seeds", 3, "--log", tmp_path / "new.sqlite"]
+    words = [
+        "branch",
+        parent,
+        "--from-step",
+        2,
+        "--set",
+        "minimum_wage=30",
+        "--seeds",
+        3,
+        "--log",
+        tmp_path / "new.sqlite",
+    ]
     done = typed(*words, "--csv", tmp_path / "pairs.csv", "--json")
     assert done.exit_code == 0, done.output
     figures = json.loads(done.stdout)
@@ -70,11 +81,11 @@ def test_pairs_with_further_seeds_are_compared_and_gone_on_with(parent: Path, tm
     assert {path.name for path in tmp_path.glob("new*.sqlite")} == {
         *("new.sqlite", "new-2.sqlite", "new-2-parent.sqlite", "new-3.sqlite", "new-3-parent.sqlite")
     }
-    assert "no p is below 0.25" in typed(*words).stdout
+    assert "no p value can be below 0.25" in typed(*words).stdout
 
 
 def test_the_first_pair_is_the_recorded_run_and_its_branch(parent: Path, tmp_path: Path) -> None:
-    words = ["branch", parent, "--at", 2, "--set", "minimum_wage=30", "--csv", tmp_path / "pairs.csv"]
+    words = ["branch", parent, "--from-step", 2, "--set", "minimum_wage=30", "--csv", tmp_path / "pairs.csv"]
     alone = json.loads(typed(*words, "--json").stdout)["series"]["work_price"]["branch"]
     assert typed(*words, "--seeds", 2).exit_code == 0
     rows = [row.split(",") for row in (tmp_path / "pairs.csv").read_text().splitlines()]

@@ -25,10 +25,10 @@ def examined(behave: Any, *options: str) -> tuple[dict[str, Any], int]:
 def test_an_endpoint_that_can_do_all_is_described() -> None:
     found, code = examined(lambda body, number: None)
     assert code == 0
-    assert found["answers in a form"] == "held to a JSON schema"
+    assert found["answers in a form"] == "constrained by a JSON schema"
     assert found["actions"].startswith("called as tools: ")
     assert (found["system messages"], found["turns"]) == ("anywhere", "in any order")
-    assert found["seed"].startswith("the same request gives the same reply")
+    assert found["seed"].startswith("one request gives one reply")
     assert found["all"]["is_usable"]
 
 
@@ -51,7 +51,7 @@ def test_a_prompt_that_is_cut_is_found_with_what_to_set() -> None:
         return reply | {"usage": {"prompt_tokens": min(2048, reply["usage"]["prompt_tokens"]), "completion_tokens": 3}}
 
     found, _ = examined(behave)
-    assert found["long prompts"] == "20,138 characters: cut, only 2,048 tokens were read"
+    assert found["long prompts"] == "20,138 characters: truncated: only 2,048 tokens were read"
     assert "num_ctx" in found["all"]["findings"][-1]["advice"]
 
 
@@ -66,7 +66,7 @@ def test_the_findings_are_printed_for_a_person() -> None:
         ran = CliRunner().invoke(app, ["doctor", "--llm", f"tiny@{server.url}", "--characters", "0"])
     assert "! usage            not reported\n" in ran.stdout
     assert "- usage: budgets of tokens" in ran.stdout
-    assert ran.stdout.splitlines()[-1].startswith(f"tiny@{server.url} can be used; ")
+    assert ran.stdout.splitlines()[-1].startswith(f"tiny@{server.url} is usable; ")
 
 
 def test_without_a_model_it_says_what_is_here_and_shows_no_key(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
@@ -79,4 +79,5 @@ def test_without_a_model_it_says_what_is_here_and_shows_no_key(monkeypatch: pyte
     assert "judge             big@http://judge.example/v1" in text
     assert "OPENAI_API_KEY is set" in text
     assert "does not answer: MESA_LLM_MODEL names" in text
+    assert "can be used (see `mesa-llm list`)" in text
     assert "sk-very-secret" not in text

@@ -116,7 +116,7 @@ def test_damaged_rows_are_shown_as_they_stand(table, column, value, tmp_path) ->
 
 
 def test_an_agent_that_is_not_in_the_log_is_refused_with_those_that_are(tmp_path) -> None:
-    with pytest.raises(ConfigError, match="holds nothing of agent 9; it knows those from 1 to 2"):
+    with pytest.raises(ConfigError, match="has no rows of agent 9; its agents are those from 1 to 2"):
         list(tables(recorded(tmp_path / "run.sqlite"), ["decisions"], 9, csv=False))
 
 

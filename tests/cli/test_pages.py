@@ -16,9 +16,9 @@ HAMLET = "tests.browser.apps.village:Hamlet"
 @pytest.mark.parametrize(
     ("arguments", "fault"),
     [
-        (["class", "no_such_model"], "there is no model 'no_such_model'"),
-        (["class", HAMLET, "--agents", "1,two"], "--agents 1,two: wanted numbers of agents with commas between them"),
-        (["class", HAMLET, "--host", "0.0.0.0"], "--host 0.0.0.0 lets other machines in"),
+        (["classroom", "no_such_model"], "there is no model 'no_such_model'"),
+        (["classroom", HAMLET, "--agents", "1,two"], "--agents 1,two: expected numbers of agents separated by commas"),
+        (["classroom", HAMLET, "--host", "0.0.0.0"], "--host 0.0.0.0 lets other machines in"),
         (["view", "no_such_file.sqlite"], "no_such_file.sqlite"),
         (["app", "--bench", "no_such_folder"], "--bench no_such_folder: there is no such folder"),
     ],

@@ -193,7 +193,7 @@ def test_an_unknown_name_is_refused_before_anything_runs(tmp_path: Path) -> None
         ({"workers": 0}, "1 or more"),
         ({"on": "clouds"}, "'processes', 'threads', 'ray', or an executor"),
         ({"options": {"reasonings": 1}}, "no option 'reasonings'"),
-        ({"max_calls": 0}, "allows nothing"),
+        ({"max_calls": 0}, "max_calls: input should be greater than 0"),
     ]
     for arguments, fault in cases:
         with pytest.raises(ConfigError, match=fault):

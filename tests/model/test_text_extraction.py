@@ -53,7 +53,7 @@ def test_a_text_may_hold_more_names_and_questions_than_are_found() -> None:
 def made(tmp_path: Path, *words: Any) -> Any:
     (tmp_path / "text.txt").write_text(TEXT)
     files = ["--out", tmp_path / "cast.json", "--markets", tmp_path / "markets.json"]
-    return CliRunner().invoke(app, [str(word) for word in ("cast", tmp_path / "text.txt", *files, *words)])
+    return CliRunner().invoke(app, [str(word) for word in ("extract", tmp_path / "text.txt", *files, *words)])
 
 
 def test_the_models_live_with_a_cast_from_the_command_line(tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ def test_bad_texts_are_one_clear_line(tmp_path: Path) -> None:
     made(tmp_path)
     for text, reason in (("", "is empty"), ("nobody is here.", "names nobody")):
         (tmp_path / "bad.txt").write_text(text)
-        done = CliRunner().invoke(app, ["cast", str(tmp_path / "bad.txt"), "--out", str(tmp_path / "x.json")])
+        done = CliRunner().invoke(app, ["extract", str(tmp_path / "bad.txt"), "--out", str(tmp_path / "x.json")])
         assert (done.exit_code, len(done.stderr.splitlines())) == (2, 1)
         assert reason in done.stderr
     with pytest.raises(Exception, match="holds no list of questions"):

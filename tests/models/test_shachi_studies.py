@@ -212,7 +212,7 @@ def test_a_study_is_one_command_that_goes_on_from_its_logs_and_leaves_a_page(tmp
     ("words", "message"),
     [
         (["love"], "shachi has no study 'love'; it has swap, memory, worlds, validity"),
-        (["worlds", "--set", "stock=A"], "--set stock=A: wanted name=value, with one of the names"),
+        (["worlds", "--set", "stock=A"], "--set stock=A: expected name=value, where name is one of"),
         (["validity", "--set", "event=tomorrow"], "--set event=tomorrow: input should be a valid date"),
         (["validity", "--set", "event=2025-04-03"], "belong together"),
         (["validity", "--steps", "3", "--set", "shock_day=1"], "3 steps end before the exchange closes"),

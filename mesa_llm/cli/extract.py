@@ -1,4 +1,4 @@
-"""A cast and markets from a text, on the command line."""
+"""Characters and questions extracted from a text, on the command line."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mesa_llm.tables import read_text
 from mesa_llm.text import counted
 
 
-def make_cast(
+def extract_characters(
     file: Path,
     llm: str,
     n: int,
@@ -30,44 +30,44 @@ def make_cast(
     say: Say,
     warn: Say,
 ) -> dict[str, Any]:
-    """Read a text, and write down whom it names and what could be bet on.
+    """Read a text, and write the characters that it names and the questions that could be bet on into files.
 
     Args:
         file: The text, in UTF-8.
-        llm: Language model to ask; `rule`: the capitalised words and the questions of the text.
-        n: Maximum number of characters of the cast.
-        out: File of the cast, a population as `--users` and `users=` take it.
-        goal: Question that they have a say or a stake in; empty: none.
+        llm: Language model to ask; `rule` takes the capitalised words and the questions of the text.
+        n: Maximum number of characters.
+        out: File for the characters: a population, as `--users` and `users=` read it.
+        goal: Question in which they have a say or a stake; empty: none.
         n_markets: Maximum number of questions.
-        markets: File of the questions, as the model `market` takes them; None: none are made.
-        options: Options of the run that asks: its log, budgets, address.
+        markets: File for the questions, as the model `market` reads them; None: none are extracted.
+        options: Options of the run that asks: log, budgets, address.
         as_json: Whether to print one line of JSON, and nothing else.
         say: Prints a line.
-        warn: Prints a warning that a language model gave no usable reply, so that the rule stepped in.
+        warn: Prints a warning where a language model gave no usable reply and the rule replaced it.
 
     Returns:
         `cast` and `markets` (the contents of the files), and `by` (who found them).
 
     Raises:
-        ConfigError: If the text cannot be read, names nobody, or a file cannot be written; a wrong ending or a missing
-            folder is reported before anything is asked.
+        ConfigError: If the text cannot be read or names nobody, or a file cannot be written; a wrong suffix or a
+            missing folder is reported before any request.
     """
     text = read_text(file)
     if not text.strip():
-        raise ConfigError(f"{str(file)!r} is empty; write a text that names people or institutions")
+        raise ConfigError(f"{str(file)!r} is empty; it should name people or institutions")
     for option, place in (("--out", out), ("--markets", markets)):
         if place is not None and place.suffix != ".json":
-            raise ConfigError(f"{option} {place}: wanted a file that ends in .json")
+            raise ConfigError(f"{option} {place}: expected a file name ending in .json")
         if place is not None and not place.parent.is_dir():
-            raise ConfigError(f"{option} {place}: there is no folder {str(place.parent)!r}; make it first")
+            raise ConfigError(f"{option} {place}: there is no folder {str(place.parent)!r}")
     with closing(LLMModel(rng=1, **options)) as model:
         characters, failure = characters_from(model, llm, text, n, goal)
         bets, second = bets_from(model, llm, text, n_markets, goal) if markets is not None else ([], None)
     failures: list[Failure] = [one for one in (failure, second) if one is not None]
     for one in failures:
-        warn(f"{llm} gave no usable reply, and the rule stepped in: {one.kind}: {one.reason[:300]}")
+        warn(f"{llm} gave no usable reply, so the rule was used: {one.kind}: {one.reason[:300]}")
     if not characters:
-        raise ConfigError(f"{str(file)!r} names nobody: no word in it begins with a capital and is no common one")
+        raise ConfigError(f"{str(file)!r} names nobody: apart from common words, none is capitalised")
     people = [
         {"name": one.name, "type": character.type, "username": one.username, "bio": one.bio, "persona": one.persona}
         for one, character in zip(personas_of(characters), characters, strict=True)

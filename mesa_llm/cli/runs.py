@@ -1,0 +1,222 @@
+"""Commands for single runs: run, replay, inspect, check, trust, doctor."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from mesa_llm.cli.command import DIFFERENT, app, exits, model_named, say, warn
+from mesa_llm.cli.options import (
+    DEFAULT_CONCURRENCY,
+    DEFAULT_STEPS,
+    AllowNewEndpoint,
+    ApiBase,
+    AsJson,
+    AskAgain,
+    Concurrency,
+    Config,
+    Design,
+    DryRun,
+    Llm,
+    Log,
+    MaxCalls,
+    MaxDollars,
+    MaxTokens,
+    OnError,
+    Parser,
+    Reasoning,
+    ReplyTokens,
+    RetryFailures,
+    Trust,
+    Users,
+)
+from mesa_llm.errors import ConfigError
+
+
+@app.command()
+@exits
+def run(
+    model: Annotated[
+        str, typer.Argument(help="Name of the model (see `mesa-llm list`), or MODULE:CLASS for any other.")
+    ],
+    llm: Llm = "rule",
+    api_base: ApiBase = None,
+    steps: Annotated[
+        int | None,
+        typer.Option(min=0, help="Number of steps; 10 by default, with --config until the model ends by itself."),
+    ] = None,
+    rng: Annotated[int | None, typer.Option(help="Seed, 0 or more; by default one is drawn and printed.")] = None,
+    users: Users = None,
+    config: Config = None,
+    set_: Annotated[list[str] | None, typer.Option("--set", help="Model parameter, as name=value; repeatable.")] = None,
+    log: Log = None,
+    on_error: OnError = "skip",
+    max_calls: MaxCalls = None,
+    max_tokens: MaxTokens = None,
+    max_dollars: MaxDollars = None,
+    concurrency: Concurrency = DEFAULT_CONCURRENCY,
+    retry_failures: RetryFailures = False,
+    ask_again: AskAgain = False,
+    allow_new_endpoint: AllowNewEndpoint = False,
+    reasoning: Reasoning = None,
+    reply_tokens: ReplyTokens = None,
+    parser: Parser = None,
+    design: Design = None,
+    inject: Annotated[
+        list[str] | None,
+        typer.Option(help="News for everyone, or an intervention as JSON, before a step: '3: It snows.'; repeatable."),
+    ] = None,
+    dry_run: DryRun = False,
+    csv: Annotated[
+        Path | None, typer.Option(help="File for the measures of the model's DataCollector, one row per step.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run a model. To resume a run that was stopped, run the same command with the same --log."""
+    from mesa_llm.cli.arguments import budget, design_in, parameters, require_no_secrets, scheduled, set_options
+    from mesa_llm.cli.run import run_model
+    from mesa_llm.model.recording import texts_in
+
+    if rng is not None and rng < 0:
+        raise ConfigError(f"--rng {rng}: a seed is a whole number, 0 or more; leave --rng out to have one drawn")
+    require_no_secrets(set_ or (), api_base=api_base, llm=llm, parser=parser)
+    spend = budget(max_calls=max_calls, max_tokens=max_tokens, max_dollars=max_dollars)
+    entry = model_named(model)
+    kind = entry.load()
+    arguments = parameters(kind, set_ or [], users, config) | spend
+    if steps is None and config is None:
+        steps = DEFAULT_STEPS
+    arguments |= {"llm": llm, "api_base": api_base, "rng": rng, "log": log, "on_error": on_error}
+    arguments |= {"concurrency": concurrency, "retry_failures": retry_failures, "ask_again": ask_again}
+    arguments |= {"allow_new_endpoint": allow_new_endpoint}
+    arguments |= set_options(reasoning=reasoning, reply_tokens=reply_tokens, parser=parser, design=design_in(design))
+    if design is not None:  # an address in its file has no right to a key
+        arguments["named"] = texts_in(llm, parser, [text.partition("=")[2] for text in set_ or ()])
+    how: dict[str, Any] = {"interventions": scheduled(inject or ()), "as_json": as_json, "say": say}
+    if dry_run:
+        from mesa_llm.cli.cost import print_estimate
+
+        print_estimate(entry.name, kind, arguments, steps, **how)
+    else:
+        run_model(entry.name, kind(**arguments), steps, csv=csv, is_live=True, warn=warn, **how)
+
+
+@app.command()
+@exits
+def replay(
+    file: Annotated[Path, typer.Argument(help="Run log of the run.")],
+    trust: Trust = False,
+    as_json: AsJson = False,
+) -> None:
+    """Replay a run offline and check its digest."""
+    from mesa_llm.cli.run import replay_run
+
+    figures = replay_run(file, as_json=as_json, say=say, trust=trust)
+    if (step := figures["differs_from"]) is not None:
+        digests = f"recorded {figures['recorded_digest']}, now {figures['digest']}"
+        say(f"mesa-llm: the digests differ from step {step} on: {digests}", err=True)
+        raise typer.Exit(DIFFERENT)
+
+
+@app.command()
+@exits
+def inspect(
+    file: Annotated[Path, typer.Argument(help="Run log.")],
+    calls: Annotated[bool, typer.Option("--calls", help="Requests and their replies.")] = False,
+    decisions: Annotated[bool, typer.Option("--decisions", help="Decisions of the agents.")] = False,
+    actions: Annotated[bool, typer.Option("--actions", help="Actions and their outcomes.")] = False,
+    events: Annotated[bool, typer.Option("--events", help="Events reported by the worlds.")] = False,
+    usage: Annotated[bool, typer.Option("--usage", help="Calls, tokens and dollars by language model.")] = False,
+    agent: Annotated[int | None, typer.Option(help="Only this agent.")] = None,
+    full: Annotated[
+        bool, typer.Option("--full", help="Show whole prompts and replies, and those behind each decision.")
+    ] = False,
+    csv: Annotated[bool, typer.Option("--csv", help="Print comma-separated values.")] = False,
+    recover: Annotated[
+        Path | None, typer.Option(help="Copy what can be read of a damaged log into this new file.")
+    ] = None,
+) -> None:
+    """Show the contents of a run log; without options, its manifest."""
+    from mesa_llm.cli.inspect import recovered, tables
+
+    if recover is not None:
+        for line in recovered(file, recover):
+            say(line)
+        return
+    flags = {"calls": calls, "decisions": decisions, "actions": actions, "events": events, "usage": usage}
+    sections = [name for name, is_wanted in flags.items() if is_wanted]
+    if full and csv:
+        raise ConfigError("--full: comma-separated values are never shortened; leave out --full or --csv")
+    if full and not (calls or decisions):
+        sections.append("decisions")
+    for text in tables(file, sections, agent, csv=csv, full=full):
+        say(text)
+
+
+@app.command()
+@exits
+def check(
+    model: Annotated[
+        str, typer.Argument(help="Name of the model, or MODULE:CLASS for any other, also in this folder.")
+    ],
+) -> None:
+    """Check that a model keeps the promises of every model: it runs offline, replays, survives failures and so on.
+
+    Prints one line per promise; exits with 1 if one is broken.
+    """
+    from mesa_llm.testing import check_results
+
+    n_broken = 0
+    for result in check_results(model_named(model)):
+        say(f"{'BROKEN' if result.fault else 'ok    '}  {result.check}: {result.fault or result.promise}")
+        n_broken += bool(result.fault)
+    if n_broken:
+        warn(f"{model} breaks {n_broken} of its promises")
+        raise typer.Exit(DIFFERENT)
+
+
+@app.command(rich_help_panel="Files")
+@exits
+def trust(
+    file: Annotated[Path, typer.Argument(help="File of endpoints.")] = Path("mesa-llm.toml"),
+    yes: Annotated[bool, typer.Option("--yes", help="Agree without being asked.")] = False,
+) -> None:
+    """Allow a file of endpoints to use keys from your environment, until the file changes."""
+    from mesa_llm.cli.agreement import agree_to
+
+    if not agree_to(file, is_agreed=yes, say=say):
+        raise typer.Exit(DIFFERENT)
+
+
+@app.command()
+@exits
+def doctor(
+    llm: Annotated[
+        str | None,
+        typer.Option(help="Model to examine: NAME with --api-base, NAME@URL, a named endpoint, local, and so on."),
+    ] = None,
+    api_base: ApiBase = None,
+    timeout_s: Annotated[float, typer.Option(min=1, help="Seconds to wait for each reply.")] = 60,
+    characters: Annotated[
+        int, typer.Option(min=0, help="Length of the long prompt in characters; 0 sends none.")
+    ] = 20_000,
+    as_json: AsJson = False,
+) -> None:
+    """Examine a language model: what its endpoint supports, and which settings it needs.
+
+    Sends about a dozen short requests and one long one; exits with 1 if the model gives no usable reply. Without --llm,
+    describes this installation: versions, keys, endpoints, broken models and the embedded language model.
+    """
+    from mesa_llm.cli.arguments import require_no_secrets
+    from mesa_llm.cli.doctor import print_check_up, print_examination
+
+    if llm is None:
+        if api_base is not None:
+            raise ConfigError("--api-base needs --llm NAME, the name of the model at that address")
+        print_check_up(say, as_json=as_json)
+        return
+    require_no_secrets((), api_base=api_base, llm=llm)
+    if not print_examination(llm, api_base, say, as_json=as_json, timeout_s=timeout_s, n_characters=characters):
+        raise typer.Exit(DIFFERENT)
