@@ -88,9 +88,9 @@ def shachi() -> list[LLMClaim]:
     return rows
 
 
-WORLDS = "python -m mesa_llm_models.shachi.studies worlds --llm MODEL"
-MEMORY = "python -m mesa_llm_models.shachi.studies memory --llm MODEL"
-SWAP = "python -m mesa_llm_models.shachi.studies swap --llm MODEL,OTHER"
+WORLDS = "mesa-llm study shachi worlds --llm MODEL"
+MEMORY = "mesa-llm study shachi memory --llm MODEL"
+SWAP = "mesa-llm study shachi swap --llm MODEL,OTHER"
 
 # -- auction_arena
 

@@ -16,13 +16,13 @@ from types import ModuleType
 from typing import Any, get_origin
 
 import mesa_llm
-from mesa_llm.registry import ModelEntry, find_models
 from mesa_llm.model.scenario import Parameter, parameters_of
+from mesa_llm.registry import ModelEntry, find_models
 
 ROOT = Path(__file__).resolve().parents[1]
 
 PARTS = {
-    "Models and runs": ["model", "engine", "runlog", "sweep", "statistics", "reports", "testing", "model.registry"],
+    "Models and runs": ["model", "engine", "runlog", "statistics", "reports", "testing", "registry"],
     "Agents": ["agents", "config", "memory", "tools", "space", "population"],
     "Language models": ["llm", "records", "canonical", "errors", "text"],
     "Worlds": [
@@ -36,7 +36,15 @@ PARTS = {
         "worlds.room",
         "worlds.social",
     ],
-    "Measuring and showing": ["benchmark", "tournament", "viz"],
+    "Experiments": [
+        "experiments.sweep",
+        "experiments.study",
+        "experiments.arms",
+        "experiments.branch",
+        "experiments.benchmark",
+        "experiments.tournament",
+    ],
+    "Pages": ["viz"],
 }
 """Part of the reference → packages and modules of `mesa_llm` in it, in order."""
 

@@ -74,7 +74,7 @@ def test_the_models_live_with_a_cast_from_the_command_line(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        (["--out", "cast.txt"], "--out cast.txt: wanted a file that ends in .json"),
+        (["--out", "cast.txt"], "--out cast.txt: expected a file name ending in .json"),
         (["--markets", "no folder/markets.json"], "--markets no folder/markets.json: there is no folder 'no folder'"),
     ],
 )

@@ -57,8 +57,8 @@ class MarketScenario(LLMScenario):
     """Number of invented questions; without effect where `questions` are given."""
 
     questions: str | Annotated[Sequence[str], Field(min_length=1)] | None = None
-    """Questions to bet on, or a JSON file of them with `question` and `price`, as `mesa-llm cast --markets` writes it;
-    None: invented ones."""
+    """Questions to bet on, or a JSON file of them with `question` and `price`, as `mesa-llm extract --markets`
+    writes it; None: invented ones."""
 
     chances: Sequence[Annotated[float, Field(ge=0, le=1)]] | None = None
     """Probability of yes of each question; 1 and 0 for known answers. None: drawn, uniform from 0.05 to 0.95."""

@@ -81,7 +81,7 @@ class ThreeWorldsScenario(LLMScenario):
     """`invented`: invented people; `named`: the people and bodies that the background names, if any."""
 
     users: Annotated[str | None, Hidden()] = None
-    """File with the citizens, as `mesa-llm cast` writes it, filled up with invented people. Overrides `cast`."""
+    """File with the citizens, as `mesa-llm extract` writes it, filled up with invented people. Overrides `cast`."""
 
     edges: Annotated[str | None, Hidden()] = None
     """File with whom the citizens in `users` follow on the network; see `mesa_llm.population.read_edges`. Follows of
