@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
 
 MODULES = {
     "models": "mesa_llm_models",
     "models.shachi.carry": "mesa_llm_models.shachi.memory_transfer",
+    "mesa_llm.benchmark": "mesa_llm.experiments.benchmark",
+    "mesa_llm.model.registry": "mesa_llm.registry",
+    "mesa_llm.sweep": "mesa_llm.experiments.sweep",
+    "mesa_llm.tournament": "mesa_llm.experiments.tournament",
 }
-"""Modules that run logs name → where they are now; the modules inside a package move with it."""
+"""Modules → where they are now, for run logs that name them; the modules inside a package move with it."""
 
 NAMES = {
     "AllDecisionsFailed": ("mesa_llm.errors", "NothingDecided"),
@@ -68,6 +72,22 @@ def deprecated_attribute(owner: object, name: str) -> Any:
         raise AttributeError(f"{kind!r} object has no attribute {name!r}", name=name, obj=owner)
     warnings.warn(f"{kind}.{name} is now called {new}", DeprecationWarning, stacklevel=3)
     return getattr(owner, new)
+
+
+def moved_module(module: str) -> Callable[[str], Any]:
+    """Return the `__getattr__` of a module that has moved, which warns and fetches the name from where it is now.
+
+    Args:
+        module: Name that the module had.
+    """
+
+    def fetch(name: str) -> Any:
+        if name.startswith("__"):  # what Python asks every module for
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        warnings.warn(f"{module} is now {MODULES[module]}", DeprecationWarning, stacklevel=2)
+        return getattr(import_module(MODULES[module]), name)
+
+    return fetch
 
 
 def with_current_options(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,9 +1,5 @@
-"""Moved to `mesa_llm.experiments.sweep`; the old name works for one release."""
+"""Moved to `mesa_llm.experiments.sweep`; this name works for one release."""
 
-import warnings
+from mesa_llm._deprecated import moved_module
 
-from mesa_llm.experiments.sweep import TABLE, Sweep, sweep
-
-__all__ = ["TABLE", "Sweep", "sweep"]
-
-warnings.warn("mesa_llm.sweep is now mesa_llm.experiments.sweep", DeprecationWarning, stacklevel=2)
+__getattr__ = moved_module(__name__)

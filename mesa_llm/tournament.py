@@ -1,7 +1,5 @@
-"""Moved to `mesa_llm.experiments.tournament`; the old name works for one release."""
+"""Moved to `mesa_llm.experiments.tournament`; this name works for one release."""
 
-import warnings
+from mesa_llm._deprecated import moved_module
 
-from mesa_llm.experiments.tournament import *  # noqa: F403
-
-warnings.warn("mesa_llm.tournament is now mesa_llm.experiments.tournament", DeprecationWarning, stacklevel=2)
+__getattr__ = moved_module(__name__)

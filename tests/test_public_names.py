@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import subprocess
 import sys
@@ -50,3 +51,19 @@ def test_importing_the_package_loads_nothing_else() -> None:
     code = "import sys, mesa_llm; print(sorted(name for name in sys.modules if name.startswith(('mesa', 'pydantic'))))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "['mesa_llm', 'mesa_llm._deprecated']"
+
+
+@pytest.mark.parametrize(
+    ("old", "name"),
+    [
+        ("mesa_llm.sweep", "sweep"),
+        ("mesa_llm.benchmark", "Task"),
+        ("mesa_llm.tournament", "Game"),
+        ("mesa_llm.model.registry", "find_model"),
+    ],
+)
+def test_a_module_that_has_moved_is_found_under_its_old_name_with_a_warning(old: str, name: str) -> None:
+    module = importlib.import_module(old)
+    with pytest.warns(DeprecationWarning, match=f"{old} is now mesa_llm"):
+        found = getattr(module, name)
+    assert found.__name__ == name

@@ -14,7 +14,6 @@ from mesa_llm.agents.design import AgentDesign
 from mesa_llm.cli.arguments import intervention_in, parameters, set_options
 from mesa_llm.cli.command import Say
 from mesa_llm.cli.run import listed_as, recording_of, run_model
-from mesa_llm.engine.access import Access
 from mesa_llm.errors import ConfigError
 from mesa_llm.experiments.branch import Branch, branch, branch_seeds
 from mesa_llm.model.identity import class_named
@@ -142,6 +141,7 @@ def run_branches(
     options: Mapping[str, Any],
     *,
     allow_new_endpoint: bool,
+    workers: int,
     csv: Path | None,
     trust: bool,
     as_json: bool,
@@ -154,8 +154,9 @@ def run_branches(
         fork: The step and the change.
         steps: Number of steps after the fork; None: up to the parent's last.
         seeds: Number of pairs.
-        options: Access of all runs together.
+        options: Endpoint and budgets of all runs together.
         allow_new_endpoint: Whether to continue although the parent's endpoint is now at another address.
+        workers: Number of pairs of runs made at once.
         csv: File for the comparison of every step; None: none.
         trust: Whether to import what the log names even if it belongs to no listed model.
         as_json: Whether to print one line of JSON, and nothing else.
@@ -169,9 +170,8 @@ def run_branches(
         ConfigError: If a run cannot be branched there, or the change cannot be made.
     """
     change = fork.change(recording_of(file, trust=trust))
-    with closing(Access(**set_options(**options))) as access:
-        how = {"access": access, "allow_new_endpoint": allow_new_endpoint}
-        table = branch_seeds(file, fork.at, seeds, steps=steps, log=fork.log, options=how, **change)
+    how = {**set_options(**options), "allow_new_endpoint": allow_new_endpoint}
+    table = branch_seeds(file, fork.at, seeds, steps=steps, log=fork.log, workers=workers, options=how, **change)
     step, paired = paired_differences(table)
     all_seeds = sorted({int(seed) for seed in table["seed"]})
     figures: dict[str, Any] = {"at": fork.at, "parent": str(file), "seeds": all_seeds, "step": step}

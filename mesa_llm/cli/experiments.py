@@ -308,6 +308,7 @@ def branch_run(
         int,
         typer.Option(min=1, help="Number of pairs of runs: the recorded one, and others with the seeds that follow."),
     ] = 1,
+    workers: Annotated[int, typer.Option(min=1, help="Number of pairs of runs made at a time.")] = 1,
     drop_later: Annotated[
         bool, typer.Option("--drop-later", help="Leave out interventions in the parent after that step.")
     ] = False,
@@ -336,6 +337,7 @@ def branch_run(
             seeds,
             limits,
             allow_new_endpoint=allow_new_endpoint,
+            workers=workers,
             csv=csv,
             trust=trust,
             as_json=as_json,

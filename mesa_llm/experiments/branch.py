@@ -15,7 +15,10 @@ import mesa
 
 from mesa_llm.agents.design import AgentDesign
 from mesa_llm.canonical import canonical_json
-from mesa_llm.errors import ConfigError, ReplayError
+from mesa_llm.engine.access import Access
+from mesa_llm.engine.options import ACCESS_OPTIONS
+from mesa_llm.errors import ConfigError, MesaLLMError, ReplayError
+from mesa_llm.experiments.runner import Stop, run_jobs
 from mesa_llm.llm.protocol import LLM
 from mesa_llm.model.identity import class_named, parameter_as_json
 from mesa_llm.model.interventions import INTERVENTIONS, Change, Intervention, Minds, intervention_from
@@ -46,20 +49,20 @@ def branch(
 ) -> Branch:
     """Fork a recorded run at a step, and change something.
 
-    The steps up to there are replayed from the parent's log, without asking anybody. After that, requests equal to the
-    parent's get the parent's replies, and only the others are sent. All seeds are the parent's, so that differences
-    come from the change. The parent's log is never written; the branch's is a run log like any other, which can be
-    replayed and continued by itself.
+    The steps up to there are replayed offline from the parent's log. After that, requests equal to the parent's get the
+    parent's replies, and only the others are sent. All seeds are the parent's, so that differences come from the
+    change. The parent's log is never changed; the branch's is a run log like any other, which can be replayed and
+    resumed on its own.
 
     Args:
         source: The parent's run log, or a model between two steps, whose language models and options are used.
-        at: The last step that is the parent's; 0: none.
+        at: The last step taken from the parent; 0: none.
         inject: Interventions before the next step; see `LLMModel.inject`.
         changes: New values of variables, by name; with `at=0`, of any parameter of the model.
-        llm: What agents think with from there on; None: as in the parent.
-        design: Design that agents are given from there on, besides what they have; None: none.
-        keeps_later: Whether interventions in the parent after that step are made in the branch, too.
-        log: File of the branch, which is continued if it holds this branch already; None: in memory.
+        llm: Language model of the agents from then on; None: as in the parent.
+        design: Design applied to the agents from then on; None: none.
+        keeps_later: Whether later interventions in the parent are also made in the branch.
+        log: File of the branch, which is resumed if it already holds this branch; None: in memory.
         **options: Options of the model, such as budgets. A key is sent to the addresses alone that are named here: by
             `llm`, `inject`, `changes`, `api_base`, or, in place of the first three, `named`.
 
@@ -114,6 +117,7 @@ def branch_seeds(
     *,
     steps: int | None = None,
     log: str | Path | None = None,
+    workers: int | None = 1,
     options: Mapping[str, Any] | None = None,
     **change: Any,
 ) -> pd.DataFrame:
@@ -129,7 +133,8 @@ def branch_seeds(
         steps: Number of steps after the fork; None: up to the last of the recorded run.
         log: File of the first branch; those of the other runs lie beside it, with the seed in their names. None: in
             memory.
-        options: Options of all models, such as a shared `access`.
+        workers: Number of pairs made at once, in processes; None: as many as the machine has cores.
+        options: Options of all models; limits and budgets are shared by all runs, and so is an `access`.
         **change: The change: `inject`, `changes`, `llm`, `design`, `keeps_later`, as in `branch`.
 
     Returns:
@@ -143,29 +148,54 @@ def branch_seeds(
 
     recording = Recording.read(source)
     if recording.rng is None:
-        raise ConfigError(f"{str(source)!r} names no seed that others could follow")
+        raise ConfigError(f"{str(source)!r} has no seed for others to follow")
     last = recording.last_step if steps is None else at + steps
-    how = dict(options or {})
-    tables: list[pd.DataFrame] = []
-    for seed in range(recording.rng, recording.rng + seeds):
-        parent: Path | LLMModel = Path(source)
-        own_log = None if log is None else Path(log)
-        if seed != recording.rng:
-            beside = None if own_log is None else own_log.with_stem(f"{own_log.stem}-{seed}")
-            parent_log = None if beside is None else beside.with_stem(f"{beside.stem}-parent")
-            new_log = RunLog(parent_log, facts={INTERVENTIONS: [dict(row) for row in recording.interventions]})
-            parent, own_log = recording.rebuilt(log=new_log, rng=seed, **how), beside
-            advance_to(parent, last)
-        try:
-            fork = branch(parent, at, log=own_log, **change, **({} if isinstance(parent, LLMModel) else how))
-            with closing(fork):
-                fork.run(last - at)
-                tables.append(fork.compare().assign(seed=seed))
-        finally:
-            if isinstance(parent, LLMModel):
-                parent.close()
+    own = dict(options or {})
+    access = own.pop("access", None) or {name: own.pop(name) for name in ACCESS_OPTIONS & own.keys()}
+    own_log = None if log is None else Path(log)
+    jobs = [
+        _PairJob(Path(source), at, last, seed, own_log, own, change)
+        for seed in range(recording.rng, recording.rng + seeds)
+    ]
+    tables = {job.seed: table for job, table in run_jobs(jobs, access, workers=workers)}
     columns = ["seed", "step", "measure", "parent", "branch", "difference"]
-    return pd.concat(tables, ignore_index=True).reindex(columns=columns)
+    return pd.concat([tables[job.seed] for job in jobs], ignore_index=True).reindex(columns=columns)
+
+
+@dataclass(frozen=True)
+class _PairJob:
+    """A parent and its branch with one seed; the parent of the first seed is the recorded run."""
+
+    source: Path
+    at: int
+    last: int
+    seed: int
+    log: Path | None
+    options: Mapping[str, Any]
+    change: Mapping[str, Any]
+
+    def run(self, access: Access, stop: Stop) -> pd.DataFrame:
+        """Make the runs, and compare them."""
+        recording = Recording.read(self.source)
+        how = {**self.options, "access": access}
+        if self.seed == recording.rng:
+            return self._compared(branch(self.source, self.at, log=self.log, **self.change, **how), stop)
+        beside = None if self.log is None else self.log.with_stem(f"{self.log.stem}-{self.seed}")
+        parent_log = None if beside is None else beside.with_stem(f"{beside.stem}-parent")
+        new_log = RunLog(parent_log, facts={INTERVENTIONS: [dict(row) for row in recording.interventions]})
+        with closing(recording.rebuilt(log=new_log, rng=self.seed, **how)) as parent:
+            with stop.watching(parent):
+                advance_to(parent, self.last)
+            return self._compared(branch(parent, self.at, log=beside, **self.change), stop)
+
+    def _compared(self, fork: Branch, stop: Stop) -> pd.DataFrame:
+        with closing(fork), stop.watching(fork.model):
+            fork.run(self.last - self.at)
+            return fork.compare().assign(seed=self.seed)
+
+    def broken(self, error: Exception) -> pd.DataFrame:
+        """Raise the error of a worker that broke."""
+        raise MesaLLMError(f"the worker of seed {self.seed} broke: {error}") from error
 
 
 @dataclass(frozen=True)
@@ -226,7 +256,7 @@ class Branch:
     """
 
     def __init__(self, model: LLMModel, at: int, parent: _Parent) -> None:
-        """Set a branch beside its parent; see `branch`."""
+        """Pair a branch with its parent; see `branch`."""
         self.model, self.at = model, at
         self._parent = parent
 
@@ -250,7 +280,7 @@ class Branch:
         """
         last = self.parent_steps if steps is None else self.at + steps
         if last <= self.at:
-            raise ConfigError(f"the parent ends with step {self.at}, where it is branched; say how many steps to run")
+            raise ConfigError(f"the parent ends with step {self.at}, where it is branched; give the number of steps")
         advance_to(self.model, last)
 
     def compare(self) -> pd.DataFrame:

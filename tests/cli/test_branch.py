@@ -81,7 +81,7 @@ def test_pairs_with_further_seeds_are_compared_and_gone_on_with(parent: Path, tm
     assert {path.name for path in tmp_path.glob("new*.sqlite")} == {
         *("new.sqlite", "new-2.sqlite", "new-2-parent.sqlite", "new-3.sqlite", "new-3-parent.sqlite")
     }
-    assert "no p value can be below 0.25" in typed(*words).stdout
+    assert "no p value can be below 0.25" in typed(*words, "--workers", 2).stdout
 
 
 def test_the_first_pair_is_the_recorded_run_and_its_branch(parent: Path, tmp_path: Path) -> None:
