@@ -68,7 +68,7 @@ class _Commands(TyperGroup):
         """Find the command that was typed; its options may have the spellings that they had before."""
         name, command, rest = super().resolve_command(ctx, args)
         flags = {flag for parameter in command.params for flag in parameter.opts} if command is not None else set()
-        return OLD_COMMANDS.get(name, name), command, [_with_present_spelling(text, flags) for text in rest]
+        return OLD_COMMANDS.get(name or "", name), command, [_with_present_spelling(text, flags) for text in rest]
 
     def _load(self) -> None:
         """Register the commands of all modules."""

@@ -95,7 +95,7 @@ def run_study(
             (folder / PAGE).write_text(findings.page(), encoding="utf-8")
             (folder / FIGURES).write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
             summary["page"] = str(folder / PAGE)
-        if plot is not None:
+        if plot is not None and findings.draw is not None:
             findings.draw().savefig(plot)
     except OSError as error:
         raise ConfigError(f"{error.filename}: the findings cannot be written: {error.strerror}") from error

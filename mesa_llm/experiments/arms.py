@@ -214,15 +214,14 @@ class ArmJob:
 
         Args:
             access: Access to language models.
-            stop: Watches the model.
+            stop: Runs the model, and may stop it.
 
         Raises:
             AllDecisionsFailed: If every decision failed.
         """
         log = {} if self.log is None else {"log": self.log}
         with closing(self.model(**self.arguments, **log, rng=self.seed, access=access)) as model:
-            with stop.watching(model):
-                model.run(self.steps)
+            stop.run(model, self.steps)
             decisions, usage = model.engine.decisions, model.usage
             if decisions and usage.failures >= decisions:
                 first = next(iter(model.runlog.failures()), "unknown")

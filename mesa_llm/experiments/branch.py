@@ -177,7 +177,7 @@ class _PairJob:
     def run(self, access: Access, stop: Stop) -> pd.DataFrame:
         """Make the runs, and compare them."""
         recording = Recording.read(self.source)
-        how = {**self.options, "access": access}
+        how: dict[str, Any] = {**self.options, "access": access}
         if self.seed == recording.rng:
             return self._compared(branch(self.source, self.at, log=self.log, **self.change, **how), stop)
         beside = None if self.log is None else self.log.with_stem(f"{self.log.stem}-{self.seed}")

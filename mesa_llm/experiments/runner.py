@@ -21,7 +21,7 @@ from queue import SimpleQueue
 from typing import Any, Protocol
 
 from mesa_llm.engine.access import Access
-from mesa_llm.errors import ConfigError
+from mesa_llm.errors import ConfigError, Stopped
 from mesa_llm.llm.shared_budget import RemoteBudget, limits_of_each, n_workers_for
 from mesa_llm.model.model import LLMModel
 
@@ -66,6 +66,23 @@ class Stop:
             with self._lock:
                 self._models.discard(model)
 
+    def run(self, model: LLMModel, steps: int | None) -> None:
+        """Run a model, unless a stop is requested.
+
+        Args:
+            model: The model.
+            steps: Number of steps after which it is over; None: until it ends by itself.
+
+        Raises:
+            Stopped: If a stop ended it early.
+        """
+        if self.is_requested:
+            raise Stopped("stopped before it began")
+        with self.watching(model):
+            model.run(steps)
+        if self.is_requested and model.running and (steps is None or model.time < steps):
+            raise Stopped("stopped before its end")
+
     def _request(self, *, gives_up: bool) -> None:
         """Ask every model under way to stop."""
         self.is_requested = True
@@ -100,7 +117,7 @@ class Job[R](Protocol):
 
         Args:
             access: Access to language models, with this worker's share of the limits.
-            stop: Watches the model; in threads, it may ask the model to stop.
+            stop: Runs the model; in threads, it may stop it.
         """
         ...
 

@@ -107,7 +107,7 @@ class SweepJob:
 
         Args:
             access: Access to language models.
-            stop: Watches the model.
+            stop: Runs the model, and may stop it.
         """
         start_s = clock.perf_counter()
         row, figures = _empty_row(self), Row()
@@ -119,9 +119,9 @@ class SweepJob:
             arguments = {**self.parameters, **design, **self.options}
             model = kind(**arguments, llm=self.llm, rng=self.seed, access=access, log=self.log)
             is_new = False
-            with closing(model), stop.watching(model):
+            with closing(model):
                 try:
-                    model.run(self.steps)
+                    stop.run(model, self.steps)
                 except (Exception, SystemExit) as fault:  # noqa: BLE001 - anybody's code ends one run, not the sweep
                     error = fault
                 figures = _figures(model, row)

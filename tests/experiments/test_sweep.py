@@ -266,3 +266,9 @@ def test_a_killed_sweep_makes_only_what_is_missing(tmp_path: Path) -> None:
     whole = sweep(SocialModel, {"follows": [1, 2]}, fixed={"n_agents": 10}, seeds=3, steps=40, workers=1,
                   folder=tmp_path / "whole").table  # fmt: skip
     assert table["digest"].tolist() == whole["digest"].tolist()
+
+
+def test_threads_make_the_same_runs_as_processes(tmp_path: Path) -> None:
+    here, there = small(tmp_path / "here"), small(tmp_path / "there", on="threads", workers=3)
+    assert here.n_failed == there.n_failed == 0
+    pd.testing.assert_frame_equal(here.table.filter(COUNTED), there.table.filter(COUNTED))

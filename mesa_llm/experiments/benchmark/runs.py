@@ -221,21 +221,12 @@ class _RunJob:
         except Exception as error:  # noqa: BLE001 - a model is anybody's code; it ends one run, not the others
             return Run(plan, log=log, error=_readable(error, plan))
         with closing(model):
-            with stop.watching(model):
-                error = self._step_to_end(model, stop)
+            error: Exception | None = None
+            try:
+                stop.run(model, plan.task.max_steps)
+            except Exception as fault:  # noqa: BLE001 - as above
+                error = _readable(fault, plan)
             return self._result(model, start, error)
-
-    def _step_to_end(self, model: LLMModel, stop: Stop) -> Exception | None:
-        """Step a model to the end of its run; return the error that stopped it, if any."""
-        max_steps = self.plan.task.max_steps
-        try:
-            if not stop.is_requested:
-                model.run(max_steps)
-        except Exception as error:  # noqa: BLE001 - as above
-            return _readable(error, self.plan)
-        if stop.is_requested and model.running and (max_steps is None or model.time < max_steps):
-            return Stopped("stopped before its end")
-        return None
 
     def _result(self, model: LLMModel, start: float, error: Exception | None) -> Run:
         """Score a run; one that produced nothing is an error."""

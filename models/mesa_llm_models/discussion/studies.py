@@ -208,10 +208,10 @@ def study_debate(setup: StudySetup, *, rooms: Annotated[int, Field(ge=1)] = 10) 
     runs, cost = _run_rooms("debate", setup, rooms)
     answers = [one.results["answers"] for one in runs]
     points = curve_of(answers)
-    moves = drift_of(answers).groupby("party", sort=False)[["first", "last", "moved"]].mean().reset_index()
+    moves: Any = drift_of(answers).groupby("party", sort=False)[["first", "last", "moved"]].mean()
     tables = [
         Table("Attitudes by party", _rows(points), "Means after so many messages, with 95 % intervals over rooms."),
-        Table("From the first answer to the last", _rows(moves), "Means over persons and rooms."),
+        Table("From the first answer to the last", _rows(moves.reset_index()), "Means over persons and rooms."),
     ]
     return Findings("debate", DEBATE, _setting(setup, rooms), cost, tables)
 
