@@ -20,8 +20,8 @@ from mesa_llm.engine.access import Access
 from mesa_llm.errors import AllDecisionsFailed, BudgetExceeded, ConfigError, MesaLLMError
 from mesa_llm.experiments.benchmark.cross import Cross, candidates_of, cross_of
 from mesa_llm.experiments.benchmark.designs import ORIGINAL_DESIGNS, ablations
-from mesa_llm.experiments.benchmark.report import Report, report_of, usage_of
-from mesa_llm.experiments.benchmark.runs import Candidate, Plan, Run, Runs, estimate_plans
+from mesa_llm.experiments.benchmark.report import BenchmarkReport, report_of, usage_of
+from mesa_llm.experiments.benchmark.runs import Candidate, PlannedRun, TaskRun, TaskRuns, estimate_plans
 from mesa_llm.experiments.benchmark.task import SHACHI, Task, find_task, find_tasks
 from mesa_llm.model.cost_estimate import CAVEAT, Cost, estimate_cost
 from mesa_llm.model.model import LLMModel
@@ -69,11 +69,11 @@ class Benchmark:
         names = {one.name for one in self.tested}
         return [*self.tested, *(one for one in BASELINES if one.name not in names)]
 
-    def plans(self, candidates: Sequence[Candidate]) -> list[Plan]:
+    def plans(self, candidates: Sequence[Candidate]) -> list[PlannedRun]:
         """Return the planned runs of some candidates, one candidate after the other."""
-        return [Plan(task, one, seed) for one in candidates for task in self.tasks for seed in self.seeds]
+        return [PlannedRun(task, one, seed) for one in candidates for task in self.tasks for seed in self.seeds]
 
-    def report(self, runs: Sequence[Run], seconds: float) -> Report | Cross:
+    def report(self, runs: Sequence[TaskRun], seconds: float) -> BenchmarkReport | Cross:
         """Return the report on runs, which took this many seconds."""
         return report_of(self.tasks, self.candidates, runs, self.written, seconds)
 
@@ -98,7 +98,7 @@ class CrossBenchmark(Benchmark):
         """The language model with each design."""
         return list(self.tested)
 
-    def report(self, runs: Sequence[Run], seconds: float) -> Cross:
+    def report(self, runs: Sequence[TaskRun], seconds: float) -> Cross:
         """Return the comparison of the designs."""
         by_design = dict(zip(self.designs, self.tested, strict=True))
         return cross_of(self.tasks, by_design, self.seeds, runs, self.written, seconds)
@@ -274,7 +274,7 @@ def print_cost(benchmark: Benchmark, *, as_json: bool, say: Say) -> dict[str, An
     return figures
 
 
-def run_benchmark(benchmark: Benchmark, folder: Path, *, as_json: bool, say: Say) -> Report | Cross:
+def run_benchmark(benchmark: Benchmark, folder: Path, *, as_json: bool, say: Say) -> BenchmarkReport | Cross:
     """Run a benchmark and write its report, also after an interruption.
 
     Args:
@@ -289,12 +289,12 @@ def run_benchmark(benchmark: Benchmark, folder: Path, *, as_json: bool, say: Say
     """
     start_s = clock.perf_counter()
     plans = benchmark.plans(benchmark.candidates)
-    runs = Runs(plans, access=benchmark.access, folder=folder, **benchmark.options)
+    runs = TaskRuns(plans, access=benchmark.access, folder=folder, **benchmark.options)
     runs.check()
     bar = tqdm(total=len(runs.plans), unit="run", disable=as_json or None, dynamic_ncols=True)
-    finished: list[Run] = []
+    finished: list[TaskRun] = []
 
-    def on_run(run: Run) -> None:
+    def on_run(run: TaskRun) -> None:
         finished.append(run)
         usage = usage_of(finished)
         bar.set_postfix_str(f"{usage.calls} replies, {usage.tokens} tokens, ${usage.dollars:.4f}", refresh=False)
@@ -310,7 +310,7 @@ def run_benchmark(benchmark: Benchmark, folder: Path, *, as_json: bool, say: Say
     return report
 
 
-def _write(benchmark: Benchmark, report: Report | Cross, folder: Path, *, as_json: bool, say: Say) -> None:
+def _write(benchmark: Benchmark, report: BenchmarkReport | Cross, folder: Path, *, as_json: bool, say: Say) -> None:
     """Write the report to files, and print it as text or JSON.
 
     Raises:
@@ -340,7 +340,7 @@ def _write(benchmark: Benchmark, report: Report | Cross, folder: Path, *, as_jso
     say(f"page: {page} (also {benchmark.file}.json, and one run log per run; to resume, run the same command)")
 
 
-def _require_results(runs: Sequence[Run]) -> None:
+def _require_results(runs: Sequence[TaskRun]) -> None:
     """Check that every run produced something.
 
     Raises:

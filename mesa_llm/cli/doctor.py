@@ -82,7 +82,7 @@ _ACTIONS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class ProbeResult:
     """Result of one probe."""
 
     about: str
@@ -108,18 +108,18 @@ class Examination:
     is_usable: bool = False
     """Whether it gives usable replies."""
 
-    entries: list[Finding] = field(default_factory=list)
+    entries: list[ProbeResult] = field(default_factory=list)
     """Results, in order."""
 
     requests: int = 0
     """Number of requests sent."""
 
-    report: Callable[[Finding], None] | None = None
+    report: Callable[[ProbeResult], None] | None = None
     """Called with each result as it arrives."""
 
     def add(self, about: str, result: str, advice: str = "", *, is_good: bool | None = None) -> None:
         """Add a result; without advice it is good, unless `is_good` is given."""
-        self.entries.append(Finding(about, result, not advice if is_good is None else is_good, advice))
+        self.entries.append(ProbeResult(about, result, not advice if is_good is None else is_good, advice))
         if self.report is not None:
             self.report(self.entries[-1])
 
@@ -139,7 +139,7 @@ def examine(
     *,
     timeout_s: float,
     n_characters: int,
-    report: Callable[[Finding], None] | None = None,
+    report: Callable[[ProbeResult], None] | None = None,
 ) -> Examination:
     """Examine a language model with about a dozen requests.
 
@@ -469,7 +469,7 @@ def print_examination(llm: str, api_base: str | None, say: Say, *, as_json: bool
     return findings.is_usable
 
 
-def _print(finding: Finding, say: Say) -> None:
+def _print(finding: ProbeResult, say: Say) -> None:
     lines = textwrap.wrap(finding.result, 100 - WIDTH) or [""]
     say(f"{' ' if finding.is_good else '!'} {finding.about:<{WIDTH}} {lines[0]}")
     for line in lines[1:]:

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from mesa_llm.cli.app import app
-from mesa_llm.experiments.benchmark.report import Report
+from mesa_llm.experiments.benchmark.report import BenchmarkReport
 from mesa_llm.experiments.benchmark.task import SHACHI
 from tests.faulty_server import FaultyServer, refused
 from tests.processes import Python
@@ -218,6 +218,6 @@ def test_a_benchmark_that_was_interrupted_or_killed_goes_on_with_what_is_missing
 def test_a_report_says_by_which_command_it_is_made_again(tmp_path) -> None:
     words = [POT, "--quick", "--repeats", 2, "--rng", 0, "--set", "n_agents=3", "--reply-tokens", 50, "--out", tmp_path]
     first = told(*words)
-    report = Report.read(tmp_path / "report.json")
+    report = BenchmarkReport.read(tmp_path / "report.json")
     again = told(*shlex.split(report.command(tmp_path))[2:])
     assert again["options"] == first["options"]

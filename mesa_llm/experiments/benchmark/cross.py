@@ -15,7 +15,7 @@ from mesa_llm.engine.access import Access
 from mesa_llm.errors import ConfigError
 from mesa_llm.experiments.benchmark.designs import ORIGINAL_DESIGNS, PUBLISHED_RATIOS, Installation, installations
 from mesa_llm.experiments.benchmark.report import Results, RunRow, gaps, setting_of, totals
-from mesa_llm.experiments.benchmark.runs import Candidate, Plan, Run, Runs
+from mesa_llm.experiments.benchmark.runs import Candidate, PlannedRun, TaskRun, TaskRuns
 from mesa_llm.experiments.benchmark.task import Task, find_task
 from mesa_llm.llm.address import written_name
 from mesa_llm.llm.protocol import LLM, Capabilities
@@ -35,7 +35,7 @@ SIGNIFICANT = 0.05
 """Corrected p below which a difference gets a star."""
 
 
-class Named(Protocol):
+class _Named(Protocol):
     """Anything with a name: a task, or what a report holds of one."""
 
     @property
@@ -76,7 +76,7 @@ class Column:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cell:
+class DesignResult:
     """A design in a task, over its runs."""
 
     task: str
@@ -117,25 +117,25 @@ class Cross(Results):
     designs: Mapping[str, Mapping[str, Any] | None]
     """Designs by name, as JSON; None: each model's own components."""
 
-    cells: Sequence[Cell]
+    cells: Sequence[DesignResult]
     """Results of each design in each task."""
 
     notes: Sequence[str]
     """Notes for readers of the figures."""
 
     @cached_property
-    def _by_name(self) -> Mapping[tuple[str, str], Cell]:
+    def _by_name(self) -> Mapping[tuple[str, str], DesignResult]:
         return {(cell.task, cell.design): cell for cell in self.cells}
 
-    def cell(self, task: Named, design: str) -> Cell:
+    def cell(self, task: _Named, design: str) -> DesignResult:
         """Return the results of a design in a task."""
         return self._by_name[task.name, design]
 
-    def runs_of(self, task: Named, design: str) -> Sequence[RunRow]:
+    def runs_of(self, task: _Named, design: str) -> Sequence[RunRow]:
         """Return the runs of a design in a task, in the order of their seeds."""
         return self.cell(task, design).runs
 
-    def diagonal(self, task: Named) -> str:
+    def diagonal(self, task: _Named) -> str:
         """Return the design by which a task is normalised."""
         return next(column.diagonal for column in self.tasks if column.task == task.name)
 
@@ -216,7 +216,7 @@ def cross_of(
     tasks: Sequence[Task],
     candidates: Mapping[str, Candidate],
     seeds: Sequence[int],
-    runs: Sequence[Run],
+    runs: Sequence[TaskRun],
     options: Mapping[str, Any],
     seconds: float = 0.0,
 ) -> Cross:
@@ -249,13 +249,13 @@ class _Figures:
     """Figures of all designs in one task."""
 
     def __init__(
-        self, task: Task, candidates: Mapping[str, Candidate], seeds: Sequence[int], runs: Sequence[Run]
+        self, task: Task, candidates: Mapping[str, Candidate], seeds: Sequence[int], runs: Sequence[TaskRun]
     ) -> None:
         self.task = task
         self.candidates = candidates
         self.diagonal = task.name if task.name in candidates else next(iter(candidates))
         by_name = {one.name: name for name, one in candidates.items()}
-        self.runs: dict[str, list[Run]] = {name: [] for name in candidates}
+        self.runs: dict[str, list[TaskRun]] = {name: [] for name in candidates}
         for run in runs:
             if run.plan.task.name == task.name and run.plan.candidate.name in by_name:
                 self.runs[by_name[run.plan.candidate.name]].append(run)
@@ -269,12 +269,12 @@ class _Figures:
         fields = setting_of(self.task)
         return Column(**fields, measure=self.task.measure_name, diagonal=self.diagonal, note=self.note())
 
-    def cells(self) -> Iterator[Cell]:
+    def cells(self) -> Iterator[DesignResult]:
         """Return the results of each design; p-values are not corrected yet."""
         components = installations(self.task, {name: one.design for name, one in self.candidates.items()})
         diagonal = self.figures[self.diagonal]
         for name, figures in self.figures.items():
-            yield Cell(
+            yield DesignResult(
                 task=self.task.name,
                 design=name,
                 figure=mean_estimate(figures),
@@ -384,9 +384,9 @@ def cross(
     tasks = [find_task(task) if isinstance(task, str) else task for task in tasks]
     numbers = list(range(1, seeds + 1)) if isinstance(seeds, int) else list(seeds)
     candidates = candidates_of(llm, designs)
-    plans = [Plan(task, one, seed) for one in candidates.values() for task in tasks for seed in numbers]
+    plans = [PlannedRun(task, one, seed) for one in candidates.values() for task in tasks for seed in numbers]
     start = clock.perf_counter()
     with closing(Access(**access)) as shared:
-        runs = Runs(plans, access=shared, folder=None if folder is None else Path(folder), **options or {})
+        runs = TaskRuns(plans, access=shared, folder=None if folder is None else Path(folder), **options or {})
         runs.check()
         return cross_of(tasks, candidates, numbers, runs.run(), {}, clock.perf_counter() - start)

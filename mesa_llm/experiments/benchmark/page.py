@@ -12,7 +12,7 @@ import jinja2
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
-from mesa_llm.experiments.benchmark.report import Report, TaskReport
+from mesa_llm.experiments.benchmark.report import BenchmarkReport, TaskReport
 from mesa_llm.statistics import Estimate
 
 COLOURS = ("#2563eb", "#16a34a", "#f97316", "#9333ea")
@@ -30,12 +30,12 @@ FAR = 20
 """Ratio of the largest to the smallest target above which axes are logarithmic."""
 
 
-def page(report: Report) -> str:
+def page(report: BenchmarkReport) -> str:
     """Render a report as a self-contained HTML page."""
     return framed(f"Benchmark of {report.candidate}", fragment(report))
 
 
-def fragment(report: Report, picks: Mapping[str, int] = NO_PICKS) -> str:
+def fragment(report: BenchmarkReport, picks: Mapping[str, int] = NO_PICKS) -> str:
     """Render a report as a fragment of a page.
 
     Args:
@@ -78,7 +78,7 @@ def picture(figure: Figure) -> str:
     return f"data:image/svg+xml;base64,{b64encode(file.getvalue()).decode()}"
 
 
-def error_plot(report: Report, tasks: list[TaskReport]) -> Figure:
+def error_plot(report: BenchmarkReport, tasks: list[TaskReport]) -> Figure:
     """Draw the errors of each task on a scale of its own, as their units differ."""
     columns = min(3, len(tasks))
     rows = -(-len(tasks) // columns)

@@ -11,7 +11,7 @@ from typing import Any, Self
 from pydantic import TypeAdapter, ValidationError
 
 from mesa_llm.errors import ConfigError
-from mesa_llm.experiments.benchmark.runs import Candidate, Run
+from mesa_llm.experiments.benchmark.runs import Candidate, TaskRun
 from mesa_llm.experiments.benchmark.scores import constant_error, people_error, summarise
 from mesa_llm.experiments.benchmark.task import Level, PublishedError, Reference, Task, Values
 from mesa_llm.records import Usage
@@ -62,7 +62,7 @@ class RunRow(Usage):
     """Reason why it produced nothing; None if it has scores."""
 
     @classmethod
-    def of(cls, run: Run, measure: float | None = None) -> RunRow:
+    def of(cls, run: TaskRun, measure: float | None = None) -> RunRow:
         """Return the row of a run."""
         return cls(
             **{name: getattr(run.usage, name) for name in Usage.__dataclass_fields__},
@@ -242,7 +242,7 @@ class TaskReport:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Report(Results):
+class BenchmarkReport(Results):
     """Results of a benchmark."""
 
     candidate: str
@@ -330,10 +330,10 @@ def gaps(name: str, runs: Iterable[RunRow]) -> list[str]:
 def report_of(
     tasks: Sequence[Task],
     candidates: Sequence[Candidate],
-    runs: Sequence[Run],
+    runs: Sequence[TaskRun],
     options: Mapping[str, Any],
     seconds: float = 0.0,
-) -> Report:
+) -> BenchmarkReport:
     """Compute the results of a benchmark.
 
     Args:
@@ -344,7 +344,7 @@ def report_of(
         seconds: Duration in seconds.
     """
     by_task = {task.name: [run for run in runs if run.plan.task.name == task.name] for task in tasks}
-    return Report(
+    return BenchmarkReport(
         candidate=candidates[0].name,
         baselines=[one.name for one in candidates[1:]],
         tasks=[_task_report(task, candidates, by_task[task.name]) for task in tasks],
@@ -352,7 +352,7 @@ def report_of(
     )
 
 
-def _task_report(task: Task, candidates: Sequence[Candidate], runs: Sequence[Run]) -> TaskReport:
+def _task_report(task: Task, candidates: Sequence[Candidate], runs: Sequence[TaskRun]) -> TaskReport:
     is_compared = any(run.is_comparable for run in runs)
     results = {one.name: _result(task, [run for run in runs if run.plan.candidate == one]) for one in candidates}
     first = results[candidates[0].name]
@@ -372,7 +372,7 @@ def _task_report(task: Task, candidates: Sequence[Candidate], runs: Sequence[Run
     )
 
 
-def _result(task: Task, runs: Sequence[Run]) -> TaskResult:
+def _result(task: Task, runs: Sequence[TaskRun]) -> TaskResult:
     scored = [run for run in runs if run.error is None]
     is_comparable = bool(scored) and all(run.is_comparable for run in scored)
     summary = summarise(task, [run.scores for run in scored], is_comparable=is_comparable)
@@ -391,12 +391,12 @@ def _note_on(task: Task, *, is_compared: bool) -> str:
     return "; ".join(filter(None, parts))
 
 
-def usage_of(runs: Iterable[Run]) -> Usage:
+def usage_of(runs: Iterable[TaskRun]) -> Usage:
     """Return the usage of runs together."""
     return sum((run.usage for run in runs), Usage())
 
 
-def totals(runs: Sequence[Run], options: Mapping[str, Any], seconds: float) -> dict[str, Any]:
+def totals(runs: Sequence[TaskRun], options: Mapping[str, Any], seconds: float) -> dict[str, Any]:
     """Return the fields of `Results` for some runs."""
     return {
         "options": dict(options),

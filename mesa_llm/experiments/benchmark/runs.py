@@ -49,7 +49,7 @@ class Candidate:
         return self.llm if self.design is None or self.design.llm is None else self.design.llm
 
 
-class Plan(NamedTuple):
+class PlannedRun(NamedTuple):
     """A planned run of a task."""
 
     task: Task
@@ -88,10 +88,10 @@ class Plan(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Run:
+class TaskRun:
     """A run of a task, and its results."""
 
-    plan: Plan
+    plan: PlannedRun
     """The planned run."""
 
     scores: Mapping[str, float] = field(default_factory=dict[str, float])
@@ -125,14 +125,14 @@ class Run:
     """Reason why it produced nothing; None if it has scores."""
 
 
-class Runs:
+class TaskRuns:
     """Makes the runs of a benchmark in threads, all of them on the one event loop.
 
     Attributes:
         done: Results of the runs, in the order planned.
     """
 
-    def __init__(self, plans: Sequence[Plan], *, access: Access, folder: Path | None, **options: Any) -> None:
+    def __init__(self, plans: Sequence[PlannedRun], *, access: Access, folder: Path | None, **options: Any) -> None:
         """Plan the runs; no model is made yet.
 
         Args:
@@ -145,10 +145,10 @@ class Runs:
         self.access = access
         self.folder = folder
         self.options = options
-        self._made: dict[int, Run] = {}
+        self._made: dict[int, TaskRun] = {}
 
     @property
-    def done(self) -> list[Run]:
+    def done(self) -> list[TaskRun]:
         """Results of the runs that have begun, in the order planned."""
         return [self._made[index] for index in sorted(self._made)]
 
@@ -172,7 +172,7 @@ class Runs:
                     f"{str(self.folder)!r} cannot be made as a folder for runs: {error.strerror}"
                 ) from error
 
-    def run(self, on_run: Callable[[Run], None] = lambda run: None) -> list[Run]:
+    def run(self, on_run: Callable[[TaskRun], None] = lambda run: None) -> list[TaskRun]:
         """Make the runs; a failure is the result of its run, and does not affect the others.
 
         A first Ctrl-C sends nothing more and waits for the replies to what was sent; a second one gives them up.
@@ -184,7 +184,7 @@ class Runs:
             KeyboardInterrupt: On Ctrl-C; `done` then holds the runs that had begun.
         """
         asks_person = any(plan.candidate.llm == "human" for plan in self.plans)
-        jobs = [_RunJob(index, plan, self.folder, self.options, self._made) for index, plan in enumerate(self.plans)]
+        jobs = [_TaskJob(index, plan, self.folder, self.options, self._made) for index, plan in enumerate(self.plans)]
         with closing(run_jobs(jobs, self.access, on="threads", workers=1 if asks_person else None)) as runs:
             for _, run in runs:
                 on_run(run)
@@ -192,34 +192,34 @@ class Runs:
 
 
 @dataclass(frozen=True)
-class _RunJob:
+class _TaskJob:
     """A planned run as a job for a thread."""
 
     index: int
-    plan: Plan
+    plan: PlannedRun
     folder: Path | None
     options: Mapping[str, Any]
-    made: dict[int, Run]
+    made: dict[int, TaskRun]
     """Index of a run that has begun → its result."""
 
-    def run(self, access: Access, stop: Stop) -> Run:
+    def run(self, access: Access, stop: Stop) -> TaskRun:
         """Make the run, and note its result."""
         self.made[self.index] = run = self._run(access, stop)
         return run
 
-    def broken(self, error: Exception) -> Run:
+    def broken(self, error: Exception) -> TaskRun:
         """Return the error as the result."""
-        return Run(self.plan, error=error)
+        return TaskRun(self.plan, error=error)
 
-    def _run(self, access: Access, stop: Stop) -> Run:
+    def _run(self, access: Access, stop: Stop) -> TaskRun:
         plan, start = self.plan, clock.perf_counter()
         log = None if self.folder is None else plan.log_in(self.folder, self.options)
         if stop.is_requested:
-            return Run(plan, log=log, error=Stopped("stopped before it began"))
+            return TaskRun(plan, log=log, error=Stopped("stopped before it began"))
         try:
             model = plan.make(access=access, log=log, **self.options)
         except Exception as error:  # noqa: BLE001 - a model is anybody's code; it ends one run, not the others
-            return Run(plan, log=log, error=_readable(error, plan))
+            return TaskRun(plan, log=log, error=_readable(error, plan))
         with closing(model):
             error: Exception | None = None
             try:
@@ -228,7 +228,7 @@ class _RunJob:
                 error = _readable(fault, plan)
             return self._result(model, start, error)
 
-    def _result(self, model: LLMModel, start: float, error: Exception | None) -> Run:
+    def _result(self, model: LLMModel, start: float, error: Exception | None) -> TaskRun:
         """Score a run; one that produced nothing is an error."""
         scores: dict[str, float] = {}
         is_comparable = False
@@ -239,7 +239,7 @@ class _RunJob:
                 error = _lack_of_results(model, scores)
             except Exception as fault:  # noqa: BLE001 - as above
                 error = _readable(fault, self.plan)
-        return Run(
+        return TaskRun(
             self.plan,
             {} if error is not None else scores,
             is_comparable,
@@ -273,7 +273,7 @@ def _lack_of_results(model: LLMModel, scores: Mapping[str, float]) -> AllDecisio
     return None if scores else AllDecisionsFailed(f"{counted(decisions, 'decision')}, and no score came of them")
 
 
-def _readable(error: Exception, plan: Plan) -> Exception:
+def _readable(error: Exception, plan: PlannedRun) -> Exception:
     """Return an error for a person to read: one of ours as it is, any other with its type."""
     if isinstance(error, MesaLLMError):
         return error
@@ -281,7 +281,7 @@ def _readable(error: Exception, plan: Plan) -> Exception:
     return MesaLLMError(f"the task broke: {type(error).__name__}: {error}")
 
 
-def estimate_plans(plans: Sequence[Plan], access: Access, **options: Any) -> tuple[dict[str, Cost], list[str]]:
+def estimate_plans(plans: Sequence[PlannedRun], access: Access, **options: Any) -> tuple[dict[str, Cost], list[str]]:
     """Compute the cost of runs in advance, without sending a request; see `mesa_llm.model.cost_estimate.estimate_cost`.
 
     The first run of each task and candidate is estimated; the others are assumed to cost as much. Replies that run logs

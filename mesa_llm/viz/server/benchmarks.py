@@ -19,7 +19,7 @@ from mesa_llm.errors import ConfigError, MesaLLMError
 from mesa_llm.experiments.benchmark import heatmap
 from mesa_llm.experiments.benchmark import page as report_page
 from mesa_llm.experiments.benchmark.cross import Cross
-from mesa_llm.experiments.benchmark.report import Report, RunRow
+from mesa_llm.experiments.benchmark.report import BenchmarkReport, RunRow
 from mesa_llm.model.recording import Recording
 from mesa_llm.registry import find_model, require_listed
 from mesa_llm.text import counted
@@ -31,7 +31,9 @@ from mesa_llm.viz.server.model_page import model_page
 from mesa_llm.viz.server.state import ServerState
 from mesa_llm.viz.session.runs import runs_folder
 
-KINDS: Mapping[str, type[Report] | type[Cross]] = MappingProxyType({"report.json": Report, "cross.json": Cross})
+KINDS: Mapping[str, type[BenchmarkReport] | type[Cross]] = MappingProxyType(
+    {"report.json": BenchmarkReport, "cross.json": Cross}
+)
 """Name of a result file → class of its contents."""
 
 RUNS = Path("runs")
@@ -69,7 +71,7 @@ class FinishedBenchmark:
     """File with the results."""
 
     @cached_property
-    def results(self) -> Report | Cross:
+    def results(self) -> BenchmarkReport | Cross:
         """Its results.
 
         Raises:

@@ -104,7 +104,7 @@ def rule_helpfulness(prompt: str) -> int:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class InterviewVerdict:
     """What was made of one interview."""
 
     step: int
@@ -214,7 +214,7 @@ class PolarisationModel(SocialModel):
         for agent in self.debaters:
             agent.stance = max(-3.0, min(3.0, self.random.gauss(centre, 0.6)))
         self.interviewed = self.debaters[: parameters.n_interviewed]
-        self.verdicts: list[Verdict] = []
+        self.verdicts: list[InterviewVerdict] = []
         self._heard = 0.0
         names = ("more_extreme", "less_extreme", "neutral", "helpfulness", "leaning")
         self.datacollector = DataCollector({**{name: name for name in names}, "active": "n_active"})
@@ -293,7 +293,7 @@ class PolarisationModel(SocialModel):
         )
         for (agent_id, answer), verdict in zip(answers.items(), helps, strict=True):
             score = cast("int", verdict.answer) if isinstance(verdict, Decision) else None
-            self.verdicts.append(Verdict(step, agent_id, answer, changes.get(agent_id), score))
+            self.verdicts.append(InterviewVerdict(step, agent_id, answer, changes.get(agent_id), score))
 
     def _changes_since(self, firsts: Mapping[int, str], answers: Mapping[int, str]) -> dict[int, Any]:
         """Have each later answer compared with the first, in random order in the prompt."""
@@ -317,7 +317,7 @@ class PolarisationModel(SocialModel):
     # -- measures
 
     @property
-    def latest(self) -> list[Verdict]:
+    def latest(self) -> list[InterviewVerdict]:
         """Verdicts of the latest interview."""
         return [one for one in self.verdicts if one.step == self.verdicts[-1].step]
 

@@ -3,7 +3,7 @@
 import pytest
 
 from mesa_llm import Access, AgentDesign
-from mesa_llm.experiments.benchmark.runs import Candidate, Plan, estimate_plans
+from mesa_llm.experiments.benchmark.runs import Candidate, PlannedRun, estimate_plans
 from mesa_llm.experiments.benchmark.task import find_task
 from mesa_llm.llm.litellm import price
 from tests.experiments.benchmark.pots import POT
@@ -11,7 +11,7 @@ from tests.faulty_server import FaultyServer
 
 
 def cost(llm, task=POT, seeds=(1,), design=None, **options):
-    plans = [Plan(task, Candidate("m", llm, design), seed) for seed in seeds]
+    plans = [PlannedRun(task, Candidate("m", llm, design), seed) for seed in seeds]
     return estimate_plans(plans, Access(), **options)[0][task.name]
 
 
@@ -52,11 +52,11 @@ def test_our_tasks_are_rehearsed(name) -> None:
 
 def test_who_judges_is_paid_for_what_rule_twins_do_too() -> None:
     judged = find_task("sotopia").as_quick().with_parameters({"judge": "gpt-4o-mini"})
-    costs, unpriced = estimate_plans([Plan(judged, Candidate("rule", "rule"), 1)], Access())
+    costs, unpriced = estimate_plans([PlannedRun(judged, Candidate("rule", "rule"), 1)], Access())
     assert (costs["sotopia"].requests, unpriced) == (6, [])
 
 
 def test_models_without_a_price_are_named_whoever_asks_them() -> None:
     judged = find_task("sotopia").as_quick().with_parameters({"judge": "m@http://127.0.0.1:9/v1"})
-    _, unpriced = estimate_plans([Plan(judged, Candidate("priced", "gpt-4o-mini"), 1)], Access())
+    _, unpriced = estimate_plans([PlannedRun(judged, Candidate("priced", "gpt-4o-mini"), 1)], Access())
     assert unpriced == ["m@http://127.0.0.1:9/v1"]

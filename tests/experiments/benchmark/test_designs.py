@@ -11,7 +11,7 @@ from mesa_llm.experiments.benchmark.designs import (
     ablations,
     installations,
 )
-from mesa_llm.experiments.benchmark.runs import Candidate, Plan
+from mesa_llm.experiments.benchmark.runs import Candidate, PlannedRun
 from mesa_llm_models.sotopia.task import means
 from tests.experiments.benchmark.pots import POT
 
@@ -23,7 +23,7 @@ def test_each_design_takes_a_step_in_each_task_and_uses_what_it_has(name) -> Non
     task = TASKS[name].as_quick()
     entered = installations(task, ORIGINAL_DESIGNS)
     for key, design in ORIGINAL_DESIGNS.items():
-        model = Plan(task, Candidate(key, "random", design), 1).make()
+        model = PlannedRun(task, Candidate(key, "random", design), 1).make()
         model.run(1)
         assert model.engine.decisions > model.usage.failures
         found = entered[key]

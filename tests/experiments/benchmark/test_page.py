@@ -5,7 +5,7 @@ from dataclasses import replace
 from mesa_llm.engine.access import Access
 from mesa_llm.experiments.benchmark.page import plot_of
 from mesa_llm.experiments.benchmark.report import report_of
-from mesa_llm.experiments.benchmark.runs import Candidate, Plan, Runs
+from mesa_llm.experiments.benchmark.runs import Candidate, PlannedRun, TaskRuns
 from tests.experiments.benchmark.pots import POT
 
 RANDOM = Candidate("random", "random")
@@ -14,7 +14,7 @@ RANDOM = Candidate("random", "random")
 def test_each_instrument_has_a_scale_of_its_own() -> None:
     names = ("Mood: joy", "Mood: gloom", "Sums: coins", "debt")
     task = replace(POT, score=lambda model: dict.fromkeys(names, 1.0))
-    runs = Runs([Plan(task, RANDOM, seed) for seed in (1, 2)], access=Access(), folder=None).run()
+    runs = TaskRuns([PlannedRun(task, RANDOM, seed) for seed in (1, 2)], access=Access(), folder=None).run()
     figure = plot_of(report_of([task], [RANDOM], runs, {}).tasks[0])
     rows = {axes.get_title("left"): [tick.get_text() for tick in axes.get_yticklabels()] for axes in figure.axes}
     assert rows == {"Mood": ["joy", "gloom"], "Sums": ["coins"], "": ["debt"]}

@@ -7,7 +7,7 @@ import pytest
 
 from mesa_llm import Access, AgentDesign, ScriptedLLM
 from mesa_llm.errors import AllDecisionsFailed, BadReply, BudgetExceeded
-from mesa_llm.experiments.benchmark.runs import Candidate, Plan, Runs
+from mesa_llm.experiments.benchmark.runs import Candidate, PlannedRun, TaskRuns
 from mesa_llm.llm.replies import call
 from tests.experiments.benchmark.pots import BROKEN, LOVELESS, POT
 
@@ -16,13 +16,13 @@ FIVE = ScriptedLLM(lambda request: call("pay", coins=5), name="five")
 
 def made(plans, folder: Path | None = None, **limits):
     access = Access(attempts=1, **limits)
-    runs = Runs(plans, access=access, folder=folder).run()
+    runs = TaskRuns(plans, access=access, folder=folder).run()
     access.close()
     return runs
 
 
 def plans(llm, seeds=(1, 2, 3), task=POT):
-    return [Plan(task, Candidate("somebody", llm), seed) for seed in seeds]
+    return [PlannedRun(task, Candidate("somebody", llm), seed) for seed in seeds]
 
 
 def test_runs_are_scored_in_the_order_planned() -> None:
