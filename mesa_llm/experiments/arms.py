@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -88,8 +89,8 @@ class Arms:
     outcomes: Callable[[Mapping[str, Results]], Mapping[str, float]]
     """Function from the results of one seed, by arm, to its figures."""
 
-    draw: Draw
-    """Draws the figure."""
+    draw: Draw | None = None
+    """Draws the figure; None: there is none."""
 
     setting: Mapping[str, Any] | None = None
     """Parameters of all arms."""
@@ -132,7 +133,7 @@ def arm_findings(
     cost: Mapping[str, Any],
     bands: Bands,
     outcomes: Mapping[str, Estimate],
-    draw: Draw,
+    draw: Draw | None = None,
 ) -> ArmFindings:
     """Put the results of arms together.
 
@@ -144,15 +145,13 @@ def arm_findings(
         cost: Cost of the runs, as `cost_of` returns it.
         bands: Arm → measure → its course over the steps.
         outcomes: Name of a figure → mean over seeds.
-        draw: Draws the figure.
+        draw: Draws the figure; None: there is none.
     """
     rows = [{"figure": figure, **estimate_cells(one), "runs": float(one.n)} for figure, one in outcomes.items()]
     setting = {"seeds": list(setup.seeds), "language model": setup.llm, "steps": steps, **setup.parameters}
     tables = [Table("Figures", rows, "Means over seeds, with 95 % bootstrap intervals.")]
-    n_seeds = len(setup.seeds)
-    return ArmFindings(
-        name, question, setting, cost, tables, lambda: draw(name, bands, n_seeds), "", bands=bands, outcomes=outcomes
-    )
+    drawn = None if draw is None else partial(draw, name, bands, len(setup.seeds))
+    return ArmFindings(name, question, setting, cost, tables, drawn, bands=bands, outcomes=outcomes)
 
 
 # -- runs

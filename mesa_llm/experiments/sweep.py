@@ -1,7 +1,7 @@
-"""Sweeps: scenarios × designs × seeds as one tidy table, in processes or on Ray, with one purse for all.
+"""Sweeps: parameters × designs × language models × seeds as one tidy table, with one budget.
 
-A run of a sweep is a run like any other, with its own log in the sweep's folder. A sweep that was killed and is started
-again makes only the missing runs; runs that were under way continue from their logs.
+Each run has a log of its own in the sweep's folder. A sweep that was killed makes only the missing runs when it is
+started again; runs that were under way resume from their logs.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class SweepJob:
     """Parameters of its scenario."""
 
     llm: str
-    """Language model that the agents think with."""
+    """Language model of the agents."""
 
     design: str
     """Name of the agents' design."""
@@ -86,13 +86,13 @@ class SweepJob:
 
     @cached_property
     def log(self) -> Path:
-        """Path of its run log, one for each setting; cached, as other machines may lack the files that it names."""
+        """Path of its run log, one for each setting; cached, as other machines may lack the files of the setting."""
         setting = [self.model, dict(self.parameters), self.llm, dict(self.design_json)]
         digest = setting_digest(setting, self.options, self.parameters)
         return self.folder / f"{digest[:12]}-{self.seed}.sqlite"
 
     def row(self) -> Row | None:
-        """Return its row, if it has been run to its end; None if not."""
+        """Return its row if it has been run to its end, else None."""
         try:
             row = json.loads(self.log.with_suffix(".json").read_text(encoding="utf-8"))
         except (OSError, ValueError):
@@ -159,26 +159,26 @@ class Sweep:
     """The result of a sweep."""
 
     table: pd.DataFrame
-    """One row a run: parameters, llm, design, seed; its results by name; decisions, failures, calls, tokens and dollars
-    over all its calls; digest, log, error."""
+    """One row per run: parameters, llm, design, seed; its results by name; decisions, failures, calls, tokens and
+    dollars of all its calls; digest, log, error."""
 
     n_runs: int
     """Number of runs of the whole sweep."""
 
     n_done: int
-    """Number of runs made now; the others had been made before."""
+    """Number of runs made by this call; the folder held the others."""
 
     n_failed: int
-    """Number of runs that ended with an error, which is in their row."""
+    """Number of runs that ended with an error, which their rows name."""
 
     tokens: int
-    """Number of tokens of live replies in the runs made now."""
+    """Number of tokens of live replies in the runs of this call."""
 
     dollars: float
-    """US dollars for live replies in the runs made now."""
+    """US dollars for live replies in the runs of this call."""
 
     error: MesaLLMError | None
-    """Reason for stopping early; None if every run was made."""
+    """Why the sweep stopped early; None if every run was made."""
 
 
 def sweep(
@@ -203,9 +203,9 @@ def sweep(
         done.table.groupby("follows")["largest_cascade"].mean()
 
     Args:
-        model: The model's class; workers import it by its name.
+        model: The model's class, which workers import by its name.
         vary: Parameter → its values.
-        folder: Folder of the table and of one log a run; runs that it holds are not made again.
+        folder: Folder of the table and of one log per run; runs that it already holds are not repeated.
         steps: Number of steps of each run; None: until the model ends by itself.
         seeds: The seeds, or their number, counting from 1.
         llm: Language model of the agents, or several.
@@ -217,18 +217,20 @@ def sweep(
         workers: Number of runs at once, each of which gets a share of the limits; None: as many as the machine has
             cores and the limits allow shares. With 1, runs are made in this process.
         options: Options of all models: `reasoning`, `reply_tokens`, `parser`, `on_error`, …
-        on_run: Called with the row of each run that is made now, as it ends.
+        on_run: Called with the row of each new run as it ends.
         **access: Endpoints, limits and budget of all runs together, see `Access`; several sweeps may share a `purse`.
 
     Raises:
         ConfigError: If a parameter is unknown, a combination is invalid or occurs twice, the limits cannot be divided
             among so many workers, the workers cannot import the model, or the folder cannot be written.
-        KeyboardInterrupt: On Ctrl-C; starting the same sweep again continues it.
+        KeyboardInterrupt: On Ctrl-C; starting the same sweep again resumes it.
     """
     names = [*inspect.signature(sweep).parameters, *sorted(ACCESS_OPTIONS), "purse"]
     if unknown := [name for name in access if name not in names]:
         hint = suggestion(unknown[0], names)
-        raise ConfigError(f"sweep has no {unknown[0]}={hint} (what all models take goes into options= or fixed=)")
+        raise ConfigError(
+            f"sweep has no {unknown[0]}={hint} (options of models go into options=, parameters into fixed=)"
+        )
     place = Path(folder).resolve()
     jobs = list(_jobs(model, vary or {}, fixed or {}, _names(llm), designs, _seeds(seeds), steps, place, options or {}))
     _require_different(jobs)
@@ -347,7 +349,7 @@ def _require_different(jobs: Sequence[SweepJob]) -> None:
             names = ", ".join(f"{name}={value!r}" for name, value in job.parameters.items())
             designs = " and ".join(dict.fromkeys((first.design, job.design)))
             raise ConfigError(
-                f"the sweep holds one run twice ({names or 'no parameters'}, llm {job.llm}, design {designs}, seed "
+                f"the sweep contains one run twice ({names or 'no parameters'}, llm {job.llm}, design {designs}, seed "
                 f"{job.seed}); name each value, language model, design and seed once"
             )
 
@@ -419,6 +421,6 @@ def _write(path: Path, text: str) -> None:
 
 def _unwritten_text(path: Path, error: OSError) -> str:
     return (
-        f"{str(path)!r} cannot be written: {error.strerror}. What was recorded is kept, and the same sweep goes on as "
-        "soon as it can be"
+        f"{str(path)!r} cannot be written: {error.strerror}. What was recorded is kept; the same sweep "
+        "resumes once it can be written"
     )

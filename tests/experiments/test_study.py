@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Annotated, Any
 
 import pytest
-from matplotlib.figure import Figure
 from pydantic import Field
 from typer.testing import CliRunner
 
@@ -90,12 +89,7 @@ class CountingPot(PotModel):
         return {"steps": int(self.time)}
 
 
-def draw_nothing(study: str, arms: Any, n_seeds: int) -> Figure:
-    """Return an empty figure."""
-    return Figure()
-
-
-POTS = Arms("pots", "How full?", CountingPot, {"one": {}, "other": {"n_agents": 2}}, 2, (), coins, draw_nothing)
+POTS = Arms("pots", "How full?", CountingPot, {"one": {}, "other": {"n_agents": 2}}, 2, (), coins)
 
 
 @pytest.mark.parametrize("workers", [1, 2])

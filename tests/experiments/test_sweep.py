@@ -142,7 +142,7 @@ def test_a_row_that_cannot_be_written_fails_its_run_alone(tmp_path: Path) -> Non
 
 def test_a_table_that_cannot_be_written_is_an_error_that_says_so(tmp_path: Path) -> None:
     (tmp_path / "table.csv").mkdir()
-    with pytest.raises(ConfigError, match=r"table\.csv' cannot be written: .*the same sweep goes on"):
+    with pytest.raises(ConfigError, match=r"table\.csv' cannot be written: .*the same sweep resumes"):
         small(tmp_path)
     (tmp_path / "table.csv").rmdir()
     assert small(tmp_path).n_done == 0
@@ -162,7 +162,7 @@ def test_a_result_may_name_what_it_counts_by_cells(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("twice", [{"seeds": [1, 1]}, {"fixed": {}, "llm": ["rule", "rule"]}])
 def test_a_run_that_is_named_twice_is_refused(tmp_path: Path, twice: dict[str, Any]) -> None:
-    with pytest.raises(ConfigError, match="the sweep holds one run twice"):
+    with pytest.raises(ConfigError, match="the sweep contains one run twice"):
         small(tmp_path, **twice)
 
 

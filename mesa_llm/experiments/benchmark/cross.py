@@ -1,4 +1,4 @@
-"""Designs × tasks: each design of agents in each task, with the same seeds, compared with the task's own design."""
+"""Designs × tasks: every design in every task, with the same seeds, compared with the task's own design."""
 
 from __future__ import annotations
 

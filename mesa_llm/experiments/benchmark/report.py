@@ -1,4 +1,4 @@
-"""The report of a benchmark: as records, which JSON stores and restores, and as tables for a terminal."""
+"""The report of a benchmark: records that JSON can store and restore, and tables for a terminal."""
 
 from __future__ import annotations
 

@@ -32,20 +32,20 @@ FREE = ("rule", "random")
 
 @dataclass(frozen=True)
 class Candidate:
-    """A language model under test, with the design that its agents have in every task."""
+    """A language model under test, with the design of its agents in every task."""
 
     name: str
     """Name in reports."""
 
     llm: str | LLM
-    """Language model that the agents think with."""
+    """Language model of the agents."""
 
     design: AgentDesign | None = None
     """Task-independent choice of the agents' components; None: each model's own."""
 
     @property
     def thinks_with(self) -> str | LLM:
-        """Language model that the agents think with, which the design may name."""
+        """Language model of the agents, which the design may name."""
         return self.llm if self.design is None or self.design.llm is None else self.design.llm
 
 
@@ -110,7 +110,7 @@ class TaskRun:
     """Usage of the run in this session."""
 
     paid: Usage = field(default_factory=Usage)
-    """Usage of everything that was ever sent for the run, in earlier sessions too, as its log holds it."""
+    """Usage of the run in all sessions, as its log holds it."""
 
     seconds: float = 0.0
     """Duration in seconds, scoring included."""
@@ -122,7 +122,7 @@ class TaskRun:
     """Path of the run log; None: it was in memory."""
 
     error: Exception | None = None
-    """Reason why it produced nothing; None if it has scores."""
+    """Why it produced no scores; None if it has some."""
 
 
 class TaskRuns:
@@ -266,11 +266,11 @@ def _lack_of_results(model: LLMModel, scores: Mapping[str, float]) -> AllDecisio
     """Return the error of a run that produced nothing; None if it produced something."""
     decisions, failures = model.engine.decisions, model.usage.failures
     if not decisions:
-        return AllDecisionsFailed("nobody was asked for a decision")
+        return AllDecisionsFailed("no agent was asked for a decision")
     if failures >= decisions:
         first = next(iter(model.runlog.failures()), "unknown")[:300]
         return AllDecisionsFailed(f"{none_succeeded(decisions)}. The first failed because: {first}")
-    return None if scores else AllDecisionsFailed(f"{counted(decisions, 'decision')}, and no score came of them")
+    return None if scores else AllDecisionsFailed(f"{counted(decisions, 'decision')}, but no score")
 
 
 def _readable(error: Exception, plan: PlannedRun) -> Exception:

@@ -52,7 +52,7 @@ def test_what_is_in_the_logs_is_not_asked_again(tmp_path) -> None:
     ("plan", "why"),
     [
         (plans(ScriptedLLM(lambda request: BadReply("down")))[0], "none of the 12 decisions succeeded"),
-        (plans("rule", task=LOVELESS)[0], "no score came of them"),
+        (plans("rule", task=LOVELESS)[0], "but no score"),
         (plans("rule", task=BROKEN)[0], "ZeroDivisionError: no coins"),
         (plans("rule", task=replace(POT, setting={"coins": 1}))[0], "unknown options: coins"),
         (plans("rule", task=replace(POT, setting={"n_agents": 0}))[0], "nobody was asked"),
