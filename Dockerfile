@@ -1,7 +1,7 @@
 # A classroom in one command (docs/teaching.md):
 #   docker build -t mesa-llm-worlds .
 #   docker run -p 8765:8765 -e MESA_LLM_APP_TOKEN=a-long-secret-of-yours mesa-llm-worlds
-# Another model, with options of `mesa-llm class`: append for example `market --seats 12`.
+# Another model, with options of `mesa-llm classroom`: append for example `market --seats 12`.
 FROM python:3.12-slim
 
 # libgomp is what the embedded model's runtime links to.
@@ -21,5 +21,5 @@ USER teacher
 WORKDIR /home/teacher
 
 EXPOSE 8765
-ENTRYPOINT ["mesa-llm", "class", "--host", "0.0.0.0", "--no-browser"]
+ENTRYPOINT ["mesa-llm", "classroom", "--host", "0.0.0.0", "--no-browser"]
 CMD ["social"]

@@ -21,7 +21,7 @@ from mesa_llm.viz.server import connections
 connections.REQUEST_S = connections.STALL_S = SECONDS
 connections.LOOK_S = 0.1
 resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))
-sys.argv = ["mesa-llm", "class", "tests.browser.apps.village:Hamlet", "--no-browser", "--port", "0"]
+sys.argv = ["mesa-llm", "classroom", "tests.browser.apps.village:Hamlet", "--no-browser", "--port", "0"]
 runpy.run_module("mesa_llm.cli.app", run_name="__main__")
 """
 
