@@ -7,6 +7,7 @@ import shlex
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.main import get_command
@@ -17,7 +18,7 @@ from mesa_llm.model.scenario import parameters_of
 from mesa_llm.registry import find_model
 
 ROOT = Path(__file__).parents[1]
-COMMANDS = get_command(app).commands  # type: ignore[attr-defined]
+COMMANDS: Any = get_command(app)
 
 
 @pytest.fixture
@@ -74,7 +75,7 @@ def check_command(words: list[str]) -> None:
     """Check that a command is there, with its options, parameters and files; it is not run."""
     match words:
         case ["mesa-llm", name, *rest]:
-            COMMANDS[name].make_context(name, list(rest))
+            COMMANDS.get_command(None, name).make_context(name, list(rest))
             if "--set" in rest and name in ("run", "sweep"):
                 chosen = {after.partition("=")[0] for word, after in itertools.pairwise(rest) if word == "--set"}
                 assert chosen <= parameters(rest[0])
