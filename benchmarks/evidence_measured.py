@@ -22,9 +22,9 @@ from mesa_llm_models.cognitive_biases.scores import published
 from mesa_llm_models.econ_agent.agents import AtRandom
 from mesa_llm_models.econ_agent.model import EconAgentModel
 from mesa_llm_models.econ_agent.scores import okun, regress
-from mesa_llm_models.emergent_analogies import letters, matrices
+from mesa_llm_models.emergent_analogies.items import letters, matrices
 from mesa_llm_models.emotionbench import scores as emotionbench
-from mesa_llm_models.psychobench.instruments import read_original
+from mesa_llm_models.psychobench.items import read_original
 from mesa_llm_models.psychobench.task import norms
 from mesa_llm_models.sotopia import scores as sotopia
 from mesa_llm_models.stock_agent.model import StockAgentModel

@@ -11,7 +11,7 @@ from mesa_llm.worlds.exchange import STOCKS, Calendar, Exchange, draw_endowments
 from mesa_llm.worlds.macro import Macroeconomy
 from mesa_llm.worlds.market import PredictionMarkets
 from mesa_llm.worlds.social import Account, SocialWorld
-from mesa_llm_models.auction_arena.twins import RuleBidder
+from mesa_llm_models.auction_arena.policies import RuleBidder
 
 SEED = 1
 

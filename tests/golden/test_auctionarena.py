@@ -13,7 +13,7 @@ import pytest
 from mesa_llm.errors import ToolError
 from mesa_llm.worlds.auction import ORIGINAL_RULES, Account, Auction, Bidder, BidRecord, Lot, rate
 from mesa_llm.worlds.auction.scores import BETA, DRAW_PROBABILITY, MU, SIGMA, TAU
-from mesa_llm_models.auction_arena.twins import RuleBidder
+from mesa_llm_models.auction_arena.policies import RuleBidder
 from tests.golden.reading import Recorded, golden, name_of, section
 
 T = TypeVar("T")

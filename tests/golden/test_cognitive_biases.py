@@ -6,9 +6,17 @@ from typing import Any
 
 import pytest
 
-from mesa_llm_models.cognitive_biases.biases import BIASES, Metric, draw_parameters, is_reversed, seed_of
-from mesa_llm_models.cognitive_biases.cases import Template, canonical_index, load_material, option_number, trimmed
-from mesa_llm_models.cognitive_biases.scores import score_of
+from mesa_llm_models.cognitive_biases.items import (
+    Template,
+    canonical_index,
+    draw_parameters,
+    is_reversed,
+    load_material,
+    option_number,
+    seed_of,
+    trimmed,
+)
+from mesa_llm_models.cognitive_biases.scores import BIASES, Metric, score_of
 from tests.golden.reading import golden, section
 
 CASES: dict[str, Any] = golden("cognitive_biases")

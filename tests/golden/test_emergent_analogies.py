@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from mesa_llm_models.emergent_analogies import letters, matrices, originals
-from mesa_llm_models.emergent_analogies.letters import LetterString
-from mesa_llm_models.emergent_analogies.matrices import Matrix
+from mesa_llm_models.emergent_analogies.items import letters, matrices, originals
+from mesa_llm_models.emergent_analogies.items.letters import LetterString
+from mesa_llm_models.emergent_analogies.items.matrices import Matrix
 from tests.golden.reading import decoded, golden, section
 
 CASES: dict[str, Any] = golden("emergent_analogies")

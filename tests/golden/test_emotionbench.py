@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from mesa_llm.worlds.questionnaire import Instrument, Mode, Scale, Subscale, in_item_order, summary
-from mesa_llm_models.emotionbench.instruments import load_instruments
+from mesa_llm_models.emotionbench.items import load_instruments, load_situations
 from mesa_llm_models.emotionbench.scores import changes
-from mesa_llm_models.emotionbench.situations import load_situations
 from tests.golden.last_digits import assert_read_by_last_digits
 from tests.golden.reading import assert_close, entry, golden, section
 

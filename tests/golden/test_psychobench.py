@@ -16,7 +16,7 @@ from mesa_llm.worlds.questionnaire import (
     in_item_order,
     summary,
 )
-from mesa_llm_models.psychobench.instruments import FORMS, proper_name
+from mesa_llm_models.psychobench.items import FORMS, proper_name
 from tests.golden.last_digits import assert_read_by_last_digits
 from tests.golden.reading import assert_close, entry, golden, section
 

@@ -20,11 +20,11 @@ from pydantic import TypeAdapter, ValidationError
 from mesa_llm import ScriptedLLM, ToolCall
 from mesa_llm.engine.survey import JUDGING
 from mesa_llm.worlds.room import EndRule, JustLeft, MaxTurns, Member, Move, Room, Stale, TooFewLeft
-from mesa_llm_models.sotopia.cast import HARD, RELATIONS, Cast, Character, Pairing, Situation, load_cast
 from mesa_llm_models.sotopia.judge import STANDARD, judgement_type
 from mesa_llm_models.sotopia.model import SotopiaModel
+from mesa_llm_models.sotopia.scenes import HARD, RELATIONS, Cast, Character, Pairing, Situation, load_cast
 from mesa_llm_models.sotopia.scores import aggregate, margins, normalised
-from mesa_llm_models.sotopia.visibility import VISIBLE, WHOLE, visible_text
+from mesa_llm_models.sotopia.text import VISIBLE, WHOLE, visible_text
 from tests.golden.reading import assert_close, golden, section
 
 CASES: dict[str, Any] = golden("sotopia")

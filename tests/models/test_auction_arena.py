@@ -21,8 +21,8 @@ from mesa_llm.viz import markup
 from mesa_llm.worlds.auction import ORIGINAL_RULES
 from mesa_llm_models.auction_arena.app import TEMPLATES, belief_views, bidder_views, lot_view, plan_views
 from mesa_llm_models.auction_arena.model import AuctionArena, AuctionScenario
+from mesa_llm_models.auction_arena.policies import TWINS, RuleBidder, play
 from mesa_llm_models.auction_arena.scores import rating_history, standings, tournament
-from mesa_llm_models.auction_arena.twins import TWINS, RuleBidder, play
 
 PAPER_VALUE = 60_000
 """What the ten lots of the paper are worth together, in dollars."""

@@ -17,9 +17,9 @@ from mesa_llm_models.discussion.agents import attitude_after
 from mesa_llm_models.discussion.app import CHAT, chat_items
 from mesa_llm_models.discussion.charts import talk_figure
 from mesa_llm_models.discussion.config import plan_of, read_plan
+from mesa_llm_models.discussion.config.plan import MANNERS
 from mesa_llm_models.discussion.model import DiscussionModel
 from mesa_llm_models.discussion.output import sauce_output
-from mesa_llm_models.discussion.plans import MANNERS
 from mesa_llm_models.discussion.studies import choice_shares, curve, drift, run_rooms, talk_shares
 
 HOST = {"class": "Round Robin Host", "start_person_index": 0}

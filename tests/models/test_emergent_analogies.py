@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mesa_llm import ConfigError, ScriptedLLM
-from mesa_llm_models.emergent_analogies import letters, matrices
+from mesa_llm_models.emergent_analogies.items import letters, matrices
+from mesa_llm_models.emergent_analogies.items.problems import distractors, of_letters
+from mesa_llm_models.emergent_analogies.items.stories import load_trials
+from mesa_llm_models.emergent_analogies.items.verbal import load_verbal
 from mesa_llm_models.emergent_analogies.model import EmergentAnalogiesModel
-from mesa_llm_models.emergent_analogies.problems import distractors, of_letters
-from mesa_llm_models.emergent_analogies.stories import load_trials
-from mesa_llm_models.emergent_analogies.verbal import load_verbal
 
 
 def run(**parameters):

@@ -8,11 +8,15 @@ from pathlib import Path
 import pytest
 
 from mesa_llm import ConfigError, ScriptedLLM
-from mesa_llm_models.emotionbench import instruments, situations
-from mesa_llm_models.emotionbench.instruments import load_instruments, with_situation
+from mesa_llm_models.emotionbench.items import (
+    OWN,
+    OWN_SITUATIONS,
+    load_instruments,
+    load_situations,
+    with_situation,
+)
 from mesa_llm_models.emotionbench.model import EmotionBenchModel
 from mesa_llm_models.emotionbench.scores import mean_distance, published
-from mesa_llm_models.emotionbench.situations import load_situations
 
 
 def run(**parameters):
@@ -110,7 +114,7 @@ def test_the_original_files_are_fetched_once_and_compared_with_people(tmp_path, 
     assert model.distance("human-crowd") > 0
 
 
-@pytest.mark.parametrize(("own", "load"), [(instruments.OWN, load_instruments), (situations.OWN, load_situations)])
+@pytest.mark.parametrize(("own", "load"), [(OWN, load_instruments), (OWN_SITUATIONS, load_situations)])
 def test_a_file_may_begin_with_a_byte_order_mark(tmp_path, own, load) -> None:
     path = tmp_path / "own.json"
     path.write_text(own.read_text(encoding="utf-8"), encoding="utf-8-sig")

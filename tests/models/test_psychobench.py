@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from mesa_llm import ConfigError, ScriptedLLM
-from mesa_llm_models.psychobench.instruments import FORMS, own_instruments, read_original
+from mesa_llm_models.psychobench.items import FORMS, own_instruments, read_original
 from mesa_llm_models.psychobench.model import PsychoBenchModel
 from mesa_llm_models.psychobench.scores import score_table
 

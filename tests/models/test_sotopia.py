@@ -17,11 +17,11 @@ from mesa_llm.viz import markup
 from mesa_llm_models.exports import export
 from mesa_llm_models.sotopia.agents import demand
 from mesa_llm_models.sotopia.app import EPISODE, episode_items, person_values, title_of
-from mesa_llm_models.sotopia.cast import ORIGINAL, RELATIONS, Cast, load_cast
 from mesa_llm_models.sotopia.charts import goal_figure, score_figure
 from mesa_llm_models.sotopia.judge import STANDARD, intraclass, judge_prompt, krippendorff_alpha
 from mesa_llm_models.sotopia.model import SotopiaModel
 from mesa_llm_models.sotopia.output import episode_logs, logs_of_run, read_episode_logs
+from mesa_llm_models.sotopia.scenes import ORIGINAL, RELATIONS, Cast, load_cast
 from mesa_llm_models.sotopia.scores import (
     agreement,
     compare,
@@ -32,7 +32,7 @@ from mesa_llm_models.sotopia.scores import (
     published,
 )
 from mesa_llm_models.sotopia.task import is_comparable
-from mesa_llm_models.sotopia.visibility import visible_text
+from mesa_llm_models.sotopia.text import visible_text
 
 
 def finished(**options: Any) -> SotopiaModel:

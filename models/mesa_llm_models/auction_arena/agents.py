@@ -16,8 +16,8 @@ from mesa_llm.engine.answers import written_answer
 from mesa_llm.records import ChatMessage
 from mesa_llm.text import counted, one_line, quoted
 from mesa_llm.worlds.auction import DESIRES, Account, AuctionFacts, dollars
-from mesa_llm_models.auction_arena import twins
-from mesa_llm_models.auction_arena.twins import BiddingPolicy
+from mesa_llm_models.auction_arena import policies
+from mesa_llm_models.auction_arena.policies import BiddingPolicy
 
 MAX_LESSONS = 6
 """Maximum number of lessons that a bidder draws from one auction."""
@@ -214,9 +214,9 @@ class AuctionBidder(LLMAgent):
         facts: AuctionFacts = seen.facts
         match facts.stage:
             case "plan" | "replan":
-                return twins.plan(facts)
+                return policies.plan(facts)
             case "belief":
-                return twins.belief(facts)
+                return policies.belief(facts)
             case "bid":
                 amount = self.policy.bid(facts, self.random)
                 return ToolCall("withdraw") if amount is None else ToolCall("bid", {"amount": amount})

@@ -19,7 +19,7 @@ from mesa_llm.viz import LLMPage, Markup, drawn_by, finish, steady
 from mesa_llm.viz.render import DOLLARS, literal
 from mesa_llm.worlds.auction import Account, Auction, Bidding, BidRecord, Sale
 from mesa_llm_models.auction_arena.model import LOTS, AuctionArena
-from mesa_llm_models.auction_arena.twins import TWINS
+from mesa_llm_models.auction_arena.policies import TWINS
 
 TEMPLATES = Path(__file__).parent / "templates"
 

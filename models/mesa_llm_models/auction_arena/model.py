@@ -40,7 +40,7 @@ from mesa_llm.worlds.auction import (
 )
 from mesa_llm.worlds.validation import NO_FLAG
 from mesa_llm_models.auction_arena.agents import DIALOGUE, AuctionBidder, Dialogue
-from mesa_llm_models.auction_arena.twins import twin
+from mesa_llm_models.auction_arena.policies import twin
 
 TEMPERATURE, MAX_TOKENS = 0.0, 3000
 """Sampling settings: as in the paper, with enough tokens to reason about everybody's profits and lots."""
@@ -109,7 +109,7 @@ class AuctionScenario(LLMScenario):
 
     twins: str | list[str] = "rule,value,shade"
     """Rule twins of the bidders, by seat: `rule`, `value`, `shade`, `naive`, `zero`, `pacing` or `selective`; see
-    `mesa_llm_models.auction_arena.twins.TWINS`."""
+    `mesa_llm_models.auction_arena.policies.TWINS`."""
 
     budget: int | str | list[int] = 20_000
     """Dollars for one auction, by seat."""

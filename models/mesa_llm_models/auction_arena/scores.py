@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from mesa_llm.llm.protocol import LLM
 from mesa_llm.worlds.auction import BidderScore, rate, score_bidders
 from mesa_llm_models.auction_arena.model import AuctionArena
-from mesa_llm_models.auction_arena.twins import TWINS
+from mesa_llm_models.auction_arena.policies import TWINS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,7 +24,7 @@ def tournament(contestants: Mapping[str, str | LLM], n_auctions: int = 10, **par
 
     Args:
         contestants: Name of each bidder → what it thinks with: a model string, a transport, or the name of a rule
-            twin (`value`, `pacing`, …; see `mesa_llm_models.auction_arena.twins.TWINS`).
+            twin (`value`, `pacing`, …; see `mesa_llm_models.auction_arena.policies.TWINS`).
         n_auctions: Number of auctions, played one after the other; seats rotate.
         **parameters: Fields of `AuctionScenario`, and options of all models: `budget`, `order`, `rng`, `log`, …
 

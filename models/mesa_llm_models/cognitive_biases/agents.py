@@ -6,7 +6,7 @@ from typing import Any
 
 from mesa_llm import Observation
 from mesa_llm.agents import Respondent
-from mesa_llm_models.cognitive_biases.cases import BiasTest, Role
+from mesa_llm_models.cognitive_biases.items import BiasTest, Role
 
 
 class Decider(Respondent):

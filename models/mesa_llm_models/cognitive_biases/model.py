@@ -13,9 +13,16 @@ from mesa_llm import AgentConfig, ConfigError, Hidden, Label, LLMModel, LLMOptio
 from mesa_llm.text import counted, quoted
 from mesa_llm.worlds.questionnaire import Item, Place, Questionnaire, Sheet
 from mesa_llm_models.cognitive_biases.agents import Decider
-from mesa_llm_models.cognitive_biases.biases import BIASES, ConservatismRule, is_reversed
-from mesa_llm_models.cognitive_biases.cases import BiasTest, Role, load_material, load_tests, make_tests, option_number
-from mesa_llm_models.cognitive_biases.scores import BiasScore, score_of
+from mesa_llm_models.cognitive_biases.items import (
+    BiasTest,
+    Role,
+    is_reversed,
+    load_material,
+    load_tests,
+    make_tests,
+    option_number,
+)
+from mesa_llm_models.cognitive_biases.scores import BIASES, BiasScore, ConservatismRule, score_of
 
 ROLES: tuple[Role, Role] = ("control", "treatment")
 

@@ -10,7 +10,7 @@ from mesa_llm import ChatMessage, LLMAgent, Observation, Question, ToolCall
 from mesa_llm.config import AgentConfig, Settings
 from mesa_llm.worlds.room import Line, Room, RoomFacts
 from mesa_llm.worlds.room.text import display_name, role_messages
-from mesa_llm_models.discussion.plans import PersonPlan
+from mesa_llm_models.discussion.config.plan import PersonPlan
 
 SETTINGS = Settings(temperature=0.8)
 """Sampling of the persons' language model."""

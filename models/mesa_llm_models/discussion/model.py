@@ -31,9 +31,9 @@ from mesa_llm.worlds import Rules
 from mesa_llm.worlds.room import Clock, EndRule, Line, Manner, Room, Verdict
 from mesa_llm_models.discussion.agents import Person, ScriptedPerson, verdict_by_rule
 from mesa_llm_models.discussion.config import read_plan
-from mesa_llm_models.discussion.plans import IMPLIED_MODELS, MANNERS, DiscussionPlan
+from mesa_llm_models.discussion.config.plan import IMPLIED_MODELS, MANNERS, DiscussionPlan
+from mesa_llm_models.discussion.conversation import Session, end_rules, merged, original_batch
 from mesa_llm_models.discussion.scores import attitudes, missing_answers, talk_table
-from mesa_llm_models.discussion.session import Session, end_rules, merged, original_batch
 
 logger = logging.getLogger(__name__)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from mesa_llm import Observation
 from mesa_llm.agents import Respondent
-from mesa_llm_models.emergent_analogies.problems import Problem
+from mesa_llm_models.emergent_analogies.items.problems import Problem
 
 
 class Solver(Respondent):

@@ -12,12 +12,12 @@ from pydantic import Field
 from mesa_llm import AgentConfig, Hidden, Label, LLMModel, LLMOptions, LLMScenario, Settings, Slider, Turn
 from mesa_llm.text import counted
 from mesa_llm.worlds.questionnaire import Questionnaire
-from mesa_llm_models.emergent_analogies import letters, matrices
 from mesa_llm_models.emergent_analogies.agents import Solver
-from mesa_llm_models.emergent_analogies.letters import LetterString, load_letters, make_letters
-from mesa_llm_models.emergent_analogies.matrices import Matrix, load_matrices, make_matrices
-from mesa_llm_models.emergent_analogies.originals import LETTER_STRINGS, MATRICES, MATRICES_OF_MORE_RULES
-from mesa_llm_models.emergent_analogies.problems import (
+from mesa_llm_models.emergent_analogies.items import letters, matrices
+from mesa_llm_models.emergent_analogies.items.letters import LetterString, load_letters, make_letters
+from mesa_llm_models.emergent_analogies.items.matrices import Matrix, load_matrices, make_matrices
+from mesa_llm_models.emergent_analogies.items.originals import LETTER_STRINGS, MATRICES, MATRICES_OF_MORE_RULES
+from mesa_llm_models.emergent_analogies.items.problems import (
     Answers,
     Problem,
     joined,
@@ -26,8 +26,8 @@ from mesa_llm_models.emergent_analogies.problems import (
     of_story,
     of_verbal,
 )
-from mesa_llm_models.emergent_analogies.stories import COMPARED, load_trials
-from mesa_llm_models.emergent_analogies.verbal import RELATIONS, load_verbal
+from mesa_llm_models.emergent_analogies.items.stories import COMPARED, load_trials
+from mesa_llm_models.emergent_analogies.items.verbal import RELATIONS, load_verbal
 
 
 class EmergentAnalogiesScenario(LLMScenario):

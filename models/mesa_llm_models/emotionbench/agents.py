@@ -7,7 +7,7 @@ from typing import Any
 
 from mesa_llm import Observation, agents
 from mesa_llm.worlds.questionnaire import Instrument, Sheet
-from mesa_llm_models.emotionbench.situations import Occasion
+from mesa_llm_models.emotionbench.items import Occasion
 
 CALM = {"Positive Affect": 0.6, "Negative Affect": 0.2}
 """Subscale → mean answer of the rule twin without a situation, from 0 (lowest answer) to 1 (highest)."""

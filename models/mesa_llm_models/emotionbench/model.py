@@ -13,9 +13,15 @@ from pydantic import Field
 from mesa_llm import AgentConfig, ConfigError, Label, LLMModel, LLMOptions, LLMScenario, Settings, Slider, Turn
 from mesa_llm.worlds.questionnaire import ORIGINAL, Answer, Questionnaire, Sheet
 from mesa_llm_models.emotionbench.agents import Respondent
-from mesa_llm_models.emotionbench.instruments import checked_name, load_instruments, with_situation
+from mesa_llm_models.emotionbench.items import (
+    SITUATIONS,
+    Occasion,
+    checked_name,
+    load_instruments,
+    load_situations,
+    with_situation,
+)
 from mesa_llm_models.emotionbench.scores import Change, Factor, Scores, changes, mean_distance
-from mesa_llm_models.emotionbench.situations import SITUATIONS, Occasion, load_situations
 
 
 class EmotionBenchScenario(LLMScenario):

@@ -18,7 +18,7 @@ from mesa_llm.llm.minilm import MODULE
 from mesa_llm.population import ActivityForm
 from mesa_llm.worlds.social import FeedName, PresetName
 from mesa_llm_models.social.model import SocialModel, SocialScenario
-from mesa_llm_models.social.people import PopulationName
+from mesa_llm_models.social.population import PopulationName
 
 COUNTS = (
     (0, 0, 0, 0, 0, 1, 4, 8, 6, 3, 2, 3, 4, 3, 2, 2, 2, 3, 3, 2, 1, 1, 0, 0),

@@ -15,7 +15,7 @@ from mesa_llm.population import invented
 from mesa_llm.population.columns import People, people_of
 from mesa_llm.worlds.social import Cascade, PresetName
 from mesa_llm_models.social.model import Names, SocialModel, SocialScenario
-from mesa_llm_models.social.people import listed, read_follows, with_follows
+from mesa_llm_models.social.population import listed, read_follows, with_follows
 
 N_USERS = 31
 """Number of users if neither a number nor a file is given; the benchmark has 111."""

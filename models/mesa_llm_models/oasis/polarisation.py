@@ -18,7 +18,7 @@ from mesa_llm.text import one_line
 from mesa_llm.worlds.social import SocialFacts
 from mesa_llm_models.social.agents import SocialUser
 from mesa_llm_models.social.model import SocialModel, SocialScenario
-from mesa_llm_models.social.people import listed
+from mesa_llm_models.social.population import listed
 
 DILEMMA = (
     "My brother Tomas builds houses that people like and that sell before they are finished. Now a town offers him "

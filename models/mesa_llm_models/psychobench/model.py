@@ -13,7 +13,7 @@ from mesa_llm import AgentConfig, Label, LLMModel, LLMOptions, LLMScenario, Sett
 from mesa_llm.population import invented
 from mesa_llm.worlds.questionnaire import Instrument, ItemCount, Questionnaire, Sheet, sheets_of
 from mesa_llm_models.psychobench.agents import Respondent
-from mesa_llm_models.psychobench.instruments import OWN, load_instruments
+from mesa_llm_models.psychobench.items import OWN, load_instruments
 from mesa_llm_models.psychobench.scores import ScoreRow, score_rows, summary_of
 
 Order = Literal["random", "published", "published first"]

@@ -24,7 +24,7 @@ from mesa_llm.experiments.study import Findings, StudySetup, StudySweeps, Table,
 from mesa_llm.memory import SavedMemories, saved_memories
 from mesa_llm.statistics import MIN_PAIRS, Comparison, compare, correct, mean_estimate
 from mesa_llm.viz.render import COLOURS, GREY, Figure, frame, headline, legend_below
-from mesa_llm_models.cognitive_biases.biases import BIASES
+from mesa_llm_models.cognitive_biases.scores import BIASES
 from mesa_llm_models.econ_agent.model import EconAgentModel
 from mesa_llm_models.oasis.model import OasisModel
 from mesa_llm_models.shachi.other_life import DIRECTIONS, CarriedModel

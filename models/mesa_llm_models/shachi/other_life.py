@@ -20,7 +20,7 @@ from mesa_llm.memory import (
     within_tokens,
 )
 from mesa_llm_models.cognitive_biases.agents import Decider
-from mesa_llm_models.cognitive_biases.cases import BiasTest
+from mesa_llm_models.cognitive_biases.items import BiasTest
 from mesa_llm_models.cognitive_biases.model import CognitiveBiasesModel, CognitiveBiasesScenario
 from mesa_llm_models.shachi.neutral import NEUTRAL
 

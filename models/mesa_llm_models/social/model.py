@@ -24,7 +24,7 @@ from mesa_llm.worlds import Rules
 from mesa_llm.worlds.social import PRESETS, Account, FeedName, PresetName, SocialWorld
 from mesa_llm_models.social.agents import SocialUser
 from mesa_llm_models.social.opinions import Belief, Opinions, StanceName
-from mesa_llm_models.social.people import (
+from mesa_llm_models.social.population import (
     PopulationName,
     check_people,
     draw_people,

@@ -13,10 +13,10 @@ from mesa.datacollection import DataCollector
 from mesa_llm import LLM, ConfigError, Decision, Failure, LLMModel, LLMOptions, Turn
 from mesa_llm.text import counted, one_line, suggestion
 from mesa_llm_models.sotopia.agents import Person
-from mesa_llm_models.sotopia.cast import Cast, Pairing, load_cast
 from mesa_llm_models.sotopia.episodes import Episode, end_rules
 from mesa_llm_models.sotopia.judge import dimensions_of, judge_episodes
 from mesa_llm_models.sotopia.scenario import SotopiaScenario
+from mesa_llm_models.sotopia.scenes import Cast, Pairing, load_cast
 from mesa_llm_models.sotopia.scores import GOAL, means_of, rating_table, score_table, summary_of
 
 

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from mesa_llm import Label, LLMScenario, Slider
 from mesa_llm.worlds import Rules
-from mesa_llm_models.sotopia.cast import Subset
+from mesa_llm_models.sotopia.scenes import Subset
 
 Order = Literal["round-robin", "simultaneous", "random", "moderator"]
 """Whose turn it is: one after the other, all at once, anybody, or whom a moderator's mind chooses."""

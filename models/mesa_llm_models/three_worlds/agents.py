@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
-from mesa_llm import Decision, Failure, Observation, Outcome, ToolCall
+from mesa_llm import Decision, Failure, LLMModel, Observation, Outcome, Persona, ToolCall
 from mesa_llm.agents.observation import join
+from mesa_llm.engine.survey import llm_for
+from mesa_llm.model.text_extraction import Cast, Character, distinct, names_in, personas_of
 from mesa_llm.records import Event
 from mesa_llm.worlds.beliefs import Beliefs, Exposure, Post, beliefs_text, exposure_of, tone
 from mesa_llm.worlds.economy import EconomyFacts, Role
@@ -291,3 +293,26 @@ def exposures_of(reader_id: int, facts: Mapping[str, Any], reports: Collection[s
     ]
     others = [replace(post, text=own_words(post.text, reports)) for post in posts if post.author != reader_id]
     return [exposure_of(post) for post in others if post.text]
+
+
+# -- the cast of a town
+
+
+def cast_of(model: LLMModel, background: str, goal: str, n: int) -> list[Persona]:
+    """Find the people and bodies that the background of a town names, as personas with unique names.
+
+    Args:
+        model: The model, whose language model is asked once. A rule, or an unusable reply, falls back
+            to the words with a capital.
+        background: The background of the town.
+        goal: Question that concerns them.
+        n: Maximum number of personas.
+    """
+
+    def by_rule(_prompt: str) -> Cast:
+        return Cast(characters=[Character(name=name) for name in names_in(background, n)])
+
+    prompt = model.prompt("cast.md", goal=goal, background=background, n=n)
+    (reply,) = model.consult(llm_for(model.llm, "cast"), [prompt], answer=Cast, purpose="cast", rule=by_rule)
+    cast: Cast = reply.answer if isinstance(reply, Decision) else by_rule("")
+    return personas_of(distinct(cast.characters), "the background of the town")[:n]

@@ -21,7 +21,7 @@ from mesa_llm.worlds.beliefs import Beliefs, tone, update_beliefs
 from mesa_llm.worlds.economy import Economy, value_text
 from mesa_llm.worlds.market import MakerName, PredictionMarkets, Question, score_forecasts
 from mesa_llm.worlds.social import Account, SocialWorld
-from mesa_llm_models.three_worlds.agents import Citizen, Claim, own_words
+from mesa_llm_models.three_worlds.agents import Citizen, Claim, cast_of, own_words
 from mesa_llm_models.three_worlds.bridge import (
     SCHEDULE,
     STATE_TAX,
@@ -33,7 +33,6 @@ from mesa_llm_models.three_worlds.bridge import (
     is_newsworthy,
     shock_event,
 )
-from mesa_llm_models.three_worlds.cast import cast_of
 
 GOAL = "Will the new market hall do the town good?"
 

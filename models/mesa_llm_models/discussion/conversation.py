@@ -27,7 +27,7 @@ from mesa_llm.worlds.room import (
     RoundRobin,
 )
 from mesa_llm_models.discussion.agents import Moderator, Person, ScriptedPerson, config_of
-from mesa_llm_models.discussion.plans import DiscussionPlan, HostPlan, PersonPlan, SurveyPlan
+from mesa_llm_models.discussion.config.plan import DiscussionPlan, HostPlan, PersonPlan, SurveyPlan
 
 Stages = Iterator[list[Turn]]
 """The stages of a step, each made when the previous one is over."""

@@ -13,7 +13,7 @@ from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Literal
 
-from mesa_llm_models.emergent_analogies.originals import LETTER_STRINGS, read_pickled
+from mesa_llm_models.emergent_analogies.items.originals import LETTER_STRINGS, read_pickled
 
 Tokens = tuple[str, ...]
 """Letters, numbers or words, in order."""

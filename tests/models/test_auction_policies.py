@@ -16,7 +16,7 @@ from mesa_llm.worlds.auction import (
     TieRule,
     ordered_lots,
 )
-from mesa_llm_models.auction_arena.twins import (
+from mesa_llm_models.auction_arena.policies import (
     BiddingPolicy,
     PacingBidder,
     RuleBidder,

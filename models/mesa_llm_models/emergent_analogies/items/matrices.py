@@ -15,7 +15,7 @@ from itertools import combinations_with_replacement, permutations
 from pathlib import Path
 from typing import Any
 
-from mesa_llm_models.emergent_analogies.originals import MATRICES, MATRICES_OF_MORE_RULES, read_pickled
+from mesa_llm_models.emergent_analogies.items.originals import MATRICES, MATRICES_OF_MORE_RULES, read_pickled
 
 Cell = tuple[int, ...]
 """Digits of a cell, in order; `BLANK` for an empty slot."""

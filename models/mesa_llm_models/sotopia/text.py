@@ -10,7 +10,7 @@ from html.parser import HTMLParser
 
 from mesa_llm.text import one_line
 from mesa_llm.worlds import Rules
-from mesa_llm_models.sotopia.cast import Character, Relation
+from mesa_llm_models.sotopia.scenes import Character, Relation
 
 NAME = ("first_name", "last_name")
 

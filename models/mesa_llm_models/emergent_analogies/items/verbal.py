@@ -9,7 +9,7 @@ from pathlib import Path
 from mesa_llm import ConfigError
 from mesa_llm.tables import read_table, whole_rows
 from mesa_llm.text import one_line
-from mesa_llm_models.emergent_analogies.originals import VERBAL
+from mesa_llm_models.emergent_analogies.items.originals import VERBAL
 
 OWN = resources.files("mesa_llm_models.emergent_analogies").joinpath("data", "verbal.csv")
 """Our own items, six for each relation."""

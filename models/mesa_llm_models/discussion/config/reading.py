@@ -20,7 +20,15 @@ from mesa_llm.tables import read_text
 from mesa_llm.text import counted, one_line
 from mesa_llm.worlds import Rules
 from mesa_llm.worlds.room.text import display_name
-from mesa_llm_models.discussion.plans import HOSTS, LIMITS, MANNERS, MAX_LINE, DiscussionPlan, PersonPlan, SurveyPlan
+from mesa_llm_models.discussion.config.plan import (
+    HOSTS,
+    LIMITS,
+    MANNERS,
+    MAX_LINE,
+    DiscussionPlan,
+    PersonPlan,
+    SurveyPlan,
+)
 
 logger = logging.getLogger(__name__)
 

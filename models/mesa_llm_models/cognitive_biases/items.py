@@ -1,27 +1,23 @@
-"""Tests of biases: templates and their fillings, numbers of options, and the original's data set."""
+"""Tests of biases: templates, their fillings and drawn parameters, or the original's data set."""
 
 from __future__ import annotations
 
 import ast
+import random
 import re
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from hashlib import md5
 from importlib import resources
 from pathlib import Path
 from typing import Any, Literal, cast
 
+import numpy as np
+
 from mesa_llm import ConfigError
 from mesa_llm.tables import Row, read_table, whole_rows
-from mesa_llm_models.cognitive_biases.biases import (
-    BIASES,
-    Bias,
-    ConservatismRule,
-    Metric,
-    Parameters,
-    draw_parameters,
-    seed_of,
-)
+from mesa_llm_models.cognitive_biases.scores import BIASES, Bias, ConservatismRule, Metric, Parameters
 
 OWN = resources.files("mesa_llm_models.cognitive_biases").joinpath("data", "biases.toml")
 """Our own templates, fillings and scenarios."""
@@ -336,3 +332,141 @@ def _literal(written: Any, where: str) -> Mapping[Any, Any]:
     if not isinstance(value, dict):
         raise ConfigError(f"{where}: metric_params is a dictionary such as {{'k': -1}}, got {written!r:.80}")
     return cast("dict[Any, Any]", value)
+
+
+# -- parameters of tests
+
+
+def seed_of(scenario: str) -> int:
+    """Return the seed with which the parameters of a scenario's tests are drawn: a digest of its text."""
+    return int(md5(scenario.encode(), usedforsecurity=False).hexdigest(), 16) % 2**32
+
+
+def draw_parameters(name: str, seed: int, n_tests: int, n_choices: int = 0) -> list[dict[str, Any]]:
+    """Draw the parameters of tests of one bias, as the original draws them from the same seed.
+
+    Args:
+        name: The bias.
+        seed: Seed of the draws; see `seed_of`.
+        n_tests: Number of tests.
+        n_choices: Number of statements, groups or conditions from which a test picks one, for biases with such a
+            list; its index is then the parameter `choice`.
+
+    Returns:
+        Parameters of each test: those that its text names, and the one that changes how it is scored.
+    """
+    if name in _LISTED:
+        rng = random.Random(seed)
+        return [{"choice": rng.choice(range(n_choices))} for _ in range(n_tests)] if n_choices else [{}] * n_tests
+    if name in _PLAIN:
+        columns = _PLAIN[name](random.Random(seed), n_tests)
+    elif name in _NUMPY:
+        columns = _NUMPY[name](np.random.RandomState(seed), n_tests)
+    else:
+        return [{} for _ in range(n_tests)]
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+Columns = dict[str, list[Any]]
+
+_LISTED = frozenset({"SocialDesirabilityBias", "Stereotyping", "IllusionOfControl"})
+"""Biases whose tests pick one entry from a list that comes with their text."""
+
+
+def _picked(values: Sequence[Any]) -> Callable[[np.random.RandomState, int], list[Any]]:
+    def pick(rng: np.random.RandomState, n_tests: int) -> list[Any]:
+        return [values[index] for index in rng.randint(0, len(values), n_tests)]
+
+    return pick
+
+
+def _of(**values: Sequence[Any]) -> Callable[[np.random.RandomState, int], Columns]:
+    return lambda rng, n_tests: {name: _picked(options)(rng, n_tests) for name, options in values.items()}
+
+
+def _loss_aversion(rng: np.random.RandomState, n_tests: int) -> Columns:
+    first = _picked(("guaranteed", "gamble"))(rng, n_tests)
+    base = rng.randint(1, 100, n_tests).tolist()
+    factor = rng.uniform(2, 100, n_tests).tolist()
+    gain = [round(one * other, 1) for one, other in zip(base, factor, strict=True)]
+    second = ["gamble" if one == "guaranteed" else "guaranteed" for one in first]
+    return {
+        "base_amount": base,
+        "lambda_coef": factor,
+        "choice_A": first,
+        "lambda_amount": gain,
+        "choice_A_in_treatment": second,
+    }
+
+
+def _hyperbolic(rng: np.random.RandomState, n_tests: int) -> Columns:
+    first = _picked(("immediate", "delayed"))(rng, n_tests)
+    sooner = rng.randint(1, 100, n_tests).tolist()
+    factor = rng.uniform(1, 5, n_tests).tolist()
+    later = [int(min(one * other, 100)) for one, other in zip(sooner, factor, strict=True)]
+    delay = rng.randint(2, 12, n_tests).tolist()
+    return {
+        "earlier_reward": sooner,
+        "later_coef": factor,
+        "months_delay": delay,
+        "scheme_A": first,
+        "later_reward": later,
+        "scheme_A_in_control": first,
+    }
+
+
+def _attribution(rng: np.random.RandomState, n_tests: int) -> Columns:
+    first = _picked(("dispositional", "situational"))(rng, n_tests)
+    return {"reason_A": first, "reason_A_in_control": first}
+
+
+def _halo(rng: np.random.RandomState, n_tests: int) -> Columns:
+    first = _picked(("positively", "negatively"))(rng, n_tests)
+    return {"perception": first, "halo": first}
+
+
+def _risk(rng: np.random.RandomState, n_tests: int) -> Columns:
+    """Draw a risk and its reduction, in percent, both multiples of ten; the original's draw has no seed."""
+    risk = [10 * int(tens) for tens in rng.randint(2, 10, n_tests)]
+    return {"risk": risk, "reduction": [10 * int(rng.randint(1, one // 10)) for one in risk]}
+
+
+_NUMPY: Mapping[str, Callable[[np.random.RandomState, int], Columns]] = {
+    "Anchoring": lambda rng, n: {"anchor": rng.uniform(10, 90, n).tolist()},
+    "AvailabilityHeuristic": _of(outcome=("failure", "success")),
+    "BandwagonEffect": _of(majority_opinion=("A", "B")),
+    "ConfirmationBias": _of(kind=("positive", "negative")),
+    "FramingEffect": lambda rng, n: {"first_percentage": rng.randint(51, 90, n).tolist()},
+    "FundamentalAttributionError": _attribution,
+    "HaloEffect": _halo,
+    "HindsightBias": lambda rng, n: {"percentage": rng.uniform(-50, 50, n).tolist()},
+    "HyperbolicDiscounting": _hyperbolic,
+    "LossAversion": _loss_aversion,
+    "MentalAccounting": lambda rng, n: {"price": (1000.0 * rng.randint(1, 100, n)).tolist()},
+    "OptimismBias": _of(event_kind=("positive", "negative")),
+    "PlanningFallacy": _of(estimation_update=(10, 20, 30, 40)),
+    "RiskCompensation": _risk,
+}
+
+
+def _in_tens(rng: random.Random, n_tests: int) -> Columns:
+    return {name: [rng.randint(10, 50) for _ in range(n_tests)] for name in ("increase", "decrease")}
+
+
+def _shares(rng: random.Random, n_tests: int) -> Columns:
+    names = ("survivor_percentage", "non_survivor_percentage")
+    return {name: [rng.randint(90, 95) for _ in range(n_tests)] for name in names}
+
+
+_PLAIN: Mapping[str, Callable[[random.Random, int], Columns]] = {
+    "DispositionEffect": _in_tens,
+    "NotInventedHere": lambda rng, n: {
+        "externality": [rng.choice(("organizational", "contextual", "spatial")) for _ in range(n)]
+    },
+    "SurvivorshipBias": _shares,
+}
+
+
+def is_reversed(seed: int) -> bool:
+    """Check whether a seed shows the options in reverse, in control and treatment alike."""
+    return random.Random(seed).random() < 0.5

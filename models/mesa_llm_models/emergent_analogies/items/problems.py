@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from mesa_llm.worlds.questionnaire import Item, Sheet
-from mesa_llm_models.emergent_analogies import letters, matrices
-from mesa_llm_models.emergent_analogies.letters import ALPHABET, CONCEPTS, LetterString
-from mesa_llm_models.emergent_analogies.matrices import BLANK, Cell, Matrix
-from mesa_llm_models.emergent_analogies.stories import OPTIONS, StoryTrial
-from mesa_llm_models.emergent_analogies.verbal import Verbal
+from mesa_llm_models.emergent_analogies.items import letters, matrices
+from mesa_llm_models.emergent_analogies.items.letters import ALPHABET, CONCEPTS, LetterString
+from mesa_llm_models.emergent_analogies.items.matrices import BLANK, Cell, Matrix
+from mesa_llm_models.emergent_analogies.items.stories import OPTIONS, StoryTrial
+from mesa_llm_models.emergent_analogies.items.verbal import Verbal
 
 Answers = Literal["free", "choice"]
 """Whether the answer is written, or chosen from eight options."""
