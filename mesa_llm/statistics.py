@@ -81,7 +81,7 @@ class Comparison:
 
 
 @dataclass(frozen=True)
-class Line:
+class FittedLine:
     """A straight line through points, by least squares."""
 
     slope: Estimate
@@ -219,7 +219,7 @@ def permutation_p(groups: Sequence[Column]) -> float | None:
     return float(test.pvalue)
 
 
-def line_through(x: Column, y: Column) -> Line | None:
+def line_through(x: Column, y: Column) -> FittedLine | None:
     """Fit a straight line by least squares.
 
     Returns:
@@ -238,7 +238,7 @@ def line_through(x: Column, y: Column) -> Line | None:
     def estimate_around(value: float, error: float) -> Estimate:
         return Estimate(float(value), float(value - reach * error), float(value + reach * error), n)
 
-    return Line(
+    return FittedLine(
         estimate_around(fit.slope, fit.stderr),
         estimate_around(fit.intercept, fit.intercept_stderr),
         float(fit.stderr),

@@ -97,7 +97,7 @@ class Exposure:
 
 
 @dataclass(frozen=True, slots=True)
-class Post:
+class StepPost:
     """A post or reply of this step."""
 
     post_id: int | str
@@ -244,7 +244,7 @@ def _clamp(value: float, low: float, high: float) -> float:
 
 def apply_posts(
     believers: Mapping[int, Beliefs],
-    posts: Iterable[Post],
+    posts: Iterable[StepPost],
     topic: str,
     *,
     stance: Stance = tone,
@@ -280,7 +280,7 @@ def apply_posts(
     return updated
 
 
-def exposure_of(post: Post, stance: Stance = tone, *, rules: Rules = "corrected") -> Exposure:
+def exposure_of(post: StepPost, stance: Stance = tone, *, rules: Rules = "corrected") -> Exposure:
     """Return a post as it affects its readers."""
     text = " ".join(post.text.split()).casefold()
     identity = f"{post.step}:{post.author}:{post.text}" if rules == "original" else text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mesa_llm.worlds.beliefs import Beliefs, Post
+from mesa_llm.worlds.beliefs import Beliefs, StepPost
 
 REL = 1e-12
 
@@ -33,9 +33,9 @@ def text_of(record: dict[str, Any]) -> str:
     return arguments.get("text") or arguments.get("content") or ""
 
 
-def posts_of(records: list[dict[str, Any]], likes: dict[str, Any], numbers: dict[str, int]) -> list[Post]:
+def posts_of(records: list[dict[str, Any]], likes: dict[str, Any], numbers: dict[str, int]) -> list[StepPost]:
     """Return the posts that a step's records wrote; `numbers` gets a number for every author."""
-    posts: list[Post] = []
+    posts: list[StepPost] = []
     for place, record in enumerate(records):
         text, post_id = text_of(record), (record.get("result") or {}).get("post_id")
         author, kind, step = record["agent"], record["type"], record["round"]
@@ -43,5 +43,5 @@ def posts_of(records: list[dict[str, Any]], likes: dict[str, Any], numbers: dict
             continue
         writer = numbers.setdefault(author, len(numbers) + 1)
         given, refused = likes.get(str(post_id), (0, 0))
-        posts.append(Post(str(post_id or place), writer, text, given, refused, author.upper(), step))
+        posts.append(StepPost(str(post_id or place), writer, text, given, refused, author.upper(), step))
     return posts

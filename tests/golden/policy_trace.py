@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from mesa_llm.worlds.macro.rules import MonthlyEconomy
 from mesa_llm.worlds.macro.state import CONSUMPTION_STEP, TOP_LEVEL
-from mesa_llm_models.econ_agent.agents import Standing, buffer_stock_share, lengnick_share, work_propensity
+from mesa_llm_models.econ_agent.agents import HouseholdStanding, buffer_stock_share, lengnick_share, work_propensity
 
 Array = npt.NDArray[Any]
 
@@ -44,7 +44,7 @@ PLACE = "place "
 
 def quantities_of(economy: MonthlyEconomy, decisions: npt.ArrayLike) -> Quantities:
     """Return what households know at the start of a month, what their rules make of it, and what they did."""
-    homes, standing = economy.households, Standing.of_all(economy)
+    homes, standing = economy.households, HouseholdStanding.of_all(economy)
     works, levels = np.array(decisions).T
     everyone = np.ones(len(homes))
     quantities = {

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import pytest
 
 from mesa_llm.errors import ToolError
-from mesa_llm.worlds.auction import ORIGINAL_RULES, Account, Auction, Bidder, BidRecord, Lot, rate
+from mesa_llm.worlds.auction import ORIGINAL_RULES, Auction, Bidder, BidderAccount, BidRecord, Lot, rate
 from mesa_llm.worlds.auction.scores import BETA, DRAW_PROBABILITY, MU, SIGMA, TAU
 from mesa_llm_models.auction_arena.policies import RuleBidder
 from tests.golden.reading import Recorded, golden, name_of, section
@@ -76,7 +76,7 @@ class Replay:
             one["correct_belief"],
         )
 
-    def account(self, name: str) -> Account:
+    def account(self, name: str) -> BidderAccount:
         return self.auction.accounts[self.numbers[name]]
 
     def run(self) -> None:

@@ -13,9 +13,9 @@ import pytest
 
 from mesa_llm_models.compost.scores import (
     Caricature,
-    Cell,
     Controls,
-    Reply,
+    CorpusText,
+    PersonaTopic,
     exaggeration,
     individuation,
     log_odds,
@@ -53,7 +53,7 @@ def count_embedding(texts: Sequence[str]) -> Any:
 def corpus_of(case: Any) -> Caricature:
     if not POOLS:
         pytest.skip("the file has no embedding_rule")
-    rows = [Reply(row["persona"], row["topic"], row["response"]) for row in case["rows"]]
+    rows = [CorpusText(row["persona"], row["topic"], row["response"]) for row in case["rows"]]
     return Caricature(rows, count_embedding, Controls(case["default_persona"], case["default_topic"]), "original")
 
 
@@ -61,7 +61,7 @@ def corpus_of(case: Any) -> Caricature:
 def test_a_corpus_is_scored_as_the_original_scores_it(case: Any) -> None:
     corpus, wanted = corpus_of(case), case["expected"]
     for cell, words in wanted["seed_words"].items():
-        found = corpus.seed_words(Cell(*cell.split("|")))
+        found = corpus.seed_words(PersonaTopic(*cell.split("|")))
         for side in ("persona", "topic"):
             given = dict(getattr(found, side))
             assert given == pytest.approx(dict(map(tuple, words[f"{side}_words"])), abs=1e-5), cell

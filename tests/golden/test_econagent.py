@@ -12,7 +12,7 @@ import pytest
 from mesa_llm.worlds.macro.jobs import BAND_EDGES, TITLES_PER_BAND, bands_of
 from mesa_llm.worlds.macro.rules import MonthlyEconomy, consumption_level, ladder_of, taylor_rate
 from mesa_llm.worlds.macro.state import UNEMPLOYED, US_TAX, Households, MacroParameters
-from mesa_llm_models.econ_agent.agents import BufferStock, Lengnick, Standing
+from mesa_llm_models.econ_agent.agents import BufferStock, HouseholdStanding, Lengnick
 from tests.golden.policy_trace import Quantities, check_trace, quantities_of
 from tests.golden.reading import assert_close, golden, name_of, section
 
@@ -165,7 +165,7 @@ def traced_run(n_months: int) -> tuple[list[Quantities], list[dict[str, Any]]]:
     trace: list[dict[str, Any]] = []
     for month in range(1, n_months + 1):
         draws = [rng.random() for _ in homes.coin]
-        known = Standing.of_all(economy)
+        known = HouseholdStanding.of_all(economy)
         lengnick, cats = (policy.decide(known, FixedUniforms(draws)) for policy in (Lengnick(), BufferStock()))
         works, levels = lengnick.works, np.where([False, True, False], cats.levels, lengnick.levels)
         for one, u in enumerate(draws):

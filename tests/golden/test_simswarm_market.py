@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from mesa_llm.errors import ToolError
-from mesa_llm.worlds.market import PredictionMarkets, Question
+from mesa_llm.worlds.market import MarketQuestion, PredictionMarkets
 from mesa_llm.worlds.market.facts import floor_shares
 from mesa_llm.worlds.market.makers import OUTCOMES, ConstantProductLegacy
 from mesa_llm.worlds.market.state import question_slug
@@ -155,7 +155,7 @@ class Replay:
     def __init__(self, case: dict[str, Any]) -> None:
         self.numbers = {agent: number for number, agent in enumerate(case["agents"], start=1)}
         config = dict(case["config"])
-        questions = [Question(q["question"], q.get("initial_price_yes", 0.5)) for q in config.pop("markets", [])]
+        questions = [MarketQuestion(q["question"], q.get("initial_price_yes", 0.5)) for q in config.pop("markets", [])]
         if unknown := config.keys() - PARAMETERS.keys():
             raise TypeError(f"the original's environment has no parameter {sorted(unknown)}")
         options: Any = {PARAMETERS[key]: value for key, value in config.items()}

@@ -22,7 +22,7 @@ from mesa_llm.engine.survey import JUDGING
 from mesa_llm.worlds.room import EndRule, JustLeft, MaxTurns, Member, Move, Room, Stale, TooFewLeft
 from mesa_llm_models.sotopia.judge import STANDARD, judgement_type
 from mesa_llm_models.sotopia.model import SotopiaModel
-from mesa_llm_models.sotopia.scenes import HARD, RELATIONS, Cast, Character, Pairing, Situation, load_cast
+from mesa_llm_models.sotopia.scenes import HARD, RELATIONS, CharacterProfile, Pairing, Scenes, Situation, load_scenes
 from mesa_llm_models.sotopia.scores import aggregate, margins, normalised
 from mesa_llm_models.sotopia.text import VISIBLE, WHOLE, visible_text
 from tests.golden.reading import assert_close, golden, section
@@ -134,9 +134,9 @@ GOALS = (
 MARKS = ("GOAL0", "GOAL1", "EXTRA0", "EXTRA1", "HINT0", "CLAR0", "OTHER0", "ONLY1", "ONLYENV", "SCEN")
 
 
-def character(number: int) -> Character:
+def character(number: int) -> CharacterProfile:
     texts: dict[str, Any] = {field: f"{field.replace('_', '')}{number}x" for field in FIELDS.values() if field != "age"}
-    return Character(character_id=str(number), age=41 + number, **texts)
+    return CharacterProfile(character_id=str(number), age=41 + number, **texts)
 
 
 def meeting(relation: int, **options: Any) -> SotopiaModel:
@@ -146,8 +146,8 @@ def meeting(relation: int, **options: Any) -> SotopiaModel:
     people = {str(number): character(number) for number in (0, 1)}
 
     class Meeting(SotopiaModel):
-        def make_cast(self) -> Cast:
-            return Cast(people, {"E": place}, (), (pairing,))
+        def make_cast(self) -> Scenes:
+            return Scenes(people, {"E": place}, (), (pairing,))
 
     return Meeting(rng=1, rules="original", **options)
 
@@ -333,7 +333,7 @@ def test_the_original_files_are_read_whole(case: Any) -> None:
     if "MESA_LLM_DATA" not in os.environ or not folder.is_dir():
         case.read_all()
         pytest.skip("MESA_LLM_DATA holds no sotopia")
-    cast = load_cast(str(folder))
+    cast = load_scenes(str(folder))
     found, counts = cast.report(), case["counts"]
     names = {"agents": "characters", "environments": "situations", "relationships": "ties", "combos": "pairings"}
     assert {name: found[ours] for name, ours in names.items()} == dict(counts.items())

@@ -14,15 +14,15 @@ from mesa_llm.errors import ToolError
 from mesa_llm.worlds.exchange.book import SIDES, Order, OrderBook
 from mesa_llm.worlds.exchange.lending import Lending, liquidate
 from mesa_llm.worlds.exchange.matching import Settlement, TradingRules
-from mesa_llm.worlds.exchange.rules import Market
+from mesa_llm.worlds.exchange.rules import StockMarket
 from mesa_llm.worlds.exchange.state import (
     FIRST_PRICES,
-    Account,
     Calendar,
     Endowment,
     Loan,
     Moment,
     Stock,
+    TradingAccount,
     draw_endowments,
     worth,
 )
@@ -59,14 +59,14 @@ def shares_of(a: float, b: float) -> dict[Stock, float]:
     return {"A": a, "B": b}
 
 
-def row_of(account: Account) -> list[float]:
+def row_of(account: TradingAccount) -> list[float]:
     return [account.trader, account.cash, account.shares["A"], account.shares["B"]]
 
 
 @pytest.mark.parametrize("case", section(UNIT, "cases"), ids=lambda case: f"{case['id']}-{case['mode']}")
 def test_orders_meet_and_settle_as_recorded(case: dict[str, Any]) -> None:
     starts = [Endowment(trader, "", cash, shares_of(held, 0)) for trader, cash, held in case["agents"]]
-    market = Market(starts, TradingRules(SETTLEMENTS[case["mode"]]), Lending())
+    market = StockMarket(starts, TradingRules(SETTLEMENTS[case["mode"]]), Lending())
     now = Moment(1, "trade", 1)
     for side in SIDES:
         for trader, quantity, price in case["book"].get(side, ()):
@@ -84,7 +84,7 @@ def test_orders_meet_and_settle_as_recorded(case: dict[str, Any]) -> None:
 @pytest.mark.parametrize("case", section(UNIT, "bankruptcy"), ids=name_of)
 def test_a_marked_trader_sells_or_leaves_as_recorded(case: dict[str, Any]) -> None:
     cash, a, b = case["pre"]
-    account = Account(0, "", cash, shares_of(a, b), [], 0.0, 0.0, is_marked=True)
+    account = TradingAccount(0, "", cash, shares_of(a, b), [], 0.0, 0.0, is_marked=True)
     has_left = liquidate(account, shares_of(*case["prices"]))
     if case.get("error"):
         # The original stops where the whole number it sells exceeds a fraction held; here all of it is sold.

@@ -14,7 +14,7 @@ from mesa_llm.records import Reply, Request
 from mesa_llm.registry import ModelEntry
 from mesa_llm.testing import CHECKS
 from mesa_llm.worlds.auction import ORIGINAL_RULES
-from mesa_llm_models.auction_arena.agents import Dialogue
+from mesa_llm_models.auction_arena.agents import BidderDialogue
 from mesa_llm_models.auction_arena.model import AuctionArena, AuctionScenario
 
 SYSTEM = ("ascending auction", "larger total profit", "not known to you", "true value less your bid")
@@ -216,7 +216,7 @@ def test_fidelity_and_rules_and_memory_are_chosen_each_on_its_own() -> None:
         for rules in ("corrected", "original"):
             model = AuctionArena(n_agents=2, fidelity=fidelity, rules=rules, rng=1)
             assert (model.rules.is_lenient, model.scenario.fidelity) == (rules == "original", fidelity)
-            assert isinstance(model.bidders[1].memory, Dialogue) == (fidelity == "original")
+            assert isinstance(model.bidders[1].memory, BidderDialogue) == (fidelity == "original")
     assert AuctionArena(n_agents=2, rules="original", rng=1).rules == ORIGINAL_RULES
     bidding = Bidding({1: [1000], 2: [1100, 1300]})
     played(bidding, memory="none")

@@ -8,7 +8,15 @@ import pytest
 
 from mesa_llm import ConfigError, ScriptedLLM
 from mesa_llm_models.compost.model import PERSONAS, QUESTIONS, TOPICS, CompostModel, with_article
-from mesa_llm_models.compost.scores import Caricature, Cell, Reply, exaggeration, log_odds, read_corpus, tokens
+from mesa_llm_models.compost.scores import (
+    Caricature,
+    CorpusText,
+    PersonaTopic,
+    exaggeration,
+    log_odds,
+    read_corpus,
+    tokens,
+)
 from mesa_llm_models.compost.task import TASK
 
 
@@ -18,16 +26,16 @@ def counted(texts):
     return np.array([[*(tokens(text).count(word) for word in words), 1.0] for text in texts], dtype=float)
 
 
-def corpus(share: float) -> list[Reply]:
+def corpus(share: float) -> list[CorpusText]:
     """Write as a stargazer whose texts on gardens are, for a share of them, on stars."""
     rows = []
     for number in range(20):
         on_stars = "Star moon star say." if number < 20 * share else "Soil plant soil say."
         rows += [
-            Reply("person", "comment", "Say well say well."),
-            Reply("person", "garden", "Soil plant soil well."),
-            Reply("stargazer", "comment", "Star moon moon well."),
-            Reply("stargazer", "garden", on_stars),
+            CorpusText("person", "comment", "Say well say well."),
+            CorpusText("person", "garden", "Soil plant soil well."),
+            CorpusText("stargazer", "comment", "Star moon moon well."),
+            CorpusText("stargazer", "garden", on_stars),
         ]
     return rows
 
@@ -41,7 +49,7 @@ def test_the_small_version_of_the_task_has_texts_enough_to_be_scored() -> None:
 
 @pytest.mark.parametrize("share", [0.0, 0.25, 0.75, 1.0])
 def test_exaggeration_is_the_share_of_texts_that_leave_the_topic(share) -> None:
-    score = Caricature(corpus(share), counted).exaggeration(Cell("stargazer", "garden"))
+    score = Caricature(corpus(share), counted).exaggeration(PersonaTopic("stargazer", "garden"))
     assert score == pytest.approx(share, abs=0.1)
 
 
@@ -57,24 +65,24 @@ def test_by_rule_the_levels_of_the_personas_are_found() -> None:
 
 
 def test_seed_words_are_whole_words_in_any_case_unless_the_original_rules_hold() -> None:
-    texts = [Reply("person", "comment", "Well.")]
-    cell = Cell("person", "comment")
-    corrected = Caricature([*texts, Reply("person", "comment", "Wellness day.")], counted)
-    original = Caricature([*texts, Reply("person", "comment", "unwell day.")], counted, rules="original")
+    texts = [CorpusText("person", "comment", "Well.")]
+    cell = PersonaTopic("person", "comment")
+    corrected = Caricature([*texts, CorpusText("person", "comment", "Wellness day.")], counted)
+    original = Caricature([*texts, CorpusText("person", "comment", "unwell day.")], counted, rules="original")
     assert corrected._sentences(cell, ["well"]) == ["Well."]
     assert original._sentences(cell, ["well"]) == ["unwell day."]
 
 
 def test_a_cell_without_seed_words_has_no_score() -> None:
-    same = [Reply(who, topic, "Say well.") for who in ("person", "twin") for topic in ("comment", "garden")] * 4
+    same = [CorpusText(who, topic, "Say well.") for who in ("person", "twin") for topic in ("comment", "garden")] * 4
     found = Caricature(same, counted)
     assert found.exaggerations() == {}
-    assert found.exaggeration(Cell("nobody", "garden")) is None
+    assert found.exaggeration(PersonaTopic("nobody", "garden")) is None
     assert found.individuation("nobody", "garden") is None
 
 
 def test_one_persona_alone_on_a_topic_is_told_apart_under_the_original_rules_only() -> None:
-    rows = [one for one in corpus(0.5) if one != Reply("person", "garden", "Soil plant soil well.")]
+    rows = [one for one in corpus(0.5) if one != CorpusText("person", "garden", "Soil plant soil well.")]
     alone = Caricature(rows, counted, rules="original").individuations()["stargazer"]["garden"]
     assert (alone.accuracy, alone.macro_f1) == (1.0, 1.0)
     assert list(Caricature(rows, counted).individuations()["stargazer"]) == ["comment"]
@@ -96,8 +104,8 @@ def test_a_text_is_infinitely_far_from_two_ends_that_are_one() -> None:
 
 
 def test_seed_words_have_letters_of_any_alphabet_unless_the_original_rules_hold() -> None:
-    rows = [Reply("person", "comment", "plant " * 9), Reply("twin", "comment", "Café " * 9)]
-    cell = Cell("twin", "comment")
+    rows = [CorpusText("person", "comment", "plant " * 9), CorpusText("twin", "comment", "Café " * 9)]
+    cell = PersonaTopic("twin", "comment")
     assert list(Caricature(rows, counted).seed_words(cell).persona) == ["café"]
     assert list(Caricature(rows, counted, rules="original").seed_words(cell).persona) == ["caf"]
 
@@ -142,7 +150,7 @@ def test_articles_before_the_sound_of_a_consonant(label) -> None:
 def test_a_table_is_read_and_rows_without_a_text_are_left_out(tmp_path) -> None:
     path = tmp_path / "mini.csv"
     path.write_text("prompt,persona,topic,response\nx,user,comment,Hello.\nx,user,comment,\nx,user,NA,None\n")
-    assert read_corpus(path) == [Reply("user", "comment", "Hello."), Reply("user", "NA", "None")]
+    assert read_corpus(path) == [CorpusText("user", "comment", "Hello."), CorpusText("user", "NA", "None")]
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from mesa_llm.llm.replies import call
 from mesa_llm.testing import faulty, honest
 from mesa_llm.worlds.macro import TOP_LEVEL, consumption_level
 from mesa_llm_models.econ_agent import charts
-from mesa_llm_models.econ_agent.agents import POLICIES, Standing
+from mesa_llm_models.econ_agent.agents import POLICIES, HouseholdStanding
 from mesa_llm_models.econ_agent.app import collected
 from mesa_llm_models.econ_agent.model import EconAgentModel, EconAgentScenario, draw_names
 from mesa_llm_models.econ_agent.scores import regress
@@ -158,7 +158,9 @@ def test_twenty_years_have_the_published_sign(policy) -> None:
 def test_a_rule_twin_plans_as_its_policy_does() -> None:
     model = EconAgentModel(n_agents=3, policy="hand_to_mouth", rng=2)
     for _ in range(6):
-        wanted = POLICIES["hand_to_mouth"](model.random).decide(Standing.of_all(model.world.economy), model.random)
+        wanted = POLICIES["hand_to_mouth"](model.random).decide(
+            HouseholdStanding.of_all(model.world.economy), model.random
+        )
         model.step()
         assert model.world.economy.households.level.tolist() == wanted.levels.tolist()
 

@@ -16,9 +16,9 @@ from mesa_llm_models.econ_agent.agents import (
     BufferStock,
     Fixed,
     HandToMouth,
+    HouseholdPolicy,
+    HouseholdStanding,
     Lengnick,
-    Policy,
-    Standing,
     buffer_stock_share,
     lengnick_share,
     work_propensity,
@@ -26,16 +26,18 @@ from mesa_llm_models.econ_agent.agents import (
 from mesa_llm_models.econ_agent.scores import comparable, inequality, okun, phillips, regress, scores_of
 
 
-def standing(salary: float, coin: float, last: float = 0.0, price: float = 10.0, rate: float = 0.03) -> Standing:
+def standing(
+    salary: float, coin: float, last: float = 0.0, price: float = 10.0, rate: float = 0.03
+) -> HouseholdStanding:
     """Describe one household."""
-    return Standing(np.array([salary]), np.array([coin]), np.array([last]), price, rate, NO_TAX, 0.0)
+    return HouseholdStanding(np.array([salary]), np.array([coin]), np.array([last]), price, rate, NO_TAX, 0.0)
 
 
-def run(policy: Policy, months: int, households: int = 100, seed: int = 1) -> Macroeconomy:
+def run(policy: HouseholdPolicy, months: int, households: int = 100, seed: int = 1) -> Macroeconomy:
     """Run an economy by rule, under the original rules."""
     world = Macroeconomy(range(1, households + 1), seed, rules="original")
     for _ in range(months):
-        plans = policy.decide(Standing.of_all(world.economy), world.rng)
+        plans = policy.decide(HouseholdStanding.of_all(world.economy), world.rng)
         world.economy.run_month(plans.works, plans.levels)
     return world
 
@@ -69,11 +71,11 @@ def test_rules_always_give_a_level(salary: float, coin: float, last: float, pric
 
 
 @pytest.mark.parametrize("policy", [Lengnick(), BufferStock()])
-def test_a_rule_twin_decides_as_the_rule_for_all_does(policy: Policy) -> None:
+def test_a_rule_twin_decides_as_the_rule_for_all_does(policy: HouseholdPolicy) -> None:
     world = run(Lengnick(), 13, households=8)
-    together = policy.decide(Standing.of_all(world.economy), random.Random(3))
+    together = policy.decide(HouseholdStanding.of_all(world.economy), random.Random(3))
     rng = random.Random(3)
-    alone = [policy.decide(Standing.of(world.facts(agent_id)), rng) for agent_id in world.agent_ids]
+    alone = [policy.decide(HouseholdStanding.of(world.facts(agent_id)), rng) for agent_id in world.agent_ids]
     assert np.concatenate([plans.works for plans in alone]).tolist() == together.works.tolist()
     assert np.concatenate([plans.levels for plans in alone]).tolist() == together.levels.tolist()
 
@@ -92,7 +94,7 @@ def test_hand_to_mouth_households_hardly_save() -> None:
         (AtRandom(0.9), -0.45, 0.45),
     ],
 )
-def test_the_phillips_curve_of_rules_has_the_published_sign(policy: Policy, low: float, high: float) -> None:
+def test_the_phillips_curve_of_rules_has_the_published_sign(policy: HouseholdPolicy, low: float, high: float) -> None:
     # Li et al. (2024): rules show the wrong, positive sign; the authors' code gave 0.59 to 0.87, and ±0.2 at random.
     found = [phillips(run(policy, 240, seed=seed).economy.yearly_table()).r for seed in (1, 2, 3)]
     assert low < np.mean(found) < high

@@ -15,7 +15,7 @@ from mesa_llm import ConfigError, ScriptedLLM
 from mesa_llm.llm.replies import call
 from mesa_llm.records import Request
 from mesa_llm.worlds.exchange import COMPANIES, Loan, report_on
-from mesa_llm_models.econ_agent.agents import NO_ANSWER, Dialogue
+from mesa_llm_models.econ_agent.agents import NO_ANSWER, HouseholdDialogue
 from mesa_llm_models.econ_agent.model import EconAgentModel, EconAgentScenario
 from mesa_llm_models.stock_agent.model import StockAgentModel, StockAgentScenario
 
@@ -338,7 +338,7 @@ def test_fidelity_is_a_parameter_of_the_scenarios_apart_from_the_rules() -> None
     econ = EconAgentModel(scenario=EconAgentScenario(fidelity="original", rng=1))
     assert (stock.scenario.fidelity, stock.world.trading.settlement) == ("original", "strict")
     assert (econ.scenario.fidelity, econ.world.economy.rules) == ("original", "corrected")
-    assert {type(household.memory) for household in econ.households} == {Dialogue}
+    assert {type(household.memory) for household in econ.households} == {HouseholdDialogue}
     assert StockAgentScenario(rng=1).fidelity == EconAgentScenario(rng=1).fidelity == "corrected"
 
 

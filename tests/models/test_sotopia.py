@@ -21,7 +21,7 @@ from mesa_llm_models.sotopia.charts import goal_figure, score_figure
 from mesa_llm_models.sotopia.judge import STANDARD, intraclass, judge_prompt, krippendorff_alpha
 from mesa_llm_models.sotopia.model import SotopiaModel
 from mesa_llm_models.sotopia.output import episode_logs, logs_of_run, read_episode_logs
-from mesa_llm_models.sotopia.scenes import ORIGINAL, RELATIONS, Cast, load_cast
+from mesa_llm_models.sotopia.scenes import ORIGINAL, RELATIONS, Scenes, load_scenes
 from mesa_llm_models.sotopia.scores import (
     agreement,
     compare,
@@ -444,7 +444,7 @@ def test_sotopias_own_storage_is_read_as_its_lists_are(folder, tmp_path) -> None
             entry = json.loads(line.replace("agent1_id", "agent_1_id").replace("agent2_id", "agent_2_id"))
             entry["pk"] = entry.pop(keys[inner]) if inner in keys else str(number)
             (kept / inner / f"{number}.json").write_text(json.dumps(entry))
-    assert load_cast(str(kept)) == load_cast(str(folder))
+    assert load_scenes(str(kept)) == load_scenes(str(folder))
 
 
 @pytest.mark.parametrize(
@@ -475,24 +475,24 @@ def test_a_fault_in_a_file_is_named(folder, name, change, fault) -> None:
     file = folder / name
     file.write_text(file.read_text().replace(*change))
     with pytest.raises(ConfigError, match=fault):
-        load_cast(str(folder))
+        load_scenes(str(folder))
 
 
 def test_what_stands_within_a_text_does_not_end_its_line(folder) -> None:
     file = folder / "environment_profiles.jsonl"
     file.write_text("\ufeff" + file.read_text().replace("A hall", "A\u2028hall"), encoding="utf-8")
-    assert load_cast(str(folder)).situations["two"].text == "A\u2028hall"
+    assert load_scenes(str(folder)).situations["two"].text == "A\u2028hall"
 
 
 def test_a_folder_that_lacks_files_says_which() -> None:
     with pytest.raises(ConfigError, match="no folder"):
-        load_cast("nowhere")
+        load_scenes("nowhere")
     with pytest.raises(ConfigError, match=r"neither agent_profiles\.jsonl nor a folder AgentProfile"):
-        load_cast(str(Path(__file__).parent))
+        load_scenes(str(Path(__file__).parent))
 
 
 def test_our_own_cast_is_large_enough_and_fits_together() -> None:
-    cast, found = load_cast(), load_cast().report()
+    cast, found = load_scenes(), load_scenes().report()
     assert (found["characters"], found["situations"], found["pairings"]) == (16, 13, 52)
     assert (set(found["relations"]), found["not_tied"], found["wrong_age"]) == (set(RELATIONS), 0, 0)
     counts = {subset: len(cast.pairings_of(subset)) for subset in ("all", "hard", "cooperative", "competitive")}
@@ -571,8 +571,8 @@ def test_the_distance_from_published_means_is_of_one_judge_or_says_that_it_is_no
 )
 def test_the_benchmark_compares_only_what_the_judge_of_the_paper_judged(judge, is_the_same) -> None:
     class Offline(SotopiaModel):
-        def make_cast(self) -> Cast:
-            return load_cast("own")
+        def make_cast(self) -> Scenes:
+            return load_scenes("own")
 
     assert is_comparable(Offline(items="original", judge=judge, n_dyads=1)) is is_the_same
 

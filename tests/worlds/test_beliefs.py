@@ -13,7 +13,7 @@ from mesa_llm.worlds.beliefs import (
     MAX_MOVE,
     Beliefs,
     Exposure,
-    Post,
+    StepPost,
     apply_posts,
     beliefs_text,
     confidence_band,
@@ -121,37 +121,37 @@ def test_other_topics_keep_their_beliefs() -> None:
 
 
 def test_posts_move_all_but_their_author() -> None:
-    after = apply_posts({1: Beliefs(), 2: Beliefs()}, [Post("p", 1, "Splendid!")], "T")
+    after = apply_posts({1: Beliefs(), 2: Beliefs()}, [StepPost("p", 1, "Splendid!")], "T")
     assert after[1] == Beliefs()
     assert after[2].positions["T"] > 0
 
 
 def test_exposure_can_follow_a_feed() -> None:
-    posts = [Post("p", 3, "Splendid!"), Post("q", 3, "Horrible!")]
+    posts = [StepPost("p", 3, "Splendid!"), StepPost("q", 3, "Horrible!")]
     after = apply_posts({1: Beliefs(), 2: Beliefs()}, posts, "T", feeds={1: {"q"}})
     assert after[1].positions["T"] < 0
     assert after[2] == Beliefs()
 
 
 def test_likes_of_own_posts_raise_confidence() -> None:
-    after = apply_posts({1: Beliefs()}, [Post("p", 1, "Words", likes=4)], "T")
+    after = apply_posts({1: Beliefs()}, [StepPost("p", 1, "Words", likes=4)], "T")
     assert after[1].confidence["T"] == pytest.approx(0.52)
 
 
 def test_any_measure_of_stance_can_be_used() -> None:
-    after = apply_posts({2: Beliefs()}, [Post("p", 1, "We oppose this wonderful law")], "T", stance=lambda _: -1.0)
+    after = apply_posts({2: Beliefs()}, [StepPost("p", 1, "We oppose this wonderful law")], "T", stance=lambda _: -1.0)
     assert after[2].positions["T"] < 0
 
 
 def test_a_repeated_text_is_known_again_but_not_in_the_original() -> None:
-    posts = [Post("p", 1, "So it is"), Post("q", 2, "so  it IS", step=4)]
+    posts = [StepPost("p", 1, "So it is"), StepPost("q", 2, "so  it IS", step=4)]
     corrected = {exposure_of(post).digest for post in posts}
     original = {exposure_of(post, rules="original").digest for post in posts}
     assert (len(corrected), len(original)) == (1, 2)
 
 
 def test_namesakes_stay_apart() -> None:
-    posts = [Post("p", 1, "good", author_name="Jo"), Post("q", 2, "bad", author_name="Jo")]
+    posts = [StepPost("p", 1, "good", author_name="Jo"), StepPost("q", 2, "bad", author_name="Jo")]
     trust = [apply_posts({3: Beliefs()}, posts, "T", rules=rules)[3].trust for rules in RULES]
     assert [list(known) for known in trust] == [["Jo"], [1, 2]]
 

@@ -18,7 +18,7 @@ from mesa_llm.population import invented
 from mesa_llm.population.columns import InventedPeople
 from mesa_llm.population.follows import preferential_edges
 from mesa_llm.worlds.social import Account, SocialWorld
-from mesa_llm.worlds.social.csr import Follows
+from mesa_llm.worlds.social.csr import FollowMatrix
 from mesa_llm.worlds.social.post_index import POOL
 from mesa_llm_models.social.model import SocialModel
 
@@ -111,7 +111,7 @@ def test_a_feed_of_ones_own_may_be_a_function_of_one_viewer() -> None:
 @settings(max_examples=20)
 @given(st.lists(st.tuples(st.booleans(), st.integers(1, 9), st.integers(1, 9)), max_size=80), st.integers(0, 20))
 def test_follows_equal_a_set_of_pairs(changes: list[tuple[bool, int, int]], n_bulk: int) -> None:
-    rng, follows = random.Random(n_bulk), Follows()
+    rng, follows = random.Random(n_bulk), FollowMatrix()
     pairs = {(rng.randint(1, 9), rng.randint(1, 9)) for _ in range(n_bulk)}
     follows.add_many(np.array(sorted(pairs), dtype=np.int64).reshape(-1, 2))
     for is_new, a, b in changes:

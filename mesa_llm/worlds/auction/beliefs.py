@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from mesa_llm.worlds.auction.state import Account, BeliefCounts
+from mesa_llm.worlds.auction.state import BeliefCounts, BidderAccount
 
 
 class Belief(BaseModel):
@@ -40,7 +40,7 @@ class Review:
     """Number of checks and of errors."""
 
 
-def opening_belief(me: Account, names: Sequence[str]) -> dict[str, Any]:
+def opening_belief(me: BidderAccount, names: Sequence[str]) -> dict[str, Any]:
     """Return a bidder's knowledge before the first lot: its budget, and that nobody has won anything."""
     return {
         "remaining_budget": me.budget,
@@ -71,7 +71,7 @@ def form_fault(statement: object) -> str:
 
 
 def review_belief(
-    statement: Mapping[str, Any], me: Account, accounts: Mapping[str, Account], *, match_part: bool = False
+    statement: Mapping[str, Any], me: BidderAccount, accounts: Mapping[str, BidderAccount], *, match_part: bool = False
 ) -> Review:
     """Compare a belief with the truth.
 

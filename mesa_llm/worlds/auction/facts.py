@@ -8,7 +8,7 @@ from typing import Any
 
 from mesa_llm.worlds.auction.lots import Lot
 from mesa_llm.worlds.auction.rules import Auctioneer, Stage
-from mesa_llm.worlds.auction.state import Account, Bidder, Desire, RoundView, Sale
+from mesa_llm.worlds.auction.state import Bidder, BidderAccount, Desire, RoundView, Sale
 
 DESIRES: dict[Desire, str] = {
     "maximize_profit": "You want to end the auction with a larger total profit than any other bidder.",
@@ -178,6 +178,6 @@ def _sale_view(auctioneer: Auctioneer, sale: Sale) -> SaleView:
     return SaleView(sale.lot.name, auctioneer.accounts[sale.winner].bidder.name, sale.price, sale.lot.true_value)
 
 
-def _rival_view(account: Account) -> RivalView:
+def _rival_view(account: BidderAccount) -> RivalView:
     spent = account.bidder.budget - account.budget
     return RivalView(account.bidder.name, spent, account.profit, tuple(win.lot.name for win in account.wins))

@@ -15,16 +15,16 @@ from mesa_llm.world import RNG
 from mesa_llm.worlds.auction.beliefs import add_counts, form_fault, opening_belief, review_belief
 from mesa_llm.worlds.auction.lots import Lot
 from mesa_llm.worlds.auction.state import (
-    Account,
     Attempt,
     Bidder,
+    BidderAccount,
     Bidding,
+    BiddingPlan,
     BidRecord,
+    BidStanding,
     Fault,
-    Plan,
     RoundView,
     Sale,
-    Standing,
     Win,
 )
 from mesa_llm.worlds.validation import is_number
@@ -108,7 +108,7 @@ class Auctioneer:
         self.lots = tuple(lots)
         self.rules = rules
         self.rng = rng
-        self.accounts = {bidder.unique_id: Account(bidder, bidder.budget) for bidder in bidders}
+        self.accounts = {bidder.unique_id: BidderAccount(bidder, bidder.budget) for bidder in bidders}
         self.sales: list[Sale] = []
         self.bidding = Bidding(self.lots[0], 0, self.lots[0].start)
         self.stage: Stage = "plan"
@@ -143,7 +143,7 @@ class Auctioneer:
         bidding = self.bidding
         return bidding.start if bidding.before < 0 else max(bidding.start, bidding.before + self.minimum_raise)
 
-    def watched_by(self, agent_id: int) -> list[Account]:
+    def watched_by(self, agent_id: int) -> list[BidderAccount]:
         """Return the accounts that a bidder watches: its own and at most `MAX_WATCHED` others, by seat."""
         if agent_id in self.watched:
             return list(self.watched.values())
@@ -187,7 +187,7 @@ class Auctioneer:
         last = self.sales[-1].lot.name if self.sales else None
         before = account.priorities
         is_change = bool(account.plans) and any(before.get(lot) != value for lot, value in priorities.items())
-        account.plans.append(Plan(len(self.sales), last, dict(priorities), is_change))
+        account.plans.append(BiddingPlan(len(self.sales), last, dict(priorities), is_change))
         return ""
 
     def take_belief(self, agent_id: int, statement: Mapping[str, Any]) -> tuple[str, ...]:
@@ -318,7 +318,7 @@ class Auctioneer:
         self.stage = "replan"
         self._ask(account for account in self.accounts.values() if account.bidder.planning == "adaptive")
 
-    def _ask(self, accounts: Iterable[Account]) -> None:
+    def _ask(self, accounts: Iterable[BidderAccount]) -> None:
         self.due = {account.bidder.unique_id: None for account in accounts}
         self.tries = {agent_id: [] for agent_id in self.due}
         self.revisions = Counter()
@@ -334,7 +334,7 @@ class Auctioneer:
         for account in self.accounts.values():
             account.is_withdrawn = False
 
-    def _note_try(self, account: Account, attempt: Attempt) -> None:
+    def _note_try(self, account: BidderAccount, attempt: Attempt) -> None:
         agent_id = account.bidder.unique_id
         account.bid_calls += 1
         self.tries[agent_id].append(attempt)
@@ -364,7 +364,9 @@ class Auctioneer:
         return f"The priority of {wrong} must be 1, 2 or 3." if wrong else ""
 
 
-def take_down(bids: Sequence[tuple[int, int | None]], standing: Standing, tie: TieRule, rng: RNG) -> list[Standing]:
+def take_down(
+    bids: Sequence[tuple[int, int | None]], standing: BidStanding, tie: TieRule, rng: RNG
+) -> list[BidStanding]:
     """Process the bids of one round in the order of seats.
 
     Args:
@@ -377,7 +379,7 @@ def take_down(bids: Sequence[tuple[int, int | None]], standing: Standing, tie: T
         The standing after each bid.
     """
     equal: Counter[int | None] = Counter()
-    standings: list[Standing] = []
+    standings: list[BidStanding] = []
     for count, bid in enumerate(bids, start=1):
         if tie == "scan":
             standing = _scan(bids[:count], standing, rng)
@@ -400,7 +402,7 @@ def round_view(records: Sequence[BidRecord], names: Mapping[int, str]) -> RoundV
     return RoundView(tuple(bids), len(records) - len(bids))
 
 
-def _scan(bids: Sequence[tuple[int, int | None]], standing: Standing, rng: RNG) -> Standing:
+def _scan(bids: Sequence[tuple[int, int | None]], standing: BidStanding, rng: RNG) -> BidStanding:
     """Go through all bids so far; an equal one tosses a coin with the present leader."""
     top, leader = standing.top, standing.leader
     for bidder, amount in bids:
@@ -408,17 +410,17 @@ def _scan(bids: Sequence[tuple[int, int | None]], standing: Standing, rng: RNG) 
             continue
         leader = bidder if amount > top else rng.choice((leader, bidder))
         top = amount
-    return Standing(top, leader)
+    return BidStanding(top, leader)
 
 
-def _pass_on(bid: tuple[int, int | None], equal: int, standing: Standing, rng: RNG) -> Standing:
+def _pass_on(bid: tuple[int, int | None], equal: int, standing: BidStanding, rng: RNG) -> BidStanding:
     """Look at the last bid only: the k-th of equal bids takes the lead with probability 1/k."""
     bidder, amount = bid
     if amount is None or amount < standing.top:
         return standing
     if amount > standing.top:
-        return Standing(amount, bidder)
-    return Standing(amount, bidder) if rng.randint(1, equal) == 1 else standing
+        return BidStanding(amount, bidder)
+    return BidStanding(amount, bidder) if rng.randint(1, equal) == 1 else standing
 
 
 def is_hammer(bidding: Bidding, n_bids: int) -> bool:

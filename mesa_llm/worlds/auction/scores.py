@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mesa_llm.worlds.auction.state import Account
+from mesa_llm.worlds.auction.state import BidderAccount
 from mesa_llm.worlds.auction.world import Auction
 
 with warnings.catch_warnings():
@@ -39,7 +39,7 @@ INCREMENT_EDGES = (0.0, 10.0, 20.0, 30.0, 40.0, math.inf)
 """Edges of the five bins of bid increments, in percent."""
 
 
-class Rating(NamedTuple):
+class SkillRating(NamedTuple):
     """A TrueSkill rating."""
 
     mu: float
@@ -112,7 +112,9 @@ class PriorityCorrelations:
     """Pairs of bidder and lot with a priority in the first plan."""
 
 
-def rate(games: Sequence[Mapping[str, float]], start: Mapping[str, Rating] | None = None) -> list[dict[str, Rating]]:
+def rate(
+    games: Sequence[Mapping[str, float]], start: Mapping[str, SkillRating] | None = None
+) -> list[dict[str, SkillRating]]:
     """Rate bidders by a series of auctions, each a game of everyone against everyone.
 
     Args:
@@ -127,18 +129,18 @@ def rate(games: Sequence[Mapping[str, float]], start: Mapping[str, Rating] | Non
     """
     system = trueskill.TrueSkill(MU, SIGMA, BETA, TAU, DRAW_PROBABILITY)
     ratings = {name: system.create_rating(*rating) for name, rating in (start or {}).items()}
-    history: list[dict[str, Rating]] = []
+    history: list[dict[str, SkillRating]] = []
     for game in games:
         names = list(game)
         groups = [(ratings.get(name) or system.create_rating(),) for name in names]
         _, ranks = np.unique([-game[name] for name in names], return_inverse=True)
         for name, (rated,) in zip(names, system.rate(groups, ranks.tolist()), strict=True):
             ratings[name] = rated
-        history.append({name: Rating(rated.mu, rated.sigma) for name, rated in ratings.items()})
+        history.append({name: SkillRating(rated.mu, rated.sigma) for name, rated in ratings.items()})
     return history
 
 
-def rating_error(ratings: Mapping[str, Rating], published: Mapping[str, float]) -> float:
+def rating_error(ratings: Mapping[str, SkillRating], published: Mapping[str, float]) -> float:
     """Compute the mean absolute error of the ratings' means against published ones, over the bidders in both.
 
     Raises:
@@ -251,7 +253,7 @@ def increment_shares(increments: Sequence[float], edges: Sequence[float] = INCRE
     )
 
 
-def _rows(auction: Auction, account: Account) -> Iterator[tuple[float, float, float, float]]:
+def _rows(auction: Auction, account: BidderAccount) -> Iterator[tuple[float, float, float, float]]:
     """Yield first priority, priority in force, bids and win of each lot that has come up."""
     won = {win.lot.name for win in account.wins}
     for index, sale in enumerate(auction.sales):
@@ -260,7 +262,7 @@ def _rows(auction: Auction, account: Account) -> Iterator[tuple[float, float, fl
         yield (_priority(account, name, 0), _priority(account, name, index), *outcome)
 
 
-def _priority(account: Account, lot: str, before: int) -> float:
+def _priority(account: BidderAccount, lot: str, before: int) -> float:
     """Return the priority of a lot in the plan in force before the lot of that number; NaN if there is none."""
     plans = [plan for plan in account.plans if plan.lots_before <= before]
     value = plans[-1].priorities.get(lot) if plans else None

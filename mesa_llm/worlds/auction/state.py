@@ -49,7 +49,7 @@ class Bidder:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class BiddingPlan:
     """A plan as it was made, for the lots still to come."""
 
     lots_before: int
@@ -94,7 +94,7 @@ class BeliefCounts:
 
 
 @dataclass(slots=True)
-class Account:
+class BidderAccount:
     """The auctioneer's account of a bidder, with its budget and profit; beliefs never change them."""
 
     bidder: Bidder
@@ -127,7 +127,7 @@ class Account:
     beliefs: BeliefCounts = field(default_factory=BeliefCounts)
     """Checks of its beliefs."""
 
-    plans: list[Plan] = field(default_factory=list[Plan])
+    plans: list[BiddingPlan] = field(default_factory=list[BiddingPlan])
     """Its plans, oldest first."""
 
     budgets: list[int] = field(default_factory=list[int])
@@ -158,7 +158,7 @@ class Attempt:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class BidStanding:
     """The standing after a bid was processed."""
 
     top: int
@@ -181,7 +181,7 @@ class BidRecord:
     attempts: tuple[Attempt, ...]
     """All its answers; the last one is valid, unless it ran out of tries or did not answer."""
 
-    standing: Standing
+    standing: BidStanding
     """The standing once it was processed."""
 
 
@@ -196,7 +196,7 @@ class RoundView:
     """Number of further bids and withdrawals, none of them higher."""
 
 
-NOTHING_YET = Standing(-1, None)
+NOTHING_YET = BidStanding(-1, None)
 
 
 @dataclass(slots=True)
@@ -212,7 +212,7 @@ class Bidding:
     start: int
     """Starting price now: the lot's own, until it is lowered for want of bids."""
 
-    standing: Standing = NOTHING_YET
+    standing: BidStanding = NOTHING_YET
     """Current standing."""
 
     before: int = -1

@@ -16,7 +16,7 @@ from mesa_llm.worlds.auction.beliefs import Belief
 from mesa_llm.worlds.auction.facts import AuctionFacts, bidder_facts
 from mesa_llm.worlds.auction.lots import Lot
 from mesa_llm.worlds.auction.rules import ORIGINAL_RULES, Auctioneer, AuctionRules, Stage
-from mesa_llm.worlds.auction.state import Account, Bidder, Fault, Sale
+from mesa_llm.worlds.auction.state import Bidder, BidderAccount, Fault, Sale
 from mesa_llm.worlds.auction.text import instructions_text, observation_text, story_text
 from mesa_llm.worlds.validation import NO_FLAG
 
@@ -104,7 +104,7 @@ class Auction:
         return self.auctioneer.stage == "over"
 
     @property
-    def accounts(self) -> Mapping[int, Account]:
+    def accounts(self) -> Mapping[int, BidderAccount]:
         """The auctioneer's accounts by bidder, in the order of seats."""
         return self.auctioneer.accounts
 

@@ -1,7 +1,7 @@
 """A stock exchange modelled on StockAgent: order books, loans, company reports, a forum, bankruptcy."""
 
 from mesa_llm.worlds.exchange.book import Order, OrderBook, Quote, Side
-from mesa_llm.worlds.exchange.companies import COMPANIES, Company, Report, report_on
+from mesa_llm.worlds.exchange.companies import COMPANIES, Company, QuarterlyReport, report_on
 from mesa_llm.worlds.exchange.facts import TraderFacts
 from mesa_llm.worlds.exchange.lending import RATE_CHANGES, Lending, RateChange
 from mesa_llm.worlds.exchange.matching import Fees, Fill, Match, Settlement, TradingRules
@@ -10,23 +10,23 @@ from mesa_llm.worlds.exchange.state import (
     OFFICIAL,
     STOCKS,
     STYLES,
-    Account,
+    ActionForecast,
     Calendar,
     Cancellation,
     Close,
     DayStage,
     Endowment,
-    Forecast,
+    ForumPost,
     History,
     Holding,
     Liquidation,
     Loan,
     LoanTaken,
     Moment,
-    Post,
     Stock,
+    StockTrade,
     Submission,
-    Trade,
+    TradingAccount,
     draw_endowments,
 )
 from mesa_llm.worlds.exchange.text import (
@@ -47,7 +47,7 @@ __all__ = [
     "RATE_CHANGES",
     "STOCKS",
     "STYLES",
-    "Account",
+    "ActionForecast",
     "Calendar",
     "Cancellation",
     "Close",
@@ -57,7 +57,7 @@ __all__ = [
     "Exchange",
     "Fees",
     "Fill",
-    "Forecast",
+    "ForumPost",
     "History",
     "Holding",
     "Lending",
@@ -68,17 +68,17 @@ __all__ = [
     "Moment",
     "Order",
     "OrderBook",
-    "Post",
+    "QuarterlyReport",
     "Quote",
     "RateChange",
-    "Report",
     "Screen",
     "Settlement",
     "Side",
     "Stock",
+    "StockTrade",
     "Submission",
-    "Trade",
     "TraderFacts",
+    "TradingAccount",
     "TradingRules",
     "company_news",
     "draw_endowments",

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from mesa_llm.worlds.exchange.state import Stock
 
 
-class Report(NamedTuple):
+class QuarterlyReport(NamedTuple):
     """One quarterly report; money in millions."""
 
     day: int
@@ -56,7 +56,7 @@ class Company(NamedTuple):
     cash_flow: tuple[float, ...]
     """Twelve quarters."""
 
-    reports: tuple[Report, ...]
+    reports: tuple[QuarterlyReport, ...]
     """Reports that it publishes during trading."""
 
 
@@ -84,10 +84,10 @@ COMPANY_A = Company(
         350.3899245, 493.4058465, 650.6526937, 579.0037013, 185.7066407, 273.1287018,
     ),
     reports=(
-        Report(12, 9.49, 4483.99, 41.05, 11.31, 6.83, 3.83, 856.6705, 0.91, 2.3, 0.82, 756.7537),
-        Report(78, 7.38, 4417.79, 35.68, 11.75, 8.13, 4.62, 493.9451, 1.34, 2.68, 0.86, 396.5329),
-        Report(144, 8.7, 4041.3, 37.45, 9.34, 6.79, 3.41, 724.3648, 1.27, 2.44, 0.94, 639.5329),
-        Report(210, 7.75, 5024.04, 42.47, 10.67, 6.56, 4.72, 1031.214, 1.08, 2.71, 0.08, 945.5034),
+        QuarterlyReport(12, 9.49, 4483.99, 41.05, 11.31, 6.83, 3.83, 856.6705, 0.91, 2.3, 0.82, 756.7537),
+        QuarterlyReport(78, 7.38, 4417.79, 35.68, 11.75, 8.13, 4.62, 493.9451, 1.34, 2.68, 0.86, 396.5329),
+        QuarterlyReport(144, 8.7, 4041.3, 37.45, 9.34, 6.79, 3.41, 724.3648, 1.27, 2.44, 0.94, 639.5329),
+        QuarterlyReport(210, 7.75, 5024.04, 42.47, 10.67, 6.56, 4.72, 1031.214, 1.08, 2.71, 0.08, 945.5034),
     ),
 )
 COMPANY_B = Company(
@@ -114,10 +114,10 @@ COMPANY_B = Company(
         194.9436163, 261.1053212, 216.3871992, 345.6568448,
     ),
     reports=(
-        Report(12, 19.96, 1319.94, 31.21, 0.7, 4.69, 8.78, 224.9179, 1.13, 1.77, 0.59, 208.7266),
-        Report(78, 19.86, 1096.7, 31.26, 0.71, 3.62, 9.9, 186.7678, 0.67, 1.44, -0.31, 181.6862),
-        Report(144, 18.21, 1676.7, 31.58, 0.92, 3.78, 10.27, 278.3327, 0.77, 1.56, -0.06, 266.1486),
-        Report(210, 15.98, 1075.13, 32.41, 1.08, 3.79, 10.7, 181.1602, 1.09, 2.28, 0.67, 161.1985),
+        QuarterlyReport(12, 19.96, 1319.94, 31.21, 0.7, 4.69, 8.78, 224.9179, 1.13, 1.77, 0.59, 208.7266),
+        QuarterlyReport(78, 19.86, 1096.7, 31.26, 0.71, 3.62, 9.9, 186.7678, 0.67, 1.44, -0.31, 181.6862),
+        QuarterlyReport(144, 18.21, 1676.7, 31.58, 0.92, 3.78, 10.27, 278.3327, 0.77, 1.56, -0.06, 266.1486),
+        QuarterlyReport(210, 15.98, 1075.13, 32.41, 1.08, 3.79, 10.7, 181.1602, 1.09, 2.28, 0.67, 161.1985),
     ),
 )
 # fmt: on
@@ -132,6 +132,6 @@ COMPANIES: Mapping[Stock, Company] = MappingProxyType({"A": COMPANY_A, "B": COMP
 """The companies by stock, with the figures of the StockAgent program."""
 
 
-def report_on(company: Company, day: int) -> Report | None:
+def report_on(company: Company, day: int) -> QuarterlyReport | None:
     """Return the report that a company publishes on a day; None without one."""
     return next((report for report in company.reports if report.day == day), None)

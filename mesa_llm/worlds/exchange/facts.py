@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from mesa_llm.worlds.exchange.book import Quote
 from mesa_llm.worlds.exchange.lending import Rates
-from mesa_llm.worlds.exchange.state import Cancellation, Loan, Moment, Post, Stock
+from mesa_llm.worlds.exchange.state import Cancellation, ForumPost, Loan, Moment, Stock
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class TraderFacts:
     asks: Mapping[Stock, Quote | None]
     """Lowest resting sell price and the shares offered at it; None without one."""
 
-    posts: tuple[Post, ...]
+    posts: tuple[ForumPost, ...]
     """Posts and announcements on the forum today."""
 
     cancellations: tuple[Cancellation, ...] = ()

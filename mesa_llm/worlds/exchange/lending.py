@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from mesa_llm.errors import ConfigError, ToolError
-from mesa_llm.worlds.exchange.state import STOCKS, Account, Liquidation, Loan, Stock
+from mesa_llm.worlds.exchange.state import STOCKS, Liquidation, Loan, Stock, TradingAccount
 
 Rates = tuple[float, ...]
 """Interest over the whole term of a loan, as a share of the principal, by loan type."""
@@ -107,7 +107,7 @@ class Lending:
         return (since - start) / (self.interest_every_days - start) / 12
 
 
-def borrow(account: Account, principal: float, loan_type: int, due_day: int) -> Loan:
+def borrow(account: TradingAccount, principal: float, loan_type: int, due_day: int) -> Loan:
     """Lend a trader money, which is paid out at once.
 
     Raises:
@@ -123,7 +123,7 @@ def borrow(account: Account, principal: float, loan_type: int, due_day: int) -> 
     return loan
 
 
-def repay_due(account: Account, day: int, rates: Rates) -> None:
+def repay_due(account: TradingAccount, day: int, rates: Rates) -> None:
     """Take principal and the full rate of loans due today; mark the trader if its cash falls below 0."""
     for loan in account.loans:
         if loan.due_day == day:
@@ -133,7 +133,7 @@ def repay_due(account: Account, day: int, rates: Rates) -> None:
         account.is_marked = True
 
 
-def pay_interest(account: Account, rates: Rates) -> None:
+def pay_interest(account: TradingAccount, rates: Rates) -> None:
     """Take a twelfth of the rate of every loan; mark the trader if its cash falls below 0.
 
     A loan thus costs its full rate when due, and before that a twelfth of it on each interest day.
@@ -144,7 +144,7 @@ def pay_interest(account: Account, rates: Rates) -> None:
         account.is_marked = True
 
 
-def liquidate(account: Account, prices: Mapping[Stock, float]) -> bool:
+def liquidate(account: TradingAccount, prices: Mapping[Stock, float]) -> bool:
     """Sell a marked trader's shares, A first, until its cash is no longer negative; or make it leave.
 
     The shares leave the market: nobody buys them, and no price moves. A trader whose cash and shares are
@@ -165,7 +165,7 @@ def liquidate(account: Account, prices: Mapping[Stock, float]) -> bool:
     return False
 
 
-def _sell_for(account: Account, stock: Stock, price: float) -> None:
+def _sell_for(account: TradingAccount, stock: Stock, price: float) -> None:
     """Sell as many whole shares as bring cash back to 0, or all of them.
 
     Under the original rules shares can be fractions; where its whole number exceeds them the original program
@@ -177,7 +177,7 @@ def _sell_for(account: Account, stock: Stock, price: float) -> None:
     account.cash += quantity * price
 
 
-def liquidation_of(day: int, account: Account, prices: Mapping[Stock, float]) -> Liquidation:
+def liquidation_of(day: int, account: TradingAccount, prices: Mapping[Stock, float]) -> Liquidation:
     """Liquidate a marked trader, and return its row of the history; see `liquidate`."""
     before = (account.cash, account.shares["A"], account.shares["B"])
     has_left = liquidate(account, prices)

@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple, get_args
 
 from mesa_llm.errors import ConfigError, ToolError
 from mesa_llm.worlds.exchange.book import Order, OrderBook, opposite
-from mesa_llm.worlds.exchange.state import Account, Stock
+from mesa_llm.worlds.exchange.state import Stock, TradingAccount
 
 Settlement = Literal["strict", "one_sided", "original"]
 """How a fill moves cash and shares.
@@ -158,7 +158,7 @@ class Venue:
     book: OrderBook
     """Its resting orders."""
 
-    accounts: Mapping[int, Account]
+    accounts: Mapping[int, TradingAccount]
     """Traders by id."""
 
     rules: TradingRules
@@ -252,7 +252,7 @@ def delivered(fill: Fill, settlement: Settlement) -> float:
     return fill.price if settlement == "original" else fill.quantity
 
 
-def settle_buyer(buyer: Account, stock: Stock, fill: Fill, settlement: Settlement) -> bool:
+def settle_buyer(buyer: TradingAccount, stock: Stock, fill: Fill, settlement: Settlement) -> bool:
     """Settle the buyer's side by itself if its cash suffices; return whether it did."""
     cost = fill.quantity * fill.price
     if buyer.cash < cost:
@@ -262,7 +262,7 @@ def settle_buyer(buyer: Account, stock: Stock, fill: Fill, settlement: Settlemen
     return True
 
 
-def settle_seller(seller: Account, stock: Stock, fill: Fill, settlement: Settlement) -> bool:
+def settle_seller(seller: TradingAccount, stock: Stock, fill: Fill, settlement: Settlement) -> bool:
     """Settle the seller's side by itself if its shares suffice; return whether they did."""
     shares = delivered(fill, settlement)
     if seller.shares[stock] < shares:
@@ -272,18 +272,18 @@ def settle_seller(seller: Account, stock: Stock, fill: Fill, settlement: Settlem
     return True
 
 
-def can_pay(buyer: Account, fill: Fill, fee: float) -> bool:
+def can_pay(buyer: TradingAccount, fill: Fill, fee: float) -> bool:
     """Check whether a buyer's cash covers a fill and its fee."""
     return buyer.cash >= fill.quantity * fill.price + fee
 
 
-def can_deliver(seller: Account, stock: Stock, fill: Fill, fee: float) -> bool:
+def can_deliver(seller: TradingAccount, stock: Stock, fill: Fill, fee: float) -> bool:
     """Check whether a seller has the shares of a fill, and can pay the fee from what it earns."""
     earned = fill.quantity * fill.price - fee
     return seller.shares[stock] >= fill.quantity and seller.cash + earned >= 0
 
 
-def settle_both(buyer: Account, seller: Account, stock: Stock, fill: Fill, fee: float) -> None:
+def settle_both(buyer: TradingAccount, seller: TradingAccount, stock: Stock, fill: Fill, fee: float) -> None:
     """Move cash and shares between two different traders who can pay and deliver; each pays the fee."""
     cost = fill.quantity * fill.price
     buyer.cash -= cost + fee

@@ -12,7 +12,6 @@ from mesa_llm.worlds.exchange.matching import Match, TradingRules, Venue
 from mesa_llm.worlds.exchange.state import (
     FIRST_PRICES,
     STOCKS,
-    Account,
     Calendar,
     Cancellation,
     Close,
@@ -24,12 +23,13 @@ from mesa_llm.worlds.exchange.state import (
     Liquidation,
     Moment,
     Stock,
+    StockTrade,
     Submission,
-    Trade,
+    TradingAccount,
 )
 
 
-class Market:
+class StockMarket:
     """Accounts, order books, prices and the bank, and the events of a day."""
 
     def __init__(
@@ -44,7 +44,7 @@ class Market:
             ConfigError: If there is no trader, or one occurs twice.
         """
         self.prices: dict[Stock, float] = dict(FIRST_PRICES)
-        accounts = [Account.of(start, self.prices) for start in endowments]
+        accounts = [TradingAccount.of(start, self.prices) for start in endowments]
         self.accounts = {account.trader: account for account in accounts}
         if not accounts or len(self.accounts) < len(accounts):
             raise ConfigError(f"{len(accounts)} endowments for {len(self.accounts)} traders; give one to each")
@@ -63,7 +63,7 @@ class Market:
         self._cancellations: dict[int, list[Cancellation]] = {}
 
     @property
-    def active_accounts(self) -> list[Account]:
+    def active_accounts(self) -> list[TradingAccount]:
         """Accounts of the traders who have not left, in the order they were opened."""
         return [account for account in self.accounts.values() if not account.has_left]
 
@@ -97,7 +97,7 @@ class Market:
         filled = sum(fill.quantity for fill in match.fills)
         self.fees_paid += match.fees
         self.history.orders.append(Submission(now.day, now.session, trader, stock, side, quantity, price, filled))
-        self.history.trades += [Trade(now.day, now.session, stock, *fill) for fill in match.fills]
+        self.history.trades += [StockTrade(now.day, now.session, stock, *fill) for fill in match.fills]
         for cancelled in match.cancelled_orders:
             rested = cancelled is not order
             row = Cancellation(
@@ -128,7 +128,7 @@ class Market:
         self.history.closes += closes
         return closes
 
-    def _close(self, now: Moment, stock: Stock, trades: list[Trade], orders: list[Submission]) -> Close:
+    def _close(self, now: Moment, stock: Stock, trades: list[StockTrade], orders: list[Submission]) -> Close:
         fills = [trade for trade in trades if trade.stock == stock]
         sides = [order.side for order in orders if order.stock == stock]
         before = self.prices[stock]
@@ -158,7 +158,7 @@ class Market:
         """Return the assets and debts of each remaining trader, at the latest prices."""
         return [self.holding(account) for account in self.active_accounts]
 
-    def holding(self, account: Account) -> Holding:
+    def holding(self, account: TradingAccount) -> Holding:
         """Return the assets and debts of a trader, at the latest prices."""
         value, debt = account.property_at(self.prices), account.debt
         accrued = self._accrued(account)
@@ -174,7 +174,7 @@ class Market:
             accrued=accrued,
         )
 
-    def _accrued(self, account: Account) -> float:
+    def _accrued(self, account: TradingAccount) -> float:
         """Compute the interest that a trader has not paid yet; 0 under the original rules, which ignore it."""
         return self.lending.accrued(account.loans, self.day, self.rates) if self._accrues else 0.0
 
@@ -186,7 +186,7 @@ Happening = Close | Liquidation | RateChange
 class Floor:
     """Takes traders through the stages of a day: the order of turns, and the events at the end of each stage."""
 
-    def __init__(self, market: Market, calendar: Calendar, rng: RNG) -> None:
+    def __init__(self, market: StockMarket, calendar: Calendar, rng: RNG) -> None:
         """Open on the morning of day 1.
 
         Args:
@@ -232,7 +232,7 @@ class Floor:
             return "you owe as much as you had at the start; you may not borrow more."
         return None
 
-    def account_in_turn(self, agent_id: int, stage: DayStage) -> Account:
+    def account_in_turn(self, agent_id: int, stage: DayStage) -> TradingAccount:
         """Return the account of a trader who may act now.
 
         Raises:

@@ -69,7 +69,7 @@ class Endowment:
 
 
 @dataclass(slots=True)
-class Account:
+class TradingAccount:
     """Assets and debts of one trader now."""
 
     trader: int
@@ -100,7 +100,7 @@ class Account:
     """Whether it was insolvent and is gone for good."""
 
     @classmethod
-    def of(cls, start: Endowment, prices: Mapping[Stock, float]) -> Account:
+    def of(cls, start: Endowment, prices: Mapping[Stock, float]) -> TradingAccount:
         """Open the account of a trader.
 
         Raises:
@@ -198,7 +198,7 @@ OFFICIAL = -1
 """Author of announcements."""
 
 
-class Post(NamedTuple):
+class ForumPost(NamedTuple):
     """A message on the forum."""
 
     day: int
@@ -216,18 +216,18 @@ class Forum:
 
     def __init__(self) -> None:
         """Start with nothing to read."""
-        self.posts: tuple[Post, ...] = ()
+        self.posts: tuple[ForumPost, ...] = ()
         """Posts and announcements that can be read now."""
 
-        self._written: dict[int, Post] = {}
+        self._written: dict[int, ForumPost] = {}
 
     def announce(self, day: int, text: str) -> None:
         """Add an announcement, which can be read at once."""
-        self.posts += (Post(day, OFFICIAL, text),)
+        self.posts += (ForumPost(day, OFFICIAL, text),)
 
     def write(self, day: int, author: int, text: str) -> None:
         """Keep a trader's post for tomorrow; a second one replaces the first."""
-        self._written[author] = Post(day, author, text)
+        self._written[author] = ForumPost(day, author, text)
 
     def next_day(self) -> None:
         """Replace yesterday's posts by today's, in order of the authors' ids."""
@@ -266,7 +266,7 @@ class Liquidation(NamedTuple):
     """Whether the trader was insolvent and left; nothing was sold then."""
 
 
-class Trade(NamedTuple):
+class StockTrade(NamedTuple):
     """One fill."""
 
     day: int
@@ -348,7 +348,7 @@ class LoanTaken(NamedTuple):
     principal: float
 
 
-class Forecast(NamedTuple):
+class ActionForecast(NamedTuple):
     """A trader's forecast of its own actions on the next day."""
 
     day: int
@@ -390,10 +390,10 @@ class History:
     """All rows of a run, oldest first."""
 
     closes: list[Close] = field(default_factory=list)
-    trades: list[Trade] = field(default_factory=list)
+    trades: list[StockTrade] = field(default_factory=list)
     orders: list[Submission] = field(default_factory=list)
     loans: list[LoanTaken] = field(default_factory=list)
-    forecasts: list[Forecast] = field(default_factory=list)
+    forecasts: list[ActionForecast] = field(default_factory=list)
     cancellations: list[Cancellation] = field(default_factory=list)
     liquidations: list[Liquidation] = field(default_factory=list)
 

@@ -11,12 +11,12 @@ from functools import cache
 from mesa_llm.records import Event
 from mesa_llm.text import MAX_QUOTE, counted, quoted
 from mesa_llm.worlds.exchange.book import SIDES, Order, OrderBook, Side
-from mesa_llm.worlds.exchange.companies import BOTH, COMPANIES, Company, Report, report_on
+from mesa_llm.worlds.exchange.companies import BOTH, COMPANIES, Company, QuarterlyReport, report_on
 from mesa_llm.worlds.exchange.facts import TraderFacts
 from mesa_llm.worlds.exchange.lending import Lending, RateChange
 from mesa_llm.worlds.exchange.matching import Match, TradingRules
 from mesa_llm.worlds.exchange.rules import Happening
-from mesa_llm.worlds.exchange.state import OFFICIAL, STOCKS, Calendar, Close, Liquidation, Post, Stock
+from mesa_llm.worlds.exchange.state import OFFICIAL, STOCKS, Calendar, Close, ForumPost, Liquidation, Stock
 
 _EQUAL_PRICES = (
     "It trades at once with waiting orders of the other side at exactly the same price, oldest first. A bid "
@@ -100,12 +100,12 @@ def situation(facts: TraderFacts, board: Board, *, shows_posts: bool) -> str:
             return "The exchange has closed."
 
 
-def forum_text(posts: Sequence[Post]) -> str:
+def forum_text(posts: Sequence[ForumPost]) -> str:
     """List the posts and announcements on the forum."""
     return "\n".join(["On the forum:", *map(_post_line, posts)])
 
 
-def forum_excerpt(posts: Sequence[Post], rng: random.Random, characters: int = FORUM_CHARACTERS) -> str:
+def forum_excerpt(posts: Sequence[ForumPost], rng: random.Random, characters: int = FORUM_CHARACTERS) -> str:
     """List announcements and as many posts as fit, drawn at random, with their number and the total.
 
     Args:
@@ -130,7 +130,7 @@ def forum_excerpt(posts: Sequence[Post], rng: random.Random, characters: int = F
     return "\n".join([heading, *map(_post_line, official), *lines])
 
 
-def _post_line(post: Post, characters: int = MAX_QUOTE) -> str:
+def _post_line(post: ForumPost, characters: int = MAX_QUOTE) -> str:
     """Return the line of one post, cut to a number of characters, or of one announcement."""
     if post.author == OFFICIAL:
         return f"Announcement: {post.text}"
@@ -153,7 +153,7 @@ def outcome_text(trader: int, stock: Stock, side: Side, quantity: int, match: Ma
     return f"Order to {side} {counted(quantity, 'share')} of {stock}:{traded} {remainder}.{own_order}"
 
 
-def _loan_text(facts: TraderFacts, posts: Sequence[Post]) -> str:
+def _loan_text(facts: TraderFacts, posts: Sequence[ForumPost]) -> str:
     """Describe the situation of a trader before a loan, with some posts."""
     offers = "; ".join(
         f"type {kind}, {counted(days, 'day')}, {rate:.2%}"
@@ -237,7 +237,7 @@ def _company_lines(company: Company, day: int) -> list[str]:
     return [*lines, _report_line(company, report)] if report else lines
 
 
-def _report_line(company: Company, report: Report) -> str:
+def _report_line(company: Company, report: QuarterlyReport) -> str:
     return (
         f"Company {company.stock} reports today on its last quarter: revenue {report.revenue:.2f} million, "
         f"{report.revenue_growth_pct:+.2f}% on the year before; gross margin {report.gross_margin_pct}%; in "

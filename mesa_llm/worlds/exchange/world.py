@@ -20,17 +20,17 @@ from mesa_llm.worlds.exchange.book import Side
 from mesa_llm.worlds.exchange.facts import TraderFacts
 from mesa_llm.worlds.exchange.lending import Lending, borrow
 from mesa_llm.worlds.exchange.matching import TradingRules
-from mesa_llm.worlds.exchange.rules import Floor, Market
+from mesa_llm.worlds.exchange.rules import Floor, StockMarket
 from mesa_llm.worlds.exchange.state import (
     STOCKS,
-    Account,
+    ActionForecast,
     Calendar,
     Endowment,
-    Forecast,
     History,
     LoanTaken,
     Moment,
     Stock,
+    TradingAccount,
 )
 from mesa_llm.worlds.exchange.text import Board, Screen, money_text, shares_text, spendable_text
 from mesa_llm.worlds.validation import NO_FLAG, is_whole
@@ -95,7 +95,7 @@ class Exchange(DoNothing):
         self.calendar = calendar or Calendar()
         self.lending = lending or Lending()
         self.screen = screen or Screen()
-        self.market = Market(endowments, self.trading, self.lending)
+        self.market = StockMarket(endowments, self.trading, self.lending)
         # reading the forum must not change anything, `rng` included, so the initial draws seed its excerpts
         self._forum_seed = sum(account.cash for account in self.market.accounts.values())
         self._floor = Floor(self.market, self.calendar, rng)
@@ -261,7 +261,7 @@ class Exchange(DoNothing):
         """
         self._floor.account_in_turn(agent_id, "estimate")
         self._floor.end_turn(agent_id)
-        forecast = Forecast(self.now.day, agent_id, buy_a, buy_b, sell_a, sell_b, take_loan)
+        forecast = ActionForecast(self.now.day, agent_id, buy_a, buy_b, sell_a, sell_b, take_loan)
         self.history.forecasts.append(forecast)
         return "Your forecast is noted."
 
@@ -307,7 +307,7 @@ class Exchange(DoNothing):
         """
         return [texts.event_of(self.name, happening) for happening in self._floor.end_stage()]
 
-    def _check_order(self, agent_id: int, stock: Stock, quantity: int, price: float) -> Account:
+    def _check_order(self, agent_id: int, stock: Stock, quantity: int, price: float) -> TradingAccount:
         """Return the account of a trader who may place this order, its means aside.
 
         Raises:

@@ -11,7 +11,7 @@ from mesa_llm.worlds.market.scores import (
     log_score,
     score_forecasts,
 )
-from mesa_llm.worlds.market.state import Comment, Market, Portfolio, Question, Trade, TradeLimits
+from mesa_llm.worlds.market.state import Comment, Market, MarketQuestion, Portfolio, Trade, TradeLimits
 from mesa_llm.worlds.market.world import PredictionMarkets
 
 __all__ = [
@@ -23,11 +23,11 @@ __all__ = [
     "MakerName",
     "Market",
     "MarketFacts",
+    "MarketQuestion",
     "MarketView",
     "Outcome",
     "Portfolio",
     "PredictionMarkets",
-    "Question",
     "Trade",
     "TradeLimits",
     "brier_score",

@@ -13,8 +13,8 @@ from mesa_llm.worlds.market.makers import OUTCOMES, Maker, MakerName, Outcome, c
 from mesa_llm.worlds.market.state import (
     Comment,
     Market,
+    MarketQuestion,
     Portfolio,
-    Question,
     Trade,
     TradeLimits,
     unused_slug,
@@ -47,7 +47,7 @@ class Ledger:
         if not self.is_original:
             self._check_settings()
 
-    def open(self, question: Question, maker_name: MakerName, liquidity: float) -> None:
+    def open(self, question: MarketQuestion, maker_name: MakerName, liquidity: float) -> None:
         """Open the market of a question.
 
         Raises:

@@ -18,7 +18,7 @@ NUMBERED_SLUG_CHARACTERS = 45
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class MarketQuestion:
     """A question with two answers."""
 
     text: str
@@ -49,7 +49,7 @@ class Market:
     market_id: str
     """Id by which actions name it."""
 
-    question: Question
+    question: MarketQuestion
     """The question."""
 
     maker: Maker

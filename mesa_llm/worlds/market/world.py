@@ -19,7 +19,7 @@ from mesa_llm.worlds.market.facts import MarketFacts, MarketView, floor_shares
 from mesa_llm.worlds.market.makers import OUTCOMES, MakerName, Outcome
 from mesa_llm.worlds.market.rules import Ledger
 from mesa_llm.worlds.market.scores import Forecast
-from mesa_llm.worlds.market.state import Market, Portfolio, Question, TradeLimits
+from mesa_llm.worlds.market.state import Market, MarketQuestion, Portfolio, TradeLimits
 from mesa_llm.worlds.market.text import (
     ORIGINAL_INSTRUCTIONS,
     REMARK_CHARACTERS,
@@ -61,7 +61,7 @@ class PredictionMarkets(DoNothing):
 
     def __init__(
         self,
-        questions: Sequence[Question | str],
+        questions: Sequence[MarketQuestion | str],
         *,
         maker: MakerName | None = None,
         cash: float = 1000.0,
@@ -111,7 +111,7 @@ class PredictionMarkets(DoNothing):
             raise ConfigError(f"quote ({quote_dollars!r}) and threshold ({price_move_threshold!r}) must be positive")
         kind = maker or ("constant_product_legacy" if self.is_original else "fixed_product")
         for question in questions:
-            self.ledger.open(Question(question) if isinstance(question, str) else question, kind, liquidity)
+            self.ledger.open(MarketQuestion(question) if isinstance(question, str) else question, kind, liquidity)
 
     def observe(self, agent_id: int) -> Observation:
         """Return a trader's view of the markets and, under the corrected rules, its cash, quotes and last results."""

@@ -19,15 +19,15 @@ from mesa_llm.worlds.questionnaire.files import read_instruments
 from mesa_llm.worlds.questionnaire.instruments import Instrument, Mode, Norm, Scale, Subscale, require_texts
 from mesa_llm.worlds.questionnaire.items import Answer, Item, Sheet, in_item_order, pages, sheets_of
 from mesa_llm.worlds.questionnaire.originals import ORIGINAL, Original
-from mesa_llm.worlds.questionnaire.state import ItemCount, Lack, Place
-from mesa_llm.worlds.questionnaire.statistics import Comparison, Summary, compare, summary
+from mesa_llm.worlds.questionnaire.state import AnswerKey, ItemCount, Lack
+from mesa_llm.worlds.questionnaire.statistics import Summary, TwoSampleTest, compare, summary
 from mesa_llm.worlds.questionnaire.text import describe_scale, describe_sheet
 from mesa_llm.worlds.questionnaire.world import Questionnaire
 
 __all__ = [
     "ORIGINAL",
     "Answer",
-    "Comparison",
+    "AnswerKey",
     "Instrument",
     "Item",
     "ItemCount",
@@ -35,12 +35,12 @@ __all__ = [
     "Mode",
     "Norm",
     "Original",
-    "Place",
     "Questionnaire",
     "Scale",
     "Sheet",
     "Subscale",
     "Summary",
+    "TwoSampleTest",
     "compare",
     "describe_scale",
     "describe_sheet",

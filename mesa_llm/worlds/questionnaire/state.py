@@ -9,7 +9,7 @@ Lack = Literal["out_of_range", "unparsable", "missing"]
 """Reason why an item has no answer."""
 
 
-class Place(NamedTuple):
+class AnswerKey(NamedTuple):
     """Key of an answer."""
 
     agent_id: int

@@ -35,7 +35,7 @@ def summary(scores: Sequence[float]) -> Summary:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class TwoSampleTest:
     """An F test of two variances, and the t test that it leads to."""
 
     f: float
@@ -63,7 +63,7 @@ class Comparison:
     """Whether the first mean equals the second, is larger or smaller."""
 
 
-def compare(first: Summary, second: Summary, alpha: float = 0.01) -> Comparison:
+def compare(first: Summary, second: Summary, alpha: float = 0.01) -> TwoSampleTest:
     """Compare two means, with a test for the variances first.
 
     Args:
@@ -89,7 +89,7 @@ def compare(first: Summary, second: Summary, alpha: float = 0.01) -> Comparison:
     test = stats.ttest_ind_from_stats(first.mean, sd_1, first.n, second.mean, sd_2, second.n, equal_var=equal_variance)
     t, t_p = float(test.statistic), float(test.pvalue)  # pyright: ignore[reportAttributeAccessIssue]
     relation = "=" if not t_p <= alpha else ">" if t > 0 else "<"
-    return Comparison(
+    return TwoSampleTest(
         f, f_df, f_p, equal_variance, t, _df(sd_1, first.n, sd_2, second.n, equal_variance), t_p, relation
     )
 

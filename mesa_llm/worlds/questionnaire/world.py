@@ -10,7 +10,7 @@ from mesa_llm.records import Event, Observation
 from mesa_llm.text import quoted
 from mesa_llm.worlds.questionnaire.instruments import Instrument
 from mesa_llm.worlds.questionnaire.items import Answer, Sheet, read_choice
-from mesa_llm.worlds.questionnaire.state import ItemCount, Lack, Place
+from mesa_llm.worlds.questionnaire.state import AnswerKey, ItemCount, Lack
 from mesa_llm.worlds.questionnaire.text import describe_sheet
 
 MAX_TEXT = 20_000
@@ -40,10 +40,10 @@ class Questionnaire:
         """
         self.instructions = instructions
         self.administration = 1
-        self.answers: dict[Place, dict[str, Answer]] = {}
+        self.answers: dict[AnswerKey, dict[str, Answer]] = {}
         self.counts: dict[str, ItemCount] = {}
         self._open: dict[tuple[int, str], Sheet] = {}
-        self._places: dict[tuple[int, int], list[Place]] = {}
+        self._places: dict[tuple[int, int], list[AnswerKey]] = {}
 
     def observe(self, agent_id: int) -> Observation:
         """Return what agents see outside sheets: the instructions, and no tools."""
@@ -62,7 +62,9 @@ class Questionnaire:
         Raises:
             ValueError: If the agent has a sheet of this label, or had one in this administration.
         """
-        if (agent_id, sheet.label) in self._open or Place(agent_id, self.administration, sheet.label) in self.answers:
+        if (agent_id, sheet.label) in self._open or AnswerKey(
+            agent_id, self.administration, sheet.label
+        ) in self.answers:
             raise ValueError(f"agent {agent_id} is asked {sheet.label!r} twice; give each sheet of a step its label")
         self._open[agent_id, sheet.label] = sheet
         for item in sheet.items:
@@ -106,7 +108,7 @@ class Questionnaire:
                 continue
             faults.append(f"{item.label}: {quoted(str(raw), 40)} is not on the scale")
         if valid:
-            place = Place(agent_id, self.administration, label)
+            place = AnswerKey(agent_id, self.administration, label)
             self.answers[place] = valid
             self._places.setdefault(place[:2], []).append(place)
         if faults and not valid:
@@ -154,7 +156,7 @@ class Questionnaire:
 
     def given_on(self, agent_id: int, sheet: str) -> dict[str, Answer]:
         """Return an agent's answers to a sheet of the current administration, by the label of the item."""
-        return dict(self.answers.get(Place(agent_id, self.administration, sheet), {}))
+        return dict(self.answers.get(AnswerKey(agent_id, self.administration, sheet), {}))
 
     def answers_to(self, instrument: Instrument, agent_id: int, administration: int) -> dict[int, int]:
         """Return an agent's answers to an instrument, by item number; those that are missing are left out."""

@@ -14,10 +14,10 @@ from mesa_llm.worlds.social.facts import (
 from mesa_llm.worlds.social.measures import Cascade
 from mesa_llm.worlds.social.personal import Embed, PersonalFeed
 from mesa_llm.worlds.social.recommenders import (
-    Board,
     Feed,
     HotFeed,
     NewestFeed,
+    PostIndex,
     RandomFeed,
     SimSwarmFeed,
     Viewer,
@@ -31,7 +31,6 @@ __all__ = [
     "FEEDS",
     "PRESETS",
     "Account",
-    "Board",
     "Cascade",
     "Embed",
     "Feed",
@@ -43,6 +42,7 @@ __all__ = [
     "NewestFeed",
     "Notice",
     "PersonalFeed",
+    "PostIndex",
     "PostView",
     "PresetName",
     "ProductView",

@@ -186,7 +186,7 @@ def compressed(keys: IntArray, n: int) -> tuple[IntArray, IntArray]:
     return np.argsort(keys, kind="stable").astype(np.int32), bounds
 
 
-class Follows:
+class FollowMatrix:
     """Follows: one sorted list of followees a user, in compressed rows with a tail of recent changes.
 
     Compressed rows take four bytes a follow and eight a user. Later follows and unfollows are in the tail, which is

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from mesa_llm.errors import ConfigError
 from mesa_llm.worlds.social.csr import BoolArray, FloatArray, IntArray, Ragged
-from mesa_llm.worlds.social.post_index import Board, Viewers
+from mesa_llm.worlds.social.post_index import PostIndex, Viewers
 from mesa_llm.worlds.social.recommenders import (
     Picker,
     joined,
@@ -103,8 +103,8 @@ class PersonalFeed:
     candidates: int = 4000
     """Number of the newest posts that are compared (OASIS)."""
 
-    _memories: WeakKeyDictionary[Board, Vectors] = field(
-        default_factory=lambda: WeakKeyDictionary[Board, "Vectors"](), init=False, repr=False
+    _memories: WeakKeyDictionary[PostIndex, Vectors] = field(
+        default_factory=lambda: WeakKeyDictionary[PostIndex, "Vectors"](), init=False, repr=False
     )
 
     def __post_init__(self) -> None:
@@ -119,7 +119,7 @@ class PersonalFeed:
             if getattr(self, name) < 0:
                 raise ConfigError(f"{name} must be 0 or more, got {getattr(self, name)}")
 
-    def rank(self, board: Board) -> Picker:
+    def rank(self, board: PostIndex) -> Picker:
         """Weigh the newest posts by recency and reach; interests are compared when viewers look.
 
         Raises:
@@ -139,7 +139,7 @@ class PersonalFeed:
 
         return Picker(pick)
 
-    def weights(self, board: Board, rows: IntArray) -> FloatArray:
+    def weights(self, board: PostIndex, rows: IntArray) -> FloatArray:
         """Return the factors by which interest in some posts is multiplied; NaN for posts that are no longer shown."""
         if self.form == "code":
             return np.ones(len(rows))
@@ -152,7 +152,7 @@ class PersonalFeed:
         return np.round(weights, 12)  # the last digits of a logarithm differ from processor to processor
 
     def _others(
-        self, board: Board, memory: Vectors, viewers: Viewers, rows: IntArray, weights: FloatArray, followed: Ragged
+        self, board: PostIndex, memory: Vectors, viewers: Viewers, rows: IntArray, weights: FloatArray, followed: Ragged
     ) -> Ragged:
         """Return the best posts of others for each viewer, best first; ties go to the newer post."""
         if not len(rows) or not self.pool or not self.other_posts:
@@ -187,7 +187,7 @@ class Vectors:
         self._latest: IntArray = np.zeros(0, dtype=np.int64)
         self._n_users = 0
 
-    def of_posts(self, board: Board, rows: IntArray) -> VectorArray:
+    def of_posts(self, board: PostIndex, rows: IntArray) -> VectorArray:
         """Return the vectors of posts, in the order of their rising rows."""
         if np.array_equal(rows, self._rows):
             return self._posts
@@ -201,7 +201,7 @@ class Vectors:
         self._rows, self._posts = rows, vectors
         return vectors
 
-    def of_users(self, board: Board, user_ids: IntArray) -> VectorArray:
+    def of_users(self, board: PostIndex, user_ids: IntArray) -> VectorArray:
         """Return the vectors of users, remade for those who have published something since."""
         latest = board.latest_of(user_ids)
         self._grow(int(user_ids.max(initial=0)) + 1, len(user_ids))
@@ -238,7 +238,7 @@ class Vectors:
             self._users, self._latest = users, latest
 
 
-def user_texts(board: Board, user_ids: IntArray, rows: IntArray) -> list[str]:
+def user_texts(board: PostIndex, user_ids: IntArray, rows: IntArray) -> list[str]:
     """Write the texts that represent users: their profile, and their latest post or the source of their latest repost.
 
     Args:

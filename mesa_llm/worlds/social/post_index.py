@@ -16,7 +16,7 @@ from mesa_llm.worlds.social.csr import (
     BoolArray,
     Columns,
     FloatArray,
-    Follows,
+    FollowMatrix,
     IntArray,
     Ragged,
     compressed,
@@ -38,7 +38,7 @@ NOWHERE = np.zeros(0, dtype=np.int64)
 NOBODY: frozenset[int] = frozenset()
 
 
-class Texts(Protocol):
+class TextReader(Protocol):
     """Reads texts on request."""
 
     def texts(self, rows: IntArray) -> list[str]:
@@ -134,14 +134,20 @@ class Viewers:
         return Viewers(self.ids[indices], self.followed.at(indices), self.muted.at(indices), seeds, self.n_users)
 
 
-class Board:
+class PostIndex:
     """The posts of a world, one entry a post, in order of creation; and its users, as feeds read them.
 
     There is one board for a world. Arrays taken from it are valid until the next post is published.
     """
 
     def __init__(
-        self, posts: Columns, users: Columns, follows: Follows, texts: Texts, step_minutes: float, hide_reports: int
+        self,
+        posts: Columns,
+        users: Columns,
+        follows: FollowMatrix,
+        texts: TextReader,
+        step_minutes: float,
+        hide_reports: int,
     ) -> None:
         """Read the numbers of a world.
 
@@ -319,12 +325,12 @@ class Score(Protocol):
     As time passes, the score of a post without new votes may fall, but must not rise.
     """
 
-    def __call__(self, board: Board, rows: IntArray, moment: float) -> FloatArray | IntArray:
+    def __call__(self, board: PostIndex, rows: IntArray, moment: float) -> FloatArray | IntArray:
         """Return the scores of some posts at a moment."""
         ...
 
 
-def is_top_level(board: Board, rows: IntArray) -> BoolArray:
+def is_top_level(board: PostIndex, rows: IntArray) -> BoolArray:
     """Check which posts stand on their own (no replies, no bare reposts) and may be shown."""
     kind = board.kind[rows]
     return ((kind == ORIGINAL) | (kind == QUOTE)) & board.is_shown(rows)
@@ -338,7 +344,7 @@ class Ranking:
     correctly. If too few posts of the pool are, the pool is rebuilt from all posts.
     """
 
-    def __init__(self, board: Board, score: Score, newest_first: bool) -> None:
+    def __init__(self, board: PostIndex, score: Score, newest_first: bool) -> None:
         """Start empty; the first use ranks all posts."""
         self._board, self._score, self._newest_first = board, score, newest_first
         self._rows: IntArray = NOWHERE

@@ -4,7 +4,7 @@
 at most `size` rows for each viewer, best first; a single viewer is a batch of one. Rows are indices in order of
 creation: row 0 is post 1.
 
-- `Board` has the posts as columns (`kind`, `author`, `created`, `likes`, `dislikes`, `shares`, `source`), the
+- `PostIndex` has the posts as columns (`kind`, `author`, `created`, `likes`, `dislikes`, `shares`, `source`), the
   `followers` of each user, `posts_of(authors)`, `latest_of(users)`, and, read only when asked for, `texts(rows)` and
   `profiles(users)`. `board.ranking(key, score)` keeps the best posts by a score up to date from vote to vote.
 - `Viewers` has the ids, the users whom each follows and mutes (`Ragged`: lists laid end to end), and a seed each.
@@ -35,7 +35,7 @@ from mesa_llm.worlds.social.post_index import (
     QUOTE,
     REPLY,
     REPOST,
-    Board,
+    PostIndex,
     Ranking,
     Viewer,
     Viewers,
@@ -44,7 +44,7 @@ from mesa_llm.worlds.social.post_index import (
 )
 from mesa_llm.worlds.social.shortlists import Shortlists, followed_posts, shortlists
 
-__all__ = ["KINDS", "ORIGINAL", "QUOTE", "REPLY", "REPOST", "Board", "Ragged", "Ranking", "Viewer", "Viewers"]
+__all__ = ["KINDS", "ORIGINAL", "QUOTE", "REPLY", "REPOST", "PostIndex", "Ragged", "Ranking", "Viewer", "Viewers"]
 
 HOT_EPOCH_S = 1_134_028_003
 """Start of Reddit's hot score, in epoch seconds (OASIS, `recsys.py`; paper, section 2.3)."""
@@ -78,7 +78,7 @@ class Picker:
 class Feed(Protocol):
     """Ranks posts, and picks from the ranking for each viewer."""
 
-    def rank(self, board: Board) -> Picker | PickOne:
+    def rank(self, board: PostIndex) -> Picker | PickOne:
         """Rank posts, as far as that is the same for every viewer, and return the picker."""
         ...
 
@@ -99,13 +99,13 @@ def pick(picker: Picker | PickOne, viewers: Viewers, size: int) -> Ragged:
 # what feeds are made of
 
 
-def top_level(board: Board) -> IntArray:
+def top_level(board: PostIndex) -> IntArray:
     """Return the rows of posts that stand on their own: no replies, no bare reposts."""
     rows = np.arange(len(board))
     return rows[is_top_level(board, rows)]
 
 
-def without_muted(rows: IntArray, board: Board, viewer: Viewer) -> IntArray:
+def without_muted(rows: IntArray, board: PostIndex, viewer: Viewer) -> IntArray:
     """Leave out posts of muted users, and shares of their posts."""
     if not len(viewer.muted):
         return rows
@@ -141,7 +141,7 @@ def log10_of(count: int) -> float:
     return math.log10(max(count, 1))
 
 
-def bars_muted(board: Board) -> Callable[[Viewers, IntArray], BoolArray | None]:
+def bars_muted(board: PostIndex) -> Callable[[Viewers, IntArray], BoolArray | None]:
     """Return a function that bars posts of muted users, for posts that stand on their own."""
 
     def is_barred(viewers: Viewers, rows: IntArray) -> BoolArray | None:
@@ -197,12 +197,12 @@ def scattered(seeds: Sequence[int], size: int) -> npt.NDArray[np.uint64]:
 # the feeds
 
 
-def by_row(board: Board, rows: IntArray, moment: float) -> IntArray:
+def by_row(board: PostIndex, rows: IntArray, moment: float) -> IntArray:
     """Score posts by their order of publication."""
     return rows
 
 
-def newest_posts(board: Board) -> Ranking:
+def newest_posts(board: PostIndex) -> Ranking:
     """Return the newest posts of everyone."""
     return board.ranking("newest", by_row, newest_first=True)
 
@@ -211,7 +211,7 @@ def newest_posts(board: Board) -> Ranking:
 class NewestFeed:
     """Shows the newest posts of everyone."""
 
-    def rank(self, board: Board) -> Picker:
+    def rank(self, board: PostIndex) -> Picker:
         """Rank by reverse order of creation."""
         ranking, is_barred = newest_posts(board), bars_muted(board)
         return Picker(lambda viewers, size: first_allowed(ranking, viewers, np.full(len(viewers), size), is_barred))
@@ -221,7 +221,7 @@ class NewestFeed:
 class RandomFeed:
     """Shows every viewer posts drawn evenly from all, as OASIS's recommender `random` does."""
 
-    def rank(self, board: Board) -> Picker:
+    def rank(self, board: PostIndex) -> Picker:
         """Do nothing: rows are drawn for each viewer."""
 
         def pick(viewers: Viewers, size: int) -> Ragged:
@@ -230,7 +230,7 @@ class RandomFeed:
         return Picker(pick)
 
 
-def drawn_rows(board: Board, viewer: Viewer, size: int) -> IntArray:
+def drawn_rows(board: PostIndex, viewer: Viewer, size: int) -> IntArray:
     """Draw a number of posts that a viewer may see, each equally likely; the newest first."""
     generator, n_posts = random.Random(viewer.seed), len(board)
     drawn: dict[int, bool] = {}
@@ -279,7 +279,7 @@ class SimSwarmFeed:
             if not math.isfinite(getattr(self, name)):
                 raise ValueError(f"{name} must be a finite number, got {getattr(self, name)!r}")
 
-    def rank(self, board: Board) -> Picker:
+    def rank(self, board: PostIndex) -> Picker:
         """Rank posts as if no author were followed; a viewer's feed merges them with posts of followed authors."""
         last = newest_posts(board).first(1)
         newest = int(board.created[last[0]]) if len(last) else 0
@@ -305,14 +305,14 @@ class SimSwarmFeed:
 
         return Picker(pick)
 
-    def _shortlists(self, board: Board, newest: int) -> Shortlists | None:
+    def _shortlists(self, board: PostIndex, newest: int) -> Shortlists | None:
         """Return shortlists that contain the best posts of each author; None if these weights rule out shortlists."""
         slope = MIN_SLOPE * (1 + abs(self.popularity) + abs(self.relevance)) * max(newest, 1)
         if self.popularity < 0 or self.recency < slope:
             return None
         return shortlists(board, f"engagement, {self.rules}", self.engagement, reposts=False, newest_first=False)
 
-    def engagement(self, board: Board, rows: IntArray) -> IntArray:
+    def engagement(self, board: PostIndex, rows: IntArray) -> IntArray:
         """Count the engagement that makes posts popular, shape of `rows`.
 
         Args:
@@ -322,10 +322,10 @@ class SimSwarmFeed:
         engagement = board.likes[rows] + board.shares[rows]
         return np.maximum(engagement - board.dislikes[rows], 0) if self.rules == "corrected" else engagement
 
-    def _stranger_score(self, board: Board, rows: IntArray, moment: float) -> FloatArray:
+    def _stranger_score(self, board: PostIndex, rows: IntArray, moment: float) -> FloatArray:
         return self.shared_score(board, rows, abs(int(moment))) + self.relevance * (1 - self.echo)
 
-    def shared_score(self, board: Board, rows: IntArray, newest: int) -> FloatArray:
+    def shared_score(self, board: PostIndex, rows: IntArray, newest: int) -> FloatArray:
         """Score recency and popularity, shape of `rows`.
 
         Args:
@@ -373,7 +373,7 @@ class HotFeed:
     start_s: float = 1_722_931_200.0
     """Epoch seconds of step 0 (OASIS's Reddit runs: 2024-08-06 08:00)."""
 
-    def rank(self, board: Board) -> Picker:
+    def rank(self, board: PostIndex) -> Picker:
         """Rank by hot score."""
         ranking, is_barred = board.ranking(self, self._score), bars_muted(board)
 
@@ -383,17 +383,17 @@ class HotFeed:
 
         return Picker(pick)
 
-    def _score(self, board: Board, rows: IntArray, moment: float) -> FloatArray:
+    def _score(self, board: PostIndex, rows: IntArray, moment: float) -> FloatArray:
         created_s = self.start_s + board.created[rows].astype(np.float64) * (board.step_minutes * 60)
         return hot_scores(board.likes[rows] - board.dislikes[rows], created_s, self.formula)
 
 
-def likes_of_source(board: Board, rows: IntArray) -> IntArray:
+def likes_of_source(board: PostIndex, rows: IntArray) -> IntArray:
     """Return the likes of posts; a repost has those of its source."""
     return board.likes[board.source[rows]]
 
 
-def most_liked_of_followed(board: Board, viewers: Viewers, size: int) -> Ragged:
+def most_liked_of_followed(board: PostIndex, viewers: Viewers, size: int) -> Ragged:
     """Return the most liked posts and reposts of the users whom each viewer follows; ties go to the newer post.
 
     Args:
@@ -406,7 +406,7 @@ def most_liked_of_followed(board: Board, viewers: Viewers, size: int) -> Ragged:
     return followed_posts(board, viewers, size, score, reposts=True, newest_first=True, among=among)[0]
 
 
-def reach(board: Board, rows: IntArray, moment: float) -> IntArray:
+def reach(board: PostIndex, rows: IntArray, moment: float) -> IntArray:
     """Score posts by their likes and shares."""
     return board.likes[rows] + board.shares[rows]
 
@@ -428,7 +428,7 @@ class XFeed:
     pool: int = 50
     """Length of the list of popular posts from which the posts of others are drawn."""
 
-    def rank(self, board: Board) -> Picker:
+    def rank(self, board: PostIndex) -> Picker:
         """Rank by likes and shares, for the posts of others; ties go to the newer post."""
         ranking = board.ranking("reach", reach, newest_first=True)
 

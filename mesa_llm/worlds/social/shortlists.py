@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from mesa_llm.worlds.social.csr import MIN_TAIL, BoolArray, IntArray, Ragged, slices
-from mesa_llm.worlds.social.post_index import NOWHERE, REPLY, REPOST, Board, Viewers, is_top_level
+from mesa_llm.worlds.social.post_index import NOWHERE, REPLY, REPOST, PostIndex, Viewers, is_top_level
 
 TAIL = 0.25
 """Share of recent posts and changes at which shortlists are rebuilt."""
@@ -25,7 +25,7 @@ MIN_LENGTH = 16
 class Worth(Protocol):
     """Computes the worth of posts, apart from their newness: their likes, say."""
 
-    def __call__(self, board: Board, rows: IntArray) -> IntArray:
+    def __call__(self, board: PostIndex, rows: IntArray) -> IntArray:
         """Return the worth of some posts, 0 or more."""
         ...
 
@@ -38,7 +38,7 @@ class Shortlists:
     posts of its author are then examined until the shortlists are rebuilt.
     """
 
-    def __init__(self, board: Board, worth: Worth, *, reposts: bool = False, newest_first: bool = False) -> None:
+    def __init__(self, board: PostIndex, worth: Worth, *, reposts: bool = False, newest_first: bool = False) -> None:
         """Start empty; the first use builds all shortlists.
 
         Args:
@@ -153,7 +153,7 @@ class Shortlists:
         self._bounds = np.searchsorted(codes[is_listed] >> 32, np.arange(n_authors + 1))
 
 
-def shortlists(board: Board, key: Hashable, worth: Worth, *, reposts: bool, newest_first: bool) -> Shortlists:
+def shortlists(board: PostIndex, key: Hashable, worth: Worth, *, reposts: bool, newest_first: bool) -> Shortlists:
     """Return the shortlists of a board by a worth, kept up to date from their first use on.
 
     Args:
@@ -179,7 +179,7 @@ def first_of_each(owners: IntArray, sources: IntArray) -> BoolArray:
 
 
 def followed_posts(
-    board: Board,
+    board: PostIndex,
     viewers: Viewers,
     size: int,
     score: Callable[[IntArray], Any],

@@ -14,8 +14,8 @@ import numpy as np
 from mesa_llm.errors import ConfigError, ToolError
 from mesa_llm.records.frozen import frozen
 from mesa_llm.world import RNG, make_rng
-from mesa_llm.worlds.social.csr import Columns, Follows, IntArray, Ragged, Votes, halves
-from mesa_llm.worlds.social.post_index import KINDS, QUOTE, REPLY, REPOST, Board, Viewer, Viewers
+from mesa_llm.worlds.social.csr import Columns, FollowMatrix, IntArray, Ragged, Votes, halves
+from mesa_llm.worlds.social.post_index import KINDS, QUOTE, REPLY, REPOST, PostIndex, Viewer, Viewers
 from mesa_llm.worlds.social.recommenders import Picker, PickOne, pick
 from mesa_llm.worlds.social.settings import SocialSettings
 from mesa_llm.worlds.social.store import Names, Store
@@ -161,12 +161,12 @@ class SocialState:
         )
         self.comments = Columns(post=number, author=number, created=number, likes=number, dislikes=number)
         self.names = Names(self.store, self.users)
-        self.follows = Follows()
+        self.follows = FollowMatrix()
         self.mutes: dict[int, set[int]] = {}
         self.votes = Votes()
         self.comment_votes = Votes()
         self.inbox = Inbox(settings.notice_steps)
-        self.board = Board(self.posts, self.users, self.follows, self, settings.step_minutes, settings.hide_reports)
+        self.board = PostIndex(self.posts, self.users, self.follows, self, settings.step_minutes, settings.hide_reports)
         self.searches: list[tuple[int, str, str]] = []
         self._rng = make_rng(rng)
         self._feed_seed = self._rng.randint(0, 2**62)

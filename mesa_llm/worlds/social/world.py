@@ -22,7 +22,7 @@ from mesa_llm.worlds.social.csr import FloatArray, IntArray
 from mesa_llm.worlds.social.facts import FeedItem, ShownIds, SocialFacts
 from mesa_llm.worlds.social.groups import SocialGroups
 from mesa_llm.worlds.social.measures import SocialMeasures
-from mesa_llm.worlds.social.post_index import REPOST, Board, first_allowed
+from mesa_llm.worlds.social.post_index import REPOST, PostIndex, first_allowed
 from mesa_llm.worlds.social.recommenders import bars_muted
 from mesa_llm.worlds.social.rules import SocialRules
 from mesa_llm.worlds.social.settings import FEEDS, PRESETS, SocialSettings
@@ -373,7 +373,7 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, SocialMeasures, DoNothi
         self.store.close()
 
 
-def trend_scores(board: Board, rows: IntArray, moment: float) -> FloatArray:
+def trend_scores(board: PostIndex, rows: IntArray, moment: float) -> FloatArray:
     """Score posts by their likes; those from before the step `moment` come last."""
     return np.where(board.created[rows] >= moment, board.likes[rows], -np.inf)
 

@@ -15,7 +15,7 @@ from mesa_llm.canonical import canonical_json
 from mesa_llm.engine.answers import written_answer
 from mesa_llm.records import ChatMessage
 from mesa_llm.text import counted, one_line, quoted
-from mesa_llm.worlds.auction import DESIRES, Account, AuctionFacts, dollars
+from mesa_llm.worlds.auction import DESIRES, AuctionFacts, BidderAccount, dollars
 from mesa_llm_models.auction_arena import policies
 from mesa_llm_models.auction_arena.policies import BiddingPolicy
 
@@ -145,7 +145,7 @@ class AuctionBidder(LLMAgent):
             f"original_{facts.stage}.md",
             facts=facts,
             desire=DESIRES[facts.desire],
-            is_again=self.may_try_again and facts.stage == "bid" and isinstance(self.memory, Dialogue),
+            is_again=self.may_try_again and facts.stage == "bid" and isinstance(self.memory, BidderDialogue),
             names=[facts.lot.name, *(lot.name for lot in facts.remaining)],
             status=self._status(facts),
             rounds=rounds,
@@ -163,7 +163,7 @@ class AuctionBidder(LLMAgent):
     def prompt(self, seen: Observation) -> tuple[ChatMessage, ...]:
         """Write the prompt; a dialogue of plan and bids stands before requests for bids only."""
         prompt = super().prompt(seen)
-        if seen.label == "bid" or not isinstance(self.memory, Dialogue):
+        if seen.label == "bid" or not isinstance(self.memory, BidderDialogue):
             return prompt
         return (*(message for message in prompt[:-1] if message.role == "system"), prompt[-1])
 
@@ -196,7 +196,7 @@ class AuctionBidder(LLMAgent):
         return "What you learnt in earlier auctions:\n" + "\n".join(f"- {lesson}" for lesson in self.lessons) + "\n"
 
     def _reasons_text(self, facts: AuctionFacts) -> str:
-        if not self.reasons or facts.stage not in ("bid", "replan") or isinstance(self.memory, Dialogue):
+        if not self.reasons or facts.stage not in ("bid", "replan") or isinstance(self.memory, BidderDialogue):
             return ""
         return f"When you made your plan you wrote: {quoted(self.reasons, MAX_REASONS)}"
 
@@ -243,11 +243,13 @@ class AuctionBidder(LLMAgent):
         self.may_try_again = self.model.auction.is_due(self.unique_id) and self._tries() > n_tries
         if isinstance(decision, Decision) and len(self.account.plans) > plans:
             self.reasons = decision.text
-        if seen is not None and isinstance(self.memory, Dialogue) and self.opened.llm is not None:
+        if seen is not None and isinstance(self.memory, BidderDialogue) and self.opened.llm is not None:
             self._converse(self.memory, decision, seen, is_plan=len(self.account.plans) > plans)
         return outcomes
 
-    def _converse(self, dialogue: Dialogue, decision: Decision | Failure, seen: Observation, *, is_plan: bool) -> None:
+    def _converse(
+        self, dialogue: BidderDialogue, decision: Decision | Failure, seen: Observation, *, is_plan: bool
+    ) -> None:
         """Keep an accepted plan, and every request for a bid with its answer."""
         is_failed = isinstance(decision, Failure)
         if is_plan and not is_failed:
@@ -266,7 +268,7 @@ class AuctionBidder(LLMAgent):
 
     def remember(self, decision: Decision, outcomes: Iterable[Outcome], seen: Observation | None = None) -> None:
         """Remember bids; plans and beliefs, which every prompt repeats, only a conversation keeps."""
-        if isinstance(self.memory, Dialogue):
+        if isinstance(self.memory, BidderDialogue):
             self.remember_messages()
         elif decision.answer is None or isinstance(self.memory, ChatMemory):
             super().remember(decision, outcomes, seen)
@@ -300,7 +302,7 @@ class AuctionBidder(LLMAgent):
     # -- looking
 
     @property
-    def account(self) -> Account:
+    def account(self) -> BidderAccount:
         """The auctioneer's account of it, in the present auction."""
         return self.model.auction.accounts[self.unique_id]
 
@@ -325,7 +327,7 @@ class AuctionBidder(LLMAgent):
         return self.model.ratings[self.config.name].mu
 
 
-class Dialogue(ChatMemory):
+class BidderDialogue(ChatMemory):
     """Remembers the last request for a plan with the plan, and every request for a bid on the present lot with the bid.
 
     Source:

@@ -17,7 +17,7 @@ from solara.core import component
 from mesa_llm.model.scenario import controls
 from mesa_llm.viz import LLMPage, Markup, drawn_by, finish, steady
 from mesa_llm.viz.render import DOLLARS, literal
-from mesa_llm.worlds.auction import Account, Auction, Bidding, BidRecord, Sale
+from mesa_llm.worlds.auction import Auction, BidderAccount, Bidding, BidRecord, Sale
 from mesa_llm_models.auction_arena.model import LOTS, AuctionArena
 from mesa_llm_models.auction_arena.policies import TWINS
 
@@ -160,7 +160,7 @@ def finish_lines(title: str) -> Callable[[Any], None]:
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class BidCell:
     """The bid of one bidder in one round."""
 
     bid: int | None
@@ -225,21 +225,21 @@ def _paid(auction: Auction, sale: Sale | None, bidding: Bidding) -> str:
     return f"{'paid' if sale is not None else 'bid so far'} by {auction.accounts[leader].bidder.name}"
 
 
-def _cells(auction: Auction, bids: tuple[BidRecord, ...]) -> list[Cell]:
+def _cells(auction: Auction, bids: tuple[BidRecord, ...]) -> list[BidCell]:
     by_bidder = {bid.bidder: bid for bid in bids}
     leader = bids[-1].standing.leader if bids else None
-    cells: list[Cell] = []
+    cells: list[BidCell] = []
     for agent_id in auction.accounts:
         bid = by_bidder.get(agent_id)
         n_refused = sum(attempt.fault is not None for attempt in bid.attempts) if bid else 0
         word = "out" if bid else "leading" if agent_id == leader else "–"
-        cells.append(Cell(bid.amount if bid else None, word, n_refused, agent_id == leader))
+        cells.append(BidCell(bid.amount if bid else None, word, n_refused, agent_id == leader))
     return cells
 
 
 def bidder_views(model: Any) -> list[dict[str, Any]]:
     """Return the standing of every bidder, by seat."""
-    accounts: Mapping[int, Account] = model.auction.accounts
+    accounts: Mapping[int, BidderAccount] = model.auction.accounts
     best = max(account.profit for account in accounts.values())
     return [
         {

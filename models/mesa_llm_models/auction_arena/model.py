@@ -30,8 +30,8 @@ from mesa_llm.worlds.auction import (
     Lot,
     LotOrder,
     Planning,
-    Rating,
     Sale,
+    SkillRating,
     TieRule,
     ordered_lots,
     rate,
@@ -39,7 +39,7 @@ from mesa_llm.worlds.auction import (
     score_sales,
 )
 from mesa_llm.worlds.validation import NO_FLAG
-from mesa_llm_models.auction_arena.agents import DIALOGUE, AuctionBidder, Dialogue
+from mesa_llm_models.auction_arena.agents import DIALOGUE, AuctionBidder, BidderDialogue
 from mesa_llm_models.auction_arena.policies import twin
 
 TEMPERATURE, MAX_TOKENS = 0.0, 3000
@@ -267,7 +267,7 @@ class AuctionArena(LLMModel):
         self.bidders = self._make_bidders()
         self.max_dollars = max(seat.budget for seat in self.seats) + sum(lot.start for lot in self.lots)
         self.auctions: list[Auction] = []
-        self.ratings = {bidder.config.name: Rating(MU, SIGMA) for bidder in self.bidders.values()}
+        self.ratings = {bidder.config.name: SkillRating(MU, SIGMA) for bidder in self.bidders.values()}
         self.is_learning = False
         self.last_story = ""
         self._events: list[Event] = []
@@ -288,7 +288,7 @@ class AuctionArena(LLMModel):
                 self,
                 twin(seat.twin, seat.overestimate_percent),
                 config=AgentConfig(name=seat.name, settings=settings, reasoning="inline"),
-                memory=Dialogue if memory == DIALOGUE else memory,
+                memory=BidderDialogue if memory == DIALOGUE else memory,
             )
             for seat in self.seats
         ]
@@ -303,7 +303,7 @@ class AuctionArena(LLMModel):
         self.auctions.append(auction)
         for bidder in self.bidders.values():
             bidder.reasons = ""
-            if isinstance(bidder.memory, Dialogue):
+            if isinstance(bidder.memory, BidderDialogue):
                 bidder.memory.forget_all()
         self.worlds = (auction,)
 
@@ -361,7 +361,7 @@ class AuctionArena(LLMModel):
     def end_step(self) -> None:
         """End the lot; after the last lot rate the bidders, and after the last auction end the run."""
         for bidder in self.bidders.values():
-            if isinstance(bidder.memory, Dialogue):
+            if isinstance(bidder.memory, BidderDialogue):
                 bidder.memory.forget_bids()
         events = [replace(event, time=self.now) for event in self._events]
         self._events = []

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from mesa_llm import AgentConfig, ConfigError, Hidden, Label, LLMModel, LLMOptions, LLMScenario, Settings, Slider, Turn
 from mesa_llm.text import counted, quoted
-from mesa_llm.worlds.questionnaire import Item, Place, Questionnaire, Sheet
+from mesa_llm.worlds.questionnaire import AnswerKey, Item, Questionnaire, Sheet
 from mesa_llm_models.cognitive_biases.agents import Decider
 from mesa_llm_models.cognitive_biases.items import (
     BiasTest,
@@ -167,7 +167,7 @@ class CognitiveBiasesModel(LLMModel):
     def _extraction(self, agent: Decider, test: BiasTest, role: Role) -> Turn | None:
         """Return the second call for a free answer; None if there is no such answer."""
         label = test.label(role)
-        place = Place(agent.unique_id, self.world.administration, f"{label}, free")
+        place = AnswerKey(agent.unique_id, self.world.administration, f"{label}, free")
         if not (written := self.world.answers.get(place)):
             return None
         options = test.text(role).rpartition("Answer Options:\n")[2].strip()
@@ -194,7 +194,7 @@ class CognitiveBiasesModel(LLMModel):
             The index, from 0; None if there is no valid answer.
         """
         label = test.label(role)
-        answers = self.world.answers.get(Place(agent_id, step, label), {})
+        answers = self.world.answers.get(AnswerKey(agent_id, step, label), {})
         number = option_number(str(answers.get(label, "")))
         if number is None or not 1 <= number <= test.metric.n_options:
             return None

@@ -6,7 +6,7 @@ from typing import Any
 
 from mesa_llm import Observation
 from mesa_llm.agents import Respondent
-from mesa_llm_models.compost.scores import Cell
+from mesa_llm_models.compost.scores import PersonaTopic
 
 N_SENTENCES, N_WORDS = 2, 7
 """Number of sentences in a text of the rule twin, and number of words in each."""
@@ -15,7 +15,7 @@ MARKED = 0.6
 """Expected share of the words of the rule twin that mark its persona or its topic."""
 
 
-class Persona(Respondent):
+class SimulatedPersona(Respondent):
     """A persona whose texts are simulated.
 
     Attributes:
@@ -38,7 +38,7 @@ class Persona(Respondent):
 
     def rule(self, seen: Observation) -> str:
         """Write words that mark the persona, the topic or neither, in the shares that its level gives."""
-        cell: Cell = seen.facts.items[0].facts
+        cell: PersonaTopic = seen.facts.items[0].facts
         of_persona = self.model.words_of(self.label)
         of_topic = self.model.words_of(cell.topic)
         level = self.level if of_topic else 1.0

@@ -20,8 +20,8 @@ from mesa_llm.tables import read_text
 from mesa_llm.text import NOT_KNOWN, counted, one_line
 from mesa_llm.worlds import Rules
 from mesa_llm.worlds.questionnaire import Item, Questionnaire, Sheet
-from mesa_llm_models.compost.agents import Persona
-from mesa_llm_models.compost.scores import Caricature, Cell, Controls, Reply, Scores, scores_of
+from mesa_llm_models.compost.agents import SimulatedPersona
+from mesa_llm_models.compost.scores import Caricature, Controls, CorpusText, PersonaTopic, Scores, scores_of
 
 Context = Literal["forum", "interview", "post"]
 """Where the texts appear, which chooses the prompt."""
@@ -161,9 +161,9 @@ class CompostModel(LLMModel):
         others = [name for name in PERSONAS if name != chosen.default_persona]
         labels = list(chosen.personas or others[: chosen.n_personas])
         config = AgentConfig(settings=Settings(temperature=chosen.temperature, max_tokens=256))
-        Persona(self, chosen.default_persona, 0.0, config=config)
+        SimulatedPersona(self, chosen.default_persona, 0.0, config=config)
         for index, label in enumerate(labels, 1):
-            Persona(self, label, index / (len(labels) + 1), config=config)
+            SimulatedPersona(self, label, index / (len(labels) + 1), config=config)
         shuffled = sorted(_DESIGN["words"])
         random.Random(0).shuffle(shuffled)
         names = [*labels, *self.topics[1:]]
@@ -186,11 +186,11 @@ class CompostModel(LLMModel):
             ]
         ]
 
-    def _sheet(self, agent: Persona, topic: str, number: int) -> Sheet:
+    def _sheet(self, agent: SimulatedPersona, topic: str, number: int) -> Sheet:
         """Return the sheet that asks for one text."""
         named = "" if topic == DEFAULT_TOPIC else one_line(topic)
         text = self.prompt(f"{self.scenario.context}.md", persona=with_article(agent.label), topic=named)
-        item = Item(f"{agent.label} · {topic}", text, facts=Cell(agent.label, topic))
+        item = Item(f"{agent.label} · {topic}", text, facts=PersonaTopic(agent.label, topic))
         return Sheet(f"{topic} #{number}", (item,))
 
     def words_of(self, name: str) -> list[str]:
@@ -204,16 +204,16 @@ class CompostModel(LLMModel):
     # -- measures
 
     @property
-    def corpus(self) -> list[Reply]:
+    def corpus(self) -> list[CorpusText]:
         """The texts so far, sorted by persona and topic."""
-        by_cell: dict[Cell, list[str]] = {
-            Cell(agent.label, topic): [] for agent in self.agents for topic in self.topics
+        by_cell: dict[PersonaTopic, list[str]] = {
+            PersonaTopic(agent.label, topic): [] for agent in self.agents for topic in self.topics
         }
         labels = {agent.unique_id: agent.label for agent in self.agents}
         for place, answers in self.world.answers.items():
             topic = place.sheet.rpartition(" #")[0]
-            by_cell[Cell(labels[place.agent_id], topic)] += map(str, answers.values())
-        return [Reply(*cell, text) for cell, texts in by_cell.items() for text in texts]
+            by_cell[PersonaTopic(labels[place.agent_id], topic)] += map(str, answers.values())
+        return [CorpusText(*cell, text) for cell, texts in by_cell.items() for text in texts]
 
     @property
     def n_texts(self) -> int:

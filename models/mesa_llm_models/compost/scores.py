@@ -45,7 +45,7 @@ either as the persona does without a topic, or as the default persona does on th
 _SENTENCES = re.compile(r"(?<=[.!?])\s+")
 
 
-class Reply(NamedTuple):
+class CorpusText(NamedTuple):
     """One text of a corpus."""
 
     persona: str
@@ -58,7 +58,7 @@ class Reply(NamedTuple):
     """The text."""
 
 
-class Cell(NamedTuple):
+class PersonaTopic(NamedTuple):
     """A persona on a topic."""
 
     persona: str
@@ -79,7 +79,7 @@ class Controls:
     """The default topic: none in particular."""
 
 
-def read_corpus(path: str | Path) -> list[Reply]:
+def read_corpus(path: str | Path) -> list[CorpusText]:
     """Read texts from a table with the columns `persona`, `topic` and `response`, as the original files have them.
 
     Args:
@@ -99,7 +99,7 @@ def read_corpus(path: str | Path) -> list[Reply]:
             f"{path}: there is no column {lacking[0]!r}, or nothing in it; wanted persona, topic, response; found "
             f"{', '.join(columns)}"
         )
-    replies = [Reply(*(str(row[name]) for name in names)) for row in rows if all(name in row for name in names)]
+    replies = [CorpusText(*(str(row[name]) for name in names)) for row in rows if all(name in row for name in names)]
     if not replies:
         raise ConfigError(f"{path}: none of the {len(rows)} rows has a persona, a topic and a response")
     return replies
@@ -207,7 +207,7 @@ class Caricature:
 
     def __init__(
         self,
-        corpus: Sequence[Reply],
+        corpus: Sequence[CorpusText],
         embed: Embed,
         controls: Controls = Controls(),
         rules: Rules = "corrected",
@@ -226,25 +226,25 @@ class Caricature:
         """
         self.corpus, self.embed, self.controls = list(corpus), embed, controls
         self.rules: Rules = rules
-        self.cells: dict[Cell, list[str]] = {}
+        self.cells: dict[PersonaTopic, list[str]] = {}
         for reply in self.corpus:
-            self.cells.setdefault(Cell(reply.persona, reply.topic), []).append(reply.text)
+            self.cells.setdefault(PersonaTopic(reply.persona, reply.topic), []).append(reply.text)
         self.topics = list(dict.fromkeys(reply.topic for reply in self.corpus))
         self.personas = [
             name for name in dict.fromkeys(reply.persona for reply in self.corpus) if name != controls.persona
         ]
-        self._vectors: dict[Cell, FloatArray] = {}
+        self._vectors: dict[PersonaTopic, FloatArray] = {}
 
-    def vectors(self, cell: Cell) -> FloatArray:
+    def vectors(self, cell: PersonaTopic) -> FloatArray:
         """Return the vectors of a cell's texts, shape `(texts, dimensions)`."""
         if cell not in self._vectors:
             self._vectors[cell] = np.asarray(self.embed(self.cells[cell]), dtype=float)
         return self._vectors[cell]
 
-    def seed_words(self, cell: Cell) -> SeedWords:
+    def seed_words(self, cell: PersonaTopic) -> SeedWords:
         """Find the words that tell a cell's persona from its topic."""
-        of_persona = self.cells.get(Cell(cell.persona, self.controls.topic), [])
-        of_topic = self.cells.get(Cell(self.controls.persona, cell.topic), [])
+        of_persona = self.cells.get(PersonaTopic(cell.persona, self.controls.topic), [])
+        of_topic = self.cells.get(PersonaTopic(self.controls.persona, cell.topic), [])
         personas, topics = {cell.persona, self.controls.persona}, {cell.topic, self.controls.topic}
         background = [one.text for one in self.corpus if one.persona in personas and one.topic in topics]
         scores = log_odds(of_persona, of_topic, background, self.rules)
@@ -255,7 +255,7 @@ class Caricature:
             {word: -z for word, z in scores.items() if -z > Z_MIN},
         )
 
-    def _sentences(self, cell: Cell, words: Iterable[str]) -> list[str]:
+    def _sentences(self, cell: PersonaTopic, words: Iterable[str]) -> list[str]:
         """Collect the sentences of a cell that hold any of the words, once for each word that they hold."""
         sentences = [one for text in self.cells.get(cell, []) for one in _SENTENCES.split(text.strip()) if one]
         if self.rules == "original":
@@ -263,23 +263,23 @@ class Caricature:
         pairs = [(sentence, set(tokens(sentence))) for sentence in sentences]
         return [sentence for word in words for sentence, own_words in pairs if word in own_words]
 
-    def axis(self, cell: Cell) -> FloatArray | None:
+    def axis(self, cell: PersonaTopic) -> FloatArray | None:
         """Compute the axis from a cell's topic to its persona, shape `(dimensions,)`.
 
         Returns:
             The axis; None where no word, or no sentence, tells them apart.
         """
         words = self.seed_words(cell)
-        of_persona = self._sentences(Cell(cell.persona, self.controls.topic), words.persona)
-        of_topic = self._sentences(Cell(self.controls.persona, cell.topic), words.topic)
+        of_persona = self._sentences(PersonaTopic(cell.persona, self.controls.topic), words.persona)
+        of_topic = self._sentences(PersonaTopic(self.controls.persona, cell.topic), words.topic)
         if not of_persona or not of_topic:
             return None
         poles = [np.asarray(self.embed(sentences), dtype=float).mean(axis=0) for sentences in (of_persona, of_topic)]
         return poles[0] - poles[1]
 
-    def exaggeration(self, cell: Cell) -> float | None:
+    def exaggeration(self, cell: PersonaTopic) -> float | None:
         """Compute how exaggerated a cell is; see `exaggeration`. None where it cannot be."""
-        ends = [Cell(self.controls.persona, cell.topic), Cell(cell.persona, self.controls.topic)]
+        ends = [PersonaTopic(self.controls.persona, cell.topic), PersonaTopic(cell.persona, self.controls.topic)]
         if not all(one in self.cells for one in (cell, *ends)):
             return None
         axis = self.axis(cell)
@@ -298,7 +298,7 @@ class Caricature:
             topics = [topic for topic in topics if topic != self.controls.topic]
         by_persona: dict[str, dict[str, float]] = {}
         for persona in scored:
-            scores = {topic: self.exaggeration(Cell(persona, topic)) for topic in topics}
+            scores = {topic: self.exaggeration(PersonaTopic(persona, topic)) for topic in topics}
             if finite_scores := {topic: score for topic, score in scores.items() if score is not None}:
                 by_persona[persona] = finite_scores
         return by_persona
@@ -315,7 +315,7 @@ class Caricature:
         counts = Counter(labels)
         if len(labels) < 2 or (self.rules == "corrected" and (len(counts) < 2 or min(counts.values()) < 2)):
             return None
-        rows = {name: iter(self.vectors(Cell(name, topic))) for name in counts}
+        rows = {name: iter(self.vectors(PersonaTopic(name, topic))) for name in counts}
         return individuation(np.array([next(rows[label]) for label in labels]), labels)
 
     def individuations(self) -> dict[str, dict[str, Individuation]]:

@@ -91,7 +91,7 @@ def config_of(plan: PersonPlan, *, is_original: bool = False) -> AgentConfig:
     return AgentConfig(name=plan.name, persona="\n".join(filter(None, parts)), settings=SETTINGS)
 
 
-class Person(LLMAgent):
+class Discussant(LLMAgent):
     """Somebody who takes part.
 
     Attributes:
@@ -180,7 +180,7 @@ class Person(LLMAgent):
         return f"I put it at {attitude:.1f} of 10." if get_args(question.answer) else "I do not know."
 
 
-class ScriptedPerson(Person):
+class ScriptedPerson(Discussant):
     """A person whose lines stand in the file, whatever the others think with."""
 
     @property

@@ -15,8 +15,8 @@ from mesa_llm.text import counted
 from mesa_llm.viz import LLMPage, Markup, Row, drawn_by, steady
 from mesa_llm_models.discussion.charts import COLOURS, attitude_figure, talk_figure
 from mesa_llm_models.discussion.config import STUDIES
-from mesa_llm_models.discussion.conversation import Session
 from mesa_llm_models.discussion.model import DiscussionModel
+from mesa_llm_models.discussion.session import Session
 
 CHAT = Path(__file__).parent / "templates" / "chat.html"
 

@@ -29,11 +29,11 @@ from mesa_llm.model.measures import gini
 from mesa_llm.text import counted
 from mesa_llm.worlds import Rules
 from mesa_llm.worlds.room import Clock, EndRule, Line, Manner, Room, Verdict
-from mesa_llm_models.discussion.agents import Person, ScriptedPerson, verdict_by_rule
+from mesa_llm_models.discussion.agents import Discussant, ScriptedPerson, verdict_by_rule
 from mesa_llm_models.discussion.config import read_plan
 from mesa_llm_models.discussion.config.plan import IMPLIED_MODELS, MANNERS, DiscussionPlan
-from mesa_llm_models.discussion.conversation import Session, end_rules, merged, original_batch
 from mesa_llm_models.discussion.scores import attitudes, missing_answers, talk_table
+from mesa_llm_models.discussion.session import Session, end_rules, merged, original_batch
 
 logger = logging.getLogger(__name__)
 
@@ -219,7 +219,7 @@ class DiscussionModel(LLMModel):
             llm = next((self.llm[phase] for phase in phases if phase in self.llm), None)
             if llm is not None:
                 return llm
-        names = agent.plan.models("decide" if deciding else "write") if isinstance(agent, Person) else ()
+        names = agent.plan.models("decide" if deciding else "write") if isinstance(agent, Discussant) else ()
         providers = self.scenario.providers or {}
         return next((providers[name] for name in (*phases, *names) if name in providers), super().llm_of(agent))
 
@@ -234,7 +234,7 @@ class DiscussionModel(LLMModel):
     # -- a step
 
     @property
-    def persons(self) -> list[Person]:
+    def persons(self) -> list[Discussant]:
         """The persons, room by room."""
         return [person for session in self.sessions for person in session.persons]
 

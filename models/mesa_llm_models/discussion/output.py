@@ -10,8 +10,8 @@ from typing import Any
 
 from mesa_llm.worlds.room import Line, SurveyAnswer
 from mesa_llm_models.discussion.config.plan import PersonPlan
-from mesa_llm_models.discussion.conversation import Session
 from mesa_llm_models.discussion.model import DiscussionModel
+from mesa_llm_models.discussion.session import Session
 from mesa_llm_models.exports import export, rerun
 
 Plans = Mapping[int, PersonPlan]

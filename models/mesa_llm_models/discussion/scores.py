@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from mesa_llm.worlds.room.clock import seconds_of
-from mesa_llm_models.discussion.conversation import Session
+from mesa_llm_models.discussion.session import Session
 
 
 def talk_table(sessions: Iterable[Session]) -> pd.DataFrame:

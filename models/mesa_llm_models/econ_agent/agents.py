@@ -41,7 +41,7 @@ from mesa_llm.worlds.macro import (
 
 PolicyName = Literal["composite", "len", "cats", "random", "fixed", "hand_to_mouth"]
 
-POLICIES: dict[PolicyName, Callable[[random.Random], Policy]] = {
+POLICIES: dict[PolicyName, Callable[[random.Random], HouseholdPolicy]] = {
     "composite": lambda rng: BufferStock() if rng.random() < 0.5 else Lengnick(),
     "len": lambda rng: Lengnick(),
     "cats": lambda rng: BufferStock(),
@@ -76,7 +76,9 @@ class Household(LLMAgent):
         index: Its index in the arrays of the economy.
     """
 
-    def __init__(self, model: Any, policy: Policy, index: int, reflect_every: int = 3, **components: Any) -> None:
+    def __init__(
+        self, model: Any, policy: HouseholdPolicy, index: int, reflect_every: int = 3, **components: Any
+    ) -> None:
         """Add a household to the model.
 
         Args:
@@ -111,7 +113,7 @@ class Household(LLMAgent):
 
     def rule(self, seen: Observation) -> ToolCall:
         """Plan by the policy, which draws whether the household works: its propensity is then 1 or 0."""
-        plans = self.policy.decide(Standing.of(self.facts), self.random)
+        plans = self.policy.decide(HouseholdStanding.of(self.facts), self.random)
         level = int(plans.levels[0])
         share = level_share(level) if self.model.scenario.rules == "original" else level / TOP_LEVEL
         return ToolCall("plan_month", {"work": float(plans.works[0]), "consumption": share})
@@ -121,7 +123,7 @@ class Household(LLMAgent):
         outcomes = super().act(decision, seen)
         if seen is None or seen.label == REFLECTION:
             return outcomes
-        if isinstance(self.memory, Dialogue):
+        if isinstance(self.memory, HouseholdDialogue):
             if isinstance(decision, Failure):
                 self.memory.add(MemoryEntry(self.now, "observation", seen.text))
                 self.memory.add(MemoryEntry(self.now, "decision", NO_ANSWER))
@@ -141,7 +143,7 @@ class Household(LLMAgent):
 
     def reflection(self) -> Observation:
         """Return the request to look back on the last months; unless its memory is a dialogue, it shows the present."""
-        if isinstance(self.memory, Dialogue):
+        if isinstance(self.memory, HouseholdDialogue):
             text = self.model.prompt("original_reflection.md", months=self.notes.maxlen)
             return Observation(text, answer=str, tools=(), label=REFLECTION)
         observation = self.observe()
@@ -151,14 +153,14 @@ class Household(LLMAgent):
     def prompt(self, seen: Observation) -> tuple[ChatMessage, ...]:
         """Return the prompt; a dialogue is asked to reflect after all prompts and answers of the quarter."""
         prompt = super().prompt(seen)
-        if seen.label != REFLECTION or not isinstance(self.memory, Dialogue):
+        if seen.label != REFLECTION or not isinstance(self.memory, HouseholdDialogue):
             return prompt
         system = [message for message in prompt if message.role == "system"]
         return (*system, *self.memory.last_months(self.notes.maxlen or 1), ChatMessage("user", seen.text))
 
     def remember(self, decision: Decision, outcomes: Iterable[Outcome], seen: Observation | None = None) -> None:
         """Remember a reflection as a thought, cut to its first words; a dialogue remembers no outcomes."""
-        is_dialogue = isinstance(self.memory, Dialogue)
+        is_dialogue = isinstance(self.memory, HouseholdDialogue)
         if seen is None or seen.label != REFLECTION:
             super().remember(decision, () if is_dialogue else outcomes, seen)
         elif decision.answer:
@@ -211,7 +213,7 @@ class MonthNote(NamedTuple):
     """Its plan, or a note that there is none."""
 
 
-class Dialogue(ChatMemory):
+class HouseholdDialogue(ChatMemory):
     """Remembers prompts and answers as the households of the paper do.
 
     A prompt follows last month's prompt and answer; in the first month of a quarter also the request to reflect on
@@ -264,7 +266,7 @@ BUFFER_MONTHS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class HouseholdStanding:
     """State of the households at the start of a month, as policies see it."""
 
     salary: FloatArray
@@ -289,7 +291,7 @@ class Standing:
     """Dollars handed back to each household last month."""
 
     @classmethod
-    def of(cls, facts: HouseholdFacts) -> Standing:
+    def of(cls, facts: HouseholdFacts) -> HouseholdStanding:
         """Return the standing of one household, as arrays of one."""
         return cls(
             salary=np.array([facts.salary]),
@@ -302,7 +304,7 @@ class Standing:
         )
 
     @classmethod
-    def of_all(cls, economy: MonthlyEconomy) -> Standing:
+    def of_all(cls, economy: MonthlyEconomy) -> HouseholdStanding:
         """Return the standing of all households of an economy, in the order of its arrays."""
         homes = economy.households
         return cls(
@@ -330,7 +332,7 @@ class Plans(NamedTuple):
     """Spending levels 0..50, same shape."""
 
 
-class Policy(Protocol):
+class HouseholdPolicy(Protocol):
     """Plans a month: a pure function of what households know, the same for one of them and for all at once.
 
     Source:
@@ -338,7 +340,7 @@ class Policy(Protocol):
         CATS model); both in the form that Li et al. (2024) use.
     """
 
-    def decide(self, standing: Standing, rng: RNG) -> Plans:
+    def decide(self, standing: HouseholdStanding, rng: RNG) -> Plans:
         """Return who works and how much each spends.
 
         Args:
@@ -348,19 +350,19 @@ class Policy(Protocol):
         ...
 
 
-def work_propensity(standing: Standing) -> FloatArray:
+def work_propensity(standing: HouseholdStanding) -> FloatArray:
     """Compute the chance to work: pay over savings with interest, to the power 0.1; above 1 means certain."""
     wealth = standing.coin * (1 + standing.interest_rate) + EPSILON
     return (standing.salary / wealth) ** WORK_EXPONENT
 
 
-def lengnick_share(standing: Standing, works: BoolArray) -> FloatArray:
+def lengnick_share(standing: HouseholdStanding, works: BoolArray) -> FloatArray:
     """Compute the share spent under Lengnick's rule: the price over all money, to the power 0.1."""
     income = works * standing.salary
     return (standing.price / (EPSILON + standing.coin + income)) ** PRICE_EXPONENT
 
 
-def buffer_stock_share(standing: Standing, works: BoolArray) -> FloatArray:
+def buffer_stock_share(standing: HouseholdStanding, works: BoolArray) -> FloatArray:
     """Compute the share spent under the CATS rule: the excess over a buffer of a month's income.
 
     Before a first month at work the terms are of the order of 1e8 and the share ends at either bound.
@@ -382,7 +384,7 @@ def floor_level(share: FloatArray) -> IntArray:
 class Lengnick:
     """LEN: spends a share that falls slowly with wealth."""
 
-    def decide(self, standing: Standing, rng: RNG) -> Plans:
+    def decide(self, standing: HouseholdStanding, rng: RNG) -> Plans:
         """Return who works and how much each spends."""
         works = uniforms(len(standing), rng) < work_propensity(standing)
         return Plans(works, floor_level(lengnick_share(standing, works)))
@@ -392,7 +394,7 @@ class Lengnick:
 class BufferStock:
     """CATS: keeps a buffer of one month's income."""
 
-    def decide(self, standing: Standing, rng: RNG) -> Plans:
+    def decide(self, standing: HouseholdStanding, rng: RNG) -> Plans:
         """Return who works and how much each spends."""
         works = uniforms(len(standing), rng) < work_propensity(standing)
         return Plans(works, floor_level(buffer_stock_share(standing, works)))
@@ -405,7 +407,7 @@ class AtRandom:
     work: float = 0.9
     """Chance to work in a month."""
 
-    def decide(self, standing: Standing, rng: RNG) -> Plans:
+    def decide(self, standing: HouseholdStanding, rng: RNG) -> Plans:
         """Return who works and how much each spends."""
         works = uniforms(len(standing), rng) < self.work
         levels = np.array([rng.randint(0, TOP_LEVEL) for _ in range(len(standing))], dtype=np.int64)
@@ -422,7 +424,7 @@ class Fixed:
     consumption: float = 0.5
     """Share of all money that is spent."""
 
-    def decide(self, standing: Standing, rng: RNG) -> Plans:
+    def decide(self, standing: HouseholdStanding, rng: RNG) -> Plans:
         """Return who works and how much each spends."""
         works = uniforms(len(standing), rng) < self.work
         level = int(consumption_level(self.consumption))
@@ -433,7 +435,7 @@ class Fixed:
 class HandToMouth:
     """Always works, and spends its income after tax, with last month's tax credit."""
 
-    def decide(self, standing: Standing, rng: RNG) -> Plans:
+    def decide(self, standing: HouseholdStanding, rng: RNG) -> Plans:
         """Return who works and how much each spends."""
         earned = standing.salary - standing.tax.due(standing.salary) + standing.tax_credit
         share = earned / (standing.coin + earned + EPSILON)

@@ -37,7 +37,14 @@ from mesa_llm.worlds.macro import (
     date_of,
     flat_tax,
 )
-from mesa_llm_models.econ_agent.agents import DIALOGUE, DIALOGUE_TOKENS, POLICIES, Dialogue, Household, PolicyName
+from mesa_llm_models.econ_agent.agents import (
+    DIALOGUE,
+    DIALOGUE_TOKENS,
+    POLICIES,
+    Household,
+    HouseholdDialogue,
+    PolicyName,
+)
 from mesa_llm_models.econ_agent.scores import inequality, nominal_okun, okun, phillips, scores_of
 
 SETTINGS = Settings(temperature=0.0, max_tokens=2000)
@@ -156,7 +163,9 @@ class EconAgentModel(LLMModel):
                 index,
                 parameters.reflect_every,
                 config=AgentConfig(name=name, settings=SETTINGS),
-                memory=Dialogue(DIALOGUE_TOKENS, parameters.reflect_every + 1) if memory == DIALOGUE else memory,
+                memory=HouseholdDialogue(DIALOGUE_TOKENS, parameters.reflect_every + 1)
+                if memory == DIALOGUE
+                else memory,
             )
 
     def scenario_changed(self) -> None:
@@ -180,7 +189,11 @@ class EconAgentModel(LLMModel):
         return self._reflecting(in_dialogue=True)
 
     def _reflecting(self, *, in_dialogue: bool) -> list[Turn]:
-        homes = [home for home in self.households if home.reflects and isinstance(home.memory, Dialogue) == in_dialogue]
+        homes = [
+            home
+            for home in self.households
+            if home.reflects and isinstance(home.memory, HouseholdDialogue) == in_dialogue
+        ]
         return [Turn(household, household.reflection()) for household in homes]
 
     # -- measures

@@ -35,7 +35,7 @@ MAX_ACTIONS = 3
 """Maximum number of actions of one decision."""
 
 
-class Player(LLMAgent):
+class EconomyPlayer(LLMAgent):
     """A participant, which runs a firm or governs.
 
     Attributes:

@@ -12,7 +12,7 @@ from mesa_llm import Label, LLMModel, LLMOptions, LLMScenario, Settings, Slider
 from mesa_llm.population import invented
 from mesa_llm.worlds import Rules
 from mesa_llm.worlds.economy import Economy, EconomyParameters
-from mesa_llm_models.economy.agents import Player
+from mesa_llm_models.economy.agents import EconomyPlayer
 
 STORY_FIRMS = 10
 """Maximum number of firms in the story of a run."""
@@ -80,7 +80,7 @@ class EconomyModel(LLMModel):
         for index, persona in enumerate(invented(fields.n_agents, self.random)):
             role = "government" if fields.government and index == 0 and fields.n_agents > 1 else "producer"
             config = persona.config(settings=Settings(max_tokens=2000))
-            Player(self, role, fields.payout, config=config, memory=fields.memory)
+            EconomyPlayer(self, role, fields.payout, config=config, memory=fields.memory)
         self.world.names |= {player.unique_id: player.config.name for player in self.agents}
         metrics = {name: name for name in ("employment_rate", "average_price", "total_output", "total_investment")}
         money = {name: name for name in ("firms_money", "government_money", "households_money", "tax_rate")}
@@ -168,7 +168,7 @@ class EconomyModel(LLMModel):
         return "\n".join(["What happened:", *lines])
 
 
-def _firm_line(player: Player) -> str:
+def _firm_line(player: EconomyPlayer) -> str:
     """Summarise the state of a firm."""
     own = player.account
     return (

@@ -16,7 +16,7 @@ SPREAD = 0.2
 """Standard deviation of its answers before rounding, as a fraction of the scale's length."""
 
 
-class Respondent(agents.Respondent):
+class AffectRespondent(agents.Respondent):
     """Fills in sheets. By rule, a situation lowers positive and raises negative affect; its twin does the reverse.
 
     Attributes:

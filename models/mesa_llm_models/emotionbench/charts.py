@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from mesa_llm.viz import Figure
 from mesa_llm.viz.render import COLOURS, GREY, LIGHT, headline
-from mesa_llm_models.emotionbench.scores import Change, published
+from mesa_llm_models.emotionbench.scores import ScoreChange, published
 
 if TYPE_CHECKING:
     from mesa_llm_models.emotionbench.model import EmotionBenchModel
@@ -31,7 +31,7 @@ def factor_figure(model: EmotionBenchModel) -> Figure:
     return _intervals(model, rows, "Change by kind of situation", [f"{one.emotion}: {one.factor}" for one in rows])
 
 
-def _intervals(model: EmotionBenchModel, rows: list[Change], title: str, labels: list[str]) -> Figure:
+def _intervals(model: EmotionBenchModel, rows: list[ScoreChange], title: str, labels: list[str]) -> Figure:
     names = list(dict.fromkeys(labels))
     figure = Figure(figsize=(10, 1.8 + 0.24 * max(len(names), 6)), layout="constrained")
     headline(figure, title)

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from mesa_llm import AgentConfig, ConfigError, Label, LLMModel, LLMOptions, LLMScenario, Settings, Slider, Turn
 from mesa_llm.worlds.questionnaire import ORIGINAL, Answer, Questionnaire, Sheet
-from mesa_llm_models.emotionbench.agents import Respondent
+from mesa_llm_models.emotionbench.agents import AffectRespondent
 from mesa_llm_models.emotionbench.items import (
     SITUATIONS,
     Occasion,
@@ -21,7 +21,7 @@ from mesa_llm_models.emotionbench.items import (
     load_situations,
     with_situation,
 )
-from mesa_llm_models.emotionbench.scores import Change, Factor, Scores, changes, mean_distance
+from mesa_llm_models.emotionbench.scores import Factor, ScoreChange, Scores, changes, mean_distance
 
 
 class EmotionBenchScenario(LLMScenario):
@@ -103,7 +103,7 @@ class EmotionBenchModel(LLMModel):
         self.activation = EmotionBenchModel.repetition
         for _ in range(chosen.n_agents):
             config = AgentConfig(settings=Settings(temperature=0.0))
-            Respondent(self, self._by_label, chosen.sensitivity, config=config, memory=chosen.memory)
+            AffectRespondent(self, self._by_label, chosen.sensitivity, config=config, memory=chosen.memory)
         reporters: dict[str, Any] = {
             f"{one.name}, {kind}": [self.mean_of, [one.name, kind]]
             for one in self.instrument.subscales
@@ -171,7 +171,7 @@ class EmotionBenchModel(LLMModel):
                 by_factor.setdefault((occasion.emotion, occasion.factor), []).append(scores)
         return by_factor
 
-    def changes(self) -> list[Change]:
+    def changes(self) -> list[ScoreChange]:
         """Compare situations with the default sheets, for each subscale: by factor, by emotion, and all together."""
         default, evoked = self.default_scores(), self.evoked_scores()
         return [

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 
-from mesa_llm.worlds.questionnaire import Comparison, Summary, compare, summary
+from mesa_llm.worlds.questionnaire import Summary, TwoSampleTest, compare, summary
 
 Scores = Mapping[str, float]
 """Subscale → score of one sheet."""
@@ -23,7 +23,7 @@ Factor = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class Change:
+class ScoreChange:
     """Change of one score from the default sheets."""
 
     subscale: str
@@ -41,7 +41,7 @@ class Change:
     change: float
     """Mean in the situations less the mean of the default sheets."""
 
-    comparison: Comparison | None
+    comparison: TwoSampleTest | None
     """F test and t test against the default sheets; None where there are fewer than two sheets on a side."""
 
     @property
@@ -52,7 +52,7 @@ class Change:
 
 def changes(
     default: Sequence[Scores], evoked: Mapping[Factor, Sequence[Scores]], subscale: str, alpha: float = 0.01
-) -> list[Change]:
+) -> list[ScoreChange]:
     """Compare situations with the default: by factor, by emotion, and all together.
 
     Sheets are pooled, not factors: an emotion's mean is that of all its sheets.
@@ -76,10 +76,10 @@ def changes(
     return [_change(subscale, key, summary(pools[key]), base, alpha) for key in order if key in pools]
 
 
-def _change(subscale: str, key: Factor, found: Summary, base: Summary, alpha: float) -> Change:
+def _change(subscale: str, key: Factor, found: Summary, base: Summary, alpha: float) -> ScoreChange:
     is_testable = min(found.n, base.n) >= 2
     tested = compare(found, base, alpha) if is_testable else None
-    return Change(subscale, *key, found, found.mean - base.mean, tested)
+    return ScoreChange(subscale, *key, found, found.mean - base.mean, tested)
 
 
 @dataclass(frozen=True)

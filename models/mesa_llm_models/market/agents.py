@@ -34,7 +34,7 @@ REMARKS = (
 """Remarks of the rule twin on a question."""
 
 
-class Trader(LLMAgent):
+class MarketTrader(LLMAgent):
     """A trader that bets on the answers of questions.
 
     Attributes:

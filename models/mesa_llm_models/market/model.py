@@ -28,12 +28,12 @@ from mesa_llm.worlds.market import (
     Forecast,
     ForecastScore,
     MakerName,
+    MarketQuestion,
     PredictionMarkets,
-    Question,
     TradeLimits,
     score_forecasts,
 )
-from mesa_llm_models.market.agents import Trader
+from mesa_llm_models.market.agents import MarketTrader
 
 QUESTIONS = tuple(
     resources.files("mesa_llm_models.market").joinpath("data", "questions.txt").read_text(encoding="utf-8").splitlines()
@@ -144,7 +144,7 @@ class MarketModel(LLMModel):
         questions = [bet.question for bet in bets]
         self.fates = draw_fates(questions, parameters.chances, parameters.horizon, self.random)
         self.world = PredictionMarkets(
-            [Question(fate.text, bet.price, fate.due) for fate, bet in zip(self.fates, bets, strict=True)],
+            [MarketQuestion(fate.text, bet.price, fate.due) for fate, bet in zip(self.fates, bets, strict=True)],
             maker=parameters.maker,
             cash=parameters.cash,
             liquidity=parameters.liquidity,
@@ -155,7 +155,7 @@ class MarketModel(LLMModel):
         self.worlds = (self.world,)
         for persona in invented(parameters.n_agents, self.random):
             config = persona.config(settings=Settings(max_tokens=2000))
-            Trader(self, self._draw_hints(), config=config, memory=parameters.memory)
+            MarketTrader(self, self._draw_hints(), config=config, memory=parameters.memory)
         self.world.names = {trader.unique_id: trader.config.name for trader in self.agents}
         self.datacollector = DataCollector(
             model_reporters={name: name for name in ("dollars_traded", "price_error", "brier", "gini")}

@@ -12,7 +12,7 @@ NOISE = 0.5
 """Probability that an answer of the rule twin is moved up or down by one."""
 
 
-class Respondent(agents.Respondent):
+class ScaleRespondent(agents.Respondent):
     """Somebody who fills in questionnaires.
 
     Attributes:

@@ -12,7 +12,7 @@ from pydantic import Field
 from mesa_llm import AgentConfig, Label, LLMModel, LLMOptions, LLMScenario, Settings, Slider, Turn
 from mesa_llm.population import invented
 from mesa_llm.worlds.questionnaire import Instrument, ItemCount, Questionnaire, Sheet, sheets_of
-from mesa_llm_models.psychobench.agents import Respondent
+from mesa_llm_models.psychobench.agents import ScaleRespondent
 from mesa_llm_models.psychobench.items import OWN, load_instruments
 from mesa_llm_models.psychobench.scores import ScoreRow, score_rows, summary_of
 
@@ -93,7 +93,7 @@ class PsychoBenchModel(LLMModel):
         people = [persona.config(settings=settings) for persona in invented(n, self.random)]
         configs = people if self.scenario.personas else [AgentConfig(settings=settings)] * n
         for config in configs:
-            Respondent(self, self.instruments, config=config, memory=self.scenario.memory)
+            ScaleRespondent(self, self.instruments, config=config, memory=self.scenario.memory)
         self.datacollector = DataCollector(
             {"answered": "n_answered", "out_of_range": "n_out_of_range", "unparsable": "n_unparsable"}
             | {"missing": "n_missing"}

@@ -9,13 +9,13 @@ import pandas as pd
 
 from mesa_llm.text import counted
 from mesa_llm.worlds.questionnaire import (
-    Comparison,
     Instrument,
     ItemCount,
     Norm,
     Questionnaire,
     Subscale,
     Summary,
+    TwoSampleTest,
     compare,
     summary,
 )
@@ -34,7 +34,7 @@ class AgainstNorm:
     norm: Norm
     """Published scores of the group."""
 
-    test: Comparison
+    test: TwoSampleTest
     """The comparison."""
 
 

@@ -18,7 +18,16 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from mesa_llm.experiments.study import Findings, StudySetup, StudySweeps, Table, Value, estimate_cells
-from mesa_llm.statistics import COVERAGE, Column, Line, adjusted_p, compare, line_through, mean_estimate, permutation_p
+from mesa_llm.statistics import (
+    COVERAGE,
+    Column,
+    FittedLine,
+    adjusted_p,
+    compare,
+    line_through,
+    mean_estimate,
+    permutation_p,
+)
 from mesa_llm.viz.render import COLOURS, GREY, Figure, frame, headline, legend_below
 from mesa_llm_models.econ_agent.model import EconAgentModel
 from mesa_llm_models.econ_agent.scores import comparable
@@ -131,7 +140,7 @@ def names_of(rows: pd.DataFrame) -> list[str]:
     return list(dict.fromkeys(rows["backend"]))
 
 
-def line_of(points: Sequence[Sequence[float]]) -> Line | None:
+def line_of(points: Sequence[Sequence[float]]) -> FittedLine | None:
     """Fit a line through points; None with too few.
 
     Args:
@@ -140,7 +149,7 @@ def line_of(points: Sequence[Sequence[float]]) -> Line | None:
     return line_through([point[0] for point in points], [point[1] for point in points])
 
 
-def lines_of(rows: pd.DataFrame, backend: str, law: str) -> list[Line | None]:
+def lines_of(rows: pd.DataFrame, backend: str, law: str) -> list[FittedLine | None]:
     """Return the line of each run of a backend, in the order of the seeds."""
     return [line_of(points[law]) for points in runs_with(rows, backend=backend)["points"]]
 

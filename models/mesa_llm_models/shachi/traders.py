@@ -6,13 +6,13 @@ import random
 
 from mesa_llm import Observation, ToolCall
 from mesa_llm.worlds.exchange import Side, Stock, TraderFacts
-from mesa_llm_models.stock_agent.agents import Trader, take
+from mesa_llm_models.stock_agent.agents import StockTrader, take
 
 PART = 0.1
 """Fraction of its cash or shares that a rule twin trades on news or hearsay."""
 
 
-class PairedTrader(Trader):
+class PairedTrader(StockTrader):
     """A trader whose rule twin draws from a new generator in each decision.
 
     Its draws depend neither on the actions and number of others nor on what it has heard.

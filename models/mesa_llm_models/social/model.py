@@ -23,7 +23,7 @@ from mesa_llm.text import counted, quoted
 from mesa_llm.worlds import Rules
 from mesa_llm.worlds.social import PRESETS, Account, FeedName, PresetName, SocialWorld
 from mesa_llm_models.social.agents import SocialUser
-from mesa_llm_models.social.opinions import Belief, Opinions, StanceName
+from mesa_llm_models.social.opinions import BeliefParameters, Opinions, StanceName
 from mesa_llm_models.social.population import (
     PopulationName,
     check_people,
@@ -252,7 +252,9 @@ class SocialModel(LLMModel):
         chosen = self.scenario
         if not chosen.beliefs:
             return None
-        belief = Belief(chosen.topic, chosen.topic_words, chosen.stance, chosen.belief_rules, chosen.belief_spread)
+        belief = BeliefParameters(
+            chosen.topic, chosen.topic_words, chosen.stance, chosen.belief_rules, chosen.belief_spread
+        )
         return Opinions(belief)
 
     def _people(self) -> People:

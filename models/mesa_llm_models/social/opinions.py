@@ -14,7 +14,7 @@ from mesa_llm import Decision, Observation
 from mesa_llm.engine.survey import llm_for
 from mesa_llm.text import quoted
 from mesa_llm.worlds import Rules
-from mesa_llm.worlds.beliefs import Beliefs, Post, apply_posts, beliefs_text, exposure_of, tone, update_beliefs
+from mesa_llm.worlds.beliefs import Beliefs, StepPost, apply_posts, beliefs_text, exposure_of, tone, update_beliefs
 from mesa_llm.worlds.social import PostView, SocialFacts
 from mesa_llm.worlds.social.post_index import ORIGINAL, REPLY
 from mesa_llm.worlds.stances import TopicStance
@@ -34,7 +34,7 @@ class Reading(BaseModel, frozen=True):
 
 
 @dataclass(frozen=True)
-class Belief:
+class BeliefParameters:
     """Parameters of users' beliefs."""
 
     topic: str
@@ -66,7 +66,7 @@ class Opinions:
         stances: Text of a post → its stance, -1 to 1; None: not about the topic, or not measurable.
     """
 
-    def __init__(self, belief: Belief) -> None:
+    def __init__(self, belief: BeliefParameters) -> None:
         """Start with no users.
 
         Raises:
@@ -76,7 +76,7 @@ class Opinions:
         self.beliefs: dict[int, Beliefs] = {}
         self.stances: dict[str, float | None] = {}
         self._by_rule = TopicStance(belief.topic, belief.words)
-        self._read: dict[int, list[Post]] = {}
+        self._read: dict[int, list[StepPost]] = {}
         self._counts = np.zeros((2, 0), dtype=np.int64)
         self._n_posts = 0
 
@@ -148,7 +148,7 @@ class Opinions:
         columns = (board.author[rows], board.likes[rows], board.dislikes[rows], board.created[rows])
         written = zip(rows.tolist(), world.texts(rows), *(column.tolist() for column in columns), strict=True)
         posts = [
-            Post(row + 1, author, text, likes, dislikes, author_name=world.names[author], step=step)
+            StepPost(row + 1, author, text, likes, dislikes, author_name=world.names[author], step=step)
             for row, text, author, likes, dislikes, step in written
         ]
         self.beliefs = apply_posts(self.beliefs, posts, self.topic, stance=tone, rules="original")
@@ -212,11 +212,11 @@ class Opinions:
         return Reading(about=stance is not None, stance=stance or 0.0)
 
 
-def posts_of(post: PostView) -> list[Post]:
+def posts_of(post: PostView) -> list[StepPost]:
     """Return a post with its comments and the post it quotes, as posts that move beliefs."""
-    own = Post(post.source_id, post.source_author_id, post.content, post.likes, post.dislikes)
+    own = StepPost(post.source_id, post.source_author_id, post.content, post.likes, post.dislikes)
     below = [
-        Post(reply.reply_id, reply.author_id, reply.content, reply.likes, reply.dislikes)
+        StepPost(reply.reply_id, reply.author_id, reply.content, reply.likes, reply.dislikes)
         for reply in (*post.replies, *post.comments)
     ]
     return [own, *below, *(posts_of(post.quoted) if post.quoted is not None else ())]

@@ -70,7 +70,7 @@ def answer_to(others: list[str], n_said: int, firmness: float, remark: str) -> s
     return "" if n_said >= PATIENCE else f"{remark} I would like {share} of 10 of what I came for."
 
 
-class Person(LLMAgent):
+class RolePlayer(LLMAgent):
     """Somebody who takes part in an episode.
 
     Attributes:
@@ -139,7 +139,7 @@ class Scene(Protocol):
     """The part of an `Episode` that its author uses."""
 
     room: Room
-    persons: list[Person]
+    persons: list[RolePlayer]
     end: str
 
     def script_prompt(self) -> str:

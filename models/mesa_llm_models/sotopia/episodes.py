@@ -25,9 +25,9 @@ from mesa_llm.worlds.room import (
 )
 from mesa_llm.worlds.room.text import turns
 from mesa_llm_models.discussion.agents import Moderator
-from mesa_llm_models.sotopia.agents import AGREED, SHARE, Author, Person, ScriptMove
+from mesa_llm_models.sotopia.agents import AGREED, SHARE, Author, RolePlayer, ScriptMove
 from mesa_llm_models.sotopia.scenario import SotopiaScenario
-from mesa_llm_models.sotopia.scenes import Cast, Pairing
+from mesa_llm_models.sotopia.scenes import Pairing, Scenes
 from mesa_llm_models.sotopia.text import ENVIRONMENT, NAME, TAGS, VISIBLE, WHOLE, portrait, visible_text
 
 CODES: Mapping[type[Any], str] = {MaxTurns: "turns", JustLeft: "left", TooFewLeft: "left", Stale: "stale"}
@@ -79,7 +79,7 @@ class EpisodeModel(Protocol):
     """The part of a `SotopiaModel` that an episode uses."""
 
     scenario: SotopiaScenario
-    cast: Cast
+    cast: Scenes
     random: Random
 
     @property
@@ -143,7 +143,7 @@ class Episode:
         self.end = self.code = ""
         self.ratings: list[Rating] = []
 
-    def _person(self, seat: int) -> Person:
+    def _person(self, seat: int) -> RolePlayer:
         chosen, character = self.model.scenario, self.characters[seat]
         reads_once = chosen.shows == "last turn"
         config = AgentConfig(
@@ -152,7 +152,7 @@ class Episode:
             settings=_settings(chosen.temperature),
         )
         is_tested = seat in self.tested_seats
-        person = Person(self.model, self.room, seat, is_tested, config=config, memory=chosen.memory)
+        person = RolePlayer(self.model, self.room, seat, is_tested, config=config, memory=chosen.memory)
         member = Member(person.unique_id, character.name, "interact", is_timed=False, reads_once=reads_once)
         self.room.seat(replace(member, brief=self.brief(seat)))
         return person
@@ -209,7 +209,7 @@ class Episode:
             lite=chosen.lite,
         )
 
-    def player(self, seat: int) -> Person | Author:
+    def player(self, seat: int) -> RolePlayer | Author:
         """Return the agent that plays a seat: the author of a script, or the person."""
         return self.author or self.persons[seat]
 

@@ -12,11 +12,11 @@ from mesa.datacollection import DataCollector
 
 from mesa_llm import LLM, ConfigError, Decision, Failure, LLMModel, LLMOptions, Turn
 from mesa_llm.text import counted, one_line, suggestion
-from mesa_llm_models.sotopia.agents import Person
+from mesa_llm_models.sotopia.agents import RolePlayer
 from mesa_llm_models.sotopia.episodes import Episode, end_rules
 from mesa_llm_models.sotopia.judge import dimensions_of, judge_episodes
 from mesa_llm_models.sotopia.scenario import SotopiaScenario
-from mesa_llm_models.sotopia.scenes import Cast, Pairing, load_cast
+from mesa_llm_models.sotopia.scenes import Pairing, Scenes, load_scenes
 from mesa_llm_models.sotopia.scores import GOAL, means_of, rating_table, score_table, summary_of
 
 
@@ -79,9 +79,9 @@ class SotopiaModel(LLMModel):
         )
         self.datacollector.collect(self)
 
-    def make_cast(self) -> Cast:
+    def make_cast(self) -> Scenes:
         """Load characters, ties, situations and pairings; override for a cast of your own."""
-        return load_cast(self.scenario.items)
+        return load_scenes(self.scenario.items)
 
     def _drawn(self) -> list[Pairing]:
         chosen = self.scenario
@@ -133,7 +133,7 @@ class SotopiaModel(LLMModel):
 
     def llm_of(self, agent: Any) -> str | LLM:
         """Return what an agent thinks with: what `llm=` or `partner` name for its role, else as in any model."""
-        is_partner = isinstance(agent, Person) and not agent.is_tested
+        is_partner = isinstance(agent, RolePlayer) and not agent.is_tested
         role = "partner" if is_partner else "tested"
         if role in (by_role := self._by_role):
             return by_role[role]

@@ -105,7 +105,7 @@ class _Entry(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore", coerce_numbers_to_str=True)
 
 
-class Character(_Entry):
+class CharacterProfile(_Entry):
     """A character that an agent can play."""
 
     character_id: str = Field(validation_alias=AliasChoices("agent_id", "character_id", "pk"))
@@ -220,10 +220,10 @@ E = TypeVar("E", bound=_Entry)
 
 
 @dataclass(frozen=True)
-class Cast:
+class Scenes:
     """Everything that episodes are made of."""
 
-    characters: Mapping[str, Character]
+    characters: Mapping[str, CharacterProfile]
     """Id → character."""
 
     situations: Mapping[str, Situation]
@@ -293,7 +293,7 @@ def _is_in(situation: Situation, subset: Subset) -> bool:
 # -- loading
 
 
-def load_cast(items: str = "own") -> Cast:
+def load_scenes(items: str = "own") -> Scenes:
     """Load characters, ties, situations and pairings.
 
     Args:
@@ -312,14 +312,14 @@ def load_cast(items: str = "own") -> Cast:
         raise ConfigError(f"items={items!r} is no folder; give one with {', '.join(ORIGINAL)}, or items='own'")
     of_characters, of_situations, of_ties, of_pairings = ORIGINAL
     return _fitted(
-        list(_entries(folder, of_characters, Character)),
+        list(_entries(folder, of_characters, CharacterProfile)),
         [_labelled(one) for one in _entries(folder, of_situations, Situation)],
         list(_entries(folder, of_ties, Tie)),
         list(_entries(folder, of_pairings, Pairing)),
     )
 
 
-_OWN: dict[str, type[_Entry]] = {"characters": Character, "situations": Situation, "ties": Tie}
+_OWN: dict[str, type[_Entry]] = {"characters": CharacterProfile, "situations": Situation, "ties": Tie}
 
 
 def _labelled(situation: Situation) -> Situation:
@@ -329,7 +329,9 @@ def _labelled(situation: Situation) -> Situation:
     return situation.model_copy(update={"kind": kind, "is_hard": situation.is_hard or situation.situation_id in HARD})
 
 
-def _fitted(characters: Sequence[Any], situations: Sequence[Any], ties: Sequence[Any], pairings: Sequence[Any]) -> Cast:
+def _fitted(
+    characters: Sequence[Any], situations: Sequence[Any], ties: Sequence[Any], pairings: Sequence[Any]
+) -> Scenes:
     """Put the parts together; without pairings, each situation of two is played by all ties of its relation.
 
     Raises:
@@ -352,10 +354,10 @@ def _fitted(characters: Sequence[Any], situations: Sequence[Any], ties: Sequence
         _require_fit(pairing, people, scenes)
     if not pairings:
         raise ConfigError("nobody meets anybody: there is no pairing, and no tie that a situation asks for")
-    return Cast(people, scenes, tuple(ties), tuple(pairings))
+    return Scenes(people, scenes, tuple(ties), tuple(pairings))
 
 
-def _require_fit(pairing: Pairing, people: Mapping[str, Character], places: Mapping[str, Situation]) -> None:
+def _require_fit(pairing: Pairing, people: Mapping[str, CharacterProfile], places: Mapping[str, Situation]) -> None:
     where = f"the pairing of {', '.join(pairing.character_ids)} in {pairing.situation_id}"
     if pairing.situation_id not in places:
         raise ConfigError(f"{where}: there is no such situation")

@@ -338,7 +338,7 @@ def paired(first: pd.DataFrame, second: pd.DataFrame, names: Sequence[str]) -> p
     return pd.DataFrame.from_dict(rows, orient="index")
 
 
-class Run(Protocol):
+class ScoredRun(Protocol):
     """The part of a `SotopiaModel` that comparisons use."""
 
     dimensions: tuple[Dimension, ...]
@@ -357,7 +357,7 @@ class Run(Protocol):
         ...
 
 
-def compare(first: Run, second: Run, *, across_judges: bool = False) -> pd.DataFrame:
+def compare(first: ScoredRun, second: ScoredRun, *, across_judges: bool = False) -> pd.DataFrame:
     """Compare two runs in pairs of episodes; see `paired`.
 
     With several judges, one counts for a pair only if it judged both episodes.
@@ -388,7 +388,7 @@ def compare(first: Run, second: Run, *, across_judges: bool = False) -> pd.DataF
     return table.assign(judge=judges[0] if is_alike else " against ".join(map(str, judges)))
 
 
-def _by_judge(run: Run) -> pd.DataFrame:
+def _by_judge(run: ScoredRun) -> pd.DataFrame:
     """Return the scores of a run, one row an episode, seat and judge."""
     names = [one.name for one in run.dimensions]
     ratings: Any = run.ratings()
@@ -397,7 +397,7 @@ def _by_judge(run: Run) -> pd.DataFrame:
     return ratings.groupby(keys)[[*names, OVERALL]].mean().reset_index()
 
 
-def distance_to_published(run: Run, name: str, *, across_judges: bool = False) -> float:
+def distance_to_published(run: ScoredRun, name: str, *, across_judges: bool = False) -> float:
     """Compute the mean absolute difference of the seven means from those of the paper, as in Shachi's Table 1.
 
     Args:
@@ -428,7 +428,7 @@ def distance_to_published(run: Run, name: str, *, across_judges: bool = False) -
 # -- judges
 
 
-def agreement(run: Run) -> pd.DataFrame:
+def agreement(run: ScoredRun) -> pd.DataFrame:
     """Compute how well the judgements of a run agree, by dimension.
 
     Args:

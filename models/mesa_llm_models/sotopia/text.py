@@ -10,7 +10,7 @@ from html.parser import HTMLParser
 
 from mesa_llm.text import one_line
 from mesa_llm.worlds import Rules
-from mesa_llm_models.sotopia.scenes import Character, Relation
+from mesa_llm_models.sotopia.scenes import CharacterProfile, Relation
 
 NAME = ("first_name", "last_name")
 
@@ -36,7 +36,7 @@ ENVIRONMENT = "environment"
 """Viewer who sees everything: the judge."""
 
 
-def portrait(character: Character, fields: Collection[str]) -> str:
+def portrait(character: CharacterProfile, fields: Collection[str]) -> str:
     """Describe a character by some of its fields; empty if there are none.
 
     Args:

@@ -27,11 +27,11 @@ from mesa_llm.worlds.exchange import (
     COMPANIES,
     FIRST_PRICES,
     STOCKS,
-    Account,
     OrderBook,
     Side,
     Stock,
     TraderFacts,
+    TradingAccount,
     company_news,
     forum_text,
     introduction,
@@ -73,7 +73,7 @@ COARSE_TICK = 0.5
 """Step of the prices that zero intelligence names: coarse, so that orders often have the same price."""
 
 
-class Trader(LLMAgent):
+class StockTrader(LLMAgent):
     """A trader on the exchange.
 
     Attributes:
@@ -186,7 +186,7 @@ class Trader(LLMAgent):
     # -- measures
 
     @property
-    def account(self) -> Account:
+    def account(self) -> TradingAccount:
         """Assets and debts of the trader."""
         return self.model.world.market.accounts[self.unique_id]
 
@@ -266,7 +266,7 @@ class Strategy(Protocol):
         ...
 
 
-class Hold:
+class BuyAndHold:
     """Never trades."""
 
     def order(self, facts: TraderFacts, rng: random.Random) -> ToolCall | None:
@@ -343,7 +343,7 @@ TWINS: Mapping[Twin, tuple[Callable[[random.Random], Strategy], ...]] = {
     "zero_intelligence": (lambda rng: ZeroIntelligence(),),
     "chartist": (lambda rng: Chartist(),),
     "mixed": (Fundamentalist.drawn, lambda rng: ZeroIntelligence(), lambda rng: Chartist()),
-    "hold": (lambda rng: Hold(),),
+    "hold": (lambda rng: BuyAndHold(),),
 }
 """Name of a rule → constructors of the strategies, dealt to the traders in turn."""
 

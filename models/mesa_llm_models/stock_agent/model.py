@@ -43,7 +43,7 @@ from mesa_llm.worlds.exchange import (
     TradingRules,
     draw_endowments,
 )
-from mesa_llm_models.stock_agent.agents import Trader, Twin, strategies
+from mesa_llm_models.stock_agent.agents import StockTrader, Twin, strategies
 from mesa_llm_models.stock_agent.scores import (
     TurnCounts,
     changes_error,
@@ -180,7 +180,7 @@ class StockAgentModel(LLMModel):
     """
 
     scenario_class = StockAgentScenario
-    trader_class: ClassVar[type[Trader]] = Trader
+    trader_class: ClassVar[type[StockTrader]] = StockTrader
     scenario: StockAgentScenario
     changeable = ("days", "shows_forum")
 

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from mesa_llm.records import Outcome
-from mesa_llm.worlds.exchange import FIRST_PRICES, STOCKS, Close, Forecast, History, Holding, Moment, Stock
+from mesa_llm.worlds.exchange import FIRST_PRICES, STOCKS, ActionForecast, Close, History, Holding, Moment, Stock
 
 Paths = Mapping[Stock, Sequence[float]]
 """Prices by stock: the one before the first session, then one a session."""
@@ -208,7 +208,7 @@ def forecasts_table(history: History, last_day: int) -> pd.DataFrame:
     acts = {(order.day, order.trader, order.side, order.stock) for order in history.orders}
     loans = {(loan.day, loan.trader) for loan in history.loans}
 
-    def is_done(forecast: Forecast, item: str) -> bool:
+    def is_done(forecast: ActionForecast, item: str) -> bool:
         when = (forecast.day + 1, forecast.trader)
         return when in loans if item == "take_loan" else (*when, *FORECAST_ITEMS[item]) in acts
 

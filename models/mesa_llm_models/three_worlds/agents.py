@@ -14,7 +14,7 @@ from mesa_llm.agents.observation import join
 from mesa_llm.engine.survey import llm_for
 from mesa_llm.model.text_extraction import Cast, Character, distinct, names_in, personas_of
 from mesa_llm.records import Event
-from mesa_llm.worlds.beliefs import Beliefs, Exposure, Post, beliefs_text, exposure_of, tone
+from mesa_llm.worlds.beliefs import Beliefs, Exposure, StepPost, beliefs_text, exposure_of, tone
 from mesa_llm.worlds.economy import EconomyFacts, Role
 from mesa_llm.worlds.social import SocialFacts
 from mesa_llm_models.economy.agents import govern, produce, with_offers
@@ -77,7 +77,7 @@ class Claim:
         return float(np.clip(expit((value - self.threshold) / self.scale), 0.001, 0.999))
 
 
-class Citizen(SocialUser):
+class Townsperson(SocialUser):
     """A citizen who talks, bets and works in one town.
 
     Attributes:
@@ -283,11 +283,11 @@ def exposures_of(reader_id: int, facts: Mapping[str, Any], reports: Collection[s
     """
     social: SocialFacts | None = facts.get("social")
     posts = [
-        Post(item.post.source_id, item.post.source_author_id, item.post.content, item.post.likes)
+        StepPost(item.post.source_id, item.post.source_author_id, item.post.content, item.post.likes)
         for item in (social.feed if social is not None else ())
     ]
     posts += [
-        Post(event.facts["post_id"], event.facts["author_id"], event.facts["text"], event.facts["score"])
+        StepPost(event.facts["post_id"], event.facts["author_id"], event.facts["text"], event.facts["score"])
         for event in facts.get("news", ())
         if event.kind == "viral_post"
     ]

@@ -19,9 +19,9 @@ from mesa_llm.population import Persona, Users, invented, preferential_follows, 
 from mesa_llm.text import counted, quoted
 from mesa_llm.worlds.beliefs import Beliefs, tone, update_beliefs
 from mesa_llm.worlds.economy import Economy, value_text
-from mesa_llm.worlds.market import MakerName, PredictionMarkets, Question, score_forecasts
+from mesa_llm.worlds.market import MakerName, MarketQuestion, PredictionMarkets, score_forecasts
 from mesa_llm.worlds.social import Account, SocialWorld
-from mesa_llm_models.three_worlds.agents import Citizen, Claim, cast_of, own_words
+from mesa_llm_models.three_worlds.agents import Claim, Townsperson, cast_of, own_words
 from mesa_llm_models.three_worlds.bridge import (
     SCHEDULE,
     STATE_TAX,
@@ -167,7 +167,7 @@ class ThreeWorldsModel(LLMModel):
         self.social = SocialWorld("simswarm", rng=self.random, viral_threshold=parameters.viral_threshold)
         self.economy = Economy()
         claims = town_claims(parameters.goal, parameters.horizon - 1, parameters.work, parameters.price)
-        questions = [Question(claim.text) for claim in claims]
+        questions = [MarketQuestion(claim.text) for claim in claims]
         self.market = PredictionMarkets(
             questions, maker=parameters.maker, liquidity=parameters.liquidity, fee=parameters.fee
         )
@@ -216,7 +216,7 @@ class ThreeWorldsModel(LLMModel):
             named = cast_of(self, self.background, self.scenario.goal, n)
         personas = [*named, *invented(n - len(named), self.random)]
         for index, persona in enumerate(personas):
-            Citizen(
+            Townsperson(
                 self,
                 "government" if index == 0 and n > 1 else "producer",
                 Beliefs({self.topic: self.random.uniform(-0.8, 0.8)}),

@@ -22,7 +22,7 @@ from mesa_llm.worlds.auction import (
     Auction,
     Bidder,
     Lot,
-    Rating,
+    SkillRating,
     bid_increments,
     increment_shares,
     ordered_lots,
@@ -108,7 +108,7 @@ def test_equal_results_are_a_draw_and_ratings_go_on_from_where_they_were() -> No
 
 
 def test_the_error_of_ratings_is_a_mean_over_who_is_in_both() -> None:
-    found = {"a": Rating(27, 1), "b": Rating(20, 1)}
+    found = {"a": SkillRating(27, 1), "b": SkillRating(20, 1)}
     assert rating_error(found, {"a": 25, "b": 21, "c": 0}) == 1.5
     with pytest.raises(ValueError, match="in both"):
         rating_error(found, {"c": 0})

@@ -14,8 +14,8 @@ from mesa_llm.tools.toolbox import ToolBox
 from mesa_llm.worlds.exchange.book import Side
 from mesa_llm.worlds.exchange.lending import Lending
 from mesa_llm.worlds.exchange.matching import TradingRules
-from mesa_llm.worlds.exchange.rules import Market
-from mesa_llm.worlds.exchange.state import Account, Calendar, Endowment, Moment, Stock
+from mesa_llm.worlds.exchange.rules import StockMarket
+from mesa_llm.worlds.exchange.state import Calendar, Endowment, Moment, Stock, TradingAccount
 from mesa_llm.worlds.exchange.world import Exchange
 
 TRADERS = 4
@@ -48,18 +48,18 @@ def endowment(trader: int, cash: float = 3000.0, a: float = 100, b: float = 50) 
     return Endowment(trader, "Balanced", cash, {"A": a, "B": b})
 
 
-def market_of(rules: TradingRules, cash: float = 3000.0) -> Market:
-    return Market([endowment(trader, cash) for trader in range(1, TRADERS + 1)], rules, Lending())
+def market_of(rules: TradingRules, cash: float = 3000.0) -> StockMarket:
+    return StockMarket([endowment(trader, cash) for trader in range(1, TRADERS + 1)], rules, Lending())
 
 
-def is_covered(account: Account, wish: Wish, stock: Stock = "A") -> bool:
+def is_covered(account: TradingAccount, wish: Wish, stock: Stock = "A") -> bool:
     """Tell what every rule set asks of an order when it is placed."""
     if wish.side == "buy":
         return wish.quantity * wish.price <= account.cash
     return wish.quantity <= account.shares[stock]
 
 
-def place(market: Market, wish: Wish) -> bool:
+def place(market: StockMarket, wish: Wish) -> bool:
     """Place an order for A if it is covered now; tell whether it was."""
     if not is_covered(market.accounts[wish.trader], wish):
         return False
@@ -67,7 +67,7 @@ def place(market: Market, wish: Wish) -> bool:
     return True
 
 
-def total(market: Market, stock: Stock = "A") -> tuple[float, float]:
+def total(market: StockMarket, stock: Stock = "A") -> tuple[float, float]:
     """Add up the cash, fees included, and the shares of all traders."""
     accounts = market.accounts.values()
     return sum(one.cash for one in accounts) + market.fees_paid, sum(one.shares[stock] for one in accounts)

@@ -11,19 +11,19 @@ from hypothesis import strategies as st
 from mesa_llm.errors import ConfigError
 from mesa_llm.worlds.exchange.lending import Lending, RateChange, liquidate
 from mesa_llm.worlds.exchange.matching import TradingRules
-from mesa_llm.worlds.exchange.rules import Market
-from mesa_llm.worlds.exchange.state import FIRST_PRICES, Account, Endowment, Loan, draw_endowments
+from mesa_llm.worlds.exchange.rules import StockMarket
+from mesa_llm.worlds.exchange.state import FIRST_PRICES, Endowment, Loan, TradingAccount, draw_endowments
 from mesa_llm.worlds.exchange.world import Exchange
 from tests.worlds.exchange.small_exchange import exchange, go_to
 
 
-def account_of(cash: float = 0.0, a: float = 0, b: float = 0, *loans: Loan) -> Account:
+def account_of(cash: float = 0.0, a: float = 0, b: float = 0, *loans: Loan) -> TradingAccount:
     start = Endowment(1, "Balanced", cash, {"A": a, "B": b}, loans)
-    return Account.of(start, FIRST_PRICES)
+    return TradingAccount.of(start, FIRST_PRICES)
 
 
-def market_with(*starts: Endowment) -> Market:
-    return Market(starts, TradingRules(), Lending())
+def market_with(*starts: Endowment) -> StockMarket:
+    return StockMarket(starts, TradingRules(), Lending())
 
 
 def borrower(cash: float, *loans: Loan, a: float = 0) -> Endowment:
@@ -99,7 +99,7 @@ def test_forced_sales_end_with_cash_or_the_trader_leaves(
 @given(st.integers(0, 2**32))
 def test_endowments_lie_within_the_published_bounds(seed: int) -> None:
     (start,) = draw_endowments([1], random.Random(seed))
-    account = Account.of(start, FIRST_PRICES)
+    account = TradingAccount.of(start, FIRST_PRICES)
     assert 1e5 <= account.property_at_start <= 5e6
     assert account.loan_limit >= 0
     assert start.loans[0].due_day in range(22, 265, 22)

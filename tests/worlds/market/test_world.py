@@ -14,9 +14,9 @@ from mesa_llm.tools.toolbox import ToolBox
 from mesa_llm.world import World
 from mesa_llm.worlds.market import (
     MakerName,
+    MarketQuestion,
     Outcome,
     PredictionMarkets,
-    Question,
     TradeLimits,
     score_forecasts,
 )
@@ -51,7 +51,7 @@ def money(world: PredictionMarkets) -> float:
 )
 @settings(max_examples=60, deadline=None)
 def test_no_money_is_made_or_lost(placed: list, maker: MakerName, fee: float) -> None:
-    world = PredictionMarkets(["Rain?", Question("Snow?", 0.2)], maker=maker, fee=fee)
+    world = PredictionMarkets(["Rain?", MarketQuestion("Snow?", 0.2)], maker=maker, fee=fee)
     before = money(world)
     for order in placed:
         place(world, order)
@@ -148,7 +148,7 @@ def test_a_trader_sees_cash_quotes_holdings_and_what_came_of_its_actions() -> No
 
 
 def test_a_trader_learns_fee_limits_step_and_when_questions_are_answered() -> None:
-    questions = [Question("Rain?", due=2), Question("Snow?", due=5), "Fog?"]
+    questions = [MarketQuestion("Rain?", due=2), MarketQuestion("Snow?", due=5), "Fog?"]
     world = PredictionMarkets(questions, fee=0.015, limits=TradeLimits(250, 0.1))
     world.end_step()
     seen = world.observe(1)
@@ -162,7 +162,7 @@ def test_a_trader_learns_fee_limits_step_and_when_questions_are_answered() -> No
 
 
 def test_traders_of_the_original_learn_neither_fee_nor_dates() -> None:
-    seen = PredictionMarkets([Question("Rain?", due=2)], fee=0.01, rules="original").observe(1)
+    seen = PredictionMarkets([MarketQuestion("Rain?", due=2)], fee=0.01, rules="original").observe(1)
     assert "answered at" not in seen.text
     assert "house" not in seen.instructions
 
@@ -248,4 +248,4 @@ def test_settings_out_of_range_are_refused(setting: dict) -> None:
 @pytest.mark.parametrize("price_yes", [0.0, 1.0, 1.5, float("nan")])
 def test_under_the_corrected_rules_no_maker_opens_at_a_price_that_is_no_probability(price_yes: float) -> None:
     with pytest.raises(ConfigError, match="between 0 and 1"):
-        PredictionMarkets([Question("Rain?", price_yes)], maker="constant_product_legacy")
+        PredictionMarkets([MarketQuestion("Rain?", price_yes)], maker="constant_product_legacy")

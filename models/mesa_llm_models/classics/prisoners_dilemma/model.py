@@ -52,7 +52,7 @@ class DilemmaScenario(LLMScenario):
     """Memory of the guests, besides the history of each pair, which they read in any case."""
 
 
-class Player:
+class DilemmaPlayer:
     """Meets all other players, round after round.
 
     Attributes:
@@ -81,7 +81,7 @@ class Player:
         self.moves: dict[int, list[Made]] = {}
         self.score = 0
 
-    def by_strategy(self, opponent: Player) -> Move:
+    def by_strategy(self, opponent: DilemmaPlayer) -> Move:
         """Return the move of its strategy against an opponent."""
         own, other = self.moves.get(opponent.unique_id, []), opponent.moves.get(self.unique_id, [])
         return STRATEGIES[self.strategy](own, other, self.random)
@@ -105,14 +105,14 @@ class Player:
         return fmean(move == "cooperate" for move in all_moves) if all_moves else 0.0
 
 
-class Regular(Player, mesa.Agent):
+class Regular(DilemmaPlayer, mesa.Agent):
     """Plays a known strategy, without a mind."""
 
 
-class Guest(Player, LLMAgent):
+class Guest(DilemmaPlayer, LLMAgent):
     """Decides for itself; its rule twin plays a strategy."""
 
-    def facing(self, opponent: Player) -> Observation:
+    def facing(self, opponent: DilemmaPlayer) -> Observation:
         """Return the history with an opponent, with the question for a move."""
         own, other = self.moves.get(opponent.unique_id, []), opponent.moves.get(self.unique_id, [])
         rounds = list(enumerate(zip(own, other, strict=True), start=1))[-MAX_SHOWN:]
@@ -157,7 +157,7 @@ class DilemmaModel(LLMModel):
             Regular(self, name=name, strategy=name)
         for name in (f"guest {index}" for index in range(1, fields.guests + 1)):
             Guest(self, name=name, strategy=fields.twin, config=AgentConfig(name=name), memory=fields.memory)
-        self.players: dict[int, Player] = {player.unique_id: player for player in self.agents}
+        self.players: dict[int, DilemmaPlayer] = {player.unique_id: player for player in self.agents}
         self.pending: dict[tuple[int, int], Made] = {}
         self.activation = DilemmaModel.pairings
         self.datacollector = DataCollector(
@@ -171,7 +171,7 @@ class DilemmaModel(LLMModel):
         """The players who decide for themselves."""
         return [player for player in self.agents if isinstance(player, Guest)]
 
-    def opponents(self, player: Player) -> list[Any]:
+    def opponents(self, player: DilemmaPlayer) -> list[Any]:
         """Return all but one player."""
         return [other for other in self.agents if other is not player]
 

@@ -26,7 +26,7 @@ from mesa_llm.worlds.room import (
     Room,
     RoundRobin,
 )
-from mesa_llm_models.discussion.agents import Moderator, Person, ScriptedPerson, config_of
+from mesa_llm_models.discussion.agents import Discussant, Moderator, ScriptedPerson, config_of
 from mesa_llm_models.discussion.config.plan import DiscussionPlan, HostPlan, PersonPlan, SurveyPlan
 
 Stages = Iterator[list[Turn]]
@@ -103,8 +103,8 @@ class Session:
         self._asked_at: dict[str, int] = {}
         self._periods: dict[str, int] = {}
 
-    def _seat(self, plan: PersonPlan, manner: Manner | None, memory: str, *, is_played: bool) -> Person:
-        kind = ScriptedPerson if plan.class_ == "fake_person" else Person
+    def _seat(self, plan: PersonPlan, manner: Manner | None, memory: str, *, is_played: bool) -> Discussant:
+        kind = ScriptedPerson if plan.class_ == "fake_person" else Discussant
         is_scripted = kind is ScriptedPerson
         llm = "rule" if is_scripted else "human" if is_played else None
         config = config_of(plan, is_original=self.is_original)
