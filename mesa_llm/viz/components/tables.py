@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -73,6 +73,32 @@ def MissingAnswers(model: Any) -> None:
     columns = ("Item", "Not an option", "Unreadable", "Missing")
     nothing = "No missing answers."
     Markup("table.html", columns=columns, rows=rows, more=len(lacking) - len(rows), nothing=nothing)
+
+
+def table_of(
+    rows: Callable[[Any], Iterable[tuple[Any, ...]]], columns: Sequence[str], *, nothing: str, max_rows: int = 200
+) -> Callable[[Any], Any]:
+    """Return a component that shows a model as a table, up to date after each step.
+
+    Args:
+        rows: Lists the rows of a model, which is held still meanwhile: each a `Row`, or the texts of its cells.
+        columns: Titles of the columns.
+        nothing: Text in place of a table without rows.
+        max_rows: Maximum number of rows that are shown, the first ones.
+    """
+    return lambda model: ModelTable(model, rows, columns, nothing, max_rows)
+
+
+@component
+def ModelTable(
+    model: Any, rows: Callable[[Any], Iterable[tuple[Any, ...]]], columns: Sequence[str], nothing: str, max_rows: int
+) -> None:
+    """Show a model as a table; see `table_of`."""
+    update_counter.get()
+    with steady(model):
+        listed = [row if isinstance(row, Row) else Row(row) for row in rows(model)]
+    more = max(len(listed) - max_rows, 0)
+    Markup("table.html", columns=columns, rows=listed[:max_rows], more=more, nothing=nothing)
 
 
 @component

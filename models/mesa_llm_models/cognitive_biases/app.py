@@ -2,44 +2,28 @@
 
 from __future__ import annotations
 
-from mesa.visualization.utils import update_counter
-from solara.core import component
-
-from mesa_llm.viz import LLMPage, Markup, MissingAnswers, Row, drawn_by, steady
+from mesa_llm.viz import LLMPage, MissingAnswers, drawn_by, table_of
 from mesa_llm_models.cognitive_biases.charts import bias_figure
 from mesa_llm_models.cognitive_biases.model import CognitiveBiasesModel
 
 
-@component
-def Scores(model: CognitiveBiasesModel) -> None:
-    """List the scores of each bias.
-
-    Args:
-        model: The model.
-    """
-    update_counter.get()
-    with steady(model):
-        scores = model.scores()
-    rows = [
-        Row(
-            (
-                one.bias,
-                f"{one.mean:+.2f}",
-                f"{one.mean_absolute:.2f}",
-                f"{one.random:+.2f}",
-                str(one.n),
-                str(one.n_invalid),
-            )
-        )
-        for one in scores
+def score_cells(model: CognitiveBiasesModel) -> list[tuple[str, ...]]:
+    """List the scores of each bias that was tested."""
+    return [
+        (one.bias, f"{one.mean:+.2f}", f"{one.mean_absolute:.2f}", f"{one.random:+.2f}", f"{one.n}", f"{one.n_invalid}")
+        for one in model.scores()
         if one.n or one.n_invalid
     ]
-    columns = ("Bias", "Mean", "Mean size", "Random", "Valid tests", "Invalid")
-    Markup("table.html", columns=columns, rows=rows, more=0, nothing="No test yet.")
 
+
+COLUMNS = ("Bias", "Mean", "Mean size", "Random", "Valid tests", "Invalid")
 
 page = LLMPage(
     CognitiveBiasesModel,
-    components=[drawn_by(bias_figure), (Scores, "Scores"), (MissingAnswers, "Items")],
+    components=[
+        drawn_by(bias_figure),
+        (table_of(score_cells, COLUMNS, nothing="No test yet."), "Scores"),
+        (MissingAnswers, "Items"),
+    ],
     name="Cognitive biases",
 )

@@ -12,7 +12,7 @@ from solara.core import component
 
 from mesa_llm.model.scenario import controls
 from mesa_llm.text import counted
-from mesa_llm.viz import LLMPage, Markup, Row, drawn_by, steady
+from mesa_llm.viz import LLMPage, Markup, Row, drawn_by, steady, table_of
 from mesa_llm_models.discussion.charts import COLOURS, attitude_figure, talk_figure
 from mesa_llm_models.discussion.config import STUDIES
 from mesa_llm_models.discussion.model import DiscussionModel
@@ -71,41 +71,21 @@ def Chat(model: DiscussionModel) -> None:
     Markup(CHAT, **values)
 
 
-@component
-def Answers(model: DiscussionModel) -> None:
-    """Show what was answered aside, and what a judge found, newest first.
-
-    Args:
-        model: The model.
-    """
-    update_counter.get()
-    with steady(model):
-        rows = [row for session in model.sessions for row in answer_rows(session)]
-    rows.sort(key=lambda row: -int(row.cells[1]))
-    columns = ("Room", "After messages", "Who", "Question", "Answer")
-    nothing = "Nobody has been asked anything aside yet."
-    more = max(len(rows) - MAX_ITEMS, 0)
-    Markup("table.html", columns=columns, rows=rows[:MAX_ITEMS], more=more, nothing=nothing)
+def answer_rows(model: DiscussionModel) -> list[Row]:
+    """List the answers given in private, and the rulings of the judges, newest first."""
+    rows: list[tuple[int, Row]] = []
+    for room in (session.room for session in model.sessions):
+        answers = [(one.after, one.name, one.question, one.answer, one.failure) for one in room.answers]
+        for ruling in room.rulings:
+            agreed = None if ruling.agreed is None else f"{'yes' if ruling.agreed else 'no'}: {ruling.reason}"
+            answers.append((ruling.after, "(the judge)", "agreement", agreed, ruling.reason))
+        for after, who, question, answer, failure in answers:
+            text = f"missing: {failure}" if answer is None else f"{answer}"
+            rows.append((after, Row((room.name, f"{after}", who, question, text), "failed" if answer is None else "")))
+    return [row for _, row in sorted(rows, key=lambda row: -row[0])]
 
 
-def answer_rows(session: Session) -> list[Row]:
-    """Return the answers given aside in a room, and the rulings of its judge, as rows of a table.
-
-    Args:
-        session: The room.
-    """
-    room = session.room
-    answers = [(one.after, one.name, one.question, one.answer, one.failure) for one in room.answers]
-    for ruling in room.rulings:
-        agreed = None if ruling.agreed is None else f"{'yes' if ruling.agreed else 'no'}: {ruling.reason}"
-        answers.append((ruling.after, "(the judge)", "agreement", agreed, ruling.reason))
-    return [
-        Row((room.name, str(after), who, question, str(answer)))
-        if answer is not None
-        else Row((room.name, str(after), who, question, f"missing: {failure}"), "failed")
-        for after, who, question, answer, failure in answers
-    ]
-
+COLUMNS = ("Room", "After messages", "Who", "Question", "Answer")
 
 CHOICES = {"type": "Select", "label": "Discussion", "value": "debate", "values": list(STUDIES)}
 """Discussions that a visitor may choose: no files, as these would be read from the server's disk."""
@@ -113,6 +93,11 @@ CHOICES = {"type": "Select", "label": "Discussion", "value": "debate", "values":
 page = LLMPage(
     DiscussionModel,
     model_params={**controls(DiscussionModel), "config": CHOICES, "people_play": False},
-    components=[Chat, drawn_by(attitude_figure), drawn_by(talk_figure), (Answers, "Asked aside")],
+    components=[
+        Chat,
+        drawn_by(attitude_figure),
+        drawn_by(talk_figure),
+        (table_of(answer_rows, COLUMNS, nothing="No private question has been asked yet."), "Private survey"),
+    ],
     name="Discussion",
 )

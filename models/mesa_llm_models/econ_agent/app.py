@@ -11,12 +11,12 @@ from matplotlib.figure import Figure
 from mesa.visualization.utils import update_counter
 from solara.core import component
 
-from mesa_llm.viz import LLMPage, Markup, drawn_by, steady
+from mesa_llm.viz import LLMPage, Markup, drawn_by, steady, table_of
 from mesa_llm_models.econ_agent import charts
 from mesa_llm_models.econ_agent.model import EconAgentModel
 from mesa_llm_models.econ_agent.scores import comparable
 
-OKUN, HOMES = (Path(__file__).parent / "templates" / name for name in ("okun.html", "homes.html"))
+OKUN = Path(__file__).parent / "templates" / "okun.html"
 
 
 def showing(draw: Callable[[Any, EconAgentModel], None]) -> Any:
@@ -44,18 +44,23 @@ def Caveat(model: EconAgentModel) -> None:
     Markup(OKUN, year=latest[0] if latest else None)
 
 
-@component
-def Homes(model: EconAgentModel) -> None:
-    """Show the households, richest first.
-
-    Args:
-        model: The model.
-    """
-    update_counter.get()
-    with steady(model):
-        homes = model.world.household_table()
+def household_cells(model: EconAgentModel) -> list[tuple[str, ...]]:
+    """List the households, richest first."""
+    homes = model.world.household_table()
     homes["name"] = [household.config.name for household in model.households]
-    Markup(HOMES, homes=homes.sort_values("coin", ascending=False, kind="stable").reset_index().to_dict("records"))
+    return [
+        (
+            f"{home['agent']} · {home['name']}",
+            f"{home['age']}",
+            home["job"],
+            f"{home['skill']:.2f}",
+            f"{home['coin']:,.0f}",
+        )
+        for home in homes.sort_values("coin", ascending=False, kind="stable").reset_index().to_dict("records")
+    ]
+
+
+HOUSEHOLDS = ("Household", "Age", "Job last month", "$ an hour", "Savings, $")
 
 
 def collected(model: EconAgentModel) -> pd.DataFrame:
@@ -81,7 +86,7 @@ page = LLMPage(
         (Caveat, "Okun's law"),
         (real_okun, "Okun's law"),
         (nominal_okun, "Okun's law"),
-        (Homes, "Households"),
+        (table_of(household_cells, HOUSEHOLDS, nothing="There are no households.", max_rows=1000), "Households"),
         (savings, "Savings"),
     ],
     name="Macroeconomy (EconAgent)",

@@ -2,50 +2,34 @@
 
 from __future__ import annotations
 
-from mesa.visualization.utils import update_counter
-from solara.core import component
-
 from mesa_llm.text import one_line
-from mesa_llm.viz import LLMPage, Markup, MissingAnswers, Row, drawn_by, steady
+from mesa_llm.viz import LLMPage, MissingAnswers, drawn_by, table_of
 from mesa_llm_models.emergent_analogies.charts import accuracy_figure, kind_figure
 from mesa_llm_models.emergent_analogies.model import EmergentAnalogiesModel
 
-SHOWN = 100
-"""Maximum number of answers that are listed."""
 
-
-@component
-def Verdicts(model: EmergentAnalogiesModel) -> None:
-    """List the latest answers, newest first, wrong ones with the right answer.
-
-    Args:
-        model: The model.
-    """
-    update_counter.get()
-    with steady(model):
-        verdicts = model.verdicts()
-    rows = [
-        Row(
-            (
-                problem.label,
-                one_line(problem.text, 120),
-                one_line(text, 60) or "(empty)",
-                "right" if is_right else "wrong" if problem.is_readable(text) else "unreadable",
-                "" if is_right else problem.solution,
-            )
+def answer_cells(model: EmergentAnalogiesModel) -> list[tuple[str, ...]]:
+    """List the answers, newest first, wrong ones with the right answer."""
+    return [
+        (
+            problem.label,
+            one_line(problem.text, 120),
+            one_line(text, 60) or "(empty)",
+            "right" if is_right else "wrong" if problem.is_readable(text) else "unreadable",
+            "" if is_right else problem.solution,
         )
-        for problem, text, is_right in reversed(verdicts[-SHOWN:])
+        for problem, text, is_right in reversed(model.verdicts())
     ]
-    columns = ("Problem", "What was asked", "Answer", "Verdict", "Solution")
-    Markup("table.html", columns=columns, rows=rows, more=max(len(verdicts) - SHOWN, 0), nothing="No answer yet.")
 
+
+COLUMNS = ("Problem", "Question", "Answer", "Verdict", "Solution")
 
 page = LLMPage(
     EmergentAnalogiesModel,
     components=[
         drawn_by(accuracy_figure),
         (drawn_by(kind_figure), "Types"),
-        (Verdicts, "Answers"),
+        (table_of(answer_cells, COLUMNS, nothing="No answer yet.", max_rows=100), "Answers"),
         (MissingAnswers, "Items"),
     ],
     name="Emergent analogies",

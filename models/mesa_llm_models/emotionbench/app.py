@@ -2,50 +2,38 @@
 
 from __future__ import annotations
 
-from mesa.visualization.utils import update_counter
-from solara.core import component
-
-from mesa_llm.viz import LLMPage, Markup, MissingAnswers, Row, drawn_by, steady
+from mesa_llm.viz import LLMPage, MissingAnswers, drawn_by, table_of
 from mesa_llm_models.emotionbench.charts import change_figure, factor_figure
 from mesa_llm_models.emotionbench.model import EmotionBenchModel
 
 
-@component
-def Changes(model: EmotionBenchModel) -> None:
-    """List each score by emotion, with its test against the default.
-
-    Args:
-        model: The model.
-    """
-    update_counter.get()
-    with steady(model):
-        changes = [one for one in model.changes() if not one.factor]
-        chance = {one.name: model.instrument.random_mean(one) for one in model.instrument.subscales}
-    rows = [
-        Row(
-            (
-                one.emotion or "all situations",
-                one.subscale,
-                f"{one.summary.mean:.1f}",
-                f"{one.summary.sd:.1f}",
-                str(one.summary.n),
-                f"{one.change:+.1f}",
-                one.relation,
-                f"{chance[one.subscale]:g}",
-            )
+def change_cells(model: EmotionBenchModel) -> list[tuple[str, ...]]:
+    """List each score by emotion, with its test against the default."""
+    chance = {one.name: model.instrument.random_mean(one) for one in model.instrument.subscales}
+    return [
+        (
+            one.emotion or "all situations",
+            one.subscale,
+            f"{one.summary.mean:.1f}",
+            f"{one.summary.sd:.1f}",
+            f"{one.summary.n}",
+            f"{one.change:+.1f}",
+            one.relation,
+            f"{chance[one.subscale]:g}",
         )
-        for one in changes
+        for one in model.changes()
+        if not one.factor
     ]
-    columns = ("Emotion", "Score", "Mean", "SD", "Sheets", "Change", "Relation", "At random")
-    Markup("table.html", columns=columns, rows=rows, more=0, nothing="No sheet has all its answers yet.")
 
+
+COLUMNS = ("Emotion", "Score", "Mean", "SD", "Sheets", "Change", "Relation", "At random")
 
 page = LLMPage(
     EmotionBenchModel,
     components=[
         drawn_by(change_figure),
         (drawn_by(factor_figure), "Situations"),
-        (Changes, "Scores"),
+        (table_of(change_cells, COLUMNS, nothing="No sheet has all its answers yet."), "Scores"),
         (MissingAnswers, "Items"),
     ],
     name="EmotionBench",

@@ -8,14 +8,15 @@ from typing import Any
 
 from matplotlib.figure import Figure
 from mesa.visualization.utils import update_counter
+from mesa_llm.viz.tables import Row
 from solara.core import component
 
-from mesa_llm.viz import LLMPage, Markup, drawn_by, steady
+from mesa_llm.viz import LLMPage, Markup, drawn_by, steady, table_of
 from mesa_llm.worlds.exchange import OFFICIAL, Exchange
 from mesa_llm_models.stock_agent.charts import book_figure, price_figure, profit_figure, trading_figure
 from mesa_llm_models.stock_agent.model import StockAgentModel
 
-TEMPLATES = Path(__file__).parent / "templates"
+FORUM = Path(__file__).parent / "templates" / "forum.html"
 
 
 def of_exchange(draw: Callable[[Exchange], Figure]) -> Any:
@@ -34,23 +35,26 @@ def Forum(model: StockAgentModel) -> None:
     world = model.world
     with steady(model):
         posts = world.facts(min(world.market.accounts)).posts
-    Markup(TEMPLATES / "forum.html", posts=posts, is_pushed=world.screen.shows_posts, official=OFFICIAL)
+    Markup(FORUM, posts=posts, is_pushed=world.screen.shows_posts, official=OFFICIAL)
 
 
-@component
-def Traders(model: StockAgentModel) -> None:
-    """Show the assets and debts of every trader.
-
-    Args:
-        model: The model.
-    """
-    update_counter.get()
+def trader_cells(model: StockAgentModel) -> list[tuple[Any, ...]]:
+    """List the assets and debts of every trader at the latest prices; property does not deduct debts, profit does."""
     market = model.world.market
-    with steady(model):
-        holdings = market.portfolios()
-        departed = [account.trader for account in market.accounts.values() if account.has_left]
-    Markup(TEMPLATES / "traders.html", holdings=holdings, left=departed)
+    rows: list[tuple[Any, ...]] = [
+        (
+            f"{one.trader}",
+            one.style,
+            *(f"{value:,.0f}" for value in (one.cash, one.a, one.b, one.debt, one.property)),
+            f"{one.profit:+,.0f}",
+        )
+        for one in market.portfolios()
+    ]
+    departed = [account.trader for account in market.accounts.values() if account.has_left]
+    return rows + [Row((f"{trader}", "insolvent, has left", *[""] * 6), "failed") for trader in departed]
 
+
+COLUMNS = ("Trader", "Style", "Cash", "A", "B", "Debt", "Property", "Profit less debts")
 
 page = LLMPage(
     StockAgentModel,
@@ -59,7 +63,7 @@ page = LLMPage(
         of_exchange(book_figure),
         of_exchange(trading_figure),
         of_exchange(profit_figure),
-        (Traders, "Traders"),
+        (table_of(trader_cells, COLUMNS, nothing="There are no traders.", max_rows=1000), "Traders"),
         (Forum, "Forum"),
     ],
     name="Stock exchange",

@@ -4,73 +4,45 @@ from __future__ import annotations
 
 from collections import Counter
 
-from mesa.visualization.utils import update_counter
-from solara.core import component
-
 from mesa_llm.model.bridge import wording
 from mesa_llm.reports import ActionTables
-from mesa_llm.viz import LLMPage, Markup, Row, drawn_by, steady
+from mesa_llm.viz import LLMPage, drawn_by, table_of
 from mesa_llm_models.three_worlds.bridge import is_newsworthy
 from mesa_llm_models.three_worlds.charts import market_figure, money_figure, news_figure, opinion_figure
 from mesa_llm_models.three_worlds.model import ThreeWorldsModel
 
-MAX_NEWS = 40
-"""Maximum number of pieces of news that are listed, the latest."""
 
-
-@component
-def News(model: ThreeWorldsModel) -> None:
-    """Show the news that crossed, newest first, with the number of citizens who heard of it.
-
-    Args:
-        model: The model.
-    """
-    update_counter.get()
-    with steady(model):
-        log = [(time, event) for time, event in model.bridge.log if is_newsworthy(event)]
-        readers = Counter((delivery.time, delivery.event.text) for delivery in model.bridge.deliveries)
-    rows = [
-        Row(
-            (
-                str(time),
-                event.source,
-                event.kind.replace("_", " "),
-                event.text or wording(event),
-                str(readers[time, event.text]),
-            )
+def news_cells(model: ThreeWorldsModel) -> list[tuple[str, ...]]:
+    """List the news that crossed, newest first, with the number of citizens who heard of it."""
+    readers = Counter((delivery.time, delivery.event.text) for delivery in model.bridge.deliveries)
+    return [
+        (
+            f"{time}",
+            event.source,
+            event.kind.replace("_", " "),
+            event.text or wording(event),
+            f"{readers[time, event.text]}",
         )
-        for time, event in reversed(log[-MAX_NEWS:])
+        for time, event in reversed(model.bridge.log)
+        if is_newsworthy(event)
     ]
-    columns = ("Step", "From", "Kind", "What", "Heard by")
-    Markup("table.html", columns=columns, rows=rows, more=len(log) - len(rows), nothing="Nothing has crossed yet.")
 
 
-@component
-def Posts(model: ThreeWorldsModel) -> None:
-    """Show the citizens' posts with the most likes and reposts.
-
-    Args:
-        model: The model.
-    """
-    update_counter.get()
-    with steady(model):
-        posts = ActionTables.of(model).top_posts().to_dict("records")
+def post_cells(model: ThreeWorldsModel) -> list[tuple[str, ...]]:
+    """List the citizens' posts with the most likes and reposts."""
     fields = ("step", "name", "text", "likes", "dislikes", "shares")
-    rows = [Row(tuple(str(post[field]) for field in fields)) for post in posts]
-    columns = ("Step", "Who", "Post", "Likes", "Dislikes", "Passed on")
-    Markup("table.html", columns=columns, rows=rows, more=0, nothing="Nobody has posted yet.")
+    posts = ActionTables.of(model).top_posts().to_dict("records")
+    return [tuple(f"{post[field]}" for field in fields) for post in posts]
 
 
-@component
-def Prompt(model: ThreeWorldsModel) -> None:
-    """Show the text above every citizen's prompt: the question, the background and the circumstances.
+def prompt_cells(model: ThreeWorldsModel) -> list[tuple[str, ...]]:
+    """List the lines above every citizen's prompt: the question, the background and the circumstances."""
+    return [(line,) for line in model.instructions_text.splitlines() if line.strip()]
 
-    Args:
-        model: The model.
-    """
-    rows = [Row((line,)) for line in model.instructions_text.splitlines() if line.strip()]
-    Markup("table.html", columns=("Everyone reads",), rows=rows, more=0, nothing="")
 
+NEWS = ("Step", "From", "Kind", "What", "Heard by")
+
+POSTS = ("Step", "Who", "Post", "Likes", "Dislikes", "Passed on")
 
 page = LLMPage(
     ThreeWorldsModel,
@@ -79,9 +51,9 @@ page = LLMPage(
         drawn_by(opinion_figure),
         drawn_by(news_figure),
         drawn_by(money_figure),
-        (News, "Bridge"),
-        (Posts, "Posts"),
-        (Prompt, "Prompt"),
+        (table_of(news_cells, NEWS, nothing="Nothing has crossed yet.", max_rows=40), "Bridge"),
+        (table_of(post_cells, POSTS, nothing="Nobody has posted yet."), "Posts"),
+        (table_of(prompt_cells, ("Everyone reads",), nothing=""), "Prompt"),
     ],
     name="Three worlds",
 )
