@@ -24,7 +24,7 @@ from mesa_llm_models.sotopia.judge import STANDARD, judgement_type
 from mesa_llm_models.sotopia.model import SotopiaModel
 from mesa_llm_models.sotopia.scenes import HARD, RELATIONS, CharacterProfile, Pairing, Scenes, Situation, load_scenes
 from mesa_llm_models.sotopia.scores import aggregate, margins, normalised
-from mesa_llm_models.sotopia.text import VISIBLE, WHOLE, visible_text
+from mesa_llm_models.sotopia.visibility import VISIBLE, WHOLE, visible_text
 from tests.golden.reading import assert_close, golden, section
 
 CASES: dict[str, Any] = golden("sotopia")

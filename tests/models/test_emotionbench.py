@@ -142,7 +142,7 @@ ONE_ITEM = (
 @pytest.mark.parametrize(
     ("written", "wanted"),
     [
-        ("[]", "at least 1"),
+        ("[]", "at least one"),
         ("{", "JSON"),
         ('[{"name": "A", "compute_mode": "MAX", "prompt": "1 to 5", "scale": 6, "categories": [{"cat_name": "x", '
          '"cat_questions": [1]}], "questions": {"1": "a"}}]', "compute_mode is SUM, AVG or SUM"),

@@ -166,7 +166,7 @@ def test_a_changed_file_has_no_norms(tmp_path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("{", "Invalid JSON"),
+        ("{", "invalid JSON"),
         ([entry(scale=8, min=1, max=5)], "BFI: answers from 1 to 5 do not fit scale 8, which is their sum"),
         ([entry(scale=0)], "BFI: answers from 1 to -1 do not fit scale 0"),
         ([entry(reverse=[9])], r"BFI: the key names items \[9\]"),
@@ -176,7 +176,7 @@ def test_a_changed_file_has_no_norms(tmp_path) -> None:
         ([entry(categories=[{"cat_name": "", "cat_questions": [1], "crowd": []}])], "each subscale has a name"),
         ([], "there is no instrument in it; wanted at least one"),
         ([entry(name="16P")], "there is no instrument in it"),
-        ([{"name": "BFI"}], r"0\.questions: Field required"),
+        ([{"name": "BFI"}], r"0\.questions: field required"),
         ([entry(), entry()], "BFI is in the file more than once"),
     ],
 )

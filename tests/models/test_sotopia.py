@@ -32,7 +32,7 @@ from mesa_llm_models.sotopia.scores import (
     published,
 )
 from mesa_llm_models.sotopia.task import is_comparable
-from mesa_llm_models.sotopia.text import visible_text
+from mesa_llm_models.sotopia.visibility import visible_text
 
 
 def finished(**options: Any) -> SotopiaModel:

@@ -10,7 +10,8 @@ For a model that asks questions:
   reports a `Failure` with `fail`. `answers` holds the answers by (agent, administration, sheet), `counts` the answers
   and failures of each item.
 - `Instrument` has numbered items, a `Scale` with reversed items, and `Subscale`s with norms. It scores answers, and
-  computes the exact expectation of somebody who answers at random. `read_instruments` reads them from a table.
+  computes the exact expectation of somebody who answers at random. `read_instruments` reads them from a table,
+  `read_json_instruments` from a file in the form of PsychoBench and EmotionBench.
 - `Original` is a file of a study: downloaded on request, and identified by its digest.
 - `summary` and `compare` summarise scores and test them against norms.
 """
@@ -18,6 +19,7 @@ For a model that asks questions:
 from mesa_llm.worlds.questionnaire.files import read_instruments
 from mesa_llm.worlds.questionnaire.instruments import Instrument, Mode, Norm, Scale, Subscale, require_texts
 from mesa_llm.worlds.questionnaire.items import Answer, Item, Sheet, in_item_order, pages, sheets_of
+from mesa_llm.worlds.questionnaire.json_files import WrittenInstrument, read_json_instruments
 from mesa_llm.worlds.questionnaire.originals import ORIGINAL, Original
 from mesa_llm.worlds.questionnaire.state import AnswerKey, ItemCount, Lack
 from mesa_llm.worlds.questionnaire.statistics import Summary, TwoSampleTest, compare, summary
@@ -41,12 +43,14 @@ __all__ = [
     "Subscale",
     "Summary",
     "TwoSampleTest",
+    "WrittenInstrument",
     "compare",
     "describe_scale",
     "describe_sheet",
     "in_item_order",
     "pages",
     "read_instruments",
+    "read_json_instruments",
     "require_texts",
     "sheets_of",
     "summary",

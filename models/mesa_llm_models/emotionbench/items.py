@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import BaseModel, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from mesa_llm import ConfigError
 from mesa_llm.tables import decoded, kind_of, read_bytes
 from mesa_llm.text import one_line
 from mesa_llm.tools.tool import describe
-from mesa_llm.worlds.questionnaire import Instrument, Original, Scale, Subscale, read_instruments, require_texts
+from mesa_llm.worlds.questionnaire import (
+    Instrument,
+    Original,
+    WrittenInstrument,
+    read_instruments,
+    read_json_instruments,
+)
 
 OWN = resources.files("mesa_llm_models.emotionbench").joinpath("data", "affect_list.json")
 """Our own instrument, in the form of the original's file."""
@@ -40,27 +46,6 @@ MAX_BYTES = 5_000_000
 """Maximum size of a file that is read."""
 
 
-class _Category(BaseModel):
-    cat_name: Annotated[str, Field(min_length=1, max_length=200)]
-    cat_questions: Annotated[list[int], Field(min_length=1)]
-
-
-class _Written(BaseModel):
-    """One instrument, as the original's `questionnaires.json` writes it."""
-
-    name: Annotated[str, Field(min_length=1, max_length=100)]
-    compute_mode: str
-    prompt: str
-    inner_setting: str = ""
-    scale: Annotated[int, Field(ge=1, le=100)]
-    reverse: list[int] = []
-    categories: Annotated[list[_Category], Field(min_length=1)]
-    questions: Annotated[dict[int, str], Field(min_length=1, max_length=1000)]
-
-
-_FILE = TypeAdapter(Annotated[list[_Written], Field(min_length=1)])
-
-
 def load_instruments(path: str | Path | None = None) -> dict[str, Instrument]:
     """Load instruments.
 
@@ -81,20 +66,11 @@ def load_instruments(path: str | Path | None = None) -> dict[str, Instrument]:
         name, text = read_text(file)
     else:
         name, text = "affect_list.json", OWN.read_text(encoding="utf-8")
-    is_original = QUESTIONNAIRES.is_content(text.encode())
-    try:
-        written = _FILE.validate_json(text)
-    except ValidationError as error:
-        raise ConfigError(f"{name}: {describe(error)}; wanted a list of instruments as in EmotionBench") from None
-    instruments: dict[str, Instrument] = {}
-    for one in written:
-        if one.name in instruments:
-            raise ConfigError(f"{name}: {one.name} is in the file more than once; give each instrument once")
-        try:
-            instruments[one.name] = _instrument(one, is_original=is_original)
-        except ValueError as error:
-            raise ConfigError(f"{name}: {error}") from None
-    return instruments
+    instruments = read_json_instruments(text, name, _range_of, is_original=QUESTIONNAIRES.is_content(text.encode()))
+    return {
+        one.name: replace(one, items={number: one_line(text, 600) for number, text in one.items.items()})
+        for one in instruments
+    }
 
 
 def read_text(path: str | Path) -> tuple[str, str]:
@@ -115,27 +91,10 @@ def read_text(path: str | Path) -> tuple[str, str]:
     return str(file), decoded(read_bytes(file), file)
 
 
-def _instrument(written: _Written, *, is_original: bool) -> Instrument:
-    require_texts(written.name, written.questions)
-    scale = _scale(written)
-    mode, _, factor = written.compute_mode.partition("*")
-    if mode not in ("SUM", "AVG") or (factor and not factor.isdigit()):
-        raise ValueError(f"{written.name}: compute_mode is SUM, AVG or SUM*2, got {written.compute_mode!r}")
-    subscales = tuple(
-        Subscale(one.cat_name, tuple(one.cat_questions), "sum" if mode == "SUM" else "mean", int(factor or 1))
-        for one in written.categories
-    )
-    items = {number: one_line(text, 600) for number, text in sorted(written.questions.items())}
-    return Instrument(written.name, written.prompt, items, scale, subscales, is_original=is_original)
-
-
-def _scale(written: _Written) -> Scale:
+def _range_of(written: WrittenInstrument) -> tuple[int, int]:
     """Find the range of answers, which stands in the instructions; the file holds only the sum of both ends."""
     match = re.search(r"from (\d+) to (\d+)", written.inner_setting or written.prompt)
-    low, high = (int(match[1]), int(match[2])) if match else (1, written.scale - 1)
-    if low >= high or low + high != written.scale:
-        raise ValueError(f"{written.name}: answers from {low} to {high} do not fit scale {written.scale}, their sum")
-    return Scale(low, high, frozenset(written.reverse))
+    return (int(match[1]), int(match[2])) if match else (1, written.scale - 1)
 
 
 def with_situation(instrument: Instrument, situation: str) -> str:

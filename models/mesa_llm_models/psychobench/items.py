@@ -5,27 +5,24 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, Field, TypeAdapter, ValidationError
-
 from mesa_llm.errors import ConfigError
 from mesa_llm.tables import decoded, kind_of, read_bytes, read_text
 from mesa_llm.worlds.questionnaire import (
     Instrument,
     Mode,
-    Norm,
     Original,
     Scale,
     Subscale,
+    WrittenInstrument,
     describe_scale,
     read_instruments,
-    require_texts,
+    read_json_instruments,
 )
 from mesa_llm.worlds.questionnaire.files import COLUMNS
 
@@ -256,34 +253,6 @@ def _own(entry: Mapping[str, Any]) -> Instrument:
 # -- the original file
 
 
-class _Crowd(BaseModel):
-    crowd_name: str
-    mean: float
-    std: float
-    n: int
-
-
-class _Category(BaseModel):
-    cat_name: str
-    cat_questions: list[int] = Field(min_length=1)
-    crowd: list[_Crowd] = []
-
-
-class _Entry(BaseModel):
-    name: str = Field(min_length=1)
-    questions: dict[int, str] = Field(min_length=1)
-    prompt: str = "Rate each statement."
-    scale: int
-    min: int | None = None
-    max: int | None = None
-    compute_mode: Literal["SUM", "AVG"] = "AVG"
-    reverse: list[int] = []
-    categories: list[_Category]
-
-
-_FILE = TypeAdapter(list[_Entry])
-
-
 def read_original(path: str | Path) -> list[Instrument]:
     """Read PsychoBench's `questionnaires.json`.
 
@@ -306,68 +275,28 @@ def read_original(path: str | Path) -> list[Instrument]:
     except ConfigError as error:
         reason = f"{error}; the original file is at {QUESTIONNAIRES.url}"
         raise ConfigError(f"{reason}, or leave items='own' for statements of our own") from error
-    try:
-        entries = _FILE.validate_json(decoded(raw, Path(path)))
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"])) or "the file"
-        raise ConfigError(f"{path}: {where}: {first['msg']}; wanted the form of {QUESTIONNAIRES.url}") from None
-    is_original = QUESTIONNAIRES.is_content(raw)
-    wanted = [entry for entry in entries if entry.name != "16P"]
-    if not wanted:
-        raise ConfigError(f"{path}: there is no instrument in it; wanted at least one")
-    if repeated := [name for name, times in Counter(entry.name for entry in wanted).items() if times > 1]:
-        raise ConfigError(f"{path}: {repeated[0]} is in the file more than once; give each instrument once")
-    try:
-        return [_instrument(entry, is_original) for entry in wanted]
-    except ValueError as error:
-        raise ConfigError(f"{path}: {error}") from None
-
-
-def _instrument(entry: _Entry, is_original: bool) -> Instrument:
-    low, high = _range_of(entry)
-    require_texts(entry.name, entry.questions)
-    if not entry.categories:
-        raise ValueError(f"{entry.name}: there are no categories; wanted at least one, with its items")
-    mode: Mode = "sum" if entry.compute_mode == "SUM" else "mean"
-    subscales = tuple(
-        Subscale(
-            proper_name(entry.name, category.cat_name),
-            tuple(category.cat_questions),
-            mode,
-            norms=tuple(Norm(crowd.crowd_name, crowd.mean, crowd.std, crowd.n) for crowd in category.crowd)
-            if is_original
-            else (),
-        )
-        for category in entry.categories
+    return read_json_instruments(
+        decoded(raw, Path(path)),
+        str(path),
+        _range_of,
+        is_original=QUESTIONNAIRES.is_content(raw),
+        without={"16P"},
+        subscale_names=CORRECTED_NAMES,
+        groups={name: form.group for name, form in FORMS.items()},
     )
-    scale = Scale(low, high, frozenset(entry.reverse))
-    items = dict(sorted(entry.questions.items()))
-    group = FORMS[entry.name].group if entry.name in FORMS else OWN
-    return Instrument(entry.name, entry.prompt.strip(), items, scale, subscales, group, is_original)
 
 
-def _range_of(entry: _Entry) -> tuple[int, int]:
-    """Return the lowest and highest answer of an instrument.
-
-    Raises:
-        ValueError: If they do not fit the scale, which is their sum.
-    """
-    form = FORMS.get(entry.name)
-    if form is not None and entry.scale == form.low + form.high and entry.min is None and entry.max is None:
+def _range_of(written: WrittenInstrument) -> tuple[int, int]:
+    """Return the lowest and highest answer of an instrument, whose sum is in the file."""
+    form, low, high = FORMS.get(written.name), written.min, written.max
+    if low is None and high is None and form is not None and written.scale == form.low + form.high:
         return form.low, form.high
-    low = entry.min
     if low is None:
-        speaks_of_0 = "0" in re.findall(r"-?\d+", entry.prompt)
-        low = entry.scale - entry.max if entry.max is not None else 0 if speaks_of_0 or entry.scale == 1 else 1
-    high = entry.scale - low if entry.max is None else entry.max
-    if low >= high or low + high != entry.scale:
-        raise ValueError(
-            f"{entry.name}: answers from {low} to {high} do not fit scale {entry.scale}, which is their sum; give the "
-            "lowest and highest answer as min and max"
-        )
-    if entry.min is None and entry.max is None:
-        logger.warning("%s: answers are %d to %d (keys 'min' and 'max' change that)", entry.name, low, high)
+        speaks_of_0 = "0" in re.findall(r"-?\d+", written.prompt)
+        low = written.scale - high if high is not None else 0 if speaks_of_0 or written.scale == 1 else 1
+    high = written.scale - low if high is None else high
+    if written.min is None and written.max is None and low < high:
+        logger.warning("%s: answers are %d to %d (keys 'min' and 'max' change that)", written.name, low, high)
     return low, high
 
 

@@ -21,7 +21,7 @@ from mesa_llm_models.sotopia.episodes import Episode
 from mesa_llm_models.sotopia.judge import Dimension
 from mesa_llm_models.sotopia.model import SotopiaModel
 from mesa_llm_models.sotopia.scores import agreement
-from mesa_llm_models.sotopia.text import WHOLE, portrait
+from mesa_llm_models.sotopia.visibility import WHOLE, portrait
 
 EPISODE = Path(__file__).parent / "templates" / "episode.html"
 

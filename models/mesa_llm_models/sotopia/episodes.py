@@ -28,7 +28,7 @@ from mesa_llm_models.discussion.agents import Moderator
 from mesa_llm_models.sotopia.agents import AGREED, SHARE, Author, RolePlayer, ScriptMove
 from mesa_llm_models.sotopia.scenario import SotopiaScenario
 from mesa_llm_models.sotopia.scenes import Pairing, Scenes
-from mesa_llm_models.sotopia.text import ENVIRONMENT, NAME, TAGS, VISIBLE, WHOLE, portrait, visible_text
+from mesa_llm_models.sotopia.visibility import ENVIRONMENT, NAME, TAGS, VISIBLE, WHOLE, portrait, visible_text
 
 CODES: Mapping[type[Any], str] = {MaxTurns: "turns", JustLeft: "left", TooFewLeft: "left", Stale: "stale"}
 """End rule → code of the reason, for results."""

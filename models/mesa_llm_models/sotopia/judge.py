@@ -18,7 +18,7 @@ from mesa_llm.tools.tool import describe
 from mesa_llm.worlds.room.text import turns
 from mesa_llm_models.sotopia.episodes import Episode, Rating
 from mesa_llm_models.sotopia.scenario import SotopiaScenario
-from mesa_llm_models.sotopia.text import ENVIRONMENT, WHOLE, portrait, visible_text
+from mesa_llm_models.sotopia.visibility import ENVIRONMENT, WHOLE, portrait, visible_text
 
 MAX_REASON = 600
 """Maximum number of characters of the reason of a score."""

@@ -18,7 +18,7 @@ from mesa_llm_models.sotopia.episodes import Episode
 from mesa_llm_models.sotopia.judge import STANDARD
 from mesa_llm_models.sotopia.model import SotopiaModel
 from mesa_llm_models.sotopia.scores import OVERALL
-from mesa_llm_models.sotopia.text import ENVIRONMENT, WHOLE, portrait, visible_text
+from mesa_llm_models.sotopia.visibility import ENVIRONMENT, WHOLE, portrait, visible_text
 
 JUDGE = "Environment"
 """Name in Sotopia's logs of the one who sees everything."""
