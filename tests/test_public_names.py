@@ -6,6 +6,7 @@ import importlib
 import inspect
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +15,10 @@ from mesa_llm import errors
 from mesa_llm._deprecated import NAMES, with_current_names
 
 PUBLIC = dir(mesa_llm)
+
+ROOT = Path(__file__).parents[1]
+
+FOLDERS = (ROOT / "mesa_llm", ROOT / "models" / "mesa_llm_models")
 
 
 @pytest.mark.parametrize("name", PUBLIC)

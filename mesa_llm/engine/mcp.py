@@ -60,7 +60,7 @@ _PARSE_ERROR = -32700
 """The protocol's error code for a message that cannot be parsed."""
 
 
-class Offer(BaseModel, frozen=True):
+class ServerTool(BaseModel, frozen=True):
     """A tool that a server offers, as it is recorded."""
 
     name: str
@@ -76,7 +76,7 @@ class Offer(BaseModel, frozen=True):
     """Whether the server declares that it only reads."""
 
 
-_OFFERS = TypeAdapter(list[Offer])
+_OFFERS = TypeAdapter(list[ServerTool])
 
 
 class ToolSessions:
@@ -93,7 +93,7 @@ class ToolSessions:
         self._named = named
         self.runlog = runlog
         self.run_seed = run_seed
-        self._offers: dict[ToolServer, list[Offer]] = {}
+        self._offers: dict[ToolServer, list[ServerTool]] = {}
         self._tools: dict[ToolServer, dict[str, Tool]] = {}
         self._sessions: dict[ToolServer, _Session] = {}
         self._starting = asyncio.Lock()
@@ -128,7 +128,7 @@ class ToolSessions:
                 tools[name], owners[name] = tool, owner
         return tuple(tools.values())
 
-    def _recorded_offers(self, listing: Request) -> list[Offer] | None:
+    def _recorded_offers(self, listing: Request) -> list[ServerTool] | None:
         entry = self._recorded(listing)
         if not isinstance(entry, Reply):
             return None
@@ -137,7 +137,7 @@ class ToolSessions:
         except ValidationError as error:
             raise ConfigError(f"the run log is damaged: what {listing.model} offers cannot be read") from error
 
-    async def _list(self, server: ToolServer, listing: Request) -> list[Offer]:
+    async def _list(self, server: ToolServer, listing: Request) -> list[ServerTool]:
         """Start a server and list its tools, once for all agents that wait for it."""
         async with self._starting:
             if server in self._offers:
@@ -154,7 +154,7 @@ class ToolSessions:
             self._offers[server] = offers
             return offers
 
-    def _chosen(self, server: ToolServer, offers: Sequence[Offer]) -> dict[str, Tool]:
+    def _chosen(self, server: ToolServer, offers: Sequence[ServerTool]) -> dict[str, Tool]:
         """Return the tools that agents may call, by their names on the server.
 
         Raises:
@@ -172,7 +172,7 @@ class ToolSessions:
             )
         return {name: self._tool(server, by_name[name]) for name in names}
 
-    def _tool(self, server: ToolServer, offer: Offer) -> Tool:
+    def _tool(self, server: ToolServer, offer: ServerTool) -> Tool:
         spec = ToolSpec(server.tool_name(offer.name), offer.description, offer.parameters)
         return Tool(spec, partial(self._call, server, offer.name), None, None, is_outside=True)
 
@@ -255,14 +255,14 @@ class _Session:
         self._client: asyncio.Future[Any] | None = None
         self._task: asyncio.Task[None] | None = None
 
-    async def offers(self) -> list[Offer]:
+    async def offers(self) -> list[ServerTool]:
         """List the tools whose arguments have a usable schema.
 
         Raises:
             ServerError: If it does not start or answer.
         """
         listed = await self._ask(lambda client: client.list_tools(), START_S)
-        offers: list[Offer] = []
+        offers: list[ServerTool] = []
         for tool in listed.tools[:MAX_TOOLS]:
             schema = plain_schema(tool.input_schema)
             if schema.get("type") != "object" or len(canonical_json(schema)) > MAX_SCHEMA:
@@ -270,7 +270,7 @@ class _Session:
                 continue
             description = one_line(tool.description or tool.name, MAX_DESCRIPTION)
             reads = bool(tool.annotations is not None and tool.annotations.read_only_hint)
-            offers.append(Offer(name=tool.name, description=description, parameters=schema, reads=reads))
+            offers.append(ServerTool(name=tool.name, description=description, parameters=schema, reads=reads))
         return offers
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> str:

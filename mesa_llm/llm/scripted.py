@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from mesa_llm.canonical import canonical_json
 from mesa_llm.errors import ConfigError
-from mesa_llm.llm.human.queue import HumanLLM, HumanQueue, Question
+from mesa_llm.llm.human.queue import HumanLLM, HumanQueue, PendingQuestion
 from mesa_llm.llm.human.terminal import TerminalHuman
 from mesa_llm.llm.replies import Answer, as_reply, call
 from mesa_llm.llm.schema.flat import choice_schema
@@ -22,7 +22,7 @@ from mesa_llm.records import Reply, Request, ToolCall
 __all__ = [
     "HumanLLM",
     "HumanQueue",
-    "Question",
+    "PendingQuestion",
     "RandomLLM",
     "ScriptedLLM",
     "TerminalHuman",

@@ -15,7 +15,7 @@ from mesa_llm.records import ChatMessage, Reply, Request
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class PendingQuestion:
     """One question that waits for a person."""
 
     question_id: int
@@ -38,10 +38,10 @@ class HumanQueue:
         """Start with an empty queue."""
         self._lock = threading.Lock()
         self._numbers = itertools.count(1)
-        self._waiting: dict[int, tuple[Question, Future[Reply]]] = {}
+        self._waiting: dict[int, tuple[PendingQuestion, Future[Reply]]] = {}
 
     @property
-    def pending(self) -> list[Question]:
+    def pending(self) -> list[PendingQuestion]:
         """The waiting questions, in the order asked."""
         with self._lock:
             return [question for question, _ in self._waiting.values()]
@@ -55,7 +55,7 @@ class HumanQueue:
         future: Future[Reply] = Future()
         with self._lock:
             question_id = next(self._numbers)
-            question = Question(question_id, request.salt.agent, request, latest(request))
+            question = PendingQuestion(question_id, request.salt.agent, request, latest(request))
             self._waiting[question_id] = (question, future)
         future.add_done_callback(lambda _: self._take(question_id))
         return future

@@ -19,7 +19,7 @@ from typing import Annotated
 from pydantic import BaseModel, Field, ValidationError
 
 from mesa_llm.errors import ConfigError, HumanTimeout, MesaLLMError
-from mesa_llm.llm.human.queue import HumanLLM, HumanQueue, Question
+from mesa_llm.llm.human.queue import HumanLLM, HumanQueue
 from mesa_llm.records import Reply, Request
 from mesa_llm.text import one_line
 from mesa_llm.viz.classroom.draft import Draft, Lines

@@ -14,7 +14,7 @@ from solara.core import component
 
 from mesa_llm.canonical import canonical_json
 from mesa_llm.llm.human.forms import NUMBERS, FormField, Offer, still_possible
-from mesa_llm.llm.human.queue import HumanQueue, Question
+from mesa_llm.llm.human.queue import HumanQueue, PendingQuestion
 from mesa_llm.records import Reply, ToolCall
 from mesa_llm.viz.render.markup import label_of
 from mesa_llm.viz.render.trace import call_text
@@ -22,7 +22,7 @@ from mesa_llm.viz.session.forms import Lines, Path, hint_of, possible_answers, r
 
 
 @component
-def AnswerForm(queue: HumanQueue, question: Question) -> None:
+def AnswerForm(queue: HumanQueue, question: PendingQuestion) -> None:
     """Let a person answer a question, with several actions one after another if allowed.
 
     Args:

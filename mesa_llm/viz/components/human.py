@@ -10,7 +10,7 @@ from reacton import use_memo, use_state
 from solara.core import component
 
 from mesa_llm.engine.activation import llm_agents
-from mesa_llm.llm.human.queue import Question
+from mesa_llm.llm.human.queue import PendingQuestion
 from mesa_llm.model.model import LLMModel
 from mesa_llm.viz.components.forms import AnswerForm
 from mesa_llm.viz.components.markup import Markup
@@ -52,12 +52,12 @@ def HumanPanel(model: LLMModel) -> None:
 
 
 @component
-def _PickButton(name: str, question: Question, is_picked: bool, pick: Callable[[tuple[int, int]], None]) -> None:
+def _PickButton(name: str, question: PendingQuestion, is_picked: bool, pick: Callable[[tuple[int, int]], None]) -> None:
     picked = (question.agent, question.question_id)
     solara.Button(name, on_click=lambda: pick(picked), outlined=not is_picked, small=True)
 
 
-def button_names(questions: Sequence[tuple[Question, str]]) -> list[str]:
+def button_names(questions: Sequence[tuple[PendingQuestion, str]]) -> list[str]:
     """Return a label for each question: the agent, and a number if the agent has several.
 
     Args:
@@ -73,6 +73,6 @@ def button_names(questions: Sequence[tuple[Question, str]]) -> list[str]:
     return names
 
 
-def _name(model: LLMModel, question: Question) -> str:
+def _name(model: LLMModel, question: PendingQuestion) -> str:
     agent = next((agent for agent in llm_agents(model) if agent.unique_id == question.agent), None)
     return f"agent {question.agent}" if agent is None else agent_label(agent)

@@ -8,10 +8,9 @@ from typing import Any
 
 from matplotlib.figure import Figure
 from mesa.visualization.utils import update_counter
-from mesa_llm.viz.tables import Row
 from solara.core import component
 
-from mesa_llm.viz import LLMPage, Markup, drawn_by, steady, table_of
+from mesa_llm.viz import LLMPage, Markup, Row, drawn_by, steady, table_of
 from mesa_llm.worlds.exchange import OFFICIAL, Exchange
 from mesa_llm_models.stock_agent.charts import book_figure, price_figure, profit_figure, trading_figure
 from mesa_llm_models.stock_agent.model import StockAgentModel
