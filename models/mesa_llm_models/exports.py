@@ -1,4 +1,4 @@
-"""Recorded runs in the formats of other programs: replayed from their logs, and written to a file."""
+"""Export recorded runs in the formats of other programs: replay them from their logs, and write them to a file."""
 
 from __future__ import annotations
 

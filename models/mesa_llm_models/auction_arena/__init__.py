@@ -1,1 +1,1 @@
-"""Bidders with a limited budget, at an auction of things whose worth they can only estimate."""
+"""Bidders on a limited budget at an auction of lots whose value they can only estimate."""

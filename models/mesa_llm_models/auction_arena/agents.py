@@ -1,4 +1,4 @@
-"""Bidders, who plan, bid, keep track of everybody's money, and learn."""
+"""Bidders, who plan, bid, keep track of one another's money, and learn."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Lessons(TypedDict):
 
 
 class AuctionBidder(LLMAgent):
-    """Somebody who bids.
+    """A bidder in an auction.
 
     Attributes:
         policy: Bidding policy of its rule twin.

@@ -167,10 +167,10 @@ class BidCell:
     """Dollars; None: no bid."""
 
     word: str
-    """Text in place of a bid."""
+    """Text shown where there is no bid."""
 
     refused: int
-    """Answers that were refused before."""
+    """Number of answers refused before it."""
 
     leads: bool
     """Whether it leads after the round."""

@@ -1,4 +1,4 @@
-"""An auction of lots of unknown value: bidders plan, bid, keep track of the others, and plan again."""
+"""An auction of lots of unknown value: bidders plan, bid, keep track of one another, and revise their plans."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ LOTS: dict[str, Sequence[Lot]] = {"paper": PAPER_LOTS, "repository": REPOSITORY_
 
 
 class Seat(BaseModel):
-    """One bidder, before it is an agent."""
+    """Parameters of one bidder."""
 
     model_config = ConfigDict(frozen=True, allow_inf_nan=False)
 
@@ -73,7 +73,7 @@ class Seat(BaseModel):
     """When it plans."""
 
     overestimate_percent: Annotated[float, NO_FLAG, Field(gt=-100, le=1000)]
-    """Excess of its estimates over the true values, in percent."""
+    """Percentage by which its estimates exceed true values."""
 
     corrects_beliefs: bool
     """Whether wrong beliefs are sent back to it for correction."""
@@ -121,10 +121,10 @@ class AuctionScenario(LLMScenario):
     """When bidders plan, by seat: `adaptive` (before the auction and after every lot), `static` (before) or `none`."""
 
     overestimate_percent: float | str | list[float] = 10.0
-    """Excess of estimates over the true values, in percent, by seat."""
+    """Percentage by which estimates exceed true values, by seat."""
 
     corrects_beliefs: Annotated[bool, Label("Wrong beliefs are sent back")] = True
-    """Whether bidders are told of wrong beliefs, and asked again."""
+    """Whether bidders are told of wrong beliefs and asked to correct them."""
 
     lots: Annotated[str, Hidden()] = "paper"
     """List of lots: `paper` (10 lots), `repository` (26), `niche` (20), or a file with a JSON object a line."""
@@ -142,7 +142,7 @@ class AuctionScenario(LLMScenario):
     """How equal bids are decided: with equal chances, or by the original's scan, which favours late seats."""
 
     max_retries: Annotated[Annotated[int, Field(ge=0)] | None, Label("Tries after an invalid bid")] = 3
-    """Number of times a bidder is asked again after an invalid bid; None: for ever, as in the original."""
+    """Number of times a bidder is asked again after an invalid bid; None: without limit, as in the original."""
 
     rules: Rules = "corrected"
     """How the auction is run: `original` as the authors' program runs it, with `tie="scan"`, `max_retries=None`, and
@@ -155,17 +155,17 @@ class AuctionScenario(LLMScenario):
     """Number of auctions, one after the other, with the same bidders."""
 
     rotate: Annotated[bool, Label("Rotate seats")] = True
-    """Whether everyone moves up a seat from auction to auction."""
+    """Whether bidders move up a seat after each auction."""
 
     learning: Annotated[bool, Label("Learn from auction to auction")] = False
     """Whether bidders draw lessons from the auction before."""
 
     memory: Annotated[str | None, Hidden()] = None
-    """What bidders remember with; `dialogue` is the original's. None: `window:6`, or `dialogue` with
+    """Memory of the bidders; `dialogue` is the original's. None: `window:6`, or `dialogue` with
     `fidelity="original"`."""
 
     fidelity: Annotated[Literal["corrected", "original"], Label("What bidders see and remember")] = "corrected"
-    """What bidders see and in which order they are asked: what we hold best, or what the original does."""
+    """What bidders see and in which order they are asked: as we think best, or as in the original."""
 
     def check(self) -> None:
         """Check seats and lots.

@@ -1,4 +1,4 @@
-"""The rule twins of a bidder."""
+"""Bidding policies of the rule twins."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ROUNDING = 1e-6
 
 
 class BiddingPolicy(Protocol):
-    """Decides on a bid from what a bidder can know."""
+    """Chooses a bid from what a bidder can know."""
 
     def bid(self, facts: AuctionFacts, rng: RNG) -> int | None:
         """Return a bid in dollars, or None to withdraw."""

@@ -1,4 +1,4 @@
-"""Drawings of the classic worlds, alone, and of a rule twin beside a language model."""
+"""Figures of the classic worlds, alone or with a rule twin beside a language model."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Whether decisions lean the way that thirty cognitive biases would have them lean."""
+"""Decisions that test thirty cognitive biases."""

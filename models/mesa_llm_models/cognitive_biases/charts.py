@@ -1,4 +1,4 @@
-"""Draw how far decisions lean the way of each bias."""
+"""Figures of the scores of each bias."""
 
 from __future__ import annotations
 

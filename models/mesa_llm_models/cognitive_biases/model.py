@@ -1,4 +1,4 @@
-"""CognitiveBiases: thirty biases, each as the difference between a control and a treatment."""
+"""CognitiveBiases: thirty biases, each measured as the difference between a control and a treatment."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class CognitiveBiasesScenario(LLMScenario):
     """Number of tests of each bias, one a step."""
 
     biases: Sequence[str] | None = None
-    """Which biases; None: all thirty."""
+    """Names of the biases; None: all thirty."""
 
     answers: Annotated[Literal["choice", "two_step"], Label("Answers")] = "choice"
     """Whether an option is chosen at once, or read in a second call from a free answer, as in the original."""
@@ -61,7 +61,7 @@ class CognitiveBiasesScenario(LLMScenario):
     """The original's data set as JSON or CSV; None: our own tests."""
 
     memory: str = "none"
-    """What deciders remember with; the original's have none."""
+    """Memory of the deciders; the original's have none."""
 
 
 class CognitiveBiasesModel(LLMModel):

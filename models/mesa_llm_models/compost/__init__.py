@@ -1,1 +1,1 @@
-"""Simulated people who write on topics, and how much of a caricature they are."""
+"""Simulated personas who write on topics, and how far their texts are caricatures."""

@@ -1,4 +1,4 @@
-"""Draw caricatures: the plane of both scores, and exaggeration by persona and topic."""
+"""Figures of caricature: the plane of both scores, and exaggeration by persona and topic."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ class CompostScenario(LLMScenario):
     """Texts of each persona on each topic in a step; published are 10 rounds of 10."""
 
     embedder: str = "wordllama"
-    """What turns texts into vectors: `wordllama`, `litellm:MODEL` or `sentence-transformers:MODEL`."""
+    """Embedder of the texts: `wordllama`, `litellm:MODEL` or `sentence-transformers:MODEL`."""
 
     rules: Rules = "corrected"
     """How seed words are found and which cells are scored; `original` as the published program does."""

@@ -1,1 +1,1 @@
-"""People who talk in a room, and may keep silent: SAUCE's discussions."""
+"""People who talk in a room and may stay silent: SAUCE's discussions."""

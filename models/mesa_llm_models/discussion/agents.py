@@ -1,4 +1,4 @@
-"""Persons who talk, their rule twins, persons with lines written beforehand, and the moderator."""
+"""People who talk, their rule twins, people with scripted lines, and the moderator."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def config_of(plan: PersonPlan, *, is_original: bool = False) -> AgentConfig:
 
 
 class Discussant(LLMAgent):
-    """Somebody who takes part.
+    """A person who takes part in a discussion.
 
     Attributes:
         plan: The person, as the file has it.
@@ -181,7 +181,7 @@ class Discussant(LLMAgent):
 
 
 class ScriptedPerson(Discussant):
-    """A person whose lines stand in the file, whatever the others think with."""
+    """A person whose lines are in the file, whatever decides for the others."""
 
     @property
     def next_line(self) -> str | None:

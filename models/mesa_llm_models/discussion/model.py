@@ -1,4 +1,4 @@
-"""People who talk in a room, called on by a host, and asked aside what they think."""
+"""People talk in a room when a host calls on them, and say in private what they think."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class DiscussionScenario(LLMScenario):
     host: Annotated[
         Literal["Round Robin Host", "random", "moderator", "everyone"] | None, Label("Who is called on")
     ] = None
-    """Who calls on people: in turn, at random, a moderator's mind, or all at once; None: as the file has it."""
+    """Who is called on: people in turn, at random, by a moderator, or all at once; None: as the file has it."""
 
     manner: Annotated[Manner | None, Label("How people come to speak")] = None
     """How people come to speak when called on; None: as the file has it."""
@@ -78,17 +78,17 @@ class DiscussionScenario(LLMScenario):
     """Maximum number of messages that people read."""
 
     memory: str = "none"
-    """What people remember with, besides the conversation, which they read."""
+    """Memory of the people, besides the conversation, which they read."""
 
     rules: Rules = "corrected"
     """`original`: as SAUCE's code, where answers to surveys enter the conversation."""
 
 
 class DiscussionModel(LLMModel):
-    """A host calls on people; each says something or keeps silent, until an end rule holds.
+    """A host calls on people, and each speaks or stays silent until an end rule holds.
 
-    A step is a turn of the host, in every room that is not over. Questions asked aside are answered between turns, in
-    the light of the conversation, and enter it only under the original rules.
+    A step is a turn of the host, in every room that is not over. Private survey questions are answered between turns,
+    in the light of the conversation, and enter it only under the original rules.
 
     Attributes:
         plan: The discussion, as read from its file, with what the scenario sets in its place.
@@ -336,7 +336,7 @@ class DiscussionModel(LLMModel):
 
     @property
     def n_missing(self) -> int:
-        """Number of questions asked aside to which no usable answer came, in all rooms."""
+        """Number of private survey questions without a usable answer, in all rooms."""
         return sum(answer.answer is None for session in self.sessions for answer in session.room.answers)
 
     def talk(self) -> pd.DataFrame:

@@ -26,9 +26,9 @@ def sauce_output(model: DiscussionModel) -> Any:
             corrected ones, only its answers.
 
     Returns:
-        For each room `chat_entry` (the messages) and `survey_question` (each question asked aside, with the number of
-        messages and its own `chat_entry`). Prompts are null, as they are in the run log; the form has no recipient, so
-        that a whisper looks like any other message.
+        For each room `chat_entry` (the messages) and `survey_question` (each private survey question, with the number
+        of messages and its own `chat_entry`). Prompts are null, as they are in the run log; the form has no recipient,
+        so that a whisper looks like any other message.
     """
     plans: Plans = {person.unique_id: person.plan for person in model.persons}
     outputs = [_of_room(session, plans) for session in model.sessions]

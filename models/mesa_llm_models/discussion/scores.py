@@ -1,4 +1,4 @@
-"""How much each person talks, with which gaps, and how attitudes move."""
+"""How much each person talks, the gaps between messages, and how attitudes move."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _mean_gap(times: list[str]) -> float | None:
 
 
 def attitudes(sessions: Iterable[Session], question: str | None = None) -> pd.DataFrame:
-    """Collect the numeric answers to questions asked aside; a missing answer has no row.
+    """Collect the numeric answers to private survey questions; a missing answer has no row.
 
     Args:
         sessions: The rooms.

@@ -1,4 +1,4 @@
-"""One room of a run, with its persons and its host: who is asked what in a step, stage by stage."""
+"""One room of a run, with its people and its host: who decides what in a step, stage by stage."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ class Session:
         decided = self.model.last_decisions
         return {number: last.reason for number, last in decided.items() if isinstance(last, Failure)}
 
-    # -- what is asked aside
+    # -- private survey questions
 
     def due_questions(self) -> list[SurveyPlan]:
         """Return the questions to ask aside now, in the order of the file: each once at a number of lines, and once

@@ -68,7 +68,7 @@ DIALOGUE_TOKENS = 64_000
 
 
 class Household(LLMAgent):
-    """A household that plans how willing it is to work and which share of its money it spends.
+    """A household, which plans how willing it is to work and what share of its money to spend.
 
     Attributes:
         policy: Policy of its rule twin.
@@ -333,7 +333,7 @@ class Plans(NamedTuple):
 
 
 class HouseholdPolicy(Protocol):
-    """Plans a month: a pure function of what households know, the same for one of them and for all at once.
+    """Plans a month: a pure function of what households know, for one household or for all at once.
 
     Source:
         Lengnick (2013), J. Econ. Behav. Organ. 86; Delli Gatti et al. (2011), Macroeconomics from the Bottom-up (the

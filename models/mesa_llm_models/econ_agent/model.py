@@ -86,7 +86,7 @@ class EconAgentScenario(LLMScenario):
     two, by a fair coin), `hand_to_mouth`, `fixed` or `random`."""
 
     rules: Annotated[Rules, Label("Economy")] = "corrected"
-    """The economy as published (`original`), or with its defects mended (`corrected`)."""
+    """The economy as published (`original`), or with its defects corrected (`corrected`)."""
 
     tax: Annotated[Literal["us", "flat", "none"], Label("Income tax")] = "us"
     """Income tax: the US schedule, one rate for all, or none."""

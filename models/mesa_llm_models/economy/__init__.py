@@ -1,1 +1,1 @@
-"""Firms that price, hire and invest, households that buy, and a government that taxes."""
+"""Firms that set prices, hire and invest, households that buy, and a government that taxes."""

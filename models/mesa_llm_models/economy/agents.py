@@ -36,7 +36,7 @@ MAX_ACTIONS = 3
 
 
 class EconomyPlayer(LLMAgent):
-    """A participant, which runs a firm or governs.
+    """A player, who runs a firm or governs.
 
     Attributes:
         role: Whether it produces or governs.

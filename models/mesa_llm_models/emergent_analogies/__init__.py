@@ -1,1 +1,1 @@
-"""Whether an agent solves analogies it was never taught: digit matrices, letter strings, words."""
+"""Analogies that no agent was taught: digit matrices, letter strings, words and stories."""

@@ -1,4 +1,4 @@
-"""Draw how many problems were solved."""
+"""Figures of the share of problems solved."""
 
 from __future__ import annotations
 

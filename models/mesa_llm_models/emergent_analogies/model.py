@@ -69,7 +69,7 @@ class EmergentAnalogiesScenario(LLMScenario):
     """A CSV file with stories, in the columns of `data/stories.csv`; None: our own."""
 
     memory: str = "none"
-    """What solvers remember with; `chat` keeps problems and answers in the prompt, as the second experiment does."""
+    """Memory of the solvers; `chat` keeps problems and answers in the prompt, as the second experiment does."""
 
 
 class EmergentAnalogiesModel(LLMModel):

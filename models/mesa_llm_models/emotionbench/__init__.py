@@ -1,1 +1,1 @@
-"""What an agent feels when it imagines that something happens to it (EmotionBench)."""
+"""Feelings that agents report when they imagine a situation (EmotionBench)."""

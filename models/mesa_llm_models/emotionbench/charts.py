@@ -1,4 +1,4 @@
-"""Draw how feelings change in situations."""
+"""Figures of how feelings change in situations."""
 
 from __future__ import annotations
 

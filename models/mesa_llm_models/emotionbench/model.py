@@ -40,13 +40,13 @@ class EmotionBenchScenario(LLMScenario):
     """Maximum number of situations of a factor, the first of each; None: all. The paper has 5."""
 
     emotions: Sequence[str] | None = None
-    """Which emotions; None: all."""
+    """Names of the emotions; None: all."""
 
     order: Literal["shuffled", "canonical"] = "shuffled"
     """Whether each sheet has its items in an order of its own, or all in that of the instrument."""
 
     twins: Annotated[bool, Label("Pleasant twins")] = True
-    """Whether each emotion has a pleasant situation besides, to see the sign of the change turn; our own only."""
+    """Whether each emotion also has a pleasant situation, which should reverse the change; our own only."""
 
     sensitivity: Annotated[float, Field(ge=0, le=1), Slider(0, 1, 0.05)] = 0.4
     """How far a situation moves the feelings of the rule twin, as a part of the scale's length."""
@@ -64,7 +64,7 @@ class EmotionBenchScenario(LLMScenario):
     """The original's `situations.json`, or `original` to download it; None: our own situations."""
 
     memory: str = "none"
-    """What respondents remember with; the original's have none."""
+    """Memory of the respondents; the original's have none."""
 
 
 class EmotionBenchModel(LLMModel):

@@ -1,1 +1,1 @@
-"""Traders who know a little each, and the prices they make together."""
+"""Traders who each know a little, and the prices they make together."""

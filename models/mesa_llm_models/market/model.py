@@ -1,4 +1,4 @@
-"""A prediction market whose traders know a little each."""
+"""A prediction market whose traders each know a little."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Thirteen questionnaires about oneself, and how the answers compare with those of people."""
+"""Thirteen questionnaires about oneself, with answers compared with people's."""

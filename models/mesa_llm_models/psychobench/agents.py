@@ -13,7 +13,7 @@ NOISE = 0.5
 
 
 class ScaleRespondent(agents.Respondent):
-    """Somebody who fills in questionnaires.
+    """A respondent, who fills in questionnaires.
 
     Attributes:
         levels: Instrument and subscale → level of the rule twin, from 0 (lowest score) to 1 (highest); drawn once.

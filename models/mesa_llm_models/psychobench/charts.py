@@ -1,4 +1,4 @@
-"""Draw the scores: a radar of each group, and every score between its ends, beside chance and norms."""
+"""Figures of the scores: a radar of each group, and every score within its range, beside chance and norms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The players: a person of an episode with its rule twin, and the author of a whole scene."""
+"""The players: a role player with its rule twin, and the author of a whole scene."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def answer_to(others: list[str], n_said: int, firmness: float, remark: str) -> s
 
 
 class RolePlayer(LLMAgent):
-    """Somebody who takes part in an episode.
+    """A person who plays a character in an episode.
 
     Attributes:
         room: The room of the episode.

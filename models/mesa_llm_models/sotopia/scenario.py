@@ -12,13 +12,13 @@ from mesa_llm.worlds import Rules
 from mesa_llm_models.sotopia.scenes import Subset
 
 Order = Literal["round-robin", "simultaneous", "random", "moderator"]
-"""Whose turn it is: one after the other, all at once, anybody, or whom a moderator's mind chooses."""
+"""Whose turn it is: one after the other, all at once, at random, or chosen by a moderator."""
 
 Name = Annotated[str, Field(min_length=1)]
 """Name of a language model."""
 
 Mode = Literal["agents", "script", "script by moves"]
-"""Who plays: each person a mind of its own; one author who writes the whole scene; or one move after the other."""
+"""Who plays: an agent for each person; one author who writes the whole scene; or one author, move by move."""
 
 
 class SotopiaScenario(LLMScenario):
@@ -38,16 +38,16 @@ class SotopiaScenario(LLMScenario):
     """`in turn`: a pairing of each situation, then a second one of each, …; `random`: drawn with replacement."""
 
     order: Annotated[Order, Label("Whose turn it is")] = "round-robin"
-    """Whose turn it is: one after the other, all at once, anybody, or whom a moderator's mind chooses."""
+    """Whose turn it is: one after the other, all at once, at random, or chosen by a moderator."""
 
     max_turns: Annotated[int, Field(ge=1), Slider(2, 30, label="Maximum number of turns")] = 20
     """Number of turns that ends an episode; 21 in versions of Sotopia before August 2024."""
 
     max_stale: Annotated[int, Field(ge=0)] = 2
-    """Maximum number of moves in a row in which nothing is done."""
+    """Maximum number of moves in a row in which nobody does anything."""
 
     stale_counts: Literal["all", "in turn"] | None = None
-    """Whose doing nothing counts for it: everybody's, or only that of those whose turn it is; None: as the rules
+    """Whose inaction counts towards `max_stale`: everybody's, or only of those whose turn it is; None: as the rules
     say."""
 
     judge: Annotated[Name | None, Label("Judged by")] = None
@@ -61,7 +61,7 @@ class SotopiaScenario(LLMScenario):
     """Sampling temperature of the judges."""
 
     judge_retries: Annotated[int, Field(ge=0, le=10)] = 1
-    """How often a judge is asked again whose judgement cannot be used."""
+    """Number of times a judge is asked again if its judgement cannot be used."""
 
     swap: Annotated[bool, Label("Judge twice, with the persons swapped")] = False
     """Whether each judgement is made a second time with the persons in the reverse order."""
@@ -82,17 +82,17 @@ class SotopiaScenario(LLMScenario):
     """Id of a situation → the one seat that is tested in it, as for parts of the hard subset; None: as `seats` says."""
 
     mode: Annotated[Mode, Label("Who writes the parts")] = "agents"
-    """Who plays: each person a mind of its own, or one author who writes all parts, at once or move by move."""
+    """Who plays: an agent for each person, or one author who writes all parts, at once or move by move."""
 
     shows: Annotated[Literal["history", "last turn"], Label("What persons read")] = "history"
     """`history`: everything, each time; `last turn`: everything once, then only what came since, so that they need a
     memory."""
 
     omniscient: bool = False
-    """Whether everybody knows everything of everybody."""
+    """Whether everybody knows everything about everybody."""
 
     lite: bool = False
-    """Whether nobody reads a portrait of anybody, not even the own."""
+    """Whether portraits are hidden, even a person's own."""
 
     hidden_tags: Sequence[Literal["extra_info", "clarification_hint", "strategy_hint"]] = ()
     """Tags of texts and goals that persons do not read."""
@@ -101,10 +101,10 @@ class SotopiaScenario(LLMScenario):
     """Whether one can speak to one person alone, where there are three or more."""
 
     memory: str = "none"
-    """What persons remember with, besides what they read."""
+    """Memory of the persons, besides what they read."""
 
     temperature: Annotated[float, Field(ge=0, le=2), Slider(0, 2, 0.1)] = 0.7
-    """Sampling temperature of those who play."""
+    """Sampling temperature of the players."""
 
     rules: Rules = "corrected"
-    """`original`: as Sotopia's code of 2025-08-08, where doing nothing counts for those, too, whose turn it is not."""
+    """`original`: as Sotopia's code of 2025-08-08, where inaction also counts for those whose turn it is not."""

@@ -1,4 +1,4 @@
-"""Who meets whom in which situation: characters, ties, situations and pairings, from our own files or Sotopia's."""
+"""Who meets whom in which situation: characters, relationships, situations and pairings, ours or Sotopia's."""
 
 from __future__ import annotations
 

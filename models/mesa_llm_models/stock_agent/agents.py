@@ -1,4 +1,4 @@
-"""Traders: observations of either fidelity, a menu for deciders that cannot count, and the rule twins.
+"""Traders: what they see at either fidelity, a menu for models that cannot count, and the rule twins.
 
 If only equal prices trade (all settlements but `strict`), a rule that wants to trade has to read the book.
 """

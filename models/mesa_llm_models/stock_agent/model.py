@@ -140,7 +140,7 @@ class StockAgentScenario(LLMScenario):
     `fidelity="original"`."""
 
     fidelity: Annotated[Literal["corrected", "original"], Label("What traders see and remember")] = "corrected"
-    """What traders see and remember: all that we think useful, or what the paper shows (`original`), the forum before
+    """What traders see and remember: what we think useful, or what the paper shows (`original`), the forum before
     every loan decision included. The trading rules are chosen by `rules`."""
 
     def check(self) -> None:

@@ -1,4 +1,4 @@
-"""Citizens who use the social network, trade and run firms; their knowledge of the town, and their rule twin."""
+"""Townspeople, who use the social network, trade and run firms; their knowledge of the town, and their rule twin."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Claim:
 
 
 class Townsperson(SocialUser):
-    """A citizen who talks, bets and works in one town.
+    """A citizen of the town, who talks, bets and works.
 
     Attributes:
         role: Role in the economy: producer or government.

@@ -39,7 +39,7 @@ Setting = Annotated[float, Field(allow_inf_nan=False), NO_FLAG] | str
 
 @with_config(ConfigDict(extra="forbid"))
 class Shock(TypedDict):
-    """One thing that happens from outside."""
+    """One event from outside the town."""
 
     step: Annotated[int, Field(ge=1)]
     """Step in which everyone hears of it."""

@@ -1,1 +1,1 @@
-"""People who meet by chance, and give or keep."""
+"""People who meet by chance and give a coin away or keep it."""

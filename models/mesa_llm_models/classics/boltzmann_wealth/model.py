@@ -1,4 +1,4 @@
-"""The Boltzmann wealth model: people who meet by chance, and give a coin away or keep it."""
+"""The Boltzmann wealth model: people meet by chance, and give a coin away or keep it."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ class WealthScenario(LLMScenario):
     """Number of cells along each side of the grid."""
 
     coins: Annotated[int, Field(ge=1), Slider(1, 20)] = 1
-    """Coins that everybody starts with."""
+    """Number of coins that each person starts with."""
 
     memory: str = "window:4"
     """Memory of the people."""
 
 
 class Walker(Mind, CellAgent):
-    """Somebody who walks about with coins.
+    """A person who walks about with coins.
 
     Attributes:
         cell: Its cell.
         wealth: Number of its coins.
-        met: Somebody who was in its cell when it arrived; None: nobody was.
+        met: The person in its cell when it arrived; None: there was none.
     """
 
     cell: Any

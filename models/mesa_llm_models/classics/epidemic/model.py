@@ -53,7 +53,7 @@ class EpidemicScenario(LLMScenario):
 
 
 class Person(Mind, FixedAgent):
-    """Somebody with ties to others.
+    """A person with ties to others.
 
     Attributes:
         cell: Its node of the network.

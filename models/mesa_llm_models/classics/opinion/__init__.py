@@ -1,1 +1,1 @@
-"""People with bounded confidence, who compromise or not."""
+"""People with bounded confidence, who compromise only with those who think much as they do."""

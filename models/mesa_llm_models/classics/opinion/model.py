@@ -41,7 +41,7 @@ class OpinionScenario(LLMScenario):
 
 
 class Citizen(LLMAgent):
-    """Somebody with an opinion.
+    """A person with an opinion.
 
     Attributes:
         opinion: From 0 to 1.

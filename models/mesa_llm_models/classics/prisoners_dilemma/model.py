@@ -53,7 +53,7 @@ class DilemmaScenario(LLMScenario):
 
 
 class DilemmaPlayer:
-    """Meets all other players, round after round.
+    """A player, who meets all others in every round.
 
     Attributes:
         name: Its name.
@@ -106,7 +106,7 @@ class DilemmaPlayer:
 
 
 class Regular(DilemmaPlayer, mesa.Agent):
-    """Plays a known strategy, without a mind."""
+    """Plays a known strategy by rule."""
 
 
 class Guest(DilemmaPlayer, LLMAgent):

@@ -1,1 +1,1 @@
-"""Two groups in a town, whose members stay or move away."""
+"""A town of two groups, whose members stay or move."""

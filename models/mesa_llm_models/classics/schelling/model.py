@@ -1,4 +1,4 @@
-"""Schelling's model of segregation: two groups in a town, whose members stay or move away."""
+"""Schelling's model of segregation: a town of two groups, whose members stay or move."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class SchellingScenario(LLMScenario):
     """Number of cells along each side of the town."""
 
     density: Annotated[float, Field(gt=0, lt=1), Slider(0.1, 0.95, 0.05)] = 0.8
-    """Probability that somebody lives in a cell at the start."""
+    """Probability that a cell is occupied at the start."""
 
     minority: Annotated[float, Field(ge=0, le=1), Slider(0, 1, 0.05)] = 0.5
     """Probability that a resident is blue."""
@@ -41,7 +41,7 @@ class SchellingScenario(LLMScenario):
 
 
 class Resident(Mind, CellAgent):
-    """Somebody of one of two colours.
+    """A resident, of one of two colours.
 
     Attributes:
         cell: Its home.

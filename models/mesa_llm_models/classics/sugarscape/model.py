@@ -51,14 +51,14 @@ class SugarScenario(LLMScenario):
     """Smallest amount of sugar, and of spice, that a trader starts with; the largest is twice as much."""
 
     trades: bool = True
-    """Whether traders trade."""
+    """Whether neighbours trade with each other."""
 
     memory: str = "window:4"
     """Memory of the traders."""
 
 
 class Trader(Mind, CellAgent):
-    """Lives on sugar and spice.
+    """A trader, who lives on sugar and spice.
 
     Attributes:
         cell: Its cell.

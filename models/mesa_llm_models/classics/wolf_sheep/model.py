@@ -1,4 +1,4 @@
-"""Wolves and sheep on a meadow: who goes where, who eats, who is eaten, who is born."""
+"""Wolves and sheep on a meadow: where they go, what they eat, and when they have young."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class MeadowScenario(LLMScenario):
 
 
 class Animal(MovesToPlaces, Mind, CellAgent):
-    """Moves, eats, starves, and has young.
+    """An animal, which moves, eats, starves and has young.
 
     Attributes:
         cell: Its cell.

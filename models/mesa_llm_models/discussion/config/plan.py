@@ -78,11 +78,11 @@ class PersonPlan(BaseModel):
     name: Annotated[str, Field(max_length=80)] = ""
     """Name that the others use."""
     background_story: str = ""
-    """Who the person is, as its prompt says it."""
+    """Background story that the prompt tells about the person."""
     names: tuple[Annotated[str, Field(max_length=80)], ...] = ()
     """Name in each room."""
     background_stories: tuple[str, ...] = ()
-    """Who the person is in each room."""
+    """Background story in each room."""
     tag: str = ""
     """Label of the seat, for several rooms."""
     person_kwargs: dict[str, Any] | None = None
@@ -160,13 +160,13 @@ class HostPlan(BaseModel):
     model_config = _LAX
 
     class_: Annotated[Literal["Round Robin Host", "random", "moderator", "everyone"], Field(alias="class")]
-    """`Round Robin Host`: in turn; `random`; `moderator`: a mind chooses; `everyone`: all at once."""
+    """`Round Robin Host`: in turn; `random`; `moderator`: an agent chooses; `everyone`: all at once."""
     start_person_index: Whole | None = None
     """Index of the person who is called on first; negative: from the end."""
     skip: Whole = 1
     """Number of seats that a round robin moves on."""
     background_story: str = "You moderate the conversation, and see to it that everyone is heard."
-    """Who the moderator is, as its prompt says it."""
+    """Background story that the prompt tells about the moderator."""
 
 
 class EndPlan(BaseModel):
@@ -213,7 +213,7 @@ class EndPlan(BaseModel):
 
 
 class SurveyPlan(BaseModel):
-    """A question that everyone is asked aside."""
+    """A question that everyone answers in private."""
 
     model_config = _LAX
 
@@ -275,7 +275,7 @@ class ClockPlan(BaseModel):
     start: str = "10:00:00"
     """Time of day at which the room is opened."""
     pause_s: Annotated[float, Field(ge=0, le=_LONGEST)] = 5.0
-    """Seconds that thinking takes whenever somebody is asked."""
+    """Seconds that thinking takes for each request."""
     message_s: Annotated[float, Field(ge=0, le=_LONGEST)] = 0.0
     """Seconds that a message takes, whatever its length."""
     word_s: Annotated[float, Field(ge=0, le=_LONGEST)] = 0.5
@@ -294,20 +294,20 @@ class ClockPlan(BaseModel):
 
 
 class ExperimentPlan(BaseModel):
-    """The topic, and the questions asked aside."""
+    """The topic, and the private survey questions."""
 
     model_config = _LAX
 
     scenario: Annotated[str, Field(min_length=1)]
     """Topic, which everybody reads first."""
     survey_questions: tuple[SurveyPlan, ...] = ()
-    """Questions asked aside."""
+    """Private survey questions."""
     whispers: bool = False
     """Whether one can speak to one person alone."""
 
 
 class DiscussionPlan(BaseModel):
-    """A discussion: who talks about what, called on by whom, until when, and what is asked aside."""
+    """A discussion: who talks about what, who calls on them, when it ends, and which private questions are asked."""
 
     model_config = _LAX
 
@@ -318,7 +318,7 @@ class DiscussionPlan(BaseModel):
     end: Annotated[EndPlan, Field(alias="endType")]
     """The limits that end it."""
     experiment: ExperimentPlan
-    """The topic, and the questions asked aside."""
+    """The topic, and the private survey questions."""
     clock: ClockPlan = ClockPlan()
     """The clock of the room."""
     session_room: Annotated[Any, Field(alias="sessionRoom")] = None

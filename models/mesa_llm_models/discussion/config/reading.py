@@ -1,4 +1,4 @@
-"""Reads discussions from SAUCE's JSON files, and the same in TOML, and names what is wrong in them."""
+"""Read discussions from SAUCE's JSON files, or the same in TOML, and name what is wrong in them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Letter strings: made, written, solved and scored.
+"""Letter strings: generate, write, solve and score them.
 
 Source:
     Webb, Holyoak & Lu (2023), Emergent analogical reasoning in large language models, Nature Human Behaviour 7.

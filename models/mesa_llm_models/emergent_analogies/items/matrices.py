@@ -1,4 +1,4 @@
-"""Digit matrices: made, written, solved and scored.
+"""Digit matrices: generate, write, solve and score them.
 
 Source:
     Webb, Holyoak & Lu (2023), Emergent analogical reasoning in large language models, Nature Human Behaviour 7.

@@ -1,4 +1,4 @@
-"""The original's files: matrices and letter strings as pickled archives, verbal analogies as a sheet of Excel's."""
+"""The original's files: matrices and letter strings as pickled archives, verbal analogies as an Excel sheet."""
 
 from __future__ import annotations
 
