@@ -146,7 +146,7 @@ def meeting(relation: int, **options: Any) -> SotopiaModel:
     people = {str(number): character(number) for number in (0, 1)}
 
     class Meeting(SotopiaModel):
-        def make_cast(self) -> Scenes:
+        def make_scenes(self) -> Scenes:
             return Scenes(people, {"E": place}, (), (pairing,))
 
     return Meeting(rng=1, rules="original", **options)

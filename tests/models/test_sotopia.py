@@ -571,7 +571,7 @@ def test_the_distance_from_published_means_is_of_one_judge_or_says_that_it_is_no
 )
 def test_the_benchmark_compares_only_what_the_judge_of_the_paper_judged(judge, is_the_same) -> None:
     class Offline(SotopiaModel):
-        def make_cast(self) -> Scenes:
+        def make_scenes(self) -> Scenes:
             return load_scenes("own")
 
     assert is_comparable(Offline(items="original", judge=judge, n_dyads=1)) is is_the_same

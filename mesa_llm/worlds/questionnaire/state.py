@@ -42,3 +42,8 @@ class ItemCount:
     def missing(self) -> int:
         """Number of times that no answer came: the item was left out, or there was no reply."""
         return self.asked - self.answered - self.out_of_range - self.unparsable
+
+    @property
+    def lacks(self) -> dict[Lack, int]:
+        """Number of times without an answer, by reason."""
+        return {"out_of_range": self.out_of_range, "unparsable": self.unparsable, "missing": self.missing}

@@ -170,16 +170,10 @@ class Questionnaire:
 
     def lacking(self) -> dict[str, dict[Lack, int]]:
         """Count missing answers by item and reason; items without any are left out."""
-        lacking: dict[str, dict[Lack, int]] = {}
-        for label, count in self.counts.items():
-            lacks: dict[Lack, int] = {
-                "out_of_range": count.out_of_range,
-                "unparsable": count.unparsable,
-                "missing": count.missing,
-            }
-            if any(lacks.values()):
-                lacking[label] = {lack: number for lack, number in lacks.items() if number}
-        return lacking
+        by_label = {label: count.lacks for label, count in self.counts.items()}
+        return {
+            label: {lack: n for lack, n in own.items() if n} for label, own in by_label.items() if any(own.values())
+        }
 
     def totals(self) -> ItemCount:
         """Add up the counts of all items."""

@@ -257,9 +257,12 @@ class CognitiveBiasesModel(LLMModel):
             figures |= {one.bias: one.mean, f"{one.bias}, random": one.random}
             if one.n_invalid:
                 figures[f"{one.bias}, invalid"] = one.n_invalid
-        totals = self.world.totals()
-        lacking = {name: getattr(totals, name) for name in ("out_of_range", "unparsable", "missing")}
-        return {**figures, "mean_absolute": self.mean_absolute, "valid_share": self.valid_share, **lacking}
+        return {
+            **figures,
+            "mean_absolute": self.mean_absolute,
+            "valid_share": self.valid_share,
+            **self.world.totals().lacks,
+        }
 
     def story(self) -> str:
         """Describe each bias by its mean score, the largest first."""

@@ -216,16 +216,13 @@ class EmergentAnalogiesModel(LLMModel):
             figures |= {name: self.accuracy(name), f"{name}, random": self.chance(name)}
         chances = [self.chance(name) for name in self.categories]
         verdicts = self.verdicts()
-        totals = self.world.totals()
         return {
             **figures,
             "mean": self.mean_accuracy,
             "mean, random": math.fsum(chances) / len(chances),
             "answered": len(verdicts),
             "unreadable": sum(not problem.is_readable(text) for problem, text, _ in verdicts),
-            "out_of_range": totals.out_of_range,
-            "unparsable": totals.unparsable,
-            "missing": totals.missing,
+            **self.world.totals().lacks,
         }
 
     def story(self) -> str:

@@ -231,9 +231,12 @@ class EmotionBenchModel(LLMModel):
             if not one.factor:
                 name = f"{one.subscale}, {one.emotion or 'all situations'}"
                 figures |= {name: one.summary.mean, f"{name}, change": one.change, f"{name}, relation": one.relation}
-        totals = self.world.totals()
-        lacking = {name: getattr(totals, name) for name in ("out_of_range", "unparsable", "missing")}
-        return {**figures, "sheets": len(self._scored()), "usable_share": self.usable_share, **lacking}
+        return {
+            **figures,
+            "sheets": len(self._scored()),
+            "usable_share": self.usable_share,
+            **self.world.totals().lacks,
+        }
 
     def story(self) -> str:
         """Describe how feelings changed, emotion by emotion."""

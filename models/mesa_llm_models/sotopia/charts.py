@@ -55,7 +55,7 @@ def goal_figure(model: SotopiaModel) -> Figure:
     frame(axes, "Goals reached, by scene" + (f" ({goal.low} to {goal.high})" if goal else ""))
     if goal is None or scores[GOAL].isna().all():
         return _empty(figure, axes)
-    names = {key: one.codename or key for key, one in model.cast.situations.items()}
+    names = {key: one.codename or key for key, one in model.scenes.situations.items()}
     means: Any = scores.dropna(subset=[GOAL]).groupby("situation", sort=False)[GOAL].mean().sort_values()
     keys = list(means.index)[:MAX_ROWS]
     for height, key in enumerate(keys):

@@ -79,7 +79,7 @@ class EpisodeModel(Protocol):
     """The part of a `SotopiaModel` that an episode uses."""
 
     scenario: SotopiaScenario
-    cast: Scenes
+    scenes: Scenes
     random: Random
 
     @property
@@ -124,8 +124,8 @@ class Episode:
         """
         chosen = model.scenario
         self.model, self.index, self.pairing, self.tested_seats = model, index, pairing, tuple(tested_seats)
-        self.situation = model.cast.situations[pairing.situation_id]
-        self.characters = [model.cast.characters[one] for one in pairing.character_ids]
+        self.situation = model.scenes.situations[pairing.situation_id]
+        self.characters = [model.scenes.characters[one] for one in pairing.character_ids]
         self.goals = list(self.situation.goals)
         self.room = Room(
             end_rules=end_rules(chosen),

@@ -26,7 +26,7 @@ class SotopiaModel(LLMModel):
     `llm={"tested": …, "partner": …, "judge": …}` names language models by what they do here.
 
     Attributes:
-        cast: Characters, ties, situations and pairings.
+        scenes: Characters, relationships, situations and pairings.
         episodes: The meetings.
         dimensions: Dimensions that the judges rate.
         n_judge_failures: Number of judgements so far that failed, those that succeeded at a later attempt included.
@@ -53,7 +53,7 @@ class SotopiaModel(LLMModel):
             self.activation = SotopiaModel.first_stage
         chosen = self.scenario
         self.dimensions = dimensions_of(chosen.dimensions)
-        self.cast = self.make_cast()
+        self.scenes = self.make_scenes()
         self.n_judge_failures = 0
         self._judges: list[str | LLM] | None = None
         self._is_called = True
@@ -79,13 +79,13 @@ class SotopiaModel(LLMModel):
         )
         self.datacollector.collect(self)
 
-    def make_cast(self) -> Scenes:
-        """Load characters, ties, situations and pairings; override for a cast of your own."""
+    def make_scenes(self) -> Scenes:
+        """Load characters, relationships, situations and pairings; override for scenes of your own."""
         return load_scenes(self.scenario.items)
 
     def _drawn(self) -> list[Pairing]:
         chosen = self.scenario
-        pairings = self.cast.pairings_of(chosen.subset)
+        pairings = self.scenes.pairings_of(chosen.subset)
         if not pairings:
             raise ConfigError(f"subset={chosen.subset!r}: items={chosen.items!r} holds no such situation")
         if chosen.sampling == "random":
@@ -93,7 +93,7 @@ class SotopiaModel(LLMModel):
         return pairings[: chosen.n_dyads]
 
     def _check_seats(self) -> None:
-        """Check that there is a partner where one is needed, and none elsewhere, and that `only_seats` fits the cast.
+        """Check that there is a partner where one is needed, and none elsewhere, and that `only_seats` fits the scenes.
 
         Raises:
             ConfigError: If a partner is missing or has no part to play, or `only_seats` names an unknown situation.
@@ -103,8 +103,8 @@ class SotopiaModel(LLMModel):
             raise ConfigError("seats and only_seats say which seat is tested against a partner; name a partner=")
         if self._has_partner and chosen.mode != "agents":
             raise ConfigError(f"mode={chosen.mode!r}: one author writes all parts, and none is left for a partner")
-        if unknown := [one for one in self.scenario.only_seats or {} if one not in self.cast.situations]:
-            close = suggestion(unknown[0], self.cast.situations)
+        if unknown := [one for one in self.scenario.only_seats or {} if one not in self.scenes.situations]:
+            close = suggestion(unknown[0], self.scenes.situations)
             raise ConfigError(f"only_seats: items={self.scenario.items!r} holds no situation {unknown[0]!r}{close}")
 
     def _tested_seats(self, pairing: Pairing) -> list[tuple[int, ...]]:
