@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.test_public_names import FOLDERS
+from tests.test_class_names import FOLDERS
 
 USUAL = {
     "README.md",

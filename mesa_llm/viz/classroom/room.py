@@ -19,7 +19,7 @@ from typing import Annotated
 from pydantic import BaseModel, Field, ValidationError
 
 from mesa_llm.errors import ConfigError, HumanTimeout, MesaLLMError
-from mesa_llm.llm.human.queue import HumanLLM, HumanQueue
+from mesa_llm.llm.human.queue import HumanLLM, HumanQueue, PendingQuestion
 from mesa_llm.records import Reply, Request
 from mesa_llm.text import one_line
 from mesa_llm.viz.classroom.draft import Draft, Lines
@@ -369,7 +369,7 @@ class Classroom:
 
     # -- questions
 
-    def question_of(self, seat: StudentSeat) -> Question | None:
+    def question_of(self, seat: StudentSeat) -> PendingQuestion | None:
         """Return the open question of a student; None if there is none."""
         return next((each for each in self.person.desk.pending if each.agent == seat.agent_id), None)
 
