@@ -6,19 +6,13 @@ import importlib
 import inspect
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 import mesa_llm
-from mesa_llm import errors
 from mesa_llm._deprecated import NAMES, with_current_names
 
 PUBLIC = dir(mesa_llm)
-
-ROOT = Path(__file__).parents[1]
-
-FOLDERS = (ROOT / "mesa_llm", ROOT / "models" / "mesa_llm_models")
 
 
 @pytest.mark.parametrize("name", PUBLIC)
@@ -37,11 +31,12 @@ def test_a_name_that_is_not_public_is_no_attribute() -> None:
         getattr(mesa_llm, "Engines")  # noqa: B009 - the stub says that there is none
 
 
-@pytest.mark.parametrize(("new", "old"), [(new, old) for new, (_, old) in NAMES.items()])
-def test_an_old_name_is_the_new_one_with_a_warning(new: str, old: str) -> None:
+@pytest.mark.parametrize(("home", "old", "new"), [(home, old, new) for new, (home, old) in NAMES.items()])
+def test_an_old_name_is_the_new_one_with_a_warning(home: str, old: str, new: str) -> None:
+    module = importlib.import_module(home)
     with pytest.warns(DeprecationWarning, match=f"{old} is now called {new}"):
-        found = getattr(errors, old)
-    assert found is getattr(errors, new)
+        found = getattr(module, old)
+    assert found is getattr(module, new)
 
 
 def test_objects_in_an_old_log_are_found_under_their_new_names() -> None:

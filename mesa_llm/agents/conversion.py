@@ -20,9 +20,8 @@ if TYPE_CHECKING:
     from mesa import Agent, Model
     from mesa.agentset import AbstractAgentSet
 
-    from mesa_llm.agents.agent import Mind
 
-M = TypeVar("M", bound="Mind")
+M = TypeVar("M")
 
 COMPONENTS = ("llm", "config", "memory", "tools")
 """Components of a mind."""
@@ -48,7 +47,7 @@ class LLMAgentSet(AgentSet[Any]):
     def add(self, agent: Agent[Any]) -> None:
         """Add an agent; one created in this class gets the components of those that entered it."""
         if self.body is not None:
-            if agent not in self.body and _is_bare(mind := cast("Mind", agent)):
+            if agent not in self.body and _is_bare(mind := cast("Any", agent)):
                 config = self.components.get("config")
                 equip(mind, {**self.components, "config": None if callable(config) else config})
             self.body.add(agent)
@@ -159,7 +158,7 @@ def enter(kind: type[M], agent: Agent[Any], components: Mapping[str, Any]) -> M:
     return mind
 
 
-def equip(agent: Mind, components: Mapping[str, Any]) -> None:
+def equip(agent: Any, components: Mapping[str, Any]) -> None:
     """Set the four components of an agent; a callable config is called with the agent."""
     config = components.get("config")
     agent.llm = components.get("llm")
@@ -168,7 +167,7 @@ def equip(agent: Mind, components: Mapping[str, Any]) -> None:
     agent.tools = checked_tools(components.get("tools", ()))
 
 
-def _is_bare(agent: Mind) -> bool:
+def _is_bare(agent: Any) -> bool:
     """Check whether an agent was made without naming any component."""
     own = agent._llm, agent._memory  # pyright: ignore[reportPrivateUsage]
     return own == (None, None) and agent.config is NOBODY and not agent.tools

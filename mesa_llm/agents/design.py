@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from importlib import import_module
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from pydantic import ValidationError
 
@@ -22,9 +22,6 @@ from mesa_llm.llm.protocol import LLM, Capabilities
 from mesa_llm.memory import Memory, open_memory
 from mesa_llm.tools.tool import describe
 from mesa_llm.tools.toolbox import checked_tools
-
-if TYPE_CHECKING:
-    from mesa_llm.agents.agent import Mind
 
 OWN_DESIGN = "own"
 """Name of the design that leaves each model's own components alone."""
@@ -106,7 +103,7 @@ class AgentDesign:
         object.__setattr__(self, "servers", checked_servers(self.servers))
         self._settings_over(Settings())
 
-    def apply_to(self, agent: Mind) -> None:
+    def apply_to(self, agent: Any) -> None:
         """Set the components of an agent that this design chooses, also in the roles that it has in several worlds."""
         agent.config = self.config_over(agent.config)
         if self.memory is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mesa_llm.engine.plain import engine_of
 from mesa_llm.engine.survey import SideRequest
@@ -12,9 +12,6 @@ from mesa_llm.errors import TransportError
 from mesa_llm.memory import ChatMemory, NoMemory, StreamMemory, WindowMemory
 from mesa_llm.memory.reflection import Insight, Insights, Questions, Reflection, ReflectiveMemory
 from mesa_llm.records import ChatMessage, Decision, Observation
-
-if TYPE_CHECKING:
-    from mesa_llm.agents.agent import LLMMixin
 
 logger = logging.getLogger(__name__)
 
@@ -80,12 +77,12 @@ def _reflect(agents: Sequence[Any]) -> None:
             agent.memory.conclude(answers.get(agent.unique_id, ()), agent.now, agent.unit_in())
 
 
-def _reflection(agent: LLMMixin, prompt: str, answer: object) -> SideRequest:
+def _reflection(agent: Any, prompt: str, answer: object) -> SideRequest:
     system = (ChatMessage("system", agent.config.text),) if agent.config.text else ()
     return SideRequest(agent, "reflection", (*system, ChatMessage("user", prompt)), answer)
 
 
-def _looked_up(agent: LLMMixin) -> list[Reflection]:
+def _looked_up(agent: Any) -> list[Reflection]:
     """Return the questions of an agent with its memories of each; none if its memory cannot be looked up."""
     try:
         return agent.memory.reflections(agent.now)

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Container, Mapping
 from dataclasses import replace
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from mesa_llm.canonical import canonical_json
 from mesa_llm.engine.answers import plain_answer
@@ -22,9 +22,6 @@ from mesa_llm.engine.plain import engine_of
 from mesa_llm.errors import ConfigError
 from mesa_llm.records import Decision, Failure, Observation, options_for
 from mesa_llm.text import counted
-
-if TYPE_CHECKING:
-    from mesa_llm.agents.agent import LLMMixin
 
 Decide = Callable[[Any, Observation], Awaitable[Any]]
 """How an agent decides in place of its own `decide`, which it may await: `async def reflect(agent, seen): …`."""
@@ -45,7 +42,7 @@ MAX_SAMPLES = 40
 """Maximum number of samples that are voted over."""
 
 
-async def plan(agent: LLMMixin, seen: Observation, every: int = 1) -> Decision | Failure:
+async def plan(agent: Any, seen: Observation, every: int = 1) -> Decision | Failure:
     """Write a plan, and then act on it: a second request for each decision with a plan.
 
     The plan becomes the decision's text, and enters the agent's memory as a thought, from where the next plan and the
@@ -66,7 +63,7 @@ async def plan(agent: LLMMixin, seen: Observation, every: int = 1) -> Decision |
     return await decide(replace(query, reasoning="first", question=PLAN) if is_planned else query)
 
 
-async def react(agent: LLMMixin, seen: Observation) -> Decision | Failure:
+async def react(agent: Any, seen: Observation) -> Decision | Failure:
     """Reason and look things up in turn, and then act: a reason is given for every call of a tool.
 
     The reasons and the calls become the decision's text. Without tools that read, this is `reasoning="inline"`.
@@ -89,7 +86,7 @@ async def react(agent: LLMMixin, seen: Observation) -> Decision | Failure:
     return await decide(replace(query, request=request, reasoning="inline"))
 
 
-async def vote(agent: LLMMixin, seen: Observation, samples: int = 5) -> Decision | Failure:
+async def vote(agent: Any, seen: Observation, samples: int = 5) -> Decision | Failure:
     """Decide several times on the same prompt, at once, and take what was decided most often.
 
     Free text is not counted, as no two samples write the same: a vote is for an action, its target and its amount. The
@@ -128,7 +125,7 @@ async def vote(agent: LLMMixin, seen: Observation, samples: int = 5) -> Decision
     return replace(elected, text="\n".join(filter(None, (elected.text, tally))), keys=keys)
 
 
-async def _query(agent: LLMMixin, seen: Observation) -> Query | Decision | Failure:
+async def _query(agent: Any, seen: Observation) -> Query | Decision | Failure:
     """Prepare the query to the agent's language model; an agent without one decides right away."""
     return await (agent.query_for(seen) if agent.opened.is_language_model else agent.decide(seen))
 

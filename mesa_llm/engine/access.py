@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import threading
 import weakref
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Collection, Hashable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, Unpack
@@ -339,3 +339,17 @@ def _close_all(transports: list[LLM]) -> None:
     closables = [transport for transport in transports if isinstance(transport, Closable)]
     transports.clear()
     close_all(closables)
+
+
+class EngineOptions(AccessKeywords, total=False):
+    """Options by which a run reaches its language models; see `RunOptions`."""
+
+    access: Access | None
+    """Access shared with other runs; the options that it sets itself may then not be given."""
+
+    parser: str | LLM | None
+    allow_new_endpoint: bool
+
+    named: Collection[str] | None
+    """Model strings that the user names, of a model rebuilt from a run log; None: the user has named all of them. The
+    addresses in others come from the log, and get no key."""

@@ -18,14 +18,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Protocol, TypeVar, ca
 
 from mesa_llm._deprecated import deprecated_attribute
 from mesa_llm.config import Reasoning
-from mesa_llm.engine.access import OpenedModel
+from mesa_llm.engine.access import EngineOptions, OpenedModel
 from mesa_llm.engine.decision import ASKED_AGAIN, Query
 from mesa_llm.engine.event_loop import EventLoop, run_now, submit
 from mesa_llm.engine.gc_pause import gc_paused, gc_running
 from mesa_llm.engine.mcp import ToolSessions
 from mesa_llm.engine.numbering import Numbering, TurnNumbers, purpose_counted
 from mesa_llm.engine.opening import OpenedModels
-from mesa_llm.engine.options import EngineOptions
 from mesa_llm.engine.recorder import Recorder
 from mesa_llm.errors import ConfigError, HumanTimeout, Stopped
 from mesa_llm.llm.limits import InFlight

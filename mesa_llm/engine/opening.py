@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, cast
 
-from mesa_llm.engine.access import Access, OpenedModel
-from mesa_llm.engine.options import ACCESS_OPTIONS, EngineOptions
+from mesa_llm.engine.access import Access, EngineOptions, OpenedModel
+from mesa_llm.engine.options import ACCESS_OPTIONS
 from mesa_llm.engine.recorder import Recorded, Recorder
 from mesa_llm.errors import ConfigError, ReplayError
 from mesa_llm.llm import open_simple

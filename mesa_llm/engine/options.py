@@ -8,9 +8,9 @@ are derived from `AccessOptions` and `RunOptions`.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, SkipValidation, TypeAdapter, ValidationError, field_validator
@@ -21,9 +21,6 @@ from mesa_llm.errors import ConfigError
 from mesa_llm.llm.endpoints import Concurrency, Endpoint, Rate, Timeout
 from mesa_llm.llm.protocol import LLM
 from mesa_llm.text import suggestion
-
-if TYPE_CHECKING:
-    from mesa_llm.engine.access import Access
 
 O = TypeVar("O", bound=BaseModel)  # noqa: E741
 
@@ -135,20 +132,6 @@ class AccessKeywords(TypedDict, total=False):
     max_calls: int | None
     max_tokens: int | None
     max_dollars: float | None
-
-
-class EngineOptions(AccessKeywords, total=False):
-    """Options by which a run reaches its language models; see `RunOptions`."""
-
-    access: Access | None
-    """Access shared with other runs; the options that it sets itself may then not be given."""
-
-    parser: str | LLM | None
-    allow_new_endpoint: bool
-
-    named: Collection[str] | None
-    """Model strings that the user names, of a model rebuilt from a run log; None: the user has named all of them. The
-    addresses in others come from the log, and get no key."""
 
 
 ACCESS_OPTIONS = frozenset(AccessOptions.model_fields)

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from mesa_llm._deprecated import with_current_options
+from mesa_llm.engine.access import EngineOptions
 from mesa_llm.engine.engine import Engine, run_seed_of
-from mesa_llm.engine.options import EngineOptions
 from mesa_llm.errors import ConfigError
 from mesa_llm.records import Decision, Event, Failure, Message, Outcome
 from mesa_llm.runlog.log import RunLog

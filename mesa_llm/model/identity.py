@@ -17,9 +17,9 @@ from mesa.experimental.scenarios import Scenario
 from mesa_llm._deprecated import current_name
 from mesa_llm.agents.design import AgentDesign
 from mesa_llm.canonical import canonical_json
+from mesa_llm.engine.access import EngineOptions
 from mesa_llm.engine.activation import ACTIVATIONS
 from mesa_llm.engine.opening import model_part
-from mesa_llm.engine.options import EngineOptions
 from mesa_llm.errors import ConfigError
 from mesa_llm.llm.address import split_name, written_name
 from mesa_llm.llm.protocol import LLM, Capabilities

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 from mesa_llm._deprecated import with_current_options
 from mesa_llm.agents.design import AgentDesign
 from mesa_llm.config import Reasoning, Settings
+from mesa_llm.engine.access import EngineOptions
 from mesa_llm.engine.activation import Activation, everyone, llm_agents
 from mesa_llm.engine.engine import Engine, run_seed_of
 from mesa_llm.engine.opening import written_options
-from mesa_llm.engine.options import EngineOptions, OnError, RunOptions, checked_options, option
+from mesa_llm.engine.options import OnError, RunOptions, checked_options, option
 from mesa_llm.engine.survey import JUDGING, Question, consult, survey
 from mesa_llm.errors import ConfigError
 from mesa_llm.llm.address import written_name

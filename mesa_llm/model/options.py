@@ -12,8 +12,9 @@ from mesa.experimental.scenarios import Scenario
 
 from mesa_llm.agents.design import AgentDesign
 from mesa_llm.config import Reasoning
+from mesa_llm.engine.access import EngineOptions
 from mesa_llm.engine.activation import ACTIVATIONS, Activation
-from mesa_llm.engine.options import EngineOptions, OnError
+from mesa_llm.engine.options import OnError
 from mesa_llm.errors import ConfigError
 from mesa_llm.model.bridge import Bridge
 from mesa_llm.runlog.log import RunLog

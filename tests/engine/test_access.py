@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from mesa_llm import Access, BudgetExceeded, ConfigError, Endpoint, ReplayError, RunLog
+from mesa_llm.engine.access import EngineOptions
 from mesa_llm.engine.event_loop import submit
 from mesa_llm.engine.opening import OpenedModels, written_options
-from mesa_llm.engine.options import EngineOptions
 from mesa_llm.engine.recorder import Recorder
 from mesa_llm.llm.keys import AddressSource, Keyring, Origin, agree
 from mesa_llm.llm.litellm import LiteLLM

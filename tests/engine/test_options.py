@@ -8,7 +8,8 @@ from typing import get_args, get_type_hints
 import pytest
 
 from mesa_llm import Access, ConfigError, Endpoint
-from mesa_llm.engine.options import AccessKeywords, AccessOptions, EngineOptions, RunOptions, checked_options, option
+from mesa_llm.engine.access import EngineOptions
+from mesa_llm.engine.options import AccessKeywords, AccessOptions, RunOptions, checked_options, option
 from mesa_llm.engine.plain import connect
 from tests.pot import PotModel
 

@@ -165,7 +165,7 @@ def test_each_study_draws_what_it_found() -> None:
     small_scale = replace(SCALE, arms={f"{n} users": {"n_agents": n} for n in (10, 20)})
     others = [one.run for one in STUDIES if one.name not in ("scale", "fit")]
     for run in (*others, small_scale.run):
-        findings = run(setup([1, 2], 3, **({} if run == small_scale.run else {"n_agents": 20})))
+        findings: Any = run(setup([1, 2], 3, **({} if run == small_scale.run else {"n_agents": 20})))
         assert len(findings.draw().axes) == len(findings.bands) > 0
         assert json.loads(json.dumps(findings.summary(), allow_nan=False))["runs"] % 2 == 0
 

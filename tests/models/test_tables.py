@@ -8,9 +8,9 @@ from importlib import import_module
 from typing import Any
 
 import pytest
-from mesa_llm.viz.tables import ModelTable
 
-from mesa_llm.model.registry import find_models
+from mesa_llm.registry import find_models
+from mesa_llm.viz.components.tables import ModelTable
 
 NAMES = (
     "cognitive_biases",

@@ -476,10 +476,10 @@ def test_an_endpoint_that_was_typed_leaves_the_access_of_the_server_with_its_mod
             assert runner is not None
             runner.start(1)
             until(lambda runner=runner: not runner.busy)
-            assert len(access._routes) == 1
+            assert len(access._connections) == 1
             session.build(choice)
             wait_until_closed(10)
-            assert len(access._routes) == 0
+            assert len(access._connections) == 0
         session.close()
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from mesa_llm.canonical import canonical_json
 from mesa_llm.errors import Refused
 from mesa_llm.llm.human.forms import Offer, offers_of, still_possible
+from mesa_llm.llm.human.queue import PendingQuestion
 from mesa_llm.records import Reply, ToolCall
 from mesa_llm.viz.session.forms import read_fields
 
@@ -27,7 +28,7 @@ class Draft:
         faults: Errors by field.
     """
 
-    def __init__(self, question: Question) -> None:
+    def __init__(self, question: PendingQuestion) -> None:
         """Start with nothing chosen."""
         self.question = question
         self.offers: list[Offer] = []

@@ -14,8 +14,8 @@ MAX_OPTIONS = 50
 """Maximum number of options that are sent to the browser at once."""
 
 
-class Option(NamedTuple):
-    """One option."""
+class Suggestion(NamedTuple):
+    """One suggestion."""
 
     value: int
     """Its id."""
@@ -24,12 +24,12 @@ class Option(NamedTuple):
     """Text under which it is listed."""
 
 
-Find = Callable[[str, int], Sequence[Option]]
+Find = Callable[[str, int], Sequence[Suggestion]]
 """Returns the options that match a query, up to a maximum number; all match an empty query."""
 
 
 @component
-def Autocomplete(label: str, option: Option | None, find: Find, on_pick: Callable[[int], None]) -> None:
+def Autocomplete(label: str, option: Suggestion | None, find: Find, on_pick: Callable[[int], None]) -> None:
     """Let a visitor pick one of many options by typing.
 
     Args:
@@ -62,7 +62,7 @@ def Autocomplete(label: str, option: Option | None, find: Find, on_pick: Callabl
     use_event(field, "update:search-input", type_in)
 
 
-def options_in(texts: Iterable[tuple[int, str]], query: str, size: int) -> list[Option]:
+def options_in(texts: Iterable[tuple[int, str]], query: str, size: int) -> list[Suggestion]:
     """Search options: those that begin with the query come first.
 
     Args:
@@ -71,14 +71,14 @@ def options_in(texts: Iterable[tuple[int, str]], query: str, size: int) -> list[
         size: Maximum number of options.
     """
     query = query.strip().casefold()
-    first: list[Option] = []
-    second: list[Option] = []
+    first: list[Suggestion] = []
+    second: list[Suggestion] = []
     for value, text in texts:
         folded = text.casefold()
         if folded.startswith(query):
-            first.append(Option(value, text))
+            first.append(Suggestion(value, text))
             if len(first) == size:
                 break
         elif query in folded and len(second) < size:
-            second.append(Option(value, text))
+            second.append(Suggestion(value, text))
     return [*first, *second][:size]

@@ -12,7 +12,7 @@ from solara.core import component
 
 from mesa_llm.engine.activation import llm_agents
 from mesa_llm.errors import ConfigError
-from mesa_llm.viz.components.autocomplete import Autocomplete, Option, options_in
+from mesa_llm.viz.components.autocomplete import Autocomplete, Suggestion, options_in
 from mesa_llm.viz.components.markup import Markup
 from mesa_llm.viz.components.page_state import use_page
 from mesa_llm.viz.render.agents import option_label, portrait
@@ -59,10 +59,10 @@ def PickAgent(agents: Mapping[int, Any], agent_id: int, on_pick: Callable[[int],
         label: Label of the field.
     """
 
-    def find(query: str, size: int) -> list[Option]:
+    def find(query: str, size: int) -> list[Suggestion]:
         return options_in(((other_id, option_label(agent)) for other_id, agent in agents.items()), query, size)
 
-    Autocomplete(label, Option(agent_id, option_label(agents[agent_id])), find, on_pick)
+    Autocomplete(label, Suggestion(agent_id, option_label(agents[agent_id])), find, on_pick)
 
 
 @component

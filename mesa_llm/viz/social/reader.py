@@ -15,7 +15,7 @@ from solara.core import component
 from mesa_llm.errors import ConfigError
 from mesa_llm.model.model import LLMModel
 from mesa_llm.text import quoted
-from mesa_llm.viz.components.autocomplete import Autocomplete, Option
+from mesa_llm.viz.components.autocomplete import Autocomplete, Suggestion
 from mesa_llm.viz.components.markup import Clickable
 from mesa_llm.viz.components.page_state import PageState, use_page
 from mesa_llm.viz.components.placement import llm_models_only
@@ -74,7 +74,7 @@ def follow_click(page: PageState, kind: str, number: int) -> None:
     page.tab.set(CASCADE_TAB if kind == "cascade" else FEED_TAB)
 
 
-def post_option(world: SocialWorld, post_id: int) -> Option:
+def post_option(world: SocialWorld, post_id: int) -> Suggestion:
     """Return the option for a post: its id, author and first words.
 
     Args:
@@ -82,7 +82,7 @@ def post_option(world: SocialWorld, post_id: int) -> Option:
         post_id: The post.
     """
     post = world.post_view(post_id)
-    return Option(post_id, f"{post_id} · {post.author}: {quoted(post.content, TITLE_CHARACTERS)}")
+    return Suggestion(post_id, f"{post_id} · {post.author}: {quoted(post.content, TITLE_CHARACTERS)}")
 
 
 @component
@@ -96,7 +96,7 @@ def PickPost(model: LLMModel, label: str, post_id: int) -> None:
     """
     world, page = social_world(model), use_page(model)
 
-    def find(query: str, size: int) -> Sequence[Option]:
+    def find(query: str, size: int) -> Sequence[Suggestion]:
         with still(model):
             found = world.find_posts(query, size)
             world.load_views(found)
@@ -138,7 +138,7 @@ def FeedReader(model: LLMModel) -> None:
         solara.Info("No users yet.", dense=True)
         return
 
-    def find(query: str, size: int) -> Sequence[Option]:
+    def find(query: str, size: int) -> Sequence[Suggestion]:
         with still(model):
             found = world.find_users(query, size)
             world.names.load(found)
@@ -151,14 +151,14 @@ def FeedReader(model: LLMModel) -> None:
     Clickable("feed.html", partial(follow_click, page), **values).key(f"feed of {user_id}")
 
 
-def user_option(world: SocialWorld, user_id: int) -> Option:
+def user_option(world: SocialWorld, user_id: int) -> Suggestion:
     """Return the option for a user: its id and name.
 
     Args:
         world: The world.
         user_id: The user.
     """
-    return Option(user_id, f"{user_id} · {world.names[user_id]}")
+    return Suggestion(user_id, f"{user_id} · {world.names[user_id]}")
 
 
 def feed_values(world: SocialWorld, user_id: int) -> dict[str, Any]:
