@@ -217,7 +217,7 @@ def test_the_inspector_shows_prompt_reply_decision_and_outcome(stepped: Page) ->
         "decided": "times: 1",
         "done": "1 greetings were heard.",
     }.items():
-        expect(stepped.locator(f".thought .line.{part}").first).to_contain_text(text)
+        expect(stepped.locator(f".agent-step .line.{part}").first).to_contain_text(text)
 
 
 def test_what_agents_write_is_shown_and_never_run(stepped: Page) -> None:
@@ -232,7 +232,7 @@ def test_a_failed_decision_is_shown_with_its_reason(stepped: Page) -> None:
     turn_to(stepped, "Agents")
     stepped.locator(".mesa-llm-pick").click()
     stepped.get_by_text("2 · Villager 2").click()
-    expect(stepped.locator(".thought .line.failed")).to_contain_text("Unparsed: the reply names no action.")
+    expect(stepped.locator(".agent-step .line.failed")).to_contain_text("Unparsed: the reply names no action.")
 
 
 def test_reset_builds_a_model_of_the_parameters(stepped: Page) -> None:

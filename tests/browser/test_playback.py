@@ -37,7 +37,7 @@ def test_a_recorded_run_is_opened_and_its_steps_are_gone_through(browser: Browse
         expect_step(page, "2")
         turn_to(page, "Agents")
         expect(page.locator(".mesa-llm-step")).to_contain_text("2")
-        expect(page.locator(".thought .line.decided")).to_contain_text("Good day")
+        expect(page.locator(".agent-step .line.decided")).to_contain_text("Good day")
         press(page, "Play")
         expect_step(page, "5")
         expect(page.get_by_role("alert")).to_have_count(0)
