@@ -198,7 +198,7 @@ def test_what_cannot_be_branched_is_one_clear_error(parent: Path, tmp_path: Path
     branch(parent, 2, inject=["Be generous."], log=tmp_path / "new.sqlite", llm=Payers().llm).close()
     with pytest.raises(ConfigError, match="a branch with other changes"):
         branch(parent, 2, inject=["Be mean."], log=tmp_path / "new.sqlite")
-    with pytest.raises(ConfigError, match="say how many steps"):
+    with pytest.raises(ConfigError, match="give the number of steps"):
         branch(parent, 4).run()
 
 

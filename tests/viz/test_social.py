@@ -15,7 +15,7 @@ from mesa_llm import ScriptedLLM
 from mesa_llm.errors import ConfigError
 from mesa_llm.records import Request
 from mesa_llm.testing import honest
-from mesa_llm.viz.components.autocomplete import Option, options_in
+from mesa_llm.viz.components.autocomplete import Suggestion, options_in
 from mesa_llm.viz.components.upload import read_text
 from mesa_llm.viz.render.markup import markup
 from mesa_llm.viz.render.style import picture_of
@@ -143,9 +143,9 @@ def test_of_many_users_the_most_connected_are_drawn_and_the_picture_says_so() ->
 
 def test_a_picker_finds_numbers_and_words_and_sends_few_of_many() -> None:
     texts = [(number, f"{number} · Anna {number}") for number in range(1, 10_001)]
-    assert options_in(texts, "", 50) == [Option(*text) for text in texts[:50]]
-    assert options_in(texts, "777", 2) == [Option(777, "777 · Anna 777"), Option(7770, "7770 · Anna 7770")]
-    assert options_in(texts, "anna 9999", 50) == [Option(9999, "9999 · Anna 9999")]
+    assert options_in(texts, "", 50) == [Suggestion(*text) for text in texts[:50]]
+    assert options_in(texts, "777", 2) == [Suggestion(777, "777 · Anna 777"), Suggestion(7770, "7770 · Anna 7770")]
+    assert options_in(texts, "anna 9999", 50) == [Suggestion(9999, "9999 · Anna 9999")]
 
 
 # -- interviews

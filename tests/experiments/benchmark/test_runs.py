@@ -52,10 +52,10 @@ def test_what_is_in_the_logs_is_not_asked_again(tmp_path) -> None:
     ("plan", "why"),
     [
         (plans(ScriptedLLM(lambda request: BadReply("down")))[0], "none of the 12 decisions succeeded"),
-        (plans("rule", task=LOVELESS)[0], "but no score"),
+        (plans("rule", task=LOVELESS)[0], "no score"),
         (plans("rule", task=BROKEN)[0], "ZeroDivisionError: no coins"),
         (plans("rule", task=replace(POT, setting={"coins": 1}))[0], "unknown options: coins"),
-        (plans("rule", task=replace(POT, setting={"n_agents": 0}))[0], "nobody was asked"),
+        (plans("rule", task=replace(POT, setting={"n_agents": 0}))[0], "no agent was asked"),
     ],
 )
 def test_a_run_that_produces_nothing_is_an_error_and_disturbs_no_other(plan, why) -> None:
