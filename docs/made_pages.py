@@ -1,10 +1,11 @@
-"""Pages that are made of the code each time the documentation is built: the reference, and a page a model.
+"""Pages that are made of the code each time the documentation is built: reference, models, and prompts.
 
-They are written to `docs/reference/` and `docs/models/`, which git ignores.
+They are written to `docs/reference/`, `docs/models/` and `docs/prompts/`, which git ignores.
 """
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
 import shutil
@@ -17,12 +18,13 @@ from typing import Any, get_origin
 
 import mesa_llm
 from mesa_llm.model.scenario import Parameter, parameters_of
+from mesa_llm.prompts import LIBRARY
 from mesa_llm.registry import ModelEntry, find_models
 
 ROOT = Path(__file__).resolve().parents[1]
 
 PARTS = {
-    "Models and runs": ["model", "engine", "runlog", "statistics", "reports", "testing", "registry"],
+    "Models and runs": ["model", "engine", "prompts", "runlog", "statistics", "reports", "testing", "registry"],
     "Agents": ["agents", "config", "memory", "tools", "space", "population"],
     "Language models": ["llm", "records", "canonical", "errors", "text"],
     "Worlds": [
@@ -55,7 +57,7 @@ def write(docs: Path) -> None:
     Args:
         docs: Folder of the documentation.
     """
-    for folder, pages in (("reference", reference_pages()), ("models", model_pages())):
+    for folder, pages in (("reference", reference_pages()), ("models", model_pages()), ("prompts", prompt_pages())):
         shutil.rmtree(docs / folder, ignore_errors=True)
         (docs / folder).mkdir()
         for name, text in pages:
@@ -188,3 +190,83 @@ def commands(entry: ModelEntry) -> str:
     """Return the commands that run a model without a key."""
     lines = [f"mesa-llm run {entry.name} --llm rule", f"mesa-llm run {entry.name} --llm random --log run.sqlite"]
     return "\n".join([*lines, f"mesa-llm app  # its page is under {entry.name}"] if entry.has_page else lines)
+
+
+# -- prompts
+
+SOURCES = (ROOT / "mesa_llm", ROOT / "models")
+"""Folders of the code."""
+
+PROMPTS = """# Prompts
+
+All that a language model reads is in two kinds of place: templates (`prompts/*.md`, filled in by jinja2), and the
+`text.py` of a world or model, whose functions put into words what agents see and what came of their actions. The
+docstrings of actions and tools are templates, too: they describe a tool to the model. This page is made of these files.
+
+A file of the same name in the folder `prompts` of your model takes the place of a template of the library. What agents
+see of a world is replaced by a subclass that names a module of its own: `wording = my_text`.
+"""
+"""Beginning of the page of prompts."""
+
+
+def prompt_pages() -> Iterator[tuple[str, str]]:
+    """Make the page that lists every prompt, with the places where it is used."""
+    parts = [PROMPTS, "## Templates of the library\n", *map(template_entry, sorted(LIBRARY.glob("*.md")))]
+    parts.append("## What agents see and what came of their actions\n\n| file | text |\n|---|---|")
+    parts += [text_row(path) for path in sorted(path for folder in SOURCES for path in folder.rglob("text.py"))]
+    parts.append("\n## Actions and tools\n\n| action | defined in | text |\n|---|---|---|")
+    parts += [row for path in source_files() for row in action_rows(path)]
+    parts.append("\n## Templates of the models\n")
+    parts += [template_entry(path) for path in sorted(SOURCES[1].rglob("prompts/*.md"))]
+    yield "index", "\n".join(parts) + "\n"
+
+
+def source_files() -> list[Path]:
+    """List all files of code, the library's first."""
+    return [path for folder in SOURCES for path in sorted(folder.rglob("*.py"))]
+
+
+def template_entry(path: Path) -> str:
+    """Write the entry of a template: its name, where it is used, and its text."""
+    places = ", ".join(f"`{place.relative_to(ROOT).as_posix()}`" for place in users_of(path))
+    text = path.read_text(encoding="utf-8").rstrip()
+    return f"### `{path.relative_to(ROOT).as_posix()}`\n\nUsed in {places}.\n\n~~~~text\n{text}\n~~~~\n"
+
+
+def users_of(template: Path) -> list[Path]:
+    """Find the files of code that name a template, be it by a part of its name: `f"original_{stage}.md"`."""
+    is_own = template.parent != LIBRARY
+    files = [path for path in source_files() if not is_own or template.parent.parent in path.parents]
+    named = [path for path in files if f'"{template.name}"' in path.read_text(encoding="utf-8")]
+    if named or not is_own:
+        return named
+    return [path for path in files if any(fits(name, template.name) for name in composed_names(path))] or [
+        ROOT / "mesa_llm" / "model" / "model.py"  # the instructions of a model
+    ]
+
+
+def composed_names(path: Path) -> list[str]:
+    """Return the f-strings that end in `.md` in a file of code."""
+    return re.findall(r'f"([^"]*\.md)"', path.read_text(encoding="utf-8"))
+
+
+def fits(composed: str, name: str) -> bool:
+    """Check whether an f-string can be the name of a file."""
+    pattern = ".+".join(map(re.escape, re.split(r"\{[^}]*\}", composed)))
+    return re.fullmatch(pattern, name) is not None
+
+
+def text_row(path: Path) -> str:
+    """Write a row for a `text.py`."""
+    name = path.relative_to(ROOT).as_posix()
+    docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+    return f"| [`{name}`](../../{name}) | {in_cell(docstring.partition(chr(10))[0])} |"
+
+
+def action_rows(path: Path) -> Iterator[str]:
+    """Write a row for each action and tool that a file defines."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        marks = {getattr(part, "id", "") for mark in getattr(node, "decorator_list", ()) for part in ast.walk(mark)}
+        if isinstance(node, ast.FunctionDef) and marks & {"action", "tool"}:
+            text = (ast.get_docstring(node) or "").partition("\n\nArgs:")[0]
+            yield f"| `{node.name}` | `{path.relative_to(ROOT).as_posix()}` | {in_cell(text)} |"

@@ -53,6 +53,7 @@ from .model.scenario import Output as Output
 from .model.scenario import Slider as Slider
 from .model.scenario import parameters_of as parameters_of
 from .population import Persona as Persona
+from .records import ActionResult as ActionResult
 from .records import ChatMessage as ChatMessage
 from .records import Decision as Decision
 from .records import Event as Event

@@ -19,8 +19,11 @@ MODULES = {
 """Modules → where they are now, for run logs that name them; the modules inside a package move with it."""
 
 NAMES = {
+    "ActionTables": ("mesa_llm.reports", "DeedTables"),
     "AllDecisionsFailed": ("mesa_llm.errors", "NothingDecided"),
     "BudgetExceeded": ("mesa_llm.errors", "BudgetSpent"),
+    "LoggedAction": ("mesa_llm.reports", "Deed"),
+    "actions_of": ("mesa_llm.reports", "deeds_of"),
     "HumanTimeout": ("mesa_llm.errors", "Absent"),
     "MissingAnswers": ("mesa_llm.viz", "LackingAnswers"),
     "ServerError": ("mesa_llm.errors", "ServerTrouble"),

@@ -8,6 +8,7 @@ from typing import Any, Literal, Self, get_args
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from mesa_llm.errors import ConfigError
+from mesa_llm.prompts import LIBRARY_PROMPTS, PromptFile, Prompts
 
 Reasoning = Literal["none", "inline", "first"]
 """How a model reasons before it decides: not at all, in the first field of its reply, or in a request before it."""
@@ -95,19 +96,30 @@ class AgentConfig(BaseModel):
     def __copy__(self) -> Self:
         """Return a copy without the cached text: `model_copy` changes the fields that it is made from."""
         copied = super().__copy__()
-        vars(copied).pop("text", None)
+        vars(copied).pop("_texts", None)
         return copied
 
     @cached_property
+    def _texts(self) -> dict[PromptFile, str]:
+        """Template → the text that it gives."""
+        return {}
+
+    @property
     def text(self) -> str:
-        """The part of its prompt that says who it is."""
-        lines = [f"Your name is {self.name}."] if self.name else []
-        if self.persona:
-            lines.append(self.persona)
-        lines += [f"{name.replace('_', ' ')}: {value}" for name, value in self.traits.items()]
-        if self.style:
-            lines.append(f"How you write: {self.style}")
-        return "\n".join(lines)
+        """The part of its prompt that says who it is, in the library's words; see `text_in` for a model's own."""
+        return self.text_in(LIBRARY_PROMPTS)
+
+    def text_in(self, prompts: Prompts) -> str:
+        """Return the part of its prompt that says who it is.
+
+        Args:
+            prompts: Templates of the model.
+        """
+        template, texts = prompts["agent_persona.md"], self._texts
+        text = texts.get(template)
+        if text is None:
+            text = texts[template] = template.fill(vars(self)) if self is not NOBODY else ""
+        return text
 
 
 NOBODY = AgentConfig()

@@ -20,6 +20,9 @@ MAX_QUOTE = 2_000
 NOT_KNOWN = "–"
 """Placeholder for a missing figure."""
 
+NOTHING_DONE = "You did nothing."
+"""What came of doing nothing, in any world."""
+
 TINY = 5e-5
 """Figures below it are shown as 0."""
 

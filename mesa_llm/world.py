@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar, cast, runtime_checkable
 
 from mesa_llm.errors import ConfigError
-from mesa_llm.records import Event, Observation
+from mesa_llm.records import ActionResult, Event, Observation
+from mesa_llm.text import NOTHING_DONE
 from mesa_llm.tools.tool import action
 
 T = TypeVar("T")
@@ -75,11 +76,11 @@ def unit_of(*worlds: Any) -> str:
 
 @runtime_checkable
 class Receiver(Protocol):
-    """A world that asks typed questions, and receives their answers where it would have run actions."""
+    """A world that asks typed questions and receives the answers, in the place of actions."""
 
     name: str
 
-    def receive(self, agent_id: int, answer: Any, label: str) -> str:
+    def receive(self, agent_id: int, answer: Any, label: str) -> str | ActionResult:
         """Receive an agent's answer; like an action, this writes to the world.
 
         Args:
@@ -88,7 +89,7 @@ class Receiver(Protocol):
             label: Label of that observation.
 
         Returns:
-            The result, for the agent to read.
+            The result, for the agent to read, with its facts if there are any.
 
         Raises:
             ToolError: If the world refuses the answer; the agent reads why.
@@ -98,7 +99,7 @@ class Receiver(Protocol):
 
 @runtime_checkable
 class Publisher(Protocol):
-    """A world with posts, to which somebody outside the run may add one between two steps."""
+    """A world that accepts posts from outside the run, between steps."""
 
     name: str
 
@@ -120,7 +121,7 @@ class Publisher(Protocol):
 
 @runtime_checkable
 class Changeable(Protocol):
-    """A world with variables that somebody outside the run may change between two steps."""
+    """A world with variables that can be changed from outside the run, between steps."""
 
     name: str
 
@@ -143,18 +144,18 @@ class Changeable(Protocol):
 
 @runtime_checkable
 class Tabular(Protocol):
-    """A world that keeps tables of what happened in it, for exports and reports."""
+    """A world that provides tables of its history, for exports and reports."""
 
     name: str
 
     def tables(self) -> Mapping[str, list[dict[str, Any]]]:
-        """Return its tables: name → one mapping a row, all with the same columns."""
+        """Return the tables by name, each a list of rows with the same columns."""
         ...
 
 
 @runtime_checkable
 class Crowded(Protocol):
-    """A world that prepares the observations of many agents faster if it knows in advance who is about to observe."""
+    """A world that prepares observations in bulk if told in advance which agents are about to observe."""
 
     name: str
 
@@ -171,17 +172,17 @@ class Finite(Protocol):
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing can happen in it any more."""
+        """Whether the world has ended."""
         ...
 
 
 class DoNothing:
-    """The action by which an agent passes, for any world."""
+    """Adds the action `do_nothing` to a world."""
 
     @action
     def do_nothing(self, agent_id: int) -> str:
         """Do nothing this time."""
-        return "You did nothing."
+        return NOTHING_DONE
 
 
 class RNG(Protocol):

@@ -143,6 +143,14 @@ def test_every_model_has_a_page_with_its_parameters(made_pages) -> None:
     assert all(f"({name}.md)" in pages["index"] for name in pages if name != "index")
 
 
+def test_one_page_lists_all_prompts_with_the_places_where_they_are_used(made_pages) -> None:
+    ((_, page),) = made_pages.prompt_pages()
+    templates = [path for folder in ("mesa_llm", "models") for path in (ROOT / folder).rglob("prompts/*.md")]
+    assert all(f"### `{path.relative_to(ROOT).as_posix()}`" in page for path in templates)
+    assert "Used in ." not in page
+    assert "| `create_post` | `mesa_llm/worlds/social/rules.py` | Publish a post of your own. |" in page
+
+
 def test_every_page_is_in_the_table_of_contents() -> None:
     index = (DOCS / "index.md").read_text(encoding="utf-8")
     listed = re.findall(r"^([\w/]+)$", index, re.MULTILINE)

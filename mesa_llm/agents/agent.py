@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import inspect
 import weakref
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, TypeVar
 
 import mesa
@@ -14,19 +13,21 @@ from mesa_llm.agents.conversion import check_components, enter
 from mesa_llm.agents.deliberation import DeliberationMixin
 from mesa_llm.agents.mailbox import Mailbox
 from mesa_llm.agents.memory_maintenance import maintain_memories
+from mesa_llm.agents.news import with_news
 from mesa_llm.agents.observation import join
 from mesa_llm.agents.strategies import is_plan
+from mesa_llm.agents.text import answered_text, refused_text
 from mesa_llm.agents.tools import ToolMixin
 from mesa_llm.canonical import canonical_json, member_value
 from mesa_llm.config import ConfigMixin
-from mesa_llm.engine.activation import llm_agents, require_methods
+from mesa_llm.engine.activation import llm_agents
 from mesa_llm.engine.answers import plain_answer, written_answer
 from mesa_llm.engine.plain import StepLog, engine_of
+from mesa_llm.engine.setup import require_methods
 from mesa_llm.errors import ConfigError, ToolError
 from mesa_llm.memory import ChatMemory, MemoryEntry, MemoryMixin, NoMemory
-from mesa_llm.records import Decision, Failure, Observation, Outcome, ToolCall
+from mesa_llm.records import ActionResult, Decision, Failure, Observation, Outcome, ToolCall
 from mesa_llm.space import describe_surroundings
-from mesa_llm.text import quoted
 from mesa_llm.tools.tool import hidden_methods, marked_methods
 from mesa_llm.tools.toolbox import ToolBox
 from mesa_llm.world import Receiver, unit_of
@@ -105,14 +106,7 @@ class LLMMixin(DeliberationMixin):
 
     def with_news(self, seen: Observation) -> Observation:
         """Append to an observation what arrived for the agent: messages, and news of other worlds."""
-        parts: list[str] = []
-        bridge = getattr(self.model, "bridge", None)
-        if inbox := Mailbox.of(self.model).inbox(self.unique_id):
-            parts.append("\n".join(f"Message from agent {m.sender}: {quoted(m.text, 1000)}" for m in inbox))
-        if bridge is not None and bridge.has_news:
-            news = bridge.digest([world.name for world in self.worlds], self.unique_id)
-            parts += [f"News from elsewhere:\n{news}"] if news else []
-        return _with_text(seen, "\n\n".join(filter(None, (seen.text, *parts)))) if parts else seen
+        return with_news(self, seen)
 
     # -- act
 
@@ -140,21 +134,21 @@ class LLMMixin(DeliberationMixin):
                 if outcomes and agent not in agent.model.agents:  # one of its actions has removed it
                     break
                 try:
-                    ok, result = True, _run_action(box, call, is_checked=decision is self._resolved)
+                    ok, returned = True, _run_action(box, call, is_checked=decision is self._resolved)
                 except ToolError as error:
-                    ok, result = False, str(error)
-                outcomes.append(Outcome(self.unique_id, call.name, call.arguments, ok, result, decision.label))
+                    ok, returned = False, str(error)
+                outcomes.append(_outcome(self.unique_id, call.name, call.arguments, ok, returned, decision.label))
         self.remember(decision, outcomes, seen)
         return outcomes
 
     def _deliver_answer(self, decision: Decision, seen: Observation) -> Outcome:
         """Deliver an answer to the world that asked, and return the outcome."""
         try:
-            ok, result = True, self.receive(decision.answer, seen.label, seen.world)
+            ok, returned = True, self.receive(decision.answer, seen.label, seen.world)
         except ToolError as error:
-            ok, result = False, str(error)
+            ok, returned = False, str(error)
         arguments = {"answer": plain_answer(decision.answer)}
-        return Outcome(self.unique_id, "answer", arguments, ok, result, decision.label)
+        return _outcome(self.unique_id, "answer", arguments, ok, returned, decision.label)
 
     def receive(self, answer: Any, label: str, world: str) -> Any:
         """Deliver a typed answer to the world that asked for it. Override for questions of the agent's own.
@@ -208,12 +202,12 @@ class LLMMixin(DeliberationMixin):
             self.remember_messages()
             self._remember_plan(decision, world, unit)
         for outcome in outcomes:
-            result_text = outcome.result if outcome.ok else f"refused: {outcome.result}"
+            result_text = outcome.result if outcome.ok else refused_text(outcome.result)
             if outcome.action != "answer":
                 arguments = ", ".join([f"{name}={member_value(value)!r}" for name, value in outcome.arguments.items()])
                 result_text = f"{outcome.action}({arguments}): {result_text}"
             elif not is_conversation:
-                text = f"You answered: {written_answer(decision.answer)}"
+                text = answered_text(written_answer(decision.answer))
                 memory.add(MemoryEntry(now, "decision", text[:600], world=world, unit=unit))
             if result_text:
                 memory.add(MemoryEntry(now, "outcome", str(result_text)[:600], world=world, unit=unit))
@@ -301,6 +295,13 @@ class LLMAgent(Mind, mesa.Agent[Any]):  # pyright: ignore[reportIncompatibleMeth
     """A Mesa agent that thinks."""
 
 
+def _outcome(agent_id: int, action: str, arguments: Mapping[str, Any], ok: bool, returned: Any, label: str) -> Outcome:
+    """Return the outcome of an action or an answer, given what it returned or why it was refused."""
+    if isinstance(returned, ActionResult):
+        return Outcome(agent_id, action, arguments, ok, returned.text, label, returned.facts)
+    return Outcome(agent_id, action, arguments, ok, returned, label)
+
+
 def _run_action(box: ToolBox, call: ToolCall, *, is_checked: bool) -> Any:
     """Run an action, unless its own condition forbids it now.
 
@@ -328,10 +329,6 @@ def _actions_text(actions: Iterable[ToolCall]) -> str:
 def _unit_in(worlds: Sequence[Any], name: str) -> str:
     """Return the unit of time of one of an agent's worlds; without a name, of all of them."""
     return unit_of(*(worlds if not name or len(worlds) == 1 else [world for world in worlds if world.name == name]))
-
-
-def _with_text(seen: Observation, text: str) -> Observation:
-    return replace(seen, text=text, cue=seen.cue or seen.text)
 
 
 def _has_moved_on(model: mesa.Model[Any, Any], step: int) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from inspect import isawaitable
 from types import MappingProxyType
 from typing import Any, cast
@@ -17,10 +16,13 @@ from mesa_llm.engine.answers import answer_schema
 from mesa_llm.engine.decision import Query, decide
 from mesa_llm.engine.parsing import check_decision
 from mesa_llm.engine.plain import engine_of
+from mesa_llm.engine.prompt import compose_prompt
+from mesa_llm.engine.setup import no_action_warning, options_warning
 from mesa_llm.engine.survey import JUDGING, advise
 from mesa_llm.errors import ConfigError, ParseError, TransportError
 from mesa_llm.llm.protocol import LLM
-from mesa_llm.records import ChatMessage, Decision, Failure, Observation, Prompt, Request, ToolCall
+from mesa_llm.prompts import prompts_of
+from mesa_llm.records import ChatMessage, Decision, Failure, Observation, Request, ToolCall
 from mesa_llm.text import suggestion
 from mesa_llm.tools.toolbox import ToolBox
 from mesa_llm.world import tuple_of_worlds
@@ -120,16 +122,7 @@ class DeliberationMixin:
 
     def prompt(self, seen: Observation) -> tuple[ChatMessage, ...]:
         """Build the prompt: shared instructions first, then who the agent is, its memories, and its observation."""
-        shared = getattr(self.model, "instructions_text", "")
-        system = "\n\n".join(filter(None, (shared, seen.instructions, self.config.text)))
-        memory, text = self.memory, seen.text
-        remembered = memory.recall(seen.cue or text, self.now)
-        if remembered:
-            remembered = f"What you remember:\n{remembered}"
-        user = "\n\n".join(filter(None, (remembered, text))) or "Decide."
-        history = memory.messages()
-        first = (_system_message(system),) if system else ()
-        return Prompt((*first, *history, ChatMessage("user", user)))
+        return compose_prompt(self, seen)
 
     @property
     def waits_by_itself(self) -> bool:
@@ -142,27 +135,21 @@ class DeliberationMixin:
         return None if design is None or design.decide is None else open_decide(design.decide)
 
     async def resolve(self, seen: Observation) -> Decision | Failure:
-        """Decide on an observation, and check the decision, whoever makes it; called by the engine."""
+        """Decide on an observation, and check what was decided; called by the engine.
+
+        The default `decide` has checked its decision: a rule's when it returned, a language model's as it was read.
+        """
         decide = self._design_decides
         if decide is not None:
-            decision = self._checked_again(await decide(self, seen), seen)
+            decision = self.checked(await decide(self, seen), seen, self.opened.name)
         elif type(self).decide is DeliberationMixin.decide:
             decision = await self.decide(seen)
         elif isawaitable(deciding := cast("Any", self.decide(seen))):
-            decision = self._checked_again(await deciding, seen)
+            decision = self.checked(await deciding, seen, self.opened.name)
         else:
             raise ConfigError(f"{type(self).__name__}.decide is awaited; write async def decide(self, seen)")
         self._resolved = decision.labelled(seen.label)
         return self._resolved
-
-    def _checked_again(self, decision: Any, seen: Observation) -> Decision | Failure:
-        """Check the decision of a custom `decide`, whose tool calls may have shown the language model more options."""
-        agent: Any = self
-        if isinstance(decision, Decision) and decision.keys:
-            box: ToolBox = agent.toolbox(seen)
-            if any(bound.tool.shows_more for bound in box.values()):
-                seen = replace(seen, options={})
-        return self.checked(decision, seen, self.opened.name)
 
     async def decide(self, seen: Observation) -> Decision | Failure:
         """Decide on an observation: one request, plus tool calls and one repair; reads only.
@@ -203,14 +190,13 @@ class DeliberationMixin:
         if seen.answer is None and not box.has_actions:
             agent.require_actions()
             if not (agent._takes_answers or ToolBox.of(self, self.unique_id, self.worlds, agent.tools).has_actions):
-                engine.warn_of_no_action(type(self))
+                engine.warn_once(no_action_warning(type(self)))
             return Decision(self.unique_id, text="There is no action that could be done now.", by=opened.name)
         if agent.servers and opened.is_language_model:
             box = box.joined(await engine.tool_sessions.tools(agent.servers, self.now)).only(config.tools)
-        elif seen.options and seen.answer is None and not agent.servers:
-            engine.warn_of_options(
-                type(self), seen.options, lambda: ToolBox.of(self, self.unique_id, self.worlds, agent.tools).specs
-            )
+        elif self.now == 1 and seen.options and seen.answer is None and not agent.servers:
+            own = ToolBox.of(self, self.unique_id, self.worlds, agent.tools)
+            engine.warn_once(options_warning(type(self), seen.options, own.specs))
         salt = engine.salt(self.unique_id, self.now)
         try:
             prompt = () if opened.capabilities.ignores_prompt else self.prompt(seen)
@@ -228,6 +214,7 @@ class DeliberationMixin:
             adapter=config.adapter,
             max_actions=seen.max_actions,
             name=config.name,
+            prompts=prompts_of(self.model),
         )
         return engine.query(opened, seen, box, request, self.request_reasoning(opened))
 
@@ -297,54 +284,55 @@ class DeliberationMixin:
             ConfigError: If it returned something other than actions where actions are wanted.
         """
         decided = self.rule(seen)
-        if seen.answer is None:
-            decided = as_decision(self.unique_id, decided, "rule")
-            if isinstance(decided, Decision) and decided.has_answer:
+        decision = self.checked(decided, seen, "rule")
+        if seen.answer is None and isinstance(decision, Failure) and not isinstance(decided, Failure):
+            written = as_decision(self.unique_id, decided, "rule")
+            if isinstance(written, Decision) and written.has_answer:
                 raise ConfigError(
-                    f"{type(self).__name__}.rule() returned {decided.answer!r:.60} where an action is wanted; return "
+                    f"{type(self).__name__}.rule() returned {decided!r:.60} where an action is wanted; return "
                     'ToolCall("name", {"argument": value}), a list of them, or None to do nothing'
                 )
-        return self.checked(decided, seen, "rule")
+        return decision
 
     def checked(self, decided: Any, seen: Observation, by: str) -> Decision | Failure:
-        """Return a decision that has passed the check; a failure if it does not.
+        """Normalise what was decided, and check it against the observation: the same for all deciders.
 
         Args:
             decided: What was decided, see `as_decision`.
             seen: The observation it was decided on.
             by: Who decided.
 
+        Returns:
+            The decision, with arguments and answer of their types; the failure that says why it cannot be carried out.
+
         Raises:
             ConfigError: If the agent's config leaves it no action at all.
         """
         agent: Any = self
-        if seen.answer is None and agent.config.tools is not None:
-            agent.require_actions()
-        is_answer = seen.answer is not None and isinstance(decided, list) and not decided
-        decision = Decision(self.unique_id, answer=[], by=by) if is_answer else as_decision(self.unique_id, decided, by)
+        decision = as_decision(self.unique_id, decided, by, is_answer=seen.answer is not None)
         if decision.agent != self.unique_id or decision.label not in ("", seen.label):
-            decision_label, expected_label = (
-                f" on {label!r}" if label else "" for label in (decision.label, seen.label)
-            )
-            reason = (
-                f"agent {decision.agent} has decided that{decision_label}, not agent {self.unique_id}{expected_label}"
-            )
-            return Failure(self.unique_id, reason, "Invalid", decision.by, decision.keys)
+            return _misdirected(decision, self.unique_id, seen.label)
+        box: ToolBox = agent.toolbox(seen)
+        if seen.answer is None and not box.has_actions:
+            agent.require_actions()
         if isinstance(decision, Failure):
             return decision
+        if decision.keys and seen.options and box.shows_more:  # its language model may have been shown others
+            seen = replace(seen, options={})
         try:
-            return check_decision(decision, seen, agent.toolbox(seen))
+            return check_decision(decision, seen, box)
         except ParseError as error:
             return Failure(self.unique_id, str(error), "Invalid", decision.by, decision.keys)
 
 
-@lru_cache(maxsize=1024)
-def _system_message(text: str) -> ChatMessage:
-    """Return the first message of a prompt; equal texts share one message, and with it what is cached on it."""
-    return ChatMessage("system", text)
+def _misdirected(decision: Decision | Failure, agent: int, label: str) -> Failure:
+    """Return the failure of a decision that another agent made, or on another observation."""
+    labels = (f" on {one!r}" if one else "" for one in (decision.label, label))
+    reason = f"agent {decision.agent} has decided that{next(labels)}, not agent {agent}{next(labels)}"
+    return Failure(agent, reason, "Invalid", decision.by, decision.keys)
 
 
-def as_decision(agent: int, decided: Any, by: str) -> Decision | Failure:
+def as_decision(agent: int, decided: Any, by: str, *, is_answer: bool = False) -> Decision | Failure:
     """Convert what a rule, a person or an outside controller decided into a decision.
 
     Args:
@@ -352,6 +340,7 @@ def as_decision(agent: int, decided: Any, by: str) -> Decision | Failure:
         decided: A `Decision` or `Failure`, which is returned as it is; an action or a list of actions, an answer, or
             None to do nothing.
         by: Who decided.
+        is_answer: Whether an answer is wanted, so that an empty list is one.
     """
     match decided:
         case Decision() | Failure():
@@ -362,7 +351,7 @@ def as_decision(agent: int, decided: Any, by: str) -> Decision | Failure:
             return Decision(agent, actions=(decided,), by=by)
         case [*calls] if calls and all(isinstance(call, ToolCall) for call in calls):
             return Decision(agent, actions=tuple(calls), by=by)
-        case []:
+        case [] if not is_answer:
             return Decision(agent, by=by)
         case _:
             return Decision(agent, answer=decided, by=by)

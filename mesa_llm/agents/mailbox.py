@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import Field
 
+from mesa_llm.agents.text import sent_text
 from mesa_llm.errors import ToolError
 from mesa_llm.records import Message, Observation
-from mesa_llm.space.surroundings import MAX_SHOWN, Surroundings
+from mesa_llm.space.surroundings import Surroundings
+from mesa_llm.space.text import MAX_SHOWN
 from mesa_llm.tools.tool import action
 
 if TYPE_CHECKING:
@@ -124,4 +126,4 @@ class TalkMixin:
             raise ToolError(f"agent {to} reads no messages.")
         agent: Any = self
         Mailbox.of(self.model).send(self.unique_id, (to,), text, agent.now)
-        return f"Sent to agent {to}."
+        return sent_text(to)

@@ -1,4 +1,4 @@
-"""Upkeep of memories: language models summarise what is about to be forgotten, and reflect."""
+"""Maintenance of memories between steps: summaries of what is about to be forgotten, and reflections."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import Any
 from mesa_llm.engine.plain import engine_of
 from mesa_llm.engine.survey import SideRequest
 from mesa_llm.errors import TransportError
-from mesa_llm.memory import ChatMemory, NoMemory, StreamMemory, WindowMemory
+from mesa_llm.memory import ChatMemory, NoMemory, StreamMemory, SummaryMemory, WindowMemory
 from mesa_llm.memory.reflection import Insight, Insights, Questions, Reflection, ReflectiveMemory
+from mesa_llm.prompts import prompts_of
 from mesa_llm.records import ChatMessage, Decision, Observation
 
 logger = logging.getLogger(__name__)
@@ -20,7 +21,7 @@ UNTENDED = frozenset({NoMemory, WindowMemory, ChatMemory, StreamMemory})
 
 
 def maintain_memories(agents: Iterable[Any]) -> None:
-    """Summarise memories that are about to forget, and reflect on those that are due, with each agent's own model.
+    """Summarise memories that are full, and reflect on those that are due, with each agent's own language model.
 
     All agents are asked at once. Agents without a language model write no summaries, and reflect by rule; a failed
     summary leaves the memory as it is.
@@ -32,6 +33,8 @@ def maintain_memories(agents: Iterable[Any]) -> None:
             continue
         is_asked = agent.opened.is_language_model
         memory: Any = agent.memory if is_asked else getattr(agent, "_memory", None)  # where none is, none is made
+        if is_asked and isinstance(memory, ReflectiveMemory | SummaryMemory):
+            memory.prompts = prompts_of(agent.model)
         if isinstance(memory, ReflectiveMemory) and memory.is_due(agent.now):
             if is_asked:
                 reflecting.append(agent)
@@ -78,12 +81,13 @@ def _reflect(agents: Sequence[Any]) -> None:
 
 
 def _reflection(agent: Any, prompt: str, answer: object) -> SideRequest:
-    system = (ChatMessage("system", agent.config.text),) if agent.config.text else ()
+    text = agent.config.text_in(prompts_of(agent.model))
+    system = (ChatMessage("system", text),) if text else ()
     return SideRequest(agent, "reflection", (*system, ChatMessage("user", prompt)), answer)
 
 
 def _looked_up(agent: Any) -> list[Reflection]:
-    """Return the questions of an agent with its memories of each; none if its memory cannot be looked up."""
+    """Return an agent's questions with the memories relevant to each; none if its memory cannot be searched."""
     try:
         return agent.memory.reflections(agent.now)
     except TransportError as error:  # a remote embedding model

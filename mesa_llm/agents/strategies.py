@@ -26,17 +26,11 @@ from mesa_llm.text import counted
 Decide = Callable[[Any, Observation], Awaitable[Any]]
 """How an agent decides in place of its own `decide`, which it may await: `async def reflect(agent, seen): …`."""
 
-PLAN = (
-    "Before you decide, plan: what do you want to reach, and what will you do for it, now and in the steps to come? "
-    "If you remember an earlier plan, keep what still fits. Write a short numbered list; its first item is for now."
-)
-"""Prompt for a plan."""
+PLAN = "strategy_plan.md"
+"""Template of the question for a plan."""
 
-REACT = (
-    "Go about it in rounds. In each, first reason about what you know and what you lack, then either call one tool to "
-    "look something up, whose answer you will read before the next round, or, once you know enough, decide."
-)
-"""Prompt for rounds of reasoning and looking things up."""
+REACT = "strategy_react.md"
+"""Template of the prompt for rounds of reasoning and looking things up."""
 
 MAX_SAMPLES = 40
 """Maximum number of samples that are voted over."""
@@ -81,8 +75,9 @@ async def react(agent: Any, seen: Observation) -> Decision | Failure:
     request = query.request
     if any(not spec.is_action for spec in request.tools):
         *earlier, last = request.messages
-        messages = (*earlier, replace(last, content=f"{last.content}\n\n{REACT}"))
-        request = replace(request, messages=messages, tools=tuple(map(reasoned_tool, request.tools)))
+        messages = (*earlier, replace(last, content=f"{last.content}\n\n{request.prompts.fill(REACT)}"))
+        note = request.prompts.fill("reasoning_field.md")
+        request = replace(request, messages=messages, tools=tuple(reasoned_tool(tool, note) for tool in request.tools))
     return await decide(replace(query, request=request, reasoning="inline"))
 
 

@@ -63,46 +63,15 @@ def turns_of(stage: Any) -> list[Turn]:
 
 
 def llm_agents(model: Any) -> Stage:
-    """Return the agents that decide (those with an `observe` and an `act`), in order of creation."""
+    """Return the agents that decide, in order of creation."""
     agents = list(model.agents)
     if all(getattr(kind, "is_minded", False) for kind in set(map(type, agents))):
         return agents
     return [agent for agent in agents if getattr(agent, "is_minded", False)]
 
 
-def require_minds(agents: Iterable[Any]) -> None:
-    """Check that agents can decide, before any of them is asked.
-
-    Raises:
-        ConfigError: If one of them has no mind.
-    """
-    for kind in {type(agent): None for agent in agents}:
-        if not getattr(kind, "is_minded", False):
-            raise ConfigError(
-                f"{kind.__name__} has no mind, and can be asked nothing; choose agents that think, as "
-                "model.agents_by_type[…] does"
-            )
-
-
-def require_methods(agents: Iterable[Any]) -> None:
-    """Explain a step that failed with a `TypeError`: check that no value stands where the engine calls a method.
-
-    Raises:
-        ConfigError: If one does, as after `self.observe = 3`.
-    """
-    for agent in agents:
-        for name in ("observe", "rule", "act", "decide", "prompt", "remember", "remember_messages", "toolbox"):
-            value = getattr(agent, name)
-            if not callable(value):
-                kind = type(agent).__name__
-                raise ConfigError(
-                    f"{kind}.{name} is {value!r:.60}, and hides the method {name}() of agents that think: give the "
-                    f"attribute another name, or override the method in class {kind}"
-                )
-
-
 def uniform_draws(rng: random.Random, n: int) -> FloatArray:
-    """Draw from [0, 1) the very numbers that `n` calls of `rng.random()` would return, only faster.
+    """Draw the numbers that `n` calls of `rng.random()` would return, faster.
 
     Args:
         rng: Random generator; it ends in the state in which those calls would leave it.

@@ -17,6 +17,7 @@ from mesa_llm.engine.reasoning import split_reasoning
 from mesa_llm.errors import ParseError, ToolBroken, ToolError, TransportError
 from mesa_llm.llm.openai.request import wire_tools
 from mesa_llm.llm.protocol import LLM
+from mesa_llm.prompts import Prompts
 from mesa_llm.records import (
     ChatMessage,
     Decision,
@@ -41,10 +42,8 @@ MAX_TOOL_RESULT = 4_000
 ASKED_AGAIN = "asked again"
 """Beginning of the description of how a reply was read, if the one before it could not be used."""
 
-THINK = "Before you decide, reason in a few sentences: what matters here, and what do you want to do?"
-"""Prompt for a model that reasons in free text first."""
-
-_REASONING_SCHEMA = {"type": "string", "description": "Your reasoning in a few sentences, before anything else."}
+THINK = "reasoning_question.md"
+"""Template of the question to a model that reasons in free text first."""
 
 
 @dataclass(slots=True)
@@ -73,7 +72,7 @@ class Query:
     """Whether, and how, the model reasons before it decides."""
 
     question: str = THINK
-    """Prompt for a model that reasons in free text first."""
+    """Template of the question to a model that reasons in free text first."""
 
     tracebacks: set[tuple[str, type[Exception]]] = field(default_factory=set)
     """Names of tools, with the types of their exceptions for which the run has shown a traceback."""
@@ -189,41 +188,55 @@ async def _think(query: Query) -> tuple[Request, Reply]:
         The request for the typed decision, which continues the conversation; and the reply with the reasoning.
     """
     request = query.request
-    offers = [f"- {spec.name}: {spec.description}" for spec in request.tools if spec.is_action]
-    if query.seen.answer is not None and query.seen.answer is not str:
-        offers = [f"an answer of this form: {canonical_json(answer_schema(query.seen.answer))}"]
-    choices = "\n".join(["", "You will then be asked to decide:", *offers]) if offers else ""
+    prompts, answer = request.prompts, query.seen.answer
+    text = prompts.fill(
+        "reasoning_first.md",
+        question=prompts.fill(query.question),
+        form="" if answer in (None, str) else canonical_json(answer_schema(answer)),
+        actions=[spec for spec in request.tools if spec.is_action],
+    )
     *earlier, last = request.messages
-    question = replace(last, content=f"{last.content}\n\n{query.question}{choices}")
+    question = replace(last, content=f"{last.content}\n\n{text}")
     thinking = replace(request, messages=(*earlier, question), tools=(), schema=None, options={})
     reply = await query.ask(thinking)
     thought = (reply.text or reply.reasoning)[:MAX_TEXT]
-    continuation = (ChatMessage("assistant", thought), ChatMessage("user", "Now decide.")) if thought else ()
+    decide_now = ChatMessage("user", prompts.fill("reasoning_decide.md"))
+    continuation = (ChatMessage("assistant", thought), decide_now) if thought else ()
     salt = follow_up(request.salt)
     return replace(request, messages=(*earlier, question if thought else last, *continuation), salt=salt), reply
 
 
 def _with_reasoning(request: Request) -> Request:
     """Ask for the reasoning as the first field of the arguments or the answer."""
-    tools = tuple(reasoned_tool(spec) if spec.is_action else spec for spec in request.tools)
+    note = request.prompts.fill("reasoning_field.md")
+    tools = tuple(reasoned_tool(spec, note) if spec.is_action else spec for spec in request.tools)
     schema = request.schema
     if schema is None and not any(spec.is_action for spec in tools):  # an answer in free text
         schema = answer_schema(str)
-    return replace(request, tools=tools, schema=None if schema is None else _reasoned(schema))
+    return replace(request, tools=tools, schema=None if schema is None else _reasoned(schema, note))
 
 
 @lru_cache(maxsize=1024)
-def reasoned_tool(spec: ToolSpec) -> ToolSpec:
-    """Return a tool with the reasoning as its first argument; a tool that already has such an argument is unchanged."""
-    return ToolSpec(spec.name, spec.description, _reasoned(spec.parameters), spec.is_action)
+def reasoned_tool(spec: ToolSpec, note: str) -> ToolSpec:
+    """Return a tool with the reasoning as its first argument; a tool that already has such an argument is unchanged.
+
+    Args:
+        spec: The tool.
+        note: Description of that argument.
+    """
+    return ToolSpec(spec.name, spec.description, _reasoned(spec.parameters, note), spec.is_action)
 
 
-def _reasoned(schema: Mapping[str, Any]) -> dict[str, Any]:
+def _reasoned(schema: Mapping[str, Any], note: str) -> dict[str, Any]:
     properties = schema.get("properties", {})
     if REASONING in properties:
         return dict(schema)
     required = [REASONING, *schema.get("required", ())]
-    return {**schema, "properties": {REASONING: _REASONING_SCHEMA, **properties}, "required": required}
+    return {
+        **schema,
+        "properties": {REASONING: {"type": "string", "description": note}, **properties},
+        "required": required,
+    }
 
 
 # -- follow-ups
@@ -247,21 +260,21 @@ async def _answer_tools(request: Request, reply: Reply, calls: Sequence[ToolCall
     """Run the tools a model called, with their checked arguments, and append their results after its message."""
     answers: list[ChatMessage] = []
     for number, call in enumerate(_with_ids(reply.tool_calls or tuple(calls))):
-        text = "Not run: decide after you have read the answers."
+        text = request.prompts.fill("tool_not_run.md")
         if number < len(calls):  # in the order of the reply's calls
             text = await _result(calls[number], query, request.salt, number)
-        answers.append(ChatMessage("tool", _shortened(text), call_id=call.call_id))
+        answers.append(ChatMessage("tool", _shortened(text, request.prompts), call_id=call.call_id))
     if not reply.tool_calls:
         results = "\n".join(f"{call.name}: {answer.content}" for call, answer in zip(calls, answers, strict=True))
         return _next(request, _assistant_message(reply), ChatMessage("user", results))
     return _next(request, _assistant_message(reply), *answers)
 
 
-def _shortened(text: str) -> str:
+def _shortened(text: str, prompts: Prompts) -> str:
     """Cut a tool's result to `MAX_TOOL_RESULT` characters, and mark the cut."""
     if len(text) <= MAX_TOOL_RESULT:
         return text
-    return f"{text[:MAX_TOOL_RESULT]}… (cut: {len(text):,} characters in all)"
+    return prompts.fill("tool_result_cut.md", text=text[:MAX_TOOL_RESULT], characters=f"{len(text):,}")
 
 
 async def _result(call: ToolCall, query: Query, salt: Salt, number: int) -> str:
@@ -280,7 +293,7 @@ async def _result(call: ToolCall, query: Query, salt: Salt, number: int) -> str:
         result = query.box.run(call)
         return result if isinstance(result, str) else canonical_json(result)
     except ToolError as error:
-        return f"Error: {error}"
+        return query.request.prompts.fill("tool_error.md", reason=error)
     except Exception as error:  # a tool is user code: its error ends one agent's decision, not the step
         is_first = (fault := (call.name, type(error))) not in query.tracebacks
         query.tracebacks.add(fault)
@@ -291,7 +304,8 @@ async def _result(call: ToolCall, query: Query, salt: Salt, number: int) -> str:
 def _repair(request: Request, reply: Reply, reason: str, query: Query) -> Request:
     """Return the request that asks again and explains what was wrong."""
     message = ChatMessage("assistant", reply.text[:2000] or _calls_as_text(reply))
-    return _next(request, message, ChatMessage("user", f"That cannot be used: {reason}\n{_form(request, query.seen)}"))
+    text = request.prompts.fill("reply_repair.md", reason=reason, form=_form(request, query.seen))
+    return _next(request, message, ChatMessage("user", text))
 
 
 def _calls_as_text(reply: Reply) -> str:
@@ -306,8 +320,9 @@ async def _put_into_form(query: Query, request: Request, text: str) -> Decision 
     Raises:
         ParseError: If the second model fails too.
     """
-    question = f"Somebody answered:\n{text[:8000]}\n\nPut this answer into form, and add nothing. "
-    messages = (ChatMessage("user", question + _form(query.request, query.seen)),)
+    form = _form(query.request, query.seen)
+    question = request.prompts.fill("reply_into_form.md", text=text[:8000], form=form)
+    messages = (ChatMessage("user", question),)
     form_request = replace(
         query.request, model=query.parser_name, messages=messages, salt=parsing(request.salt), adapter=None
     )
@@ -318,10 +333,7 @@ def _form(request: Request, seen: Observation) -> str:
     """Describe the form that a reply must have."""
     if seen.answer is not None:
         schema = request.schema or answer_schema(seen.answer)
-        return f"Answer with one JSON object of this schema: {canonical_json(schema)}"
+        return request.prompts.fill("reply_form_answer.md", schema=canonical_json(schema))
     functions = [tool["function"] for tool in wire_tools(request.tools, request.options)]
     offers = [{"action": tool["name"], "arguments": tool["parameters"].get("properties", {})} for tool in functions]
-    return (
-        'Answer with one JSON object {"action": name, "arguments": {…}} and nothing else. '
-        f"The actions and the schemas of their arguments: {canonical_json(offers)}"
-    )
+    return request.prompts.fill("reply_form_action.md", actions=canonical_json(offers))

@@ -29,7 +29,7 @@ from mesa_llm.engine.recorder import Recorder
 from mesa_llm.errors import ConfigError, HumanTimeout, Stopped
 from mesa_llm.llm.limits import InFlight
 from mesa_llm.llm.protocol import LLM
-from mesa_llm.records import Decision, Failure, Observation, Request, Salt, ToolSpec, Usage
+from mesa_llm.records import Decision, Failure, Observation, Request, Salt, Usage
 from mesa_llm.runlog.log import RunLog
 from mesa_llm.text import counted, one_line
 from mesa_llm.tools.toolbox import ToolBox
@@ -136,8 +136,7 @@ class Engine:
         self.tool_sessions = ToolSessions(self.runlog, run_seed, self.options.get("named"))
         self._numbering = Numbering()
         self._has_warned = False
-        self._idle_kinds: set[type] = set()
-        self._option_names: set[tuple[type, str]] = set()  # that were compared with the tools of a class of agents
+        self._warnings: set[str] = set()
         self._running: concurrent.futures.Future[Any] | None = None
         self._task: asyncio.Task[Any] | None = None
         self._is_cancelled = False
@@ -205,38 +204,11 @@ class Engine:
         reason = one_line(failures[0].reason, 300) or "unknown"
         self.warn(f"step {step}: {len(failures)} of {counted(n_decisions, 'decision')} failed: {reason}")
 
-    def warn_of_no_action(self, kind: type) -> None:
-        """Warn once about a class of agents that have to act but have no action.
-
-        Args:
-            kind: The class.
-        """
-        if kind not in self._idle_kinds:
-            self._idle_kinds.add(kind)
-            self.warn(
-                f"{kind.__name__} has no action, so that its language model is never asked: mark what it can do with "
-                "@action, or ask for an answer by Observation(answer=…)"
-            )
-
-    def warn_of_options(self, kind: type, names: Iterable[str], tools: Callable[[], Iterable[ToolSpec]]) -> None:
-        """Warn once of options for an argument that none of an agent's tools takes, such as a misspelt one.
-
-        Args:
-            kind: Class of the agent.
-            names: Names of the options, as in `Observation.options`.
-            tools: Returns all tools that it has, usable now or not.
-        """
-        new_names = [name for name in names if (kind, name) not in self._option_names]
-        if not new_names:
-            return
-        self._option_names.update((kind, name) for name in new_names)
-        arguments = [(tool.name, name) for tool in tools() for name in tool.parameters.get("properties", ())]
-        known = {name for _, name in arguments} | {f"{tool}.{name}" for tool, name in arguments}
-        if unknown := [name for name in new_names if name not in known]:
-            self.warn(
-                f"{kind.__name__} observes options for {', '.join(unknown)}, which none of its actions takes; "
-                f"arguments are {', '.join(sorted({name for _, name in arguments})) or 'none'}"
-            )
+    def warn_once(self, line: str) -> None:
+        """Warn of a slip in the model's set-up, unless it was said before; empty: nothing."""
+        if line and line not in self._warnings:
+            self._warnings.add(line)
+            self.warn(line)
 
     def salt(self, agent: int, time: int, purpose: str = "decide") -> Salt:
         """Number the next request of an agent; its follow-ups continue from there.

@@ -70,10 +70,8 @@ def _decided_to_the_letter(reply: Reply, call: ToolCall, seen: Observation, box:
     if not box.is_action(call.name):
         return None
     try:
-        checked = box.check(call)
-        if seen.options:
-            _check_options(checked, seen.options)
-    except (ToolError, ParseError):
+        checked = _check_call(call, seen.options, box)
+    except ParseError:
         return None
     arguments = checked.arguments
     for name, value in call.arguments.items():
@@ -176,17 +174,15 @@ def _checked_call(
     raw = ToolCall(call.name, call.arguments, call_id)
     options = seen.options if box.is_action(call.name) else {}
     try:
-        checked = box.check(raw)
-        if options:
-            _check_options(checked, options)
-    except (ToolError, ParseError) as error:
+        checked = _check_call(raw, options, box)
+    except ParseError as error:
         return _fitted_call(raw, options, box, repairs, error)
     for name, value in call.arguments.items():
         kind = type(checked.arguments.get(name))
         if type(value) is bool and kind in (int, float):
             raise ParseError(f"{call.name}: {name}: a number is wanted, got {value}.")
         if type(value) is str and kind in _NUMBERS:
-            return _fitted_call(raw, options, box, repairs, ToolError(f"{call.name}: {name}: got {value!r:.60}."))
+            return _fitted_call(raw, options, box, repairs, ParseError(f"{call.name}: {name}: got {value!r:.60}."))
     return checked, repairs, []
 
 
@@ -207,13 +203,9 @@ def _fitted_call(
                 fields[name] = _fitted_option(fit, fields[name], allowed, name)
         if not fit.repairs and not fit.thoughts:
             raise ParseError(str(error))
-        checked = box.check(ToolCall(raw.name, fields, raw.call_id))
-        if options:
-            _check_options(checked, options)
+        checked = _check_call(ToolCall(raw.name, fields, raw.call_id), options, box)
     except CoercionError as misfit:
         raise ParseError(f"{raw.name}: {misfit}.", kind="OffList") from None
-    except ToolError as fault:
-        raise ParseError(str(fault)) from None
     return checked, repairs + fit.repairs, fit.thoughts
 
 
@@ -289,7 +281,7 @@ def check_decision(decision: Decision, seen: Observation, box: ToolBox) -> Decis
         names = ", ".join(spec.name for spec in box.specs if spec.is_action)
         raise ParseError(f"an action is wanted, not an answer; choose one of: {names}.")
     if decision.actions:
-        calls, answer = _checked_actions(decision.actions, seen, box), None
+        calls, answer = _check_actions(decision.actions, seen, box), None
     elif decision.has_answer:
         calls, answer = (), checked_answer(decision.answer, seen.answer)
     else:
@@ -298,7 +290,7 @@ def check_decision(decision: Decision, seen: Observation, box: ToolBox) -> Decis
     return Decision(decision.agent, calls, answer, *origin)  # several times faster than replace()
 
 
-def _checked_actions(actions: Sequence[Any], seen: Observation, box: ToolBox) -> tuple[ToolCall, ...]:
+def _check_actions(actions: Sequence[Any], seen: Observation, box: ToolBox) -> tuple[ToolCall, ...]:
     """Check the actions of a decision against its observation, and convert their arguments to their types.
 
     Raises:
@@ -311,15 +303,25 @@ def _checked_actions(actions: Sequence[Any], seen: Observation, box: ToolBox) ->
     calls: list[ToolCall] = []
     for call in actions:
         _require_call(call)
-        try:
-            calls.append(box.check(call))
-        except ToolError as error:
-            raise ParseError(str(error)) from None
-        if not box.is_action(call.name):
+        if call.name in box and not box.is_action(call.name):
             raise ParseError(f"{call.name} only reads; an action is wanted.")
-        if seen.options:
-            _check_options(calls[-1], seen.options)
+        calls.append(_check_call(call, seen.options, box))
     return tuple(calls)
+
+
+def _check_call(call: ToolCall, options: Mapping[str, tuple[Any, ...]], box: ToolBox) -> ToolCall:
+    """Check the name and the arguments of a call, and convert these to their types.
+
+    Raises:
+        ParseError: If they do not fit.
+    """
+    try:
+        checked = box.check(call)
+    except ToolError as error:
+        raise ParseError(str(error)) from None
+    if options:
+        _check_options(checked, options)
+    return checked
 
 
 def _require_call(call: Any) -> None:

@@ -12,14 +12,17 @@ from typing import TYPE_CHECKING, Any, Protocol
 from mesa_llm.canonical import canonical_json
 from mesa_llm.config import AgentConfig, Reasoning, Settings, require_reasoning
 from mesa_llm.engine.access import OpenedModel
-from mesa_llm.engine.activation import llm_agents, require_minds
+from mesa_llm.engine.activation import llm_agents
 from mesa_llm.engine.answers import answer_schema
 from mesa_llm.engine.decision import decide
 from mesa_llm.engine.parsing import check_decision
 from mesa_llm.engine.plain import engine_of
+from mesa_llm.engine.prompt import compose_prompt
+from mesa_llm.engine.setup import require_minds
 from mesa_llm.errors import ConfigError, ParseError
 from mesa_llm.llm.human.queue import HumanLLM
 from mesa_llm.llm.protocol import LLM
+from mesa_llm.prompts import prompts_of
 from mesa_llm.records import ChatMessage, Decision, Failure, Observation, Request
 from mesa_llm.records.frozen import frozen
 from mesa_llm.tools.toolbox import ToolBox
@@ -215,6 +218,7 @@ class SideRequest:
             settings=agent.request_settings,
             adapter=agent.config.adapter,
             name=agent.config.name,
+            prompts=prompts_of(agent.model),
         )
         seen = replace(seen, answer=answer)
         return await decide(engine.query(opened, seen, NO_TOOLS, request, agent.request_reasoning(opened)))
@@ -238,7 +242,7 @@ class _Interview(SideRequest):
     """One question of a survey to one agent."""
 
     def __init__(self, agent: Interviewee, question: Question, scene: Observation, purpose: str, series: str) -> None:
-        super().__init__(agent, purpose, _prompt(agent, question, scene), question.answer, series)
+        super().__init__(agent, purpose, compose_prompt(agent, scene, question.text), question.answer, series)
         self.question = question
 
     def by_rule(self) -> Decision | Failure:
@@ -338,6 +342,7 @@ class Consultation:
             engine.salt(self.unique_id, self.now, self.request_purpose),
             schema=None if self.answer is str else answer_schema(self.answer),
             settings=self.settings.sent,
+            prompts=prompts_of(self.model),
         )
         reasoning = self.reasoning if opened.is_language_model else "none"
         seen = replace(seen, answer=self.answer)
@@ -402,15 +407,3 @@ async def advise(
 
 def _conversation(prompt: str | Sequence[ChatMessage]) -> tuple[ChatMessage, ...]:
     return (ChatMessage("user", prompt),) if isinstance(prompt, str) else tuple(prompt)
-
-
-def _prompt(agent: Interviewee, question: Question, scene: Observation) -> tuple[ChatMessage, ...]:
-    """Build the prompt: who the agent is, the conversation so far, what it remembers and sees, and the question."""
-    remembered = agent.memory.recall(question.text, agent.now, aside=True)
-    memory = f"What you remember:\n{remembered}" if remembered else ""
-    aside = "Somebody who takes no part in all this asks you, and nobody else will hear the answer:"
-    user = "\n\n".join(filter(None, (memory, scene.text, f"{aside}\n{question.text}")))
-    shared = getattr(agent.model, "instructions_text", "")
-    system = "\n\n".join(filter(None, (shared, scene.instructions, agent.config.text)))
-    opening = (ChatMessage("system", system),) if system else ()
-    return (*opening, *agent.memory.messages(), ChatMessage("user", user))

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import lru_cache
 from typing import Annotated, Any, ClassVar, Literal, Protocol, Self, get_args, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from mesa_llm.errors import ConfigError
+from mesa_llm.memory.text import LEADS, moment_text
 from mesa_llm.records import ChatMessage
 from mesa_llm.records.frozen import frozen
 from mesa_llm.text import one_line
@@ -19,15 +19,6 @@ EntryKind = Literal["observation", "decision", "outcome", "message", "thought", 
 
 CHARACTERS_PER_TOKEN = 4
 """Number of characters counted as one token: right within some 20 % for English, too many for Chinese or Japanese."""
-
-_LEAD: dict[EntryKind, str] = {
-    "observation": "you saw",
-    "decision": "you decided",
-    "outcome": "the result was",
-    "message": "you were told",
-    "thought": "you thought",
-    "insight": "you concluded",
-}
 
 
 def estimate_tokens(text: str) -> int:
@@ -69,7 +60,7 @@ class MemoryEntry:
 
     def __post_init__(self) -> None:
         """Check the kind and the importance."""
-        if self.kind not in _LEAD:
+        if self.kind not in LEADS:
             raise ValueError(f"kind must be one of {', '.join(get_args(EntryKind))}; got {self.kind!r}")
         if not 0 <= self.importance <= 1:
             raise ValueError(f"importance must lie in 0..1, got {self.importance!r}")
@@ -77,12 +68,12 @@ class MemoryEntry:
     @property
     def when(self) -> str:
         """When it happened, as text: the step, and the life if that is an earlier one."""
-        return _moment(self.unit, self.time, self.world if self.is_past else None)
+        return moment_text(self.unit, self.time, self.world if self.is_past else None)
 
     @property
     def lead(self) -> str:
         """Beginning of its line, before the text: when it happened, and what kind of entry it is."""
-        return f"{self.when}, {_LEAD[self.kind]}"
+        return f"{self.when}, {LEADS[self.kind]}"
 
     @property
     def line(self) -> str:
@@ -93,15 +84,6 @@ class MemoryEntry:
         """Return the entry with its text on one line, cut so that `line` has at most this many characters."""
         text = one_line(self.text, characters - len(f"{self.lead}: "))
         return self if text == self.text else replace(self, text=text)
-
-
-@lru_cache(maxsize=256, typed=True)
-def _moment(unit: str, time: int, past_world: str | None) -> str:
-    """Return a step, and the earlier life that it belongs to, as text; cached, as agents remember the same steps."""
-    step = f"{unit} {time}"
-    if past_world is not None:
-        step = f"in an earlier life{f' in {past_world}' if past_world else ''}, {step}"
-    return step[0].upper() + step[1:]
 
 
 def newest_lines(entries: list[MemoryEntry], characters: int) -> list[str]:

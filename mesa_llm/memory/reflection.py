@@ -10,19 +10,16 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import Annotated, ClassVar
 
 from pydantic import BaseModel, Field
 
 from mesa_llm.llm.embeddings import Embedder
 from mesa_llm.memory.entry import MemoryEntry, SavedMemory, newest_lines, number_within, whole_number
 from mesa_llm.memory.stream import StreamMemory, until
+from mesa_llm.memory.text import recurring_text
+from mesa_llm.prompts import LIBRARY_PROMPTS, Prompts
 from mesa_llm.text import COMMON, clip, one_line
-
-if TYPE_CHECKING:
-    from jinja2 import Template
 
 MAX_RECENT = 100
 """Maximum number of latest entries that questions are about."""
@@ -78,21 +75,14 @@ class Reflection:
     max_insights: int
     """Maximum number of insights."""
 
+    prompts: Prompts = LIBRARY_PROMPTS
+    """Templates of the model."""
+
     @property
     def prompt(self) -> str:
         """The prompt that asks for insights."""
         lines = [entry.line for entry in self.evidence]
-        return _template("insights").render(question=self.question, lines=lines, n=self.max_insights)
-
-
-@cache
-def _template(name: str) -> Template:
-    """Read a prompt."""
-    from jinja2 import Environment, StrictUndefined  # no agent needs it before its memory reflects
-
-    text = files("mesa_llm.memory").joinpath(f"prompts/{name}.md").read_text(encoding="utf-8")
-    # Plain text for a model to read, never HTML.
-    return Environment(undefined=StrictUndefined, autoescape=False).from_string(text)
+        return self.prompts.fill("memory_insights.md", question=self.question, lines=lines, n=self.max_insights)
 
 
 class ReflectiveMemory(StreamMemory):
@@ -107,7 +97,7 @@ class ReflectiveMemory(StreamMemory):
     answers to `keep_questions` and `conclude`.
     """
 
-    __slots__ = ("_asked_at", "_questions", "_unreflected", "insights", "questions", "threshold")
+    __slots__ = ("_asked_at", "_questions", "_unreflected", "insights", "prompts", "questions", "threshold")
     kind: ClassVar[str] = "reflection"
     settings: ClassVar[tuple[str, ...]] = ("k", "threshold", *StreamMemory.settings[1:], "questions", "insights")
 
@@ -146,6 +136,7 @@ class ReflectiveMemory(StreamMemory):
         self.threshold = number_within("threshold", threshold, 0.1, 1e6)
         self.questions = whole_number("questions", questions, 1)
         self.insights = whole_number("insights", insights, 1)
+        self.prompts = LIBRARY_PROMPTS
         self._unreflected = 0.0
         self._questions: tuple[str, ...] = ()
         self._asked_at: int | None = None
@@ -172,7 +163,7 @@ class ReflectiveMemory(StreamMemory):
     def questions_prompt(self) -> str:
         """Return the prompt that asks for the most salient questions about recent entries."""
         lines = newest_lines(self._entries[-MAX_RECENT:], _PROMPT_CHARACTERS)
-        return _template("questions").render(lines="\n".join(lines), n=self.questions)
+        return self.prompts.fill("memory_questions.md", lines="\n".join(lines), n=self.questions)
 
     def keep_questions(self, texts: Iterable[str], time: int) -> None:
         """Store the questions of a reflection; if there are none, it waits for a later step.
@@ -204,6 +195,7 @@ class ReflectiveMemory(StreamMemory):
                     for index in self._best(question, time, accessed, MAX_EVIDENCE, _PROMPT_CHARACTERS)
                 ),
                 self.insights,
+                self.prompts,
             )
             for question in self._questions
         ]
@@ -236,7 +228,7 @@ class ReflectiveMemory(StreamMemory):
         frequent = sorted((word for word, n in counts.items() if n > 1), key=lambda word: (-counts[word], word))
         for word in frequent[: self.questions]:
             cited = [entry for entry, own in zip(recent, words, strict=True) if word in own]
-            text = f"{word} comes up again and again: in {counts[word]} of {len(recent)} memories."
+            text = recurring_text(word, counts[word], len(recent))
             self._add_insight(text, cited[-MAX_CITED:], max(entry.importance for entry in cited), time, unit)
         self._unreflected = 0.0
 

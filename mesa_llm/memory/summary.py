@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
-from importlib.resources import files
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from mesa_llm.memory.entry import (
     CHARACTERS_PER_TOKEN,
@@ -14,24 +12,12 @@ from mesa_llm.memory.entry import (
     newest_lines,
     whole_number,
 )
+from mesa_llm.memory.text import summary_line
+from mesa_llm.prompts import LIBRARY_PROMPTS
 from mesa_llm.text import one_line
 
-if TYPE_CHECKING:
-    from jinja2 import Template
-
-_LEAD = "Earlier, in short: "
 _CHARACTERS_PER_WORD = 7
 """Number of characters of an English word with its space, on the generous side."""
-
-
-@cache
-def _prompt() -> Template:
-    """Read the prompt that asks for a summary."""
-    from jinja2 import Environment, StrictUndefined  # no agent needs it before its memory is full
-
-    text = files("mesa_llm.memory").joinpath("prompts/summary.md").read_text(encoding="utf-8")
-    # Plain text for a model to read, never HTML.
-    return Environment(undefined=StrictUndefined, autoescape=False).from_string(text)
 
 
 class SummaryMemory(EntryMemory):
@@ -42,7 +28,7 @@ class SummaryMemory(EntryMemory):
     that, the oldest are lost.
     """
 
-    __slots__ = ("_asked", "_characters", "_summary", "keep", "max_tokens")
+    __slots__ = ("_asked", "_characters", "_summary", "keep", "max_tokens", "prompts")
     kind: ClassVar[str] = "summary"
     settings: ClassVar[tuple[str, ...]] = ("keep", "max_tokens")
 
@@ -60,6 +46,7 @@ class SummaryMemory(EntryMemory):
         super().__init__()
         self.keep = whole_number("keep", keep, 1)
         self.max_tokens = whole_number("max_tokens", max_tokens, 64)
+        self.prompts = LIBRARY_PROMPTS
         self._summary = ""
         self._asked = 0  # number of oldest entries that the summary asked for covers
         self._characters = 0
@@ -86,7 +73,7 @@ class SummaryMemory(EntryMemory):
 
     def recall(self, cue: str, time: int, *, aside: bool = False) -> str:
         """Return the summary, then the newest lines that fit, oldest first."""
-        lines = [_LEAD + self._summary] if self._summary else []
+        lines = [summary_line(self._summary)] if self._summary else []
         characters_left = 2 * self._half - sum(len(line) + 1 for line in lines)
         return "\n".join(lines + newest_lines(self._entries, characters_left))
 
@@ -98,7 +85,7 @@ class SummaryMemory(EntryMemory):
         self._asked = len(self._entries) - staying
         lines = "\n".join(entry.line for entry in self._entries[: self._asked])
         n_words = self._half // _CHARACTERS_PER_WORD
-        return _prompt().render(summary=self._summary, lines=lines, words=n_words)
+        return self.prompts.fill("memory_summary.md", summary=self._summary, lines=lines, words=n_words)
 
     def keep_summary(self, text: str) -> None:
         """Replace the running summary, and forget the entries it covers; a blank text changes nothing.
@@ -106,7 +93,7 @@ class SummaryMemory(EntryMemory):
         Args:
             text: The new summary, as a model wrote it; it is cut to half of `max_tokens`.
         """
-        summary = one_line(text, self._half - len(_LEAD) - 1)
+        summary = one_line(text, self._half - len(summary_line("")) - 1)
         if not summary:
             return
         self._summary = summary

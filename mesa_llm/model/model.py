@@ -27,9 +27,9 @@ from mesa_llm.model.bridge import Bridge
 from mesa_llm.model.identity import check_files, identity, with_recorded_addresses, with_recorded_paths
 from mesa_llm.model.interventions import Interventions
 from mesa_llm.model.options import constructor, resolve_parameters
-from mesa_llm.model.prompts import PromptFile, find_prompt, open_prompt
 from mesa_llm.model.scenario import LLMScenario, parameters_of, signature_of
 from mesa_llm.model.stages import StagedModel
+from mesa_llm.prompts import Prompts, find_prompt
 from mesa_llm.records import ChatMessage, Decision, Failure, Usage
 from mesa_llm.runlog.log import RunLog
 from mesa_llm.runlog.versions import versions
@@ -167,13 +167,14 @@ class LLMModel(StagedModel):
         self.engine.declare(llm.values() if isinstance(llm, Mapping) else [llm])
         self.design = design
         self.reasoning, self.reply_tokens = checked.reasoning, checked.reply_tokens
-        self._prompts: dict[str, PromptFile] = {}  # those opened in this step
+        self._prompts = Prompts(type(self))
         self._memories = {str(agent): saved for agent, saved in (memories or {}).items()}
         run = identity(self, self._arguments, seed)
         if engine_options.get("allow_new_endpoint"):
             run = with_recorded_addresses(run, self.runlog.manifest)
         run = with_recorded_paths(run, self.runlog.manifest)
-        self.runlog.begin(run, {"versions": versions(), "options": written_options(engine_options)})
+        about = {"versions": versions(), "prompts": self._prompts.digests(), "options": written_options(engine_options)}
+        self.runlog.begin(run, about)
         check_files(self.runlog, run)
         self.interventions = Interventions(self)
 
@@ -225,7 +226,7 @@ class LLMModel(StagedModel):
         return self.prompt(self.instructions, model=self, scenario=self.scenario)
 
     def prompt(self, name: str, **values: Any) -> str:
-        """Fill in a file of the model's folder `prompts`.
+        """Fill in a template of the model's folder `prompts`, or of the library.
 
         It is read anew in each step if it has changed.
 
@@ -237,9 +238,7 @@ class LLMModel(StagedModel):
             ConfigError: If there is no such file, or one of its variables has no value.
         """
         if not self._in_step:
-            return open_prompt(type(self), name).fill(values)
-        if name not in self._prompts:
-            self._prompts[name] = open_prompt(type(self), name)
+            self._prompts.forget()
         return self._prompts[name].fill(values)
 
     def register_agent(self, agent: Any) -> None:
@@ -282,7 +281,7 @@ class LLMModel(StagedModel):
         super().begin_step()
 
     def _deliver(self) -> None:
-        self._prompts.clear()
+        self._prompts.forget()
         self.interventions.start_step()
         super()._deliver()
 

@@ -6,7 +6,6 @@ import time as clock
 from collections import Counter
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any, ClassVar
 
 from mesa.datacollection import DataCollector
@@ -15,10 +14,12 @@ from mesa_llm.agents.agent import LLMMixin
 from mesa_llm.agents.deliberation import as_decision
 from mesa_llm.agents.mailbox import Mailbox
 from mesa_llm.agents.memory_maintenance import maintain_memories
-from mesa_llm.engine.activation import Activation, Stage, Turn, llm_agents, require_minds, turns_of
+from mesa_llm.agents.news import with_announcements
+from mesa_llm.engine.activation import Activation, Stage, Turn, llm_agents, turns_of
 from mesa_llm.engine.engine import Engine
 from mesa_llm.engine.gc_pause import gc_paused, gc_running
 from mesa_llm.engine.options import OnError
+from mesa_llm.engine.setup import require_minds, require_parts, require_rules
 from mesa_llm.errors import ConfigError, DecisionError, Stopped
 from mesa_llm.model.bridge import Bridge
 from mesa_llm.model.options import activation_for
@@ -79,7 +80,8 @@ class StagedModel(ResumableModel):
         self.step_seconds = 0.0
         self._n_refused = 0
         self._datacollector: DataCollector | None = None
-        self._is_warned_of_rows = False
+        self._is_set_up = False
+        self._known_kinds: set[type] = set()
 
     def step(self) -> None:
         """Let all agents that are due decide together and act in order; do nothing if an event has ended the run."""
@@ -100,7 +102,10 @@ class StagedModel(ResumableModel):
         """Deliver messages and news, and draw the stages; do nothing if the step has begun, or the run is over."""
         if self._stages is not None or not self.running:
             return
-        self._require_parts()
+        if not self._is_set_up:
+            tuple_of_worlds(self.worlds)
+            require_parts(self, self._parts)
+            self._is_set_up = True
         self._step_start = clock.perf_counter()
         self._usage_before = self.engine.usage
         self._failed.clear()
@@ -119,21 +124,6 @@ class StagedModel(ResumableModel):
         self._stages = [stage for stage in stages if stage]
         if self.now == 1 and not self.agents:
             self.engine.warn("step 1: the model has no agents; their __init__ has to call super().__init__(model)")
-
-    def _require_parts(self) -> None:
-        """Check that no value of the user's stands where the model keeps a part of itself.
-
-        Raises:
-            ConfigError: If one has, as after `self.interventions = []`.
-        """
-        tuple_of_worlds(self.worlds)
-        for name, part in self._parts.items():
-            value = getattr(self, name)
-            if value is not None and not isinstance(value, part):
-                raise ConfigError(
-                    f"{type(self).__name__}.{name} is {value!r:.60}, where the model keeps its {part.__name__}; give "
-                    "the attribute another name"
-                )
 
     def _deliver(self) -> None:
         """Deliver messages, and news of other worlds."""
@@ -204,7 +194,7 @@ class StagedModel(ResumableModel):
         self._stop_if_interrupted()
         turns = self.due_turns
         if self._seen is None:
-            require_minds(turn.agent for turn in turns)
+            self._check_agents([turn.agent for turn in turns])
             # isinstance with a protocol is slow, so one world of each class is checked for all of its class
             one_of_each = {type(world): world for world in self.present_worlds}
             crowded = {kind for kind, world in one_of_each.items() if isinstance(world, Crowded)}
@@ -222,12 +212,7 @@ class StagedModel(ResumableModel):
         if not self.bridge.has_announcements:
             return seen
         worlds = turn.agent.worlds if isinstance(turn.agent, LLMMixin) else ()
-        news = self.bridge.announcements_for([world.name for world in worlds], turn.agent.unique_id)
-        lines = [line for line in map(self.bridge.line, news) if line not in seen.text]
-        if not lines:
-            return seen
-        text = "\n\n".join(filter(None, (seen.text, "\n".join(["News:", *lines]))))
-        return replace(seen, text=text, cue=seen.cue or seen.text)
+        return with_announcements(turn.agent, [world.name for world in worlds], seen)
 
     def apply(self, decisions: Mapping[Any, Any]) -> dict[Any, list[Outcome]]:
         """Carry out the decisions of an outside controller: the second half of a step.
@@ -294,9 +279,8 @@ class StagedModel(ResumableModel):
         Raises:
             ConfigError: If an agent has no mind.
         """
-        require_minds(agents)
+        self._check_agents(agents)
         observations = [agent.observe() for agent in agents] if observations is None else observations
-        self._check_twins(agents)
         states = self.random.getstate(), self.rng.bit_generator.state
         try:
             if self._stopping and not self._is_writing:
@@ -318,11 +302,13 @@ class StagedModel(ResumableModel):
             self._step_decisions.setdefault(agent.unique_id, []).append(results[index])
         return results
 
-    def _check_twins(self, agents: Sequence[Any]) -> None:
-        """Check that there are rule twins to stand in, before any request is sent and paid for."""
-        for kind in {type(agent): None for agent in agents} if self.on_error == "rule" else ():
-            if getattr(kind, "rule", None) is LLMMixin.rule:
-                raise ConfigError(f"{kind.__name__} has no rule twin; define rule(), or choose another on_error=")
+    def _check_agents(self, agents: Sequence[Any]) -> None:
+        """Check the classes of agents that are asked for the first time, before any request is sent and paid for."""
+        if not self._known_kinds.issuperset(map(type, agents)):
+            require_minds(agents)
+            if self.on_error == "rule":
+                require_rules(agents, LLMMixin.rule)
+            self._known_kinds.update(map(type, agents))
 
     @property
     def due_turns(self) -> list[Turn]:
@@ -392,7 +378,8 @@ class StagedModel(ResumableModel):
             self._step_usage = self.engine.usage - self._usage_before
             self.step_seconds = clock.perf_counter() - self._step_start
             if self._datacollector is not None:
-                self._warn_of_rows_collected_twice(self._datacollector)
+                if self.now <= 2:  # what step() itself collects shows in the next step
+                    self._warn_of_rows_collected_twice(self._datacollector)
                 self._datacollector.collect(self)
             self.runlog.end_step(self.now, self._collected())
             if self.schedule is not None and not self.schedule.advance(length, self.worlds):
@@ -407,9 +394,8 @@ class StagedModel(ResumableModel):
     def _warn_of_rows_collected_twice(self, collector: DataCollector) -> None:
         """Warn once if the model calls `collect` in `step` or `end_step`, as plain Mesa models have to."""
         times = [*vars(collector).get("_collection_steps", ())[-2:], self.time]
-        if len(set(times)) < len(times) and not self._is_warned_of_rows:
-            self._is_warned_of_rows = True
-            self.engine.warn(
+        if len(set(times)) < len(times):
+            self.engine.warn_once(
                 f"{type(self).__name__} collects each step twice: an LLMModel collects by itself at the end of a step; "
                 "leave datacollector.collect(self) out of step() and end_step()"
             )

@@ -10,7 +10,8 @@ from typing import Any, NoReturn
 import mesa
 from mesa.time import Priority, Schedule
 
-from mesa_llm.engine.activation import Turn, llm_agents, require_methods
+from mesa_llm.engine.activation import Turn, llm_agents
+from mesa_llm.engine.setup import require_methods
 from mesa_llm.errors import BudgetExceeded, ConfigError, Stopped
 from mesa_llm.records import Observation
 

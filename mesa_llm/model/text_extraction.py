@@ -1,13 +1,11 @@
-"""A cast and markets from a text: whom it names and what could be bet on, by a language model or by rule."""
+"""Extraction of a cast and of betting questions from a text, by a language model or by rule."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Iterable
-from functools import cache
-from importlib import resources
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
@@ -15,11 +13,9 @@ from mesa_llm.config import Settings
 from mesa_llm.engine.survey import consult
 from mesa_llm.llm.protocol import LLM
 from mesa_llm.population import Persona
+from mesa_llm.prompts import prompts_of
 from mesa_llm.records import Decision, Failure
 from mesa_llm.text import COMMON, one_line
-
-if TYPE_CHECKING:
-    import jinja2
 
 MIN_NAME, MAX_NAME = 2, 80
 """Minimum and maximum number of characters of a name; a longer one is cut."""
@@ -107,7 +103,7 @@ def characters_from(
     def by_rule(_prompt: str) -> Cast:
         return Cast(characters=[Character(name=name) for name in names_in(text, min(n, MAX_CHARACTERS))])
 
-    answer, failure = _consulted(model, llm, _prompt("cast.md", text, n, goal), Cast, by_rule)
+    answer, failure = _consulted(model, llm, _prompt(model, "extract_characters.md", text, n, goal), Cast, by_rule)
     return distinct(answer.characters)[:n], failure
 
 
@@ -129,7 +125,7 @@ def bets_from(model: Any, llm: str | LLM, text: str, n: int, goal: str = "") -> 
         questions = [goal, *re.findall(r"[^.!?\n]+\?", text)]
         return Bets(bets=checked_bets(Bet(question=question) for question in questions)[:MAX_BETS])
 
-    answer, failure = _consulted(model, llm, _prompt("bets.md", text, n, goal), Bets, by_rule)
+    answer, failure = _consulted(model, llm, _prompt(model, "extract_questions.md", text, n, goal), Bets, by_rule)
     return checked_bets(answer.bets)[:n], failure
 
 
@@ -138,23 +134,15 @@ def _consulted(model: Any, llm: str | LLM, prompt: str, kind: Any, by_rule: Any)
     return (reply.answer, None) if isinstance(reply, Decision) else (by_rule(""), reply)
 
 
-def _prompt(name: str, text: str, n: int, goal: str) -> str:
-    return _template(name).render(text=text.strip()[:MAX_TEXT], n=n, goal=one_line(goal))
-
-
-@cache
-def _template(name: str) -> jinja2.Template:
-    from jinja2 import Environment, StrictUndefined
-
-    text = resources.files("mesa_llm.model").joinpath("templates", name).read_text(encoding="utf-8")
-    return Environment(undefined=StrictUndefined, trim_blocks=True, autoescape=False).from_string(text)
+def _prompt(model: Any, name: str, text: str, n: int, goal: str) -> str:
+    return prompts_of(model).fill(name, text=text.strip()[:MAX_TEXT], n=n, goal=one_line(goal))
 
 
 # -- checks
 
 
 def distinct(characters: Iterable[Character]) -> list[Character]:
-    """Return characters with names on one line, each name once; names that are too short are left out."""
+    """Clean up characters: names on one line, without duplicates and names that are too short."""
     found: dict[str, Character] = {}
     for one in characters:
         name = one_line(one.name, MAX_NAME)
@@ -165,7 +153,7 @@ def distinct(characters: Iterable[Character]) -> list[Character]:
 
 
 def checked_bets(bets: Iterable[Bet]) -> list[Bet]:
-    """Return questions on one line, each once in whatever case, with prices within bounds; 0.5 for NaN."""
+    """Clean up questions: on one line, without duplicates, with prices within bounds (0.5 for NaN)."""
     found: dict[str, Bet] = {}
     for bet in bets:
         question = one_line(bet.question, MAX_QUESTION)

@@ -1,6 +1,7 @@
 """The frozen records that pass between agents, engine, worlds and the run log."""
 
 from mesa_llm.records.decisions import (
+    ActionResult,
     Decision,
     Event,
     Failure,
@@ -13,6 +14,7 @@ from mesa_llm.records.decisions import (
 from mesa_llm.records.requests import ChatMessage, Prompt, Reply, Request, Role, Salt, ToolCall, ToolSpec, Usage
 
 __all__ = [
+    "ActionResult",
     "ChatMessage",
     "Decision",
     "Event",

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
+from enum import Enum
 from typing import Any
 
+from mesa_llm.errors import ConfigError
 from mesa_llm.records.frozen import frozen
 from mesa_llm.records.requests import ToolCall, html_block
 
 
 @frozen
 class Observation:
-    """What an agent observes before it decides: all that is specific to the task."""
+    """What an agent observes before it decides: everything specific to the task."""
 
     text: str = ""
     """The text of the prompt."""
@@ -47,6 +50,9 @@ class Observation:
 
     world: str = ""
     """Name of the world that wants the answer; empty: the only one that receives answers."""
+
+    news: tuple[str, ...] = ()
+    """Lines of news that the text holds, so that none is shown twice."""
 
     def _repr_html_(self) -> str:
         """Show the text and the options in Jupyter."""
@@ -131,20 +137,20 @@ class Decision:
         return self.answer is not None or self.is_null
 
     def labelled(self, label: str) -> Decision:
-        """Return the decision with the label of the observation it was made on, if that has one."""
+        """Return the decision with the label of its observation, if that has one."""
         if label in ("", self.label):
             return self
         origin = (self.text, self.by, self.keys)
         return Decision(self.agent, self.actions, self.answer, *origin, label, self.is_null, self.reading)
 
     def __str__(self) -> str:
-        """Return what was decided as text: actions as calls, or the answer."""
+        """Return the decision as text: its actions as calls, or its answer."""
         if self.has_answer:
             return f"answer {self.answer!r}"
         return ", ".join(map(str, self.actions)) or "nothing"
 
     def __repr__(self) -> str:
-        """Show the agent, its decision and what made it."""
+        """Return the agent, its decision, and who decided."""
         label = f" on {self.label!r}" if self.label else ""
         return f"<Decision of agent {self.agent}{label} by {self.by or 'nobody'}: {self}>"
 
@@ -157,7 +163,7 @@ class Decision:
 
 @frozen
 class Failure:
-    """A decision that could not be made, and why. Nothing is invented in its place."""
+    """A decision that failed, and why; nothing is made up in its place."""
 
     agent: int
     """Mesa `unique_id` of the agent that should have decided."""
@@ -181,7 +187,7 @@ class Failure:
     """How far the last reply was read, as in `Decision.reading`."""
 
     def labelled(self, label: str) -> Failure:
-        """Return the failure with the label of the observation it should have been made on, if that has one."""
+        """Return the failure with the label of its observation, if that has one."""
         if label in ("", self.label):
             return self
         return Failure(self.agent, self.reason, self.kind, self.by, self.keys, label, self.reading)
@@ -190,6 +196,70 @@ class Failure:
         """Show the reason in Jupyter."""
         label = f", {self.label}" if self.label else ""
         return html_block(f"agent {self.agent}{label}, by {self.by}: failed", f"{self.kind}: {self.reason}")
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class ActionResult:
+    """What an action returns: a text for the agent, and the facts in it for everyone else.
+
+    Reports and scores read the facts, so that the text can be worded freely, in any language.
+    """
+
+    text: str
+    """Text that the agent reads and remembers."""
+
+    facts: Mapping[str, Any]
+    """What the action did, as values that JSON can hold: ids, amounts, prices."""
+
+    def __init__(self, text: str, /, **facts: Any) -> None:
+        """Join a text with its facts.
+
+        Args:
+            text: Text that the agent reads.
+            **facts: Facts by name: numbers, texts, None, and lists and dictionaries of them.
+
+        Raises:
+            ConfigError: If JSON cannot hold a fact.
+        """
+        object.__setattr__(self, "text", text)
+        if not _SCALARS.issuperset(map(type, facts.values())):  # nearly all are numbers and short texts
+            facts = {name: _json_value(value, name) for name, value in facts.items()}
+        object.__setattr__(self, "facts", facts)
+
+    def __str__(self) -> str:
+        """Return the text."""
+        return self.text
+
+
+_SCALARS = frozenset({bool, int, float, str, type(None)})
+
+
+def _json_value(value: Any, name: str) -> Any:
+    """Convert a fact to what JSON reads back: tuples and arrays to lists, members of enums to their values.
+
+    Raises:
+        ConfigError: If JSON cannot hold it.
+    """
+    try:
+        return json.loads(json.dumps(value, default=_plain_value))
+    except (TypeError, ValueError):
+        raise ConfigError(
+            f"the fact {name!r} of an action is {value!r:.60}, which JSON cannot hold; give a number, a text, or a "
+            "list of them"
+        ) from None
+
+
+def _plain_value(value: Any) -> Any:
+    """Return the value of a member of an enum, and the numbers of NumPy as Python's.
+
+    Raises:
+        TypeError: If it is neither.
+    """
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, type) or not hasattr(value, "tolist"):
+        raise TypeError
+    return value.tolist()
 
 
 @frozen
@@ -214,10 +284,13 @@ class Outcome:
     label: str = ""
     """Label of the observation it was decided on."""
 
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    """What it did, as values: see `ActionResult`; empty if it was refused."""
+
 
 @frozen
 class Event:
-    """Something that happened in a world and matters to others."""
+    """An event in a world that other worlds may react to."""
 
     source: str
     """Name of the world it happened in, or `schedule`."""
@@ -237,7 +310,7 @@ class Event:
 
 @frozen
 class Message:
-    """Words that one agent sends to others; they read them in the next step."""
+    """A message from one agent to others, who read it in the next step."""
 
     sender: int
     """Mesa `unique_id` of the sender."""

@@ -11,6 +11,7 @@ from html import escape
 from typing import Any, Literal, NamedTuple
 
 from mesa_llm.canonical import canonical_json, compact_json, flat_json, options_json, schema_json
+from mesa_llm.prompts import LIBRARY_PROMPTS, Prompts
 from mesa_llm.records.frozen import frozen
 
 Role = Literal["system", "user", "assistant", "tool"]
@@ -205,6 +206,9 @@ class Request:
     name: str = ""
     """Name of the agent, for people; no part of the key."""
 
+    prompts: Prompts = field(default=LIBRARY_PROMPTS, repr=False, compare=False)
+    """Templates of the model, for what has to be added to the prompt on the way; no part of the key."""
+
     @cached_property
     def settings_text(self) -> str:
         """The sampling settings as JSON, as they enter the key and the run log."""
@@ -280,7 +284,7 @@ class Usage:
         )
 
     def __sub__(self, other: Usage) -> Usage:
-        """Return what was used since `other`."""
+        """Return the usage since `other`."""
         return self + Usage(
             -other.calls,
             -other.replayed,

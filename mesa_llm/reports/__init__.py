@@ -1,13 +1,16 @@
 """Outputs of a run: tables and graphs for other programs, and reports for people."""
 
-from mesa_llm.reports.action_log import ActionTables, Deed, actions_of
+from typing import Any
+
+from mesa_llm._deprecated import deprecated_name
+from mesa_llm.reports.action_log import ActionTables, LoggedAction, actions_of
 from mesa_llm.reports.export import export, network_of, tables_of
 from mesa_llm.reports.findings import report_of
 from mesa_llm.reports.report import Report, written_by
 
 __all__ = [
     "ActionTables",
-    "Deed",
+    "LoggedAction",
     "Report",
     "actions_of",
     "export",
@@ -16,3 +19,8 @@ __all__ = [
     "tables_of",
     "written_by",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Return a table or record by its old name."""
+    return deprecated_name(__name__, name)

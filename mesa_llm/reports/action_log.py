@@ -1,4 +1,4 @@
-"""What agents did in a run, as tables: posts, engagement, what each did, follows, trades, who dealt with whom."""
+"""Actions and their outcomes, as tables: posts, engagement, activity, follows, trades and interactions."""
 
 from __future__ import annotations
 
@@ -29,16 +29,10 @@ REPOSTS = frozenset({"repost", "quote_post"})
 VOTES = {"vote": 0, "like_post": 1, "like_comment": 1, "dislike_post": -1, "dislike_comment": -1}
 """Actions that rate something → their value; 0: the value is an argument of the action."""
 
-OWN_POST = re.compile(r"post (\d+)\.$")
-"""Finds the id of a new post in the social network's reply to its author."""
-
-TRADED = re.compile(r"(?P<shares>[\d,]+\.?\d*) (?:YES|NO) shares of .* for \$(?P<cost>[\d,]+\.?\d*)")
-"""Finds shares and dollars in the market's reply to a trader."""
-
 
 @dataclass(frozen=True)
-class Deed:
-    """Something that somebody did."""
+class LoggedAction:
+    """One action of an agent."""
 
     step: int
     """Step in which it was done."""
@@ -58,12 +52,12 @@ class Deed:
     ok: bool
     """Whether the world accepted it."""
 
-    result: Mapping[str, Any]
-    """Its result: the `post_id` of a new post; `shares` and `cost` (or `proceeds`) and `price` of a trade."""
+    facts: Mapping[str, Any]
+    """What it did, as the world returned it: the `post_id` of a new post; `shares`, `dollars`, `price` of a trade."""
 
     @property
     def text(self) -> str:
-        """What was written; empty if nothing was."""
+        """Text that was written; empty if there is none."""
         return str(self.arguments.get("content") or self.arguments.get("text") or "")
 
     @property
@@ -74,59 +68,48 @@ class Deed:
 
 
 def names_of(model: LLMModel) -> dict[int, str]:
-    """Return the names of a model's agents that think, by number."""
+    """Return the names of a model's LLM agents by id."""
     return {agent.unique_id: agent.config.name or f"agent {agent.unique_id}" for agent in llm_agents(model)}
 
 
-def actions_of(model: LLMModel) -> list[Deed]:
-    """Return what the agents of a model have done so far, in order.
+def actions_of(model: LLMModel) -> list[LoggedAction]:
+    """Return the actions of a model's agents so far, in order.
 
     Args:
         model: The model.
     """
     names = names_of(model)
     return [
-        Deed(
+        LoggedAction(
             row["time"],
             row["agent"],
             names.get(row["agent"], f"agent {row['agent']}"),
             row["action"],
             json.loads(row["arguments"]),
             bool(row["ok"]),
-            _result(row["action"], str(json.loads(row["result"]))),
+            json.loads(row["facts"]),
         )
         for row in model.runlog.actions().to_dict("records")
     ]
-
-
-def _result(action: str, text: str) -> dict[str, Any]:
-    """Read the result of an action from the text with which the world reported it."""
-    if action == POST or action in REPLIES:
-        found = OWN_POST.search(text)
-        return {"post_id": int(found[1])} if found else {}
-    if action in (BUY, SELL) and (found := TRADED.search(text)):
-        numbers = {name: float(number.replace(",", "")) for name, number in found.groupdict().items()}
-        return {"shares": numbers["shares"], "cost" if action == BUY else "proceeds": numbers["cost"]}
-    return {}
 
 
 class ActionTables:
     """Tables of what agents did.
 
     Attributes:
-        deeds: What was done, in order.
+        entries: The actions, in order.
     """
 
-    def __init__(self, deeds: Iterable[Deed], rules: Rules = "corrected") -> None:
-        """Keep the deeds.
+    def __init__(self, entries: Iterable[LoggedAction], rules: Rules = "corrected") -> None:
+        """Keep the actions.
 
         Args:
-            deeds: What was done, in order.
+            entries: The actions, in order.
             rules: `corrected` leaves out what the worlds refused; `original` counts it among posts, votes, replies and
                 trades, and who passes as active, as SimSwarm's tables do.
         """
         self.rules: Rules = rules
-        self.deeds = [deed for deed in deeds if deed.ok or rules == "original"]
+        self.entries = [entry for entry in entries if entry.ok or rules == "original"]
 
     @classmethod
     def of(cls, model: LLMModel) -> ActionTables:
@@ -137,7 +120,7 @@ class ActionTables:
         return pd.DataFrame([tuple(row[name] for name in columns) for row in rows], columns=list(columns))
 
     def top_posts(self, n: int = 20) -> pd.DataFrame:
-        """Return the posts that were liked and passed on most, without replies; ties go to the earlier post.
+        """Return the posts with the most likes and shares, without replies; ties go to the earlier post.
 
         Args:
             n: Maximum number of posts.
@@ -147,62 +130,62 @@ class ActionTables:
             (likes and shares).
         """
         likes, dislikes, shares = Counter[Any](), Counter[Any](), Counter[Any]()
-        for deed in self.deeds:
-            post = deed.arguments.get("post_id")
-            if deed.action in VOTES and "comment_id" not in deed.arguments:
-                (likes if deed.is_like else dislikes)[post] += 1
-            elif deed.action in REPLIES | REPOSTS:
+        for entry in self.entries:
+            post = entry.arguments.get("post_id")
+            if entry.action in VOTES and "comment_id" not in entry.arguments:
+                (likes if entry.is_like else dislikes)[post] += 1
+            elif entry.action in REPLIES | REPOSTS:
                 shares[post] += 1
         rows: list[dict[str, Any]] = []
-        for index, deed in enumerate(deed for deed in self.deeds if deed.action == POST):
-            post = deed.result.get("post_id", f"{deed.agent}-r{deed.step}-{index}")
+        for index, entry in enumerate(entry for entry in self.entries if entry.action == POST):
+            post = entry.facts.get("post_id", f"{entry.agent}-r{entry.step}-{index}")
             counts = {"likes": likes[post], "dislikes": dislikes[post], "shares": shares[post]}
-            row = {"post": post, "agent": deed.agent, "name": deed.name, "text": deed.text, "step": deed.step}
+            row = {"post": post, "agent": entry.agent, "name": entry.name, "text": entry.text, "step": entry.step}
             rows.append({**row, **counts, "engagement": likes[post] + shares[post]})
         rows.sort(key=lambda row: -row["engagement"])
         columns = ("post", "agent", "name", "text", "step", "likes", "dislikes", "shares", "engagement")
         return self._table(rows[:n], columns)
 
     def engagement(self) -> pd.DataFrame:
-        """Return how much was posted, liked and replied in each step in which anything was done.
+        """Count posts, likes and replies in each step that has any action.
 
         Returns:
             One row a step: step, posts, likes, replies, active (number of agents that did anything but pass).
         """
-        by_step: dict[int, list[Deed]] = {}
-        for deed in self.deeds:
-            by_step.setdefault(deed.step, []).append(deed)
+        by_step: dict[int, list[LoggedAction]] = {}
+        for entry in self.entries:
+            by_step.setdefault(entry.step, []).append(entry)
         rows: list[dict[str, Any]] = []
         for step, done in sorted(by_step.items()):
             counts = {
-                "posts": sum(deed.action == POST for deed in done),
-                "likes": sum(deed.is_like for deed in done),
-                "replies": sum(deed.action in REPLIES for deed in done),
+                "posts": sum(entry.action == POST for entry in done),
+                "likes": sum(entry.is_like for entry in done),
+                "replies": sum(entry.action in REPLIES for entry in done),
             }
-            active = {deed.agent for deed in done if deed.action != PASS or self.rules == "original"}
+            active = {entry.agent for entry in done if entry.action != PASS or self.rules == "original"}
             rows.append({"step": step, **counts, "active": len(active)})
         return self._table(rows, ("step", "posts", "likes", "replies", "active"))
 
     def trajectories(self) -> pd.DataFrame:
-        """Return what each agent did in each step in which it did anything.
+        """Return the activity of each agent, step by step; steps without an action are left out.
 
         Returns:
             One row an agent and step: agent, name, step, posts, actions, tone (of its posts together, -1 to 1; 0
             without any). Agents stand in the order in which they first did something.
         """
-        done: dict[Any, dict[int, list[Deed]]] = {}
-        for deed in self.deeds:
-            done.setdefault((deed.agent, deed.name), {}).setdefault(deed.step, []).append(deed)
+        done: dict[Any, dict[int, list[LoggedAction]]] = {}
+        for entry in self.entries:
+            done.setdefault((entry.agent, entry.name), {}).setdefault(entry.step, []).append(entry)
         rows: list[dict[str, Any]] = []
         for (agent, name), steps in done.items():
-            for step, deeds in sorted(steps.items()):
-                posts = [deed.text for deed in deeds if deed.action == POST]
-                row = {"agent": agent, "name": name, "step": step, "posts": len(posts), "actions": len(deeds)}
+            for step, entries in sorted(steps.items()):
+                posts = [entry.text for entry in entries if entry.action == POST]
+                row = {"agent": agent, "name": name, "step": step, "posts": len(posts), "actions": len(entries)}
                 rows.append({**row, "tone": tone(" ".join(posts)) if posts else 0.0})
         return self._table(rows, ("agent", "name", "step", "posts", "actions", "tone"))
 
     def tones(self) -> dict[Any, float]:
-        """Return the mean tone of the posts of each agent that posted, over the steps in which it did."""
+        """Return the mean tone of each agent's posts, over the steps in which it posted."""
         lived: dict[Any, list[float]] = {}
         for agent, _, _, posts, _, mood in self.trajectories().itertuples(index=False, name=None):
             if posts:
@@ -210,38 +193,39 @@ class ActionTables:
         return {agent: sum(moods) / len(moods) for agent, moods in lived.items()}
 
     def profiles(self) -> pd.DataFrame:
-        """Return how active each agent was: agent, name, posts, actions, steps (number of steps with any)."""
+        """Return the activity of each agent: agent, name, posts, actions, steps (number of active steps)."""
         table = self.trajectories().groupby(["agent", "name"], sort=False)
         activity = table.agg(posts=("posts", "sum"), actions=("actions", "sum"), steps=("step", "size"))
         return activity.reset_index()
 
     def follows(self) -> pd.DataFrame:
         """Return who followed whom: follower, followee, is_mutual."""
-        edges = [(deed.agent, followee) for deed in self.deeds if deed.ok and (followee := _followee(deed)) is not None]
+        follows = ((entry.agent, _followee(entry)) for entry in self.entries if entry.ok)
+        edges = [(follower, followee) for follower, followee in follows if followee is not None]
         known = set(edges)
         rows = [{"follower": a, "followee": b, "is_mutual": (b, a) in known} for a, b in edges]
         return self._table(rows, ("follower", "followee", "is_mutual"))
 
     def trades(self) -> pd.DataFrame:
-        """Return all trades, refused ones, too, under the original rules.
+        """Return all trades; under the original rules, also refused ones.
 
         Returns:
             One row a trade: step, agent, name, side, market, outcome, shares, dollars (paid, got, or offered in vain),
             price (None: not known), ok.
         """
         rows: list[dict[str, Any]] = []
-        for deed in (deed for deed in self.deeds if deed.action in (BUY, SELL)):
-            order, trade = deed.arguments, deed.result
-            dollars = next((trade[name] for name in ("cost", "proceeds") if name in trade), order.get("amount"))
-            row = {"step": deed.step, "agent": deed.agent, "name": deed.name, "market": order.get("market_id")}
+        for entry in (entry for entry in self.entries if entry.action in (BUY, SELL)):
+            order, trade = entry.arguments, entry.facts
+            dollars = trade.get("dollars", order.get("amount"))
+            row = {"step": entry.step, "agent": entry.agent, "name": entry.name, "market": order.get("market_id")}
             row |= {"outcome": order.get("outcome"), "shares": trade.get("shares"), "dollars": dollars}
-            side = "buy" if deed.action == BUY else "sell"
-            rows.append({**row, "price": trade.get("price"), "side": side, "ok": deed.ok})
+            side = "buy" if entry.action == BUY else "sell"
+            rows.append({**row, "price": trade.get("price"), "side": side, "ok": entry.ok})
         columns = ("step", "agent", "name", "side", "market", "outcome", "shares", "dollars", "price", "ok")
         return self._table(rows, columns)
 
     def interactions(self, names: Mapping[Any, str] | None = None) -> pd.DataFrame:
-        """Return who dealt with whom, and how often: follows, replies, likes, dislikes, reposts, mentions in posts.
+        """Count the interactions of agents: follows, replies, likes, dislikes, reposts and mentions in posts.
 
         Args:
             names: Agent → name, for mentions; None: those who did anything.
@@ -249,38 +233,38 @@ class ActionTables:
         Returns:
             One row a pair and kind: source, target, kind, weight; nobody deals with itself.
         """
-        known = dict(names or {deed.agent: deed.name for deed in self.deeds})
+        known = dict(names or {entry.agent: entry.name for entry in self.entries})
         authors = {
-            deed.result["post_id"]: deed.agent
-            for deed in self.deeds
-            if deed.ok and (deed.action == POST or deed.action in REPLIES) and "post_id" in deed.result
+            entry.facts["post_id"]: entry.agent
+            for entry in self.entries
+            if entry.ok and (entry.action == POST or entry.action in REPLIES) and "post_id" in entry.facts
         }
         weights: Counter[tuple[Any, Any, str]] = Counter()
-        for deed in self.deeds:
-            for target, kind in _dealings(deed, authors, known) if deed.ok else ():
-                if target in known and target != deed.agent:
-                    weights[deed.agent, target, kind] += 1
+        for entry in self.entries:
+            for target, kind in _dealings(entry, authors, known) if entry.ok else ():
+                if target in known and target != entry.agent:
+                    weights[entry.agent, target, kind] += 1
         rows = [{"source": a, "target": b, "kind": kind, "weight": n} for (a, b, kind), n in weights.items()]
         return self._table(rows, ("source", "target", "kind", "weight"))
 
 
-def _followee(deed: Deed) -> Any:
-    return deed.arguments.get("user_id", deed.arguments.get("agent_id")) if deed.action == FOLLOW else None
+def _followee(entry: LoggedAction) -> Any:
+    return entry.arguments.get("user_id", entry.arguments.get("agent_id")) if entry.action == FOLLOW else None
 
 
-def _dealings(deed: Deed, authors: Mapping[Any, Any], names: Mapping[Any, str]) -> list[tuple[Any, str]]:
-    """Return whom a deed concerned, and how."""
-    if deed.action == POST:
-        return [(agent, "mention") for agent, name in names.items() if _mentions(deed.text, name)]
-    if (followee := _followee(deed)) is not None:
+def _dealings(entry: LoggedAction, authors: Mapping[Any, Any], names: Mapping[Any, str]) -> list[tuple[Any, str]]:
+    """Return the agents that an action concerned, and how."""
+    if entry.action == POST:
+        return [(agent, "mention") for agent, name in names.items() if _mentions(entry.text, name)]
+    if (followee := _followee(entry)) is not None:
         return [(followee, "follow")]
     kinds = {
         **dict.fromkeys(REPLIES, "reply"),
         **dict.fromkeys(REPOSTS, "repost"),
-        **dict.fromkeys(VOTES, "like" if deed.is_like else "dislike"),
+        **dict.fromkeys(VOTES, "like" if entry.is_like else "dislike"),
     }
-    author = authors.get(deed.arguments.get("post_id"))
-    return [(author, kinds[deed.action])] if deed.action in kinds and author is not None else []
+    author = authors.get(entry.arguments.get("post_id"))
+    return [(author, kinds[entry.action])] if entry.action in kinds and author is not None else []
 
 
 def _mentions(text: str, name: str) -> bool:

@@ -1,4 +1,4 @@
-"""Exports: the tables of a run as CSV, and who dealt with whom as GraphML, for pandas, networkx, Gephi and others."""
+"""Exports for pandas, networkx, Gephi and others: the tables of a run as CSV, its interactions as GraphML."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MAX_NODES = 100_000
 
 
 def tables_of(model: LLMModel) -> dict[str, pd.DataFrame]:
-    """Return the tables of a run so far: what was measured and done, and what its worlds keep.
+    """Return the tables of a run so far: measures, actions, events, and the tables of its worlds.
 
     Args:
         model: The model.
@@ -46,7 +46,7 @@ def tables_of(model: LLMModel) -> dict[str, pd.DataFrame]:
 
 
 def top_posts(posts: pd.DataFrame, n: int = TOP_POSTS) -> pd.DataFrame:
-    """Return the posts that were liked and passed on most; ties go to the earlier post.
+    """Return the posts with the most likes and shares; ties go to the earlier post.
 
     Args:
         posts: One row a post, with likes, shares and kind.
@@ -85,15 +85,15 @@ def _logged(model: LLMModel) -> Iterator[tuple[str, pd.DataFrame]]:
 
 
 def _done(model: LLMModel) -> Iterator[tuple[str, pd.DataFrame]]:
-    deeds = ActionTables.of(model)
-    yield "profiles", deeds.profiles()
-    yield "trajectories", deeds.trajectories()
-    if any(deed.action == POST or deed.action in VOTES for deed in deeds.deeds):
-        yield "engagement", deeds.engagement()
+    tables = ActionTables.of(model)
+    yield "profiles", tables.profiles()
+    yield "trajectories", tables.trajectories()
+    if any(entry.action == POST or entry.action in VOTES for entry in tables.entries):
+        yield "engagement", tables.engagement()
 
 
 def network_of(model: LLMModel) -> networkx.MultiDiGraph[Any]:
-    """Return who follows whom and who dealt with whom, as a graph.
+    """Return follows and interactions as a graph.
 
     Args:
         model: The model.
@@ -104,9 +104,9 @@ def network_of(model: LLMModel) -> networkx.MultiDiGraph[Any]:
     """
     import networkx
 
-    deeds, names = ActionTables.of(model), names_of(model)
-    profiles = {row["agent"]: row for row in rows_of(deeds.profiles())}
-    tones = deeds.tones()
+    tables, names = ActionTables.of(model), names_of(model)
+    profiles = {row["agent"]: row for row in rows_of(tables.profiles())}
+    tones = tables.tones()
     stances = model.stances()
     follows = [row for world in model.worlds if isinstance(world, Tabular) for row in world.tables().get("follows", ())]
     nodes = {**names, **{row["follower"]: "" for row in follows if row["follower"] not in names}}
@@ -121,14 +121,14 @@ def network_of(model: LLMModel) -> networkx.MultiDiGraph[Any]:
     for row in follows:
         if row["follower"] in nodes and row["followee"] in nodes:
             graph.add_edge(row["follower"], row["followee"], kind="follow", weight=1)
-    for row in rows_of(deeds.interactions(nodes)):
+    for row in rows_of(tables.interactions(nodes)):
         if not (follows and row["kind"] == "follow"):
             graph.add_edge(row["source"], row["target"], kind=row["kind"], weight=int(row["weight"]))
     return graph
 
 
 def export(model: LLMModel, folder: str | Path) -> dict[str, int]:
-    """Write the tables of a run, and who dealt with whom, into a folder.
+    """Write the tables and the graph of a run to a folder.
 
     Args:
         model: The model.

@@ -1,4 +1,4 @@
-"""Reports by rule: findings from the tables of a run alone."""
+"""Reports without a language model: findings computed from the tables of a run."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ QUOTE = 240
 
 @dataclass(frozen=True)
 class RunFacts:
-    """The facts that a report by rule is made from."""
+    """Everything a rule-based report is computed from."""
 
     model: LLMModel
     """The model."""
@@ -70,7 +70,7 @@ class RunFacts:
 
 
 def report_of(model: LLMModel, *, days: int | None = None) -> Report:
-    """Write the report of a run so far by rule.
+    """Write a rule-based report of a run so far.
 
     Args:
         model: The model.

@@ -115,15 +115,15 @@ class Report(BaseModel, frozen=True):
     """What happened, part by part."""
 
     def markdown(self) -> str:
-        """Write the report as Markdown; what agents wrote is escaped."""
+        """Return the report as Markdown; text by agents is escaped."""
         return _template("report.md").render(counted=counted, report=self)
 
     def fragment(self) -> str:
-        """Write the report as part of a page; what agents wrote is escaped."""
+        """Return the report as an HTML fragment; text by agents is escaped."""
         return _template("body.html").render(counted=counted, report=self)
 
     def html(self) -> str:
-        """Write the report as a page of its own; what agents wrote is escaped."""
+        """Return the report as an HTML page; text by agents is escaped."""
         return _template("report.html").render(counted=counted, report=self)
 
 
@@ -154,7 +154,7 @@ class WrittenReport(BaseModel):
 
 
 def written_by(model: LLMModel, llm: str | LLM, report: Report) -> Report:
-    """Have a language model write a report from the one by rule, which is all that it is shown.
+    """Have a language model rewrite a rule-based report; it sees nothing else of the run.
 
     It is asked once; request and reply are recorded in the model's run log under the purpose `report`.
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from mesa_llm.canonical import canonical_json
 from mesa_llm.errors import ConfigError
 
-FORMAT = 4
+FORMAT = 5
 """Version of the layout, written to `PRAGMA user_version` and to the manifest."""
 
 MAX_VALUE = 16_000_000
@@ -58,7 +58,8 @@ _UPGRADES = {
     4: (
         "ALTER TABLE calls ADD COLUMN checksum INTEGER",  # of what decides a replay: see `tables.call_checksum`
         "ALTER TABLE decisions ADD COLUMN reading TEXT",
-    )
+    ),
+    5: ("ALTER TABLE actions ADD COLUMN facts TEXT",),
 }
 """Format → the statements that make it of the format before; their columns are NULL in rows recorded earlier."""
 

@@ -37,6 +37,7 @@ from mesa_llm.runlog.tables import (
     stored_keys,
     stored_reply,
 )
+from mesa_llm.runlog.versions import DISTRIBUTION
 
 _INSERT = f"INSERT OR REPLACE INTO calls VALUES ({','.join('?' * len(columns()['calls']))})"
 
@@ -115,6 +116,7 @@ class RunLog(Queries):
         self._may_differ = ask_again
         self._parent, self._parent_steps = parent, parent_steps
         self._new_facts = dict(facts or {})
+        self._changed: list[str] = []  # what differs now from the recording, for people
         self._calls_before: int = self._read_one(self._replies, "SELECT ifnull(max(rowid), 0) FROM calls")
         self.n_copied = 0
         self.may_repeat = self._calls_before > 0 or parent is not None
@@ -146,13 +148,14 @@ class RunLog(Queries):
 
         Args:
             identity: Facts that must be those of the recording for it to be continued.
-            about: Further facts, which may differ: versions, options.
+            about: Further facts, which may differ: versions, options, digests of prompts.
 
         Raises:
             ConfigError: If the file holds a run with another identity, or cannot be written.
         """
         own = json.loads(canonical_json(identity))
         recorded = self.manifest
+        self._changed = list(_changes_since(recorded, json.loads(canonical_json(about))))
         if self.mode != "record":
             return
         replaced = recorded.get(_REPLACED_AFTER)
@@ -430,10 +433,11 @@ class RunLog(Queries):
                 recorded = model, self._texts.prompt(prompt), self._texts.text(parameters), self._texts.text(options)
         position = f"agent {salt.agent}, step {salt.time}, {salt.purpose} call {salt.call}"
         if recorded is None:
-            return f"no reply is recorded for {position}; the recording ends earlier, or others acted then"
-        return f"no reply is recorded for this request of {position}. It differs from the recorded one:\n" + difference(
-            recorded, readable(request)
-        )
+            text = f"no reply is recorded for {position}; the recording ends earlier, or others acted then"
+        else:
+            text = f"no reply is recorded for this request of {position}. It differs from the recorded one:\n"
+            text += difference(recorded, readable(request))
+        return "\n".join([text, *self._changed])
 
     def _require_whole_calls(self) -> None:
         """Check once that every call of the recording is what was written, and stands in its place in the index.
@@ -490,7 +494,7 @@ class RunLog(Queries):
                     arguments = self._json_of(record.arguments)
                 result = canonical_json(record.result)
                 facts = ["outcome", time, record.agent, record.action, arguments, record.ok, result, label]
-                table, row = "actions", (time, record.agent, record.action, arguments, record.ok, result, label)
+                table, row = "actions", (*facts[1:], canonical_json(record.facts) if record.facts else None)
             case Failure():
                 facts = ["failure", time, record.agent, record.kind, label]
                 values = (None, None, record.kind, record.reason, stored_keys(record.keys), label, record.reading)
@@ -608,3 +612,21 @@ def _differing(recorded: Mapping[str, Any], current: Mapping[str, Any]) -> Itera
 def _storable_row(row: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return a row with its texts as SQLite can store them."""
     return tuple([storable(value) if type(value) is str and not value.isascii() else value for value in row])
+
+
+def _changes_since(recorded: Mapping[str, Any], about: Mapping[str, Any]) -> Iterator[str]:
+    """List what has changed since a recording: prompts, and the version of this package.
+
+    Args:
+        recorded: The manifest of the recording.
+        about: Facts of the present run.
+    """
+    then, now = recorded.get("prompts"), about.get("prompts")
+    if isinstance(then, dict) and isinstance(now, dict):
+        before, after = cast("dict[str, Any]", then), cast("dict[str, Any]", now)
+        if changed := sorted(name for name in before.keys() | after if before.get(name) != after.get(name)):
+            yield f"These prompts have changed since it was recorded: {', '.join(changed)}."
+    versions = recorded.get("versions")
+    version = cast("dict[str, Any]", versions).get(DISTRIBUTION) if isinstance(versions, dict) else None
+    if version and version != about.get("versions", {}).get(DISTRIBUTION):
+        yield f"It was recorded with {DISTRIBUTION} {version}; install that version to replay it."

@@ -113,10 +113,13 @@ class Queries(Database):
                 return
 
     def _readable(self, table: str, row: Sequence[Any]) -> tuple[Any, ...]:
-        """Replace the numbers of texts by the texts, and keys in bytes by hexadecimal digits."""
+        """Replace the numbers of texts by the texts, and keys in bytes by hexadecimal digits; missing facts by none."""
         if table == "decisions":
             *values, keys, label, reading = row
             return *values, keys_of(keys), label, reading
+        if table == "actions":
+            *values, facts = row
+            return *values, facts or "{}"  # none, or a log from before format 5
         if table != "calls":
             return tuple(row)
         key, agent, time, purpose, call, model, prompt, parameters, options, *rest = row
@@ -192,7 +195,7 @@ class Queries(Database):
         return self.table("decisions")
 
     def actions(self) -> pd.DataFrame:
-        """Read every action with its result; `ok` is False where it was refused."""
+        """Read every action with its result and its facts (JSON); `ok` is False where it was refused."""
         return self.table("actions")
 
     def events(self) -> pd.DataFrame:

@@ -6,7 +6,10 @@ import platform
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
-PACKAGES = ("mesa-llm-worlds", "mesa", "numpy", "pydantic", "pycurl", "litellm", "xllamacpp", "wordllama", "solara")
+DISTRIBUTION = "mesa-llm-worlds"
+"""Name under which this project is installed."""
+
+PACKAGES = (DISTRIBUTION, "mesa", "numpy", "pydantic", "pycurl", "litellm", "xllamacpp", "wordllama", "solara")
 """Packages that can affect a run."""
 
 

@@ -2,7 +2,8 @@
 
 from mesa_llm.space.compass import Direction
 from mesa_llm.space.moves import MovesOnGrid, MovesToPlaces, PlaceName, describe_surroundings
-from mesa_llm.space.surroundings import Neighbour, Place, SpaceKind, Spot, Surroundings
+from mesa_llm.space.surroundings import Neighbour, Spot, Surroundings
+from mesa_llm.space.text import Place, SpaceKind
 from mesa_llm.space.view import Describe, description, surroundings
 
 __all__ = [

@@ -9,9 +9,9 @@ from mesa.discrete_space.grid import Grid
 from pydantic import BeforeValidator
 
 from mesa_llm.errors import ConfigError, ToolError
-from mesa_llm.records import Observation
+from mesa_llm.records import ActionResult, Observation
 from mesa_llm.space.compass import Direction, compass_direction, grid_offset, hexagon_direction
-from mesa_llm.space.surroundings import TERMS, spot_list
+from mesa_llm.space.text import NOWHERE_TO_GO, TERMS, choices_text, moved_text, spot_list
 from mesa_llm.space.view import Describe, Near, kind_of, near_cells, others_text, space_of, surroundings
 from mesa_llm.tools.tool import action
 
@@ -48,7 +48,7 @@ class MovesToPlaces:
         return any(not near.cell.is_full for near in _next_cells(self))
 
     @action(when="can_move")
-    def go_to(self, place: PlaceName) -> str:
+    def go_to(self, place: PlaceName) -> ActionResult:
         """Move to a place right next to yours.
 
         Args:
@@ -73,7 +73,7 @@ class MovesOnGrid:
         return any(not near.cell.is_full for near in _by_direction(self).values())
 
     @action(when="can_move")
-    def move(self, direction: Direction) -> str:
+    def move(self, direction: Direction) -> ActionResult:
         """Move one cell.
 
         Args:
@@ -102,14 +102,14 @@ def describe_surroundings(agent: Any, radius: float = 1, describe: Describe | No
     if not isinstance(agent, MovesOnGrid | MovesToPlaces):
         return Observation(text=seen.text, facts=seen)
     if not seen.open:
-        return Observation(text=f"{seen.text}\nYou cannot go anywhere now.", facts=seen)
+        return Observation(text=f"{seen.text}\n{NOWHERE_TO_GO}", facts=seen)
     options: dict[str, tuple[str, ...]] = {}
     if isinstance(agent, MovesOnGrid):
         directions = _by_direction(agent).items()
         options["direction"] = tuple(direction for direction, near in directions if not near.cell.is_full)
     if isinstance(agent, MovesToPlaces):
         options["place"] = tuple(spot.label for spot in seen.open)
-    return Observation(f"{seen.text}\nYou can go to: {spot_list(seen.open)}.", facts=seen, options=options)
+    return Observation(f"{seen.text}\n{choices_text(seen.open)}", facts=seen, options=options)
 
 
 def _next_cells(agent: Any) -> list[Near]:
@@ -156,15 +156,15 @@ def _by_direction(agent: Any) -> dict[Direction, Near]:
     return directions
 
 
-def _enter(agent: Any, near: Near | None, destination: str) -> str:
-    """Move an agent into a neighbouring cell, and say where it is now.
+def _enter(agent: Any, near: Near | None, destination: str) -> ActionResult:
+    """Move an agent into a neighbouring cell, and return where it is now.
 
     Raises:
         ToolError: If there is no such cell next to it, or it is full.
     """
     if near is not None and not near.cell.is_full:
         agent.cell = near.cell
-        return f"You moved to {near.spot.label}."
+        return ActionResult(moved_text(near.spot.label), coordinate=near.cell.coordinate)
     if agent.cell is None:
         raise ToolError("you are in no place that you could move from.")
     spot = TERMS[kind_of(space_of(agent))].spot

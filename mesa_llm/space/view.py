@@ -14,17 +14,10 @@ from mesa.experimental.continuous_space import ContinuousSpaceAgent
 
 from mesa_llm.config import ConfigMixin
 from mesa_llm.errors import ConfigError
+from mesa_llm.space import text
 from mesa_llm.space.compass import compass_direction, grid_offset, grid_words, hexagon_words
-from mesa_llm.space.surroundings import (
-    MAX_LINE_CHARACTERS,
-    MAX_SHOWN,
-    TERMS,
-    Neighbour,
-    Place,
-    SpaceKind,
-    Spot,
-    Surroundings,
-)
+from mesa_llm.space.surroundings import Neighbour, Spot, Surroundings
+from mesa_llm.space.text import MAX_LINE_CHARACTERS, MAX_SHOWN, TERMS, Place, SpaceKind
 from mesa_llm.text import one_line
 
 Describe = Callable[[Any], str]
@@ -71,10 +64,8 @@ def others_text(agent: mesa.Agent[Any], describe: Describe | None = None) -> str
     if not others:
         return ""
     others.sort(key=lambda other: not getattr(other, "is_minded", False))
-    lines = [f"- {one_line((describe or description)(other), MAX_LINE_CHARACTERS)}" for other in others[:MAX_SHOWN]]
-    if len(others) > MAX_SHOWN:
-        lines.append(f"- and {len(others) - MAX_SHOWN} more")
-    return "\n".join([f"You are {one_line(description(agent), MAX_LINE_CHARACTERS)}. The others:", *lines])
+    listed = [(describe or description)(other) if index < MAX_SHOWN else "" for index, other in enumerate(others)]
+    return text.others_text(description(agent), listed)
 
 
 def description(agent: mesa.Agent[Any]) -> str:

@@ -1,4 +1,4 @@
-"""Tools that answer and actions that happen: typed methods, described to the model by their docstring.
+"""Tools that read and actions that write: typed methods, which a language model knows by their docstrings.
 
 A `@tool` reads and may be called while an agent decides. An `@action` writes, is what a decision consists of, and
 runs after everyone has decided. pydantic gives schema and validation; nothing a model writes reaches a function
@@ -11,8 +11,9 @@ import inspect
 import sys
 import typing
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, lru_cache
+from types import MappingProxyType
 from typing import Any, TypeVar, cast, overload
 
 import docstring_parser
@@ -45,6 +46,7 @@ class _Mark:
     is_action: bool
     when: str | None
     shows_more: bool = False
+    options: Mapping[str, str] = MappingProxyType({})
 
 
 @overload
@@ -67,16 +69,18 @@ def tool(function: Any = None, *, when: str | None = None, shows_more: bool = Fa
 @overload
 def action(function: F) -> F: ...
 @overload
-def action(*, when: str | None = None) -> Callable[[F], F]: ...
-def action(function: Any = None, *, when: str | None = None) -> Any:
+def action(*, when: str | None = None, options: Mapping[str, str] = ...) -> Callable[[F], F]: ...
+def action(function: Any = None, *, when: str | None = None, options: Mapping[str, str] = MappingProxyType({})) -> Any:
     """Mark a method or function as an action: it writes, and runs after everyone has decided.
 
     Args:
         function: What to mark; its docstring is what the model reads.
         when: Name of a method of the same object, called with the same acting agent (if any), that says whether
             the action may be used now.
+        options: Argument → name of a list of its world, for worlds that make the options of their observations from
+            what their actions declare.
     """
-    return _mark(function, _Mark(is_action=True, when=when))
+    return _mark(function, _Mark(is_action=True, when=when, options=options))
 
 
 def _mark(function: Any, mark: _Mark) -> Any:
@@ -108,6 +112,9 @@ class Tool:
 
     shows_more: bool = False
     """Whether its results show ids that observations do not."""
+
+    options: Mapping[str, str] = field(default=MappingProxyType({}), hash=False)
+    """Argument → name of the list that holds the values it may take, as `@action(options=…)` declares it."""
 
     is_outside: bool = False
     """Whether somebody outside the run answers: its function is called with the arguments by name and the number of the
@@ -218,7 +225,7 @@ def compile_tool(function: Callable[..., Any], leading: int) -> Tool:
         ) from error
     description = _describe_arguments(function, schema)
     spec = ToolSpec(name, description, plain_schema(schema), mark.is_action)
-    return Tool(spec, function, check, mark.when, mark.shows_more)
+    return Tool(spec, function, check, mark.when, mark.shows_more, mark.options)
 
 
 def _describe_arguments(function: Callable[..., Any], schema: dict[str, Any]) -> str:
@@ -264,7 +271,7 @@ def marked_methods(owner: type) -> tuple[str, ...]:
 
 
 def hidden_methods(owner: type) -> dict[str, tuple[type, type]]:
-    """Name the tools and actions of base classes that a class loses because another base class has something else.
+    """Find tools and actions of base classes that another base class hides.
 
     What a class itself, or one that inherits the tool, puts in its place is left out: somebody meant it so.
 

@@ -43,7 +43,7 @@ class Named(Protocol):
 
 
 class Plan:
-    """The tools of all agents of one kind, made once: name → tool and index of its owner."""
+    """The tools shared by all agents of one kind, compiled once: name → tool and index of its owner."""
 
     def __init__(self, tools: Mapping[str, tuple[Tool, int]], n_worlds: int) -> None:
         """Store the tools, and describe them once."""
@@ -52,6 +52,7 @@ class Plan:
         self.specs = tuple(_renamed(tool.spec, name) for name, (tool, _) in self.tools.items())
         self.readers = tuple(spec for spec in self.specs if not spec.is_action)
         self.is_conditional = any(tool.when for tool, _ in self.tools.values())
+        self.shows_more = any(tool.shows_more for tool, _ in self.tools.values())
 
 
 def _renamed(spec: ToolSpec, name: str) -> ToolSpec:
@@ -60,7 +61,7 @@ def _renamed(spec: ToolSpec, name: str) -> ToolSpec:
 
 
 def checked_tools(functions: Iterable[Callable[..., Any]]) -> tuple[Callable[..., Any], ...]:
-    """Return a researcher's own functions as they are, once each of them can be a tool.
+    """Check that each of a researcher's functions can be a tool, and return them.
 
     Raises:
         ConfigError: If one is no function or method, or could not be described or called.
@@ -131,7 +132,7 @@ def _plan(agent: type, worlds: tuple[tuple[type, str], ...], functions: tuple[Ca
 
 @lru_cache(maxsize=4096)
 def _narrowed(plan: Plan, names: tuple[str, ...]) -> Plan:
-    """Keep only the tools of these names, in the order of the names; one that worlds share stands for all of theirs."""
+    """Keep the named tools, in the order of the names; a name that several worlds share keeps the tool of each."""
     by_tool: dict[str, list[str]] = {}
     for own_name, (tool, _) in plan.tools.items():
         by_tool.setdefault(tool.spec.name, []).append(own_name)
@@ -143,7 +144,7 @@ def _narrowed(plan: Plan, names: tuple[str, ...]) -> Plan:
 
 @lru_cache(maxsize=4096)
 def _joined(plan: Plan, others: tuple[Tool, ...], owner: int) -> Plan:
-    """Add tools that are called on nothing.
+    """Add tools without an owner, such as those of a tool server.
 
     Raises:
         ConfigError: If a name is taken.
@@ -218,7 +219,7 @@ class ToolBox(Mapping[str, Bound]):
         return self if names is None else ToolBox(_narrowed(self._plan, tuple(names)), self._leading)
 
     def joined(self, others: Iterable[Tool]) -> ToolBox:
-        """Return these tools and further ones that have no owner, such as those of a server.
+        """Add tools that have no owner, such as those of a tool server.
 
         Raises:
             ConfigError: If two have one name.
@@ -227,7 +228,7 @@ class ToolBox(Mapping[str, Bound]):
 
     @property
     def without_tools_of_worlds(self) -> ToolBox:
-        """All but the tools of worlds: their actions stay, and what the agent brings of its own."""
+        """All tools except those of worlds; the actions of worlds, and the agent's own tools, stay."""
         return ToolBox(_without_tools_of_worlds(self._plan), self._leading)
 
     @property
@@ -251,6 +252,11 @@ class ToolBox(Mapping[str, Bound]):
     def has_actions(self) -> bool:
         """Whether there is an action among them."""
         return len(self._plan.readers) < len(self._plan.specs)
+
+    @property
+    def shows_more(self) -> bool:
+        """Whether a tool among them shows more ids than observations do."""
+        return self._plan.shows_more
 
     def is_action(self, name: str) -> bool:
         """Check whether there is an action of this name."""

@@ -1,4 +1,4 @@
-"""State and rules of the situations that agents act in; the worlds do not depend on each other."""
+"""Worlds: the state and rules of the situations that agents act in. No world depends on another."""
 
 from typing import Literal
 

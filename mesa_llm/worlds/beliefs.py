@@ -36,8 +36,8 @@ from functools import cache, lru_cache
 
 from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer
 
-from mesa_llm.text import quoted
 from mesa_llm.worlds import Rules
+from mesa_llm.worlds.text import convictions_text
 
 Author = int | str
 """Author of a post: a Mesa `unique_id`, or a name."""
@@ -52,14 +52,6 @@ PULL, MAX_MOVE = 0.1, 0.2
 TRUST_RATE = 0.05
 CONFIDENCE_PER_LIKE, CONFIDENCE_PER_DISLIKE, MAX_CONFIDENCE_MOVE = 0.005, 0.008, 0.1
 MAX_DIGESTS = 2000
-
-POSITION_BANDS = (
-    (0.6, "strongly supportive"),
-    (0.2, "leaning supportive"),
-    (-0.2, "undecided"),
-    (-0.6, "leaning opposed"),
-)
-CONFIDENCE_BANDS = ((0.75, "firmly held"), (0.45, "moderate"), (0.2, "tentative"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,26 +281,6 @@ def exposure_of(post: StepPost, stance: Stance = tone, *, rules: Rules = "correc
     return Exposure(author, digest, stance(post.text), post.likes)
 
 
-def position_band(position: float) -> str:
-    """Describe a position."""
-    return next((band for floor, band in POSITION_BANDS[:2] if position >= floor), _lower_band(position))
-
-
-def _lower_band(position: float) -> str:
-    """Describe a position below the supportive bands; the lower bound of a band belongs to the one beneath."""
-    return next((band for floor, band in POSITION_BANDS[2:] if position > floor), "strongly opposed")
-
-
-def confidence_band(confidence: float) -> str:
-    """Describe a confidence."""
-    return next((band for floor, band in CONFIDENCE_BANDS if confidence >= floor), "uncertain")
-
-
 def beliefs_text(beliefs: Beliefs) -> str:
     """Describe an agent's beliefs, a line for each topic; empty if it has none."""
-    lines = [
-        f"On {quoted(topic)} you are {position_band(position)}; your view is "
-        f"{confidence_band(beliefs.confidence.get(topic, FIRST_CONFIDENCE))}."
-        for topic, position in beliefs.positions.items()
-    ]
-    return "\n".join(lines)
+    return convictions_text(beliefs.positions, beliefs.confidence, FIRST_CONFIDENCE)

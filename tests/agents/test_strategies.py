@@ -57,7 +57,7 @@ def test_react_gives_a_reason_for_each_call_and_reads_the_answer() -> None:
     model.run_for(2)
     calls = model.runlog.calls()
     assert len(calls) == 4
-    assert calls["prompt"].str.contains("Go about it in rounds").all()
+    assert calls["prompt"].str.contains("Work in rounds").all()
     assert model.runlog.decisions()["text"][0] == "How much is there?\ncount()\nIt is time to pay."
     assert model.coins == 6
 

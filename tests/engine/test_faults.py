@@ -92,7 +92,7 @@ def test_words_in_a_post_that_ask_for_another_tool_change_nothing_that_may_be_do
         model.run_for(2)
     names = {tool["function"]["name"] for request in server.requests for tool in request.body["tools"]}
     assert names <= {"create_post", "reply", "vote", "repost", "follow", "do_nothing"}
-    assert order in str([post["content"] for post in model.world.posts_table()])
+    assert order in str([post["content"] for post in model.world.measures.posts_table()])
 
 
 def test_a_spent_budget_of_tokens_stops_the_run_and_a_larger_one_goes_on(tmp_path) -> None:

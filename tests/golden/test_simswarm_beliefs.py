@@ -11,11 +11,10 @@ from mesa_llm.worlds.beliefs import (
     Beliefs,
     Exposure,
     apply_posts,
-    confidence_band,
-    position_band,
     tone,
     update_beliefs,
 )
+from mesa_llm.worlds.text import confidence_band, position_band
 from tests.golden.beliefs import REL, beliefs_of, posts_of, text_of, written
 from tests.golden.reading import assert_close, golden, outcome_of, section
 

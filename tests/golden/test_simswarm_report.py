@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from mesa_llm.model.text_extraction import Character, names_in, read_characters
-from mesa_llm.reports import ActionTables, Deed
+from mesa_llm.reports import ActionTables, LoggedAction
 from tests.golden.reading import assert_close, golden, section
 
 CASES: dict[str, Any] = golden("simswarm")
@@ -30,19 +30,24 @@ NOT_COMPARED = {
 """Parts of the tables that no test reads → why."""
 
 
-def actions_of(records: list[Any]) -> list[Deed]:
+def actions_of(records: list[Any]) -> list[LoggedAction]:
     return [
-        Deed(
+        LoggedAction(
             one["round"],
             one["agent"],
             one["agent"].upper(),
             one["type"],
             dict(one["args"].items()),
             one["success"],
-            {} if one["result"] is None else dict(one["result"].items()),
+            facts_of(one["result"] or {}),
         )
         for one in records
     ]
+
+
+def facts_of(result: Any) -> dict[str, Any]:
+    """Return the result of an action of SimSwarm's as our worlds would, with what was paid or got as `dollars`."""
+    return {"dollars" if name in ("cost", "proceeds") else name: value for name, value in result.items()}
 
 
 def rows(table: pd.DataFrame) -> list[dict[str, Any]]:

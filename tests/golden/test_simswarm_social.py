@@ -143,12 +143,12 @@ class Replay:
                 "created_round": row["step"],
                 "voters": sorted(voters.get(row["post_id"], [])),
             }
-            for row in self.world.posts_table()
+            for row in self.world.measures.posts_table()
         ]
 
     def follows(self) -> dict[str, list[str]]:
         found: dict[str, list[str]] = {}
-        for follower, followee in self.world.follow_edges().tolist():
+        for follower, followee in self.world.measures.follow_edges().tolist():
             found.setdefault(self.name(follower), []).append(self.name(followee))
         return {follower: sorted(followees) for follower, followees in sorted(found.items())}
 
@@ -171,7 +171,7 @@ class Replay:
             case ["feed", agent_id]:
                 assert outcome_of(lambda: self.feed(agent_id)) == entry["r"]
             case ["eng"]:
-                ours = {f"p{post_id}": list(pair) for post_id, pair in self.world.engagement().items()}
+                ours = {f"p{post_id}": list(pair) for post_id, pair in self.world.measures.engagement().items()}
                 theirs = entry["r"]
                 assert is_same(ours, theirs.get("ok", theirs) if theirs.keys() == {"ok"} else theirs)
             case [agent_id, action, given]:

@@ -13,9 +13,11 @@ import pytest
 
 from mesa_llm import ConfigError, ScriptedLLM
 from mesa_llm.llm.replies import call
+from mesa_llm.memory.text import NO_ANSWER
 from mesa_llm.records import Request
 from mesa_llm.worlds.exchange import COMPANIES, Loan, report_on
-from mesa_llm_models.econ_agent.agents import NO_ANSWER, HouseholdDialogue
+from mesa_llm.worlds.exchange.text import BACKGROUNDS
+from mesa_llm_models.econ_agent.agents import HouseholdDialogue
 from mesa_llm_models.econ_agent.model import EconAgentModel, EconAgentScenario
 from mesa_llm_models.stock_agent.model import StockAgentModel, StockAgentScenario
 
@@ -122,10 +124,10 @@ def test_the_companies_stand_in_the_first_session_of_every_day_and_in_the_conver
     first = 6 * (day - 1) + 2
     assert all("20%" not in last(llm.at(time)) for time in (first - 1, first + 1, first + 2, first + 3))
     for company in COMPANIES.values():
-        assert company.background in last(llm.at(first))
+        assert BACKGROUNDS[company.stock] in last(llm.at(first))
         for figures in (company.revenue, company.net_profit, company.cash_flow):
             assert ", ".join(f"{figure:.2f}" for figure in figures) in last(llm.at(first))
-        assert company.background in text(llm.at(first + 2))
+        assert BACKGROUNDS[company.stock] in text(llm.at(first + 2))
     assert "agreements on subsidies were signed with both" in last(llm.at(first))
 
 
@@ -185,7 +187,7 @@ def test_a_refused_order_is_told_why_and_a_reply_that_cannot_be_read_loses_nothi
     dear = call("buy", stock="A", quantity=10**9, price=100)
     assert "cost 100000000000" in text(traded(3, Notebook(buy=dear)).at(3))
     dumb = traded(3, Notebook(buy="I do not know"), attempts=1).at(3)
-    assert COMPANIES["B"].background in text(dumb)
+    assert BACKGROUNDS["B"] in text(dumb)
     assert [message.role for message in dumb.messages] == ["user", "assistant", "user", "assistant", "user"]
 
 

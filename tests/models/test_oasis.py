@@ -47,7 +47,7 @@ def test_who_shares_the_post_is_in_its_cascade_and_who_shares_from_them_is_one_d
     boss, near, far, other = (agent.unique_id for agent in model.agents)
     model.world.repost(near, model.root_id)
     model.world.repost(other, model.root_id)
-    model.world.repost(far, int(model.world.posts_table()[-2]["post_id"]))
+    model.world.repost(far, int(model.world.measures.posts_table()[-2]["post_id"]))
     assert boss == model.influencer.unique_id
     assert (model.scale, model.depth, model.max_breadth) == (4, 2, 2)
 

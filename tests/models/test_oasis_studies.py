@@ -108,7 +108,7 @@ def test_comments_on_false_posts_are_judged_once_each_and_a_missing_verdict_stay
     model.run(2)
     judged = [score for one in model.treated for _, score in one.comments]
     assert judged == [9.0]
-    assert len(model.world.comments_table()) > 1
+    assert len(model.world.measures.comments_table()) > 1
 
 
 def test_comments_on_posts_of_users_own_are_not_judged() -> None:
@@ -118,8 +118,8 @@ def test_comments_on_posts_of_users_own_are_not_judged() -> None:
     )
     model.run(4)
     published = {one.item_id for one in model.treated}
-    on_treated = [comment for comment in model.world.comments_table() if comment["post_id"] in published]
-    assert 0 < len(on_treated) < len(model.world.comments_table())
+    on_treated = [comment for comment in model.world.measures.comments_table() if comment["post_id"] in published]
+    assert 0 < len(on_treated) < len(model.world.measures.comments_table())
     assert sum(len(one.comments) for one in model.treated) == len(on_treated)
 
 
@@ -285,7 +285,7 @@ def curves_of(joins: Sequence[tuple[int, int]], steps: int) -> SpreadCurves:
 def test_the_fast_form_of_the_twin_is_the_model(seed) -> None:
     model = SpreadingModel(n_agents=60, ties=1.0, rng=seed)
     model.run(40)
-    edges = [(follower - 1, followee - 1) for follower, followee in model.world.follow_edges().tolist()]
+    edges = [(follower - 1, followee - 1) for follower, followee in model.world.measures.follow_edges().tolist()]
     joins = spread(edges, [agent.look_step for agent in model.agents], 40)
     fast, slow = curves_of(joins, 40), model.curves().until(41)
     for name in CURVES:
@@ -378,7 +378,7 @@ def test_a_language_model_is_interviewed_aside_and_judged_by_another() -> None:
 def test_posts_on_truths_and_rumours_are_counted_with_what_passes_them_on() -> None:
     model = RumourModel(n_agents=20, core_activity=1, activity=1, sharing=1, allure=0, rng=1)
     model.run(3)
-    by_root = [model.stories[post["root_id"]].kind for post in model.world.posts_table()]
+    by_root = [model.stories[post["root_id"]].kind for post in model.world.measures.posts_table()]
     assert (model.rumours, model.truths) == (4, by_root.count("truth"))
     assert by_root.count("rumour") == 4 < model.truths
     assert {story.topic for story in model.stories.values()} == set(TOPICS)
@@ -391,7 +391,9 @@ def test_rule_twins_pass_on_stories_alone() -> None:
     for _ in range(5):
         model.world.create_post(writer.unique_id, "A post that carries no story.")
     model.run(3)
-    assert {post["root_id"] for post in model.world.posts_table() if post["kind"] == "repost"} <= set(model.stories)
+    assert {post["root_id"] for post in model.world.measures.posts_table() if post["kind"] == "repost"} <= set(
+        model.stories
+    )
 
 
 def test_core_users_are_active_and_followed() -> None:
@@ -399,7 +401,7 @@ def test_core_users_are_active_and_followed() -> None:
     model.run(2)
     core = {agent.unique_id for agent in model.agents if agent.is_core}
     assert set(model.last_outcomes) == core
-    assert {int(followee) for _, followee in model.world.follow_edges()} == core
+    assert {int(followee) for _, followee in model.world.measures.follow_edges()} == core
 
 
 def test_what_is_taken_out_of_a_network_is_missed() -> None:

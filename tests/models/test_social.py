@@ -67,8 +67,8 @@ def test_more_follows_and_a_lower_threshold_make_more_go_viral() -> None:
 def test_what_was_reposted_is_reposted_from_there_so_that_cascades_get_deep() -> None:
     model = SocialModel(n_agents=30, preset="x", follows=4, feed_size=20, rng=1)
     model.run_for(20)
-    roots = {post["root_id"] for post in model.world.posts_table() if post["kind"] == "repost"}
-    assert max(model.world.cascade(root).depth[-1] for root in roots) >= 2
+    roots = {post["root_id"] for post in model.world.measures.posts_table() if post["kind"] == "repost"}
+    assert max(model.world.measures.cascade(root).depth[-1] for root in roots) >= 2
 
 
 def test_users_who_may_not_pass_always_do_something() -> None:
@@ -102,7 +102,7 @@ def test_a_run_with_all_actions_and_an_interview_is_replayed(tmp_path) -> None:
             model = SocialModel(n_agents=10, llm=llm, rng=2, log=log, replay=replay, **EVERYTHING)
             model.run_for(5)
             answer = model.interview(model.agents[0], "What is on your mind?")
-            runs.append((model.runlog.digest, model.world.digest(), answer))
+            runs.append((model.runlog.digest, model.world.measures.digest(), answer))
             model.close()
     assert runs[0] == runs[1] != runs[2] == runs[3]
 
@@ -111,12 +111,12 @@ def test_an_interview_is_heard_by_nobody_and_kept_in_the_log() -> None:
     model, quiet = (SocialModel(n_agents=4, llm=honest(), rng=1) for _ in range(2))
     for either in (model, quiet):
         either.step()
-    before = model.world.digest()
+    before = model.world.measures.digest()
     answer = model.interview(model.agents[0], "Do you like it here?")
     (row,) = model.runlog.table("answers").to_dict("records")
     assert (row["purpose"], row["agent"], row["question"]) == ("interview", 1, "Do you like it here?")
     assert answer in row["answer"]
-    assert (model.usage_by_purpose["interview"].calls, model.world.digest()) == (1, before)
+    assert (model.usage_by_purpose["interview"].calls, model.world.measures.digest()) == (1, before)
     for either in (model, quiet):
         either.step()
     assert model.runlog.digest == quiet.runlog.digest
@@ -157,7 +157,7 @@ def test_people_drawn_as_oasis_draws_them_follow_core_users_of_their_topics() ->
     model = SocialModel(population="oasis_x", preset="x", n_agents=60, core_users=9, follow_probability=1, rng=1)
     core, ordinary = model.agents.to_list()[:9], model.agents.to_list()[9:]
     assert {len(user.topics) for user in core} == {1}
-    edges = {(a, b) for a, b in model.world.follow_edges().tolist()}
+    edges = {(a, b) for a, b in model.world.measures.follow_edges().tolist()}
     assert edges == {(a.unique_id, b.unique_id) for a in ordinary for b in core if b.topics[0] in a.topics}
     assert digest(population="oasis_x", n_agents=30, rng=1) == digest(population="oasis_x", n_agents=30, rng=1)
     assert "country" in SocialModel(population="oasis_reddit", n_agents=3, rng=1).agents[0].config.traits
@@ -171,8 +171,8 @@ def test_ordinary_users_are_drawn_around_those_in_a_file(tmp_path) -> None:
     names = [user.config.name for user in model.agents]
     assert (names[:2], len(names), len(set(names)) > 20) == (["Ann", "Bo"], 40, True)
     assert [user.hours[0] for user in model.agents][:3] == [0.1, 0.1, 0.01]
-    assert [post["content"] for post in model.world.posts_table()] == ["Tea!"]
-    edges = model.world.follow_edges()
+    assert [post["content"] for post in model.world.measures.posts_table()] == ["Tea!"]
+    edges = model.world.measures.follow_edges()
     assert ([1, 2] in edges.tolist(), set(edges[:, 1].tolist())) == (True, {1, 2})
 
 
@@ -289,7 +289,7 @@ def test_the_rumour_cascade_of_111_users_runs_fifty_steps_by_rule_and_twice_the_
     model = SocialModel(users=users, preset="x", step_minutes=3, rng=1)
     model.run_for(50)
     assert len(model.agents) == 111
-    assert model.world.posts_table()[0]["step"] == 0
+    assert model.world.measures.posts_table()[0]["step"] == 0
     assert model.largest_cascade > 1
     assert model.runlog.digest == digest(50, users=users, preset="x", step_minutes=3, rng=1)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mesa_llm import ScriptedLLM
-from mesa_llm.worlds.beliefs import position_band
+from mesa_llm.worlds.text import position_band
 from mesa_llm_models.social.model import SocialModel
 
 LAW = "the new climate law"
@@ -42,7 +42,7 @@ def test_likes_of_ones_own_posts_make_one_surer() -> None:
     model = quiet()
     model.world.create_post(1, "Good morning.")
     model.step()
-    post_id = len(model.world.posts_table())
+    post_id = len(model.world.measures.posts_table())
     model.world.vote(2, post_id, 1)
     model.step()
     assert model.opinions is not None

@@ -71,7 +71,11 @@ def test_a_viral_post_that_is_heard_of_changes_what_a_trader_bets() -> None:
 
 def test_price_moves_are_talked_about() -> None:
     model = run(12, rng=2)
-    posts = [row for row in model.social.posts_table() if "YES rose" in row["content"] or "YES fell" in row["content"]]
+    posts = [
+        row
+        for row in model.social.measures.posts_table()
+        if "YES rose" in row["content"] or "YES fell" in row["content"]
+    ]
     by_paper = {row["user_id"] == model.crossings.paper for row in posts}
     assert by_paper == {True, False}
 
@@ -80,7 +84,7 @@ def test_a_policy_reaches_the_network_and_the_market() -> None:
     model = run(2, rng=1)  # the government taxes in the first step in which it looks at the economy
     policy = next(event for _, event in model.bridge.log if event.kind == "policy_change")
     assert policy.source == "economy"
-    assert policy.text in [row["content"] for row in model.social.posts_table()]
+    assert policy.text in [row["content"] for row in model.social.measures.posts_table()]
     remarks = [comment.text for comments in model.market.ledger.comments.values() for comment in comments]
     assert policy.text in remarks
     heard = {one.agent for one in model.bridge.deliveries if one.event == policy}
@@ -277,7 +281,7 @@ def test_results_hold_the_scores_of_a_run() -> None:
 def test_the_report_of_a_run_agrees_with_the_worlds() -> None:
     model = ThreeWorldsModel(rng=1)
     model.run_for(12)
-    report, engagement = ActionTables.of(model), model.social.engagement()
+    report, engagement = ActionTables.of(model), model.social.measures.engagement()
     posts = report.top_posts(1000)
     assert len(posts) > 10
     assert posts[["likes", "dislikes"]].to_numpy().tolist() == [list(engagement[post]) for post in posts["post"]]

@@ -54,7 +54,7 @@ def test_the_graph_is_read_again_with_its_kinds_and_stances(town: ThreeWorldsMod
     graph = networkx.read_graphml(tmp_path / "network.graphml", force_multigraph=True)
     assert graph.number_of_edges() == network_of(town).number_of_edges()
     follows = [edge for *edge, kind in graph.edges(data="kind") if kind == "follow"]
-    assert len(follows) == len(town.social.follow_edges())
+    assert len(follows) == len(town.social.measures.follow_edges())
     citizen = next(iter(town.agents))
     assert graph.nodes[str(citizen.unique_id)]["stance"] == citizen.position
     assert graph.nodes[str(citizen.unique_id)]["label"] == citizen.config.name

@@ -28,8 +28,10 @@ def test_a_log_of_format_3_is_read_and_replayed_as_it_is(tmp_path) -> None:
     recording = Recording.read(tmp_path / "run.sqlite")
     with closing(recording.replayed()) as again:
         assert again.runlog.digest == recording.digests[recording.last_step]
+        assert '"wealth":' in "".join(again.runlog.actions()["facts"])
     log = RunLog(tmp_path / "run.sqlite", "read")
     assert set(log.calls()["checksum"]) == set(log.decisions()["reading"]) == {None}
+    assert set(log.actions()["facts"]) == {"{}"}
     assert (tmp_path / "run.sqlite").read_bytes() == OLD.read_bytes()
 
 
@@ -39,9 +41,9 @@ def test_a_log_of_format_3_is_continued_in_this_one(tmp_path) -> None:
     with closing(recording.rebuilt(log=tmp_path / "run.sqlite")) as again:
         advance_to(again, recording.last_step)
         assert (again.runlog.digest, again.usage.calls) == (recording.digests[recording.last_step], 0)
-    assert format_of(tmp_path / "run.sqlite") == 4
+    assert format_of(tmp_path / "run.sqlite") == 5
     assert Recording.read(tmp_path / "run.sqlite").digests == recording.digests
-    assert RunLog(tmp_path / "run.sqlite", "read").manifest["format"] == 4
+    assert RunLog(tmp_path / "run.sqlite", "read").manifest["format"] == 5
 
 
 SILENCE = "BEGIN SELECT RAISE(IGNORE); END"

@@ -323,7 +323,7 @@ def test_a_log_of_another_format_is_refused_and_left_as_it_is(mode, tmp_path) ->
     with closing(sqlite3.connect(tmp_path / "run.sqlite")) as file:
         file.execute("PRAGMA user_version=7")
     before = (tmp_path / "run.sqlite").read_bytes()
-    with pytest.raises(ConfigError, match=r"run log of format 7, and this version of mesa_llm reads formats 3 to 4"):
+    with pytest.raises(ConfigError, match=r"run log of format 7, and this version of mesa_llm reads formats 3 to 5"):
         RunLog(tmp_path / "run.sqlite", mode)
     assert (tmp_path / "run.sqlite").read_bytes() == before
 

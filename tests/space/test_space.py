@@ -26,7 +26,7 @@ from mesa.experimental.continuous_space import ContinuousSpace, ContinuousSpaceA
 
 from mesa_llm.config import AgentConfig, ConfigMixin
 from mesa_llm.errors import ConfigError, ToolError
-from mesa_llm.records import ToolCall
+from mesa_llm.records import ActionResult, ToolCall
 from mesa_llm.space import MovesOnGrid, MovesToPlaces, Surroundings, describe_surroundings, surroundings
 from mesa_llm.tools.toolbox import ToolBox
 
@@ -374,13 +374,13 @@ def test_a_radius_that_is_no_distance_is_refused(radius: float) -> None:
         surroundings(me, radius)
 
 
-def act(agent: Any, name: str, **arguments: Any) -> str:
+def act(agent: Any, name: str, **arguments: Any) -> ActionResult:
     return ToolBox.of(agent, agent.unique_id).call(ToolCall(name, arguments))
 
 
 def test_an_agent_walks_by_compass() -> None:
     (me,) = meadow(OrthogonalMooreGrid, (3, 3)).put(Walker, (1, 1))
-    assert act(me, "move", direction="north-east") == "You moved to 0,2."
+    assert act(me, "move", direction="north-east").text == "You moved to 0,2."
     assert me.cell.coordinate == (0, 2)
 
 

@@ -70,7 +70,7 @@ def test_a_cascade_is_drawn_from_whom_to_whom_and_step_by_step() -> None:
     world.repost(3, 2)
     world.end_step()
     world.repost(4, 1)
-    nodes = tree_of(1, 0, world.shares(1))
+    nodes = tree_of(1, 0, world.measures.shares(1))
     assert [(node.user_id, int(node.x), node.parent) for node in nodes] == [(1, 0, -1), (2, 0, 0), (3, 0, 1), (4, 1, 0)]
     assert nodes[0].x < nodes[1].x < nodes[2].x < 1
     assert len({node.y for node in nodes if node.user_id in (3, 4)}) == 2
@@ -118,8 +118,8 @@ def test_a_file_that_holds_no_cascade_is_named_as_its_visitor_calls_it() -> None
 
 def test_follows_that_began_during_the_run_are_drawn() -> None:
     model = SocialModel(n_agents=6, follows=1, rng=1)
-    before = len(model.world.follow_edges())
-    stranger = next(user for user in range(2, 7) if [1, user] not in model.world.follow_edges().tolist())
+    before = len(model.world.measures.follow_edges())
+    stranger = next(user for user in range(2, 7) if [1, user] not in model.world.measures.follow_edges().tolist())
     model.world.follow(1, stranger)
     colourings = colourings_of(model, {})
     assert list(colourings) == [TONE, ACTIVITY, "followers"]

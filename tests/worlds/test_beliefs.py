@@ -16,12 +16,11 @@ from mesa_llm.worlds.beliefs import (
     StepPost,
     apply_posts,
     beliefs_text,
-    confidence_band,
     exposure_of,
-    position_band,
     tone,
     update_beliefs,
 )
+from mesa_llm.worlds.text import confidence_band, position_band
 
 units = st.floats(0, 1)
 stances = st.floats(-1, 1)

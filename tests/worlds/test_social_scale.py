@@ -185,7 +185,7 @@ def test_another_database_is_the_same_run(tmp_path: Any) -> None:
     model.close()
     again = SocialModel(n_agents=5, rng=1, log=log, replay=True)
     again.run_for(2)
-    assert (again.runlog.digest, again.world.digest()) == (model.runlog.digest, model.world.digest())
+    assert (again.runlog.digest, again.world.measures.digest()) == (model.runlog.digest, model.world.measures.digest())
 
 
 def test_follows_that_are_written_late_may_be_undone_before() -> None:
@@ -231,7 +231,7 @@ def test_accounts_that_cannot_be_leave_nobody_signed_up() -> None:
     world = SocialWorld("x")
     with pytest.raises(ConfigError, match="user 1 has an account already"):
         world.sign_up_many(Account(1 + number % 20_000) for number in range(20_001))
-    assert (len(world.names), world.totals()["users"]) == (0, 0)
+    assert (len(world.names), world.measures.totals()["users"]) == (0, 0)
     world.sign_up(1, "Ann")
     assert dict(world.names) == {1: "Ann"}
 

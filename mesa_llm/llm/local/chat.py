@@ -37,7 +37,8 @@ def wire_messages(request: Request) -> list[dict[str, str]]:
         names |= {call.call_id: call.name for call in message.tool_calls}
         if message.role == "tool":
             name = names.get(message.call_id, "The tool")
-            wire.append({"role": "user", "content": plain(f"{name} answers: {message.content}")})
+            text = request.prompts.fill("embedded_result.md", name=name, result=message.content)
+            wire.append({"role": "user", "content": plain(text)})
         elif message.role != "system":
             wire.append({"role": message.role, "content": plain(_message_text(message))})
     return wire
@@ -57,13 +58,9 @@ def plain(text: str) -> str:
 
 def reply_form(request: Request) -> str:
     """Describe what can be done and in which form; empty if the answer is free."""
-    parts: list[str] = []
-    if request.tools:
-        offers = "\n".join(f"{signature(tool)} – {_brief_signature(tool)}" for tool in request.tools)
-        parts.append(f'You can:\n{offers}\nWrite JSON: {{"action": name, "arguments": {{argument: value}}}}')
-    if request.schema is not None:
-        parts.append(f"Write JSON: {description_of(flat_schema(request.schema))[:MAX_FORM]}")
-    return "\n".join(parts)
+    offers = "\n".join(f"{signature(tool)} – {_brief_signature(tool)}" for tool in request.tools)
+    answer = "" if request.schema is None else description_of(flat_schema(request.schema))[:MAX_FORM]
+    return request.prompts.fill("embedded_form.md", offers=offers, answer=answer) if offers or answer else ""
 
 
 def _brief_signature(tool: ToolSpec) -> str:

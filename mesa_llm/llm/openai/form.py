@@ -1,4 +1,7 @@
-"""Describes in words the form that a reply must have, for endpoints that do not enforce it."""
+"""Describes in words the form that a reply must have, for endpoints that do not enforce it.
+
+The sentences are templates, `mesa_llm/prompts/endpoint_*.md`; what a schema allows is put into words here.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any, cast
 
+from mesa_llm.prompts import Prompts
 from mesa_llm.records import ToolSpec
 
 MAX_DEPTH = 6
@@ -21,30 +25,35 @@ Schema = Mapping[str, Any]
 """Any JSON schema, as pydantic writes it."""
 
 
-def answer_text(schema: Schema) -> str:
+def answer_text(schema: Schema, prompts: Prompts, *, has_tools: bool = False) -> str:
     """Describe the JSON that a reply has to be: one line that says everything, and one example without values.
 
     An example with values would draw replies towards them.
+
+    Args:
+        schema: The schema of the reply.
+        prompts: Templates of the model.
+        has_tools: Whether tools may be called first.
     """
-    words = description_of(schema)
-    kind = "one JSON object" if _resolved(schema, schema).get("type") == "object" else "JSON"
-    example = _example(_resolved(schema, schema))
-    shape = f"\nFor example, with your own values: {example}" if example else ""
-    return f"Reply with only {kind}, and nothing before or after it: {words}{shape}"
+    fields = _resolved(schema, schema)
+    return prompts.fill(
+        "endpoint_answer.md",
+        description=description_of(schema),
+        example=_example(fields),
+        is_object=fields.get("type") == "object",
+        has_tools=has_tools,
+    )
 
 
-def call_text(functions: Sequence[Schema]) -> str:
+def call_text(functions: Sequence[Schema], prompts: Prompts) -> str:
     """Describe tools, all that a model may do with them, and how it calls one in its text.
 
     Args:
         functions: Name, description and parameters of each tool, as they are sent to endpoints.
+        prompts: Templates of the model.
     """
     offers = "\n".join(f"- {signature_of(function)}: {function.get('description', '')}" for function in functions)
-    return (
-        f"You can do one of these:\n{offers}\n"
-        "Choose one of them, and reply with only one JSON object, which holds its name and its arguments, such as "
-        '{"action": "…", "arguments": {"…": …}}. Arguments marked with ? may be left out.'
-    )
+    return prompts.fill("endpoint_calls.md", offers=offers)
 
 
 def signature_of(function: Schema) -> str:
@@ -54,15 +63,14 @@ def signature_of(function: Schema) -> str:
     return f"{function['name']}({', '.join(_members(parameters, parameters, required, 0))})"
 
 
-def limits_text(functions: Sequence[Schema]) -> str:
+def limits_text(functions: Sequence[Schema], prompts: Prompts) -> str:
     """Describe the arguments of tools whose schemas cannot be sent whole."""
-    return f"What the arguments of the tools may be: {'; '.join(map(signature_of, functions))}."
+    return prompts.fill("endpoint_arguments.md", signatures="; ".join(map(signature_of, functions)))
 
 
-def brief_call_text(tools: Sequence[ToolSpec]) -> str:
+def brief_call_text(tools: Sequence[ToolSpec], prompts: Prompts) -> str:
     """Ask for a call of a tool, from a model that can call tools but cannot be made to."""
-    name = f"the tool {tools[0].name}" if len(tools) == 1 else "exactly one of the tools"
-    return f'Call {name}. If you cannot, reply with only JSON: {{"action": its name, "arguments": {{…}}}}'
+    return prompts.fill("endpoint_call_now.md", names=[tool.name for tool in tools])
 
 
 def description_of(schema: Schema) -> str:

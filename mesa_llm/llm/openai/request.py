@@ -240,17 +240,17 @@ def form_text(request: Request, dialect: Dialect) -> str:
     parts: list[str] = []
     functions = [tool["function"] for tool in wire_tools(request.tools, request.options)]
     if functions and not dialect.tools:
-        parts.append(call_text(functions))
+        parts.append(call_text(functions, request.prompts))
     elif functions:
         lossy = [one for one in functions if dialect.keywords.intersection(keywords_in(one["parameters"]))]
         if lossy:
-            parts.append(limits_text(lossy))
+            parts.append(limits_text(lossy, request.prompts))
         if dialect.choice != "required" and tool_choice(request) == "required":
-            parts.append(brief_call_text(request.tools))
+            parts.append(brief_call_text(request.tools, request.prompts))
     if request.schema is not None:
         is_enforced = dialect.schema == "schema" and not dialect.schema_words and (dialect.both or not functions)
         if not is_enforced or dialect.keywords.intersection(keywords_in(request.schema)):
-            parts.append(f"{'Once you need no tool: ' if functions else ''}{answer_text(request.schema)}")
+            parts.append(answer_text(request.schema, request.prompts, has_tools=bool(functions)))
     return "\n\n".join(parts)
 
 

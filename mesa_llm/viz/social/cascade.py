@@ -130,7 +130,7 @@ def cascade_figure(world: SocialWorld, root_id: int) -> tuple[Figure, list[Node]
     Returns:
         The figure, and the position of each user in it.
     """
-    shares = world.shares(root_id)
+    shares = world.measures.shares(root_id)
     post = world.post_view(root_id)
     world.names.load(share.user_id for share in shares[:MAX_SHARERS])
     nodes = tree_of(post.author_id, post.step, shares[:MAX_SHARERS])
@@ -252,7 +252,7 @@ def spread_figure(world: SocialWorld, root_id: int, curves: Mapping[str, SpreadC
         root_id: The first post of the cascade.
         curves: Curves to compare with, by name; the first, a real one, determines the time axis.
     """
-    cascade = world.cascade(root_id)
+    cascade = world.measures.cascade(root_id)
     n_steps = max(len(cascade.steps) - 1, 1)  # the last step has only begun
     size, depth, breadth = cascade.size[:n_steps], cascade.depth[:n_steps], cascade.breadth[:n_steps]
     if curves:

@@ -88,7 +88,7 @@ def tone_of_posts(agent: Any) -> float | None:
     Args:
         agent: A user of a model with a social world.
     """
-    texts = social_world(agent.model).posts_by(agent.unique_id, LATEST_TEXTS)
+    texts = social_world(agent.model).measures.posts_by(agent.unique_id, LATEST_TEXTS)
     return sum(map(_tone, texts)) / len(texts) if texts else None
 
 
@@ -152,9 +152,9 @@ def follow_figure(
     world = social_world(model)
     positions = {} if positions is None else positions
     agents, n_users = most_connected(model, MAX_USERS)
-    ties = _among(world.follow_edges(), list(agents))
-    n_ties = world.totals()["follows"]
-    new = _among(world.new_follows(), list(agents)).tolist() if n_ties <= MAX_COMPARED else []
+    ties = _among(world.measures.follow_edges(), list(agents))
+    n_ties = world.measures.totals()["follows"]
+    new = _among(world.measures.new_follows(), list(agents)).tolist() if n_ties <= MAX_COMPARED else []
     recent = {(follower, followee) for follower, followee in new}
     lay_out_users(list(agents), ties.tolist(), positions)
     figure = Figure(figsize=(WIDTH, HEIGHT), layout="constrained")

@@ -98,7 +98,7 @@ def PickPost(model: LLMModel, label: str, post_id: int) -> None:
 
     def find(query: str, size: int) -> Sequence[Suggestion]:
         with still(model):
-            found = world.find_posts(query, size)
+            found = world.measures.find_posts(query, size)
             world.load_views(found)
             return [post_option(world, other_id) for other_id in found]
 
@@ -116,7 +116,7 @@ def post_to_show(world: SocialWorld, post_id: int) -> int:
     """
     if 0 < post_id <= len(world.posts):
         return post_id
-    return next(iter(world.find_posts("", 1)), 0)
+    return next(iter(world.measures.find_posts("", 1)), 0)
 
 
 @component
@@ -133,14 +133,14 @@ def FeedReader(model: LLMModel) -> None:
     selected = page.selected("user")
     picked = selected.value
     with still(model):
-        user_id = picked if world.is_user(picked) else next(iter(world.find_users("", 1)), 0)
+        user_id = picked if world.is_user(picked) else next(iter(world.measures.find_users("", 1)), 0)
     if not user_id:
         solara.Info("No users yet.", dense=True)
         return
 
     def find(query: str, size: int) -> Sequence[Suggestion]:
         with still(model):
-            found = world.find_users(query, size)
+            found = world.measures.find_users(query, size)
             world.names.load(found)
             return [user_option(world, other_id) for other_id in found]
 
@@ -197,7 +197,7 @@ def ThreadReader(model: LLMModel) -> None:
         if not post_id:
             solara.Info("No posts yet.", dense=True)
             return
-        root_id, entries, count = world.thread(post_id, MAX_ENTRIES)
+        root_id, entries, count = world.measures.thread(post_id, MAX_ENTRIES)
         values = {
             "post": world.post_view(root_id),
             "entries": entries,

@@ -1,7 +1,7 @@
 """The auction: lots, bidders, the auctioneer, beliefs, scores, and the world itself."""
 
 from mesa_llm.worlds.auction.beliefs import Belief
-from mesa_llm.worlds.auction.facts import DESIRES, AuctionFacts, LotView, RivalView, SaleView
+from mesa_llm.worlds.auction.facts import AuctionFacts, LotView, RivalView, SaleView
 from mesa_llm.worlds.auction.lots import (
     NICHE_LOTS,
     PAPER_LOTS,
@@ -39,7 +39,7 @@ from mesa_llm.worlds.auction.state import (
     RoundView,
     Sale,
 )
-from mesa_llm.worlds.auction.text import dollars
+from mesa_llm.worlds.auction.text import DESIRES, dollars
 from mesa_llm.worlds.auction.world import Auction, Priorities
 
 __all__ = [

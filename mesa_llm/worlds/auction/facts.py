@@ -10,12 +10,6 @@ from mesa_llm.worlds.auction.lots import Lot
 from mesa_llm.worlds.auction.rules import Auctioneer, Stage
 from mesa_llm.worlds.auction.state import Bidder, BidderAccount, Desire, RoundView, Sale
 
-DESIRES: dict[Desire, str] = {
-    "maximize_profit": "You want to end the auction with a larger total profit than any other bidder.",
-    "maximize_items": "You want to end the auction with more lots than any other bidder.",
-}
-"""Text of each desire for the bidder."""
-
 
 @dataclass(frozen=True, slots=True)
 class LotView:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from string import ascii_uppercase
 from typing import Any, Literal
 
 from mesa_llm.errors import ConfigError
@@ -17,7 +18,7 @@ LotOrder = Literal["listed", "random", "ascending", "descending"]
 
 @dataclass(frozen=True, slots=True)
 class Lot:
-    """One thing to be auctioned."""
+    """An item to be auctioned."""
 
     name: str
     """Its name, unique in an auction."""
@@ -50,15 +51,14 @@ PAPER_LOTS = tuple(
 """The ten lots of the Standard Competition: two at each of five prices (Chen et al. 2023, Table 1)."""
 
 _REPOSITORY_NAMES = (
-    "Widget A, Gadget B, Thingamajig C, Doodad D, Equipment E, Gizmo F, Implement G, Apparatus H, Contraption I, "
-    "Mechanism J, Tool K, Device L, Instrument M, Utensil N, Appliance O, Machine P, Unit Q, Element R, Component S, "
-    "Piece T, Object U, Item V, Product W, Accessory X, Module Y, Entity Z"
+    "Widget Gadget Thingamajig Doodad Equipment Gizmo Implement Apparatus Contraption Mechanism Tool Device Instrument "
+    "Utensil Appliance Machine Unit Element Component Piece Object Item Product Accessory Module Entity"
 )
 
 REPOSITORY_LOTS = tuple(
-    Lot(name, start, 2 * start)
-    for name in _REPOSITORY_NAMES.split(", ")
-    for start in (5000 if name[-1] in "EJPR" else 1000,)
+    Lot(f"{word} {letter}", start, 2 * start)
+    for word, letter in zip(_REPOSITORY_NAMES.split(), ascii_uppercase, strict=True)
+    for start in (5000 if letter in "EJPR" else 1000,)
 )
 """The 26 lots of the authors' repository, four of them expensive (jiangjiechen/auction-arena, Apache-2.0)."""
 

@@ -367,7 +367,7 @@ class Auctioneer:
 def take_down(
     bids: Sequence[tuple[int, int | None]], standing: BidStanding, tie: TieRule, rng: RNG
 ) -> list[BidStanding]:
-    """Process the bids of one round in the order of seats.
+    """Process the bids of one round, seat by seat.
 
     Args:
         bids: Bidder and valid bid (None: it withdrew), by seat.
@@ -391,7 +391,7 @@ def take_down(
 
 
 def round_view(records: Sequence[BidRecord], names: Mapping[int, str]) -> RoundView:
-    """Return a round as everyone hears it: the highest bids, `MAX_ROUND_BIDS` at most.
+    """Return a round as everyone hears it: at most `MAX_ROUND_BIDS` of the highest bids.
 
     Args:
         records: All bids and withdrawals of the round, by seat.

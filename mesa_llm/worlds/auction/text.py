@@ -6,21 +6,54 @@ from itertools import islice
 
 from mesa_llm.text import MAX_NAME, counted, one_line
 from mesa_llm.worlds.auction.beliefs import form_fault
-from mesa_llm.worlds.auction.facts import DESIRES, AuctionFacts, SaleView
+from mesa_llm.worlds.auction.facts import AuctionFacts, SaleView
 from mesa_llm.worlds.auction.rules import MAX_WATCHED, Auctioneer
-from mesa_llm.worlds.auction.state import RoundView, Sale
+from mesa_llm.worlds.auction.state import Desire, Fault, RoundView, Sale
+
+DESIRES: dict[Desire, str] = {
+    "maximize_profit": "You want to end the auction with a larger total profit than any other bidder.",
+    "maximize_items": "You want to end the auction with more lots than any other bidder.",
+}
+"""Text of each desire for the bidder."""
+
+RESULTS = {
+    "bid": "You bid ${amount}.",
+    "withdraw": "You are out for this lot.",
+    "plan": "Your plan was taken down.",
+    "belief": "Your beliefs were taken down.",
+}
+"""Action or answer → what came of it."""
+
+
+def result_text(action: str, **values: object) -> str:
+    """Report what came of an action."""
+    return RESULTS[action].format(**values)
+
+
+UNCLEAR = "it was neither a bid nor a withdrawal."
+"""Refusal of a reply that was no bid."""
+
+NO_MORE_TRIES = "You have used up your tries and are out for this lot."
+"""Sentence after the last refusal."""
+
+FAULTS: dict[Fault, str] = {
+    "over_budget": "is more than the ${budget} you have left",
+    "below_start": "is below the starting price of ${start}",
+    "small_raise": "does not raise ${before} by at least ${minimum_raise}",
+}
+"""Fault of a bid → why it is refused."""
 
 
 def instructions_text(auctioneer: Auctioneer) -> str:
     """Write the instructions that every bidder reads first."""
     return (
-        f"This is an open auction with rising bids among {_names_text(auctioneer)}. Lots come up one at a time, in a "
-        "known order. In each round everyone but the leader bids or withdraws, without seeing the others' bids of that "
-        "round; who withdraws, or keeps breaking the rules, is out for that lot only. A bid must be within the "
-        "bidder's budget, reach the starting price, and exceed the highest bid of the round before by at least "
-        f"{auctioneer.rules.raise_share:.0%} of the starting price. The hammer falls when nobody raises; a single "
+        f"This is an open ascending auction among {_names_text(auctioneer)}. Lots come up one at a time, in a known "
+        "order. In each round everyone but the leader bids or withdraws, without seeing the others' bids of that "
+        "round; whoever withdraws, or keeps breaking the rules, is out for that lot only. A bid must be within the "
+        "bidder's budget, reach the starting price, and exceed the highest bid of the previous round by at least "
+        f"{auctioneer.rules.raise_share:.0%} of the starting price. The lot is sold when nobody raises; a single "
         "bid in the first round wins at once. The winner pays its bid and gains the lot's true value, which is "
-        "revealed only then; its profit is true value less price."
+        "revealed only then; its profit is the true value less the price."
     )
 
 
@@ -46,7 +79,7 @@ def _beliefs_lines(facts: AuctionFacts) -> list[str]:
         return ["You have lost track of budgets and profits."]
     lines = [f"You believe that you have ${facts.belief['remaining_budget']} left."]
     if facts.more_rivals:
-        lines.append(f"Beside those you keep an eye on, {facts.more_rivals} more are bidding.")
+        lines.append(f"Besides the bidders you follow, {facts.more_rivals} more are bidding.")
     wins = facts.belief["winning_bids"]
     for name, profit in facts.belief["total_profits"].items():
         won = one_line(", ".join(f"{lot} at ${price}" for lot, price in wins.get(name, {}).items())) or "nothing"
@@ -57,7 +90,7 @@ def _beliefs_lines(facts: AuctionFacts) -> list[str]:
 def _task_lines(facts: AuctionFacts) -> list[str]:
     lots = [f"{lot.name}: starts at ${lot.start}, you value it at ${lot.estimate}." for lot in facts.remaining]
     if facts.stage in ("plan", "replan"):
-        question = "Give each of these lots a priority: 1 dispensable, 2 worth it if affordable, 3 top."
+        question = "Give each lot a priority: 1 can do without it, 2 worth having if affordable, 3 most wanted."
         return ["Lots still to come, in order:", *lots, question]
     if facts.stage == "over":
         return ["The auction is over."]
@@ -84,9 +117,24 @@ def _round_text(round_number: int, view: RoundView) -> str:
 
 def _sale_text(sale: SaleView, name: str) -> str:
     if sale.winner is None:
-        return f"Nobody bid on {sale.lot}."
-    winner = "you" if sale.winner == name else sale.winner
-    return f"{sale.lot} went to {winner} for ${sale.price}; its true value is ${sale.true_value}."
+        return unsold_text(sale.lot)
+    return sold_text(sale.lot, "you" if sale.winner == name else sale.winner, sale.price, sale.true_value)
+
+
+def unsold_text(lot: str) -> str:
+    """Report a lot that nobody wanted."""
+    return f"Nobody bid on {lot}."
+
+
+def sold_text(lot: str, winner: str, price: int | None, true_value: int | None) -> str:
+    """Report a sale, and the value that it reveals."""
+    return f"{lot} went to {winner} for ${price}; its true value is ${true_value}."
+
+
+def refusal_text(amount: int, reason: str, minimum: int) -> str:
+    """Refuse a bid, and say what would be accepted."""
+    amount_text = f"${amount}" if abs(amount) < 10**15 else "an absurd amount"
+    return f"A bid of {amount_text} {reason}; bid at least ${minimum}, or withdraw."
 
 
 def _names_text(auctioneer: Auctioneer) -> str:

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from mesa_llm.errors import ConfigError, ToolError
-from mesa_llm.records import Event, Observation
+from mesa_llm.records import ActionResult, Event, Observation
 from mesa_llm.tools.tool import action
 from mesa_llm.world import RNG, make_rng
 from mesa_llm.worlds import Rules
+from mesa_llm.worlds.auction import text as wording
 from mesa_llm.worlds.auction.beliefs import Belief
 from mesa_llm.worlds.auction.facts import AuctionFacts, bidder_facts
 from mesa_llm.worlds.auction.lots import Lot
 from mesa_llm.worlds.auction.rules import ORIGINAL_RULES, Auctioneer, AuctionRules, Stage
 from mesa_llm.worlds.auction.state import Bidder, BidderAccount, Fault, Sale
-from mesa_llm.worlds.auction.text import instructions_text, observation_text, story_text
 from mesa_llm.worlds.validation import NO_FLAG
 
 
@@ -51,6 +51,9 @@ class Auction:
         biased ties and endless re-bids.
     """
 
+    wording: ClassVar[Any] = wording
+    """Module that puts into words what agents see, and what comes of their actions; a subclass may name its own."""
+
     def __init__(
         self,
         lots: Sequence[Lot],
@@ -81,7 +84,7 @@ class Auction:
         self.step = 1
         rng = make_rng(rng)
         self.auctioneer = Auctioneer(lots, bidders, rules, rng)
-        self._instructions = instructions_text(self.auctioneer)
+        self._instructions = self.wording.instructions_text(self.auctioneer)
         self._refusals: dict[int, tuple[str, ...]] = {}
 
     @property
@@ -118,7 +121,7 @@ class Auction:
         facts = self.facts(agent_id)
         answers = {"plan": Priorities, "replan": Priorities, "belief": Belief}
         return Observation(
-            text=observation_text(facts),
+            text=self.wording.observation_text(facts),
             instructions=self._instructions,
             answer=answers.get(facts.stage),
             tools=("bid", "withdraw") if facts.stage == "bid" else (),
@@ -131,14 +134,14 @@ class Auction:
 
     def story(self) -> str:
         """Summarise the auction so far in words: lot by lot, and bidder by bidder."""
-        return story_text(self.auctioneer)
+        return self.wording.story_text(self.auctioneer)
 
     def may_bid(self, agent_id: int) -> bool:
         """Check whether a bidder is asked for a bid now."""
         return self.stage == "bid" and self.is_due(agent_id)
 
     @action(when="may_bid")
-    def bid(self, agent_id: int, amount: Annotated[int, NO_FLAG]) -> str:
+    def bid(self, agent_id: int, amount: Annotated[int, NO_FLAG]) -> ActionResult:
         """Bid on the lot that is being auctioned.
 
         Args:
@@ -150,14 +153,16 @@ class Auction:
         fault = self.auctioneer.bid(agent_id, amount)
         if fault is not None:
             self._refuse(agent_id, self._explain(agent_id, amount, fault))
-        return f"You bid ${amount}."
+        return ActionResult(
+            self.wording.result_text("bid", amount=amount), lot=self.auctioneer.bidding.lot.name, amount=amount
+        )
 
     @action(when="may_bid")
-    def withdraw(self, agent_id: int) -> str:
+    def withdraw(self, agent_id: int) -> ActionResult:
         """Withdraw from the lot that is being auctioned; you can bid again on the next one."""
         self._check_due(agent_id, "bid")
         self.auctioneer.withdraw(agent_id)
-        return "You are out for this lot."
+        return ActionResult(self.wording.result_text("withdraw"), lot=self.auctioneer.bidding.lot.name)
 
     def note_unclear(self, agent_id: int) -> None:
         """Count a reply that was neither a bid nor a withdrawal; it uses up one try.
@@ -167,7 +172,7 @@ class Auction:
         """
         self._check_due(agent_id, "bid")
         self.auctioneer.note_unclear(agent_id)
-        self._refusals[agent_id] = ("it was neither a bid nor a withdrawal.",)
+        self._refusals[agent_id] = (self.wording.UNCLEAR,)
 
     def plan(self, agent_id: int, priorities: Mapping[str, Any]) -> str:
         """Record a bidder's plan: lot → 1, 2 or 3.
@@ -180,7 +185,7 @@ class Auction:
         fault = self.auctioneer.take_plan(agent_id, priorities)
         if fault:
             self._refuse(agent_id, fault)
-        return "Your plan was taken down."
+        return self.wording.result_text("plan")
 
     def report_belief(self, agent_id: int, statement: Mapping[str, Any]) -> str:
         """Record what a bidder believes: the three fields of `Belief`.
@@ -193,7 +198,7 @@ class Auction:
         problems = self.auctioneer.take_belief(agent_id, statement)
         if problems:
             self._refuse(agent_id, *problems)
-        return "Your beliefs were taken down."
+        return self.wording.result_text("belief")
 
     def receive(self, agent_id: int, answer: Any, label: str) -> str:
         """Record a plan or a belief.
@@ -228,25 +233,25 @@ class Auction:
 
     def _refuse(self, agent_id: int, *problems: str) -> None:
         if self.stage == "bid" and agent_id not in self.auctioneer.due:
-            problems = (*problems, "You have used up your tries and are out for this lot.")
+            problems = (*problems, self.wording.NO_MORE_TRIES)
         self._refusals[agent_id] = problems
         raise ToolError(" ".join(problems))
 
     def _explain(self, agent_id: int, amount: int, fault: Fault) -> str:
         bidding = self.auctioneer.bidding
-        reasons: dict[Fault, str] = {
-            "over_budget": f"is more than the ${self.accounts[agent_id].budget} you have left",
-            "below_start": f"is below the starting price of ${bidding.start}",
-            "small_raise": f"does not raise ${bidding.before} by at least ${self.auctioneer.minimum_raise}",
-        }
-        amount_text = f"${amount}" if abs(amount) < 10**15 else "an absurd amount"
-        return f"A bid of {amount_text} {reasons[fault]}; bid at least ${self.auctioneer.min_bid}, or withdraw."
+        reason = self.wording.FAULTS[fault].format(
+            budget=self.accounts[agent_id].budget,
+            start=bidding.start,
+            before=bidding.before,
+            minimum_raise=self.auctioneer.minimum_raise,
+        )
+        return self.wording.refusal_text(amount, reason, self.auctioneer.min_bid)
 
     def _event(self, sale: Sale) -> Event:
         facts: dict[str, Any] = {"lot": sale.lot.name, "rounds": len(sale.bidding.rounds)}
         if sale.winner is None:
-            return Event(self.name, "lot_unsold", facts, f"Nobody bid on {sale.lot.name}.", self.step)
+            return Event(self.name, "lot_unsold", facts, self.wording.unsold_text(sale.lot.name), self.step)
         winner = self.accounts[sale.winner].bidder.name
         facts |= {"winner": sale.winner, "price": sale.price, "true_value": sale.lot.true_value}
-        text = f"{sale.lot.name} went to {winner} for ${sale.price}; its true value is ${sale.lot.true_value}."
+        text = self.wording.sold_text(sale.lot.name, winner, sale.price, sale.lot.true_value)
         return Event(self.name, "lot_sold", facts, text, self.step)

@@ -1,14 +1,12 @@
-"""The rules of an economy, corrected and original: the effects of actions, and of the end of a step, on its state."""
+"""The rules of an economy: the effects of actions, and of the end of a step, on its state."""
 
 from __future__ import annotations
 
 import math
 import re
-from functools import reduce
 from itertools import groupby, islice
-from operator import add
 
-from mesa_llm.errors import ToolError
+from mesa_llm.errors import ConfigError, ToolError
 from mesa_llm.text import counted, one_line
 from mesa_llm.worlds.economy.state import (
     MINIMUM_WAGE,
@@ -52,6 +50,12 @@ _VARIABLE_NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 class CorrectedRules:
     """Wages, production, demand and taxes in a closed circle of money."""
 
+    has_roles = True
+    """Whether only producers employ people and sell goods, and only governments, if there are any, enact policies."""
+
+    reports_policies = True
+    """Whether new policies are reported to other worlds."""
+
     def __init__(self, state: EconomyState, parameters: EconomyParameters) -> None:
         """Apply the rules to a state.
 
@@ -61,6 +65,17 @@ class CorrectedRules:
         """
         self.state = state
         self.parameters = parameters
+
+    def opening_balance(self, balance: float | None) -> float:
+        """Return the balance that a participant starts with, given its own or None.
+
+        Raises:
+            ConfigError: If its own is negative or not finite.
+        """
+        balance = self.parameters.starting_balance if balance is None else balance
+        if not (math.isfinite(balance) and balance >= 0):
+            raise ConfigError(f"a participant cannot start with a balance of {balance!r}; give 0 or more")
+        return balance
 
     @property
     def wage(self) -> float:
@@ -274,78 +289,3 @@ class CorrectedRules:
         if isinstance(value, str) or not 0 <= value <= maximum:
             raise ToolError(f"{variable} must be a number from 0 to {maximum:.0f}, got {value!r}.")
         return float(value)
-
-
-class OriginalRules:
-    """SimSwarm's rules, defects included: nothing is paid or bounded, and only firing or investing too much is refused.
-
-    Called directly they accept whatever Python can convert, as SimSwarm does: NaN, negative amounts, numbers in
-    strings.
-    """
-
-    def __init__(self, state: EconomyState, parameters: EconomyParameters) -> None:
-        """Apply the rules to a state.
-
-        Args:
-            state: The state that they change.
-            parameters: The parameters, of which only labour force and threshold count.
-        """
-        self.state = state
-        self.parameters = parameters
-
-    def set_price(self, participant: Participant, price: float) -> None:
-        """Set any price; the average is taken over positive ones."""
-        participant.price = float(price)
-
-    def hire(self, participant: Participant, count: int) -> None:
-        """Add workers, however many, for nothing; a negative count takes them away."""
-        self.state.employ(participant, int(count))
-
-    def fire(self, participant: Participant, count: int) -> None:
-        """Take workers away; a negative count adds them."""
-        count = int(count)
-        if count > participant.workforce:
-            raise ToolError(f"you employ {counted(participant.workforce, 'worker')} and cannot let {count} go.")
-        self.state.employ(participant, -count)
-
-    def invest(self, participant: Participant, amount: float) -> None:
-        """Turn money into output; a negative amount turns output into money."""
-        amount = float(amount)
-        if participant.balance < amount:
-            raise ToolError(f"your balance of {participant.balance} does not cover {amount}.")
-        participant.balance -= amount
-        participant.output += amount
-        self.state.investment += amount
-
-    def allocate(self, participant: Participant, target: int | str, amount: float) -> None:
-        """Do nothing; an amount that is not a number is an error."""
-        float(amount)
-
-    def enact(
-        self, participant: Participant, name: str, description: str, variable: str | None, value: Value | None
-    ) -> None:
-        """Add a policy to the list, and set its variable if it has both name and value."""
-        state = self.state
-        state.policies.append(Policy(name, description, participant.agent_id, state.step, variable, value))
-        if variable is not None and value is not None:
-            state.variables[variable] = value
-
-    def set_variable(self, variable: str, value: Value) -> None:
-        """Set a variable from outside; nothing acts on it."""
-        self.state.variables[variable] = value
-
-    def close_step(self) -> dict[str, float]:
-        """Measure the economy."""
-        # Added up one by one: `sum` rounds otherwise since Python 3.12, and thresholds are compared to the bit.
-        state, participants = self.state, list(self.state.participants.values())
-        prices = [participant.price for participant in participants if participant.price > 0]
-        return {
-            "employment_rate": employment_rate(state.employed, self.parameters.labor_force),
-            "avg_price": reduce(add, prices) / len(prices) if prices else 0.0,
-            "total_output": reduce(add, (participant.output for participant in participants), 0.0),
-            "total_investment": state.investment,
-        }
-
-    def is_news(self, previous: float, current: float) -> bool:
-        """Check whether a metric moved at least by the threshold, in its own unit."""
-        return abs(current - previous) >= self.parameters.metric_change_threshold

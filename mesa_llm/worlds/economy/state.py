@@ -1,4 +1,4 @@
-"""The state of an economy of producers and governments: participants, policies, parameters and metrics."""
+"""State of an economy: participants, policies, parameters and metrics."""
 
 from __future__ import annotations
 

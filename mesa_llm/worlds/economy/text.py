@@ -16,8 +16,8 @@ INSTRUCTIONS = (
     "You take part in an economy. Producers employ people, pay them a wage every step out of their balance, "
     "and make goods: more with more workers, and with more capital, which they buy by investing. Households "
     "spend most of what they have on the cheapest goods first; a producer with a price of 0 sells nothing. "
-    "Whoever cannot pay a step's wages loses the workers it cannot pay. A government is paid the tax on "
-    "sales, may hand money out, and enacts policies. A policy can set any variable; two have a direct effect: "
+    "Whoever cannot pay a step's wages loses the workers it cannot pay. A government receives the tax on "
+    "sales, may hand out money, and enacts policies. A policy can set any variable; two have a direct effect: "
     "tax_rate, the share of every sale that is taken as tax (0 to 1), and minimum_wage, in dollars a step."
 )
 """Text that all participants read first, under the corrected rules."""
@@ -27,6 +27,29 @@ ORIGINAL_INSTRUCTIONS = (
     "money, or enact policies; metrics are measured at the end of every step."
 )
 """The same under the original rules."""
+
+
+RESULTS = {
+    "set_price": "Your price is ${price:.2f}.",
+    "balance": "Your balance is ${balance:.2f}.",
+    "apply_policy": "Policy {name} is in force.",
+}
+"""Action, or what it changes → what came of it."""
+
+
+def result_text(action: str, **values: object) -> str:
+    """Report what came of an action."""
+    return RESULTS[action].format(**values)
+
+
+def workforce_text(workforce: int) -> str:
+    """Report the workers of a producer that has hired some, or let some go."""
+    return f"You employ {counted(workforce, 'worker')}."
+
+
+def metric_text(metric: str, previous: float, current: float) -> str:
+    """Report to other worlds that a metric has changed."""
+    return f"In the economy, {metric} went from {number_text(previous)} to {number_text(current)}."
 
 
 def write_corrected(facts: EconomyFacts, names: Mapping[int, str]) -> str:
@@ -51,7 +74,7 @@ def write_corrected(facts: EconomyFacts, names: Mapping[int, str]) -> str:
         does = f": {price}employs {other.workforce}" if other.role == "producer" else ""
         lines.append(f"[{other.agent_id}]{label}, {other.role}{does}.")
     if facts.more_others:
-        lines.append(f"Listed are governments and the cheapest; there are {facts.more_others} more.")
+        lines.append(f"Only governments and the cheapest producers are listed; there are {facts.more_others} more.")
     lines.append(f"You are [{own.agent_id}], a {own.role}, with a balance of ${own.balance:.2f}.")
     if own.role == "producer":
         lines.append(

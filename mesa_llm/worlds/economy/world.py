@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from types import MappingProxyType
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any, ClassVar, get_args
 
 from pydantic import BeforeValidator, Field
 
 from mesa_llm.errors import ConfigError, ToolError
-from mesa_llm.records import Event, Observation
-from mesa_llm.text import MAX_NAME, counted, one_line, quoted
+from mesa_llm.records import ActionResult, Event, Observation
+from mesa_llm.text import MAX_NAME, one_line, quoted
 from mesa_llm.tools.tool import action
 from mesa_llm.world import DoNothing
 from mesa_llm.worlds import Rules
+from mesa_llm.worlds.economy import text as wording
 from mesa_llm.worlds.economy.facts import CAPITAL_STEP, MAX_OTHERS, EconomyFacts, Notables, ParticipantView
-from mesa_llm.worlds.economy.rules import HOUSEHOLDS, MAX_DOLLARS, NUMBER, CorrectedRules, OriginalRules
+from mesa_llm.worlds.economy.rules import HOUSEHOLDS, MAX_DOLLARS, NUMBER, CorrectedRules
+from mesa_llm.worlds.economy.rules_original import OriginalRules
 from mesa_llm.worlds.economy.state import (
     MINIMUM_WAGE,
     TAX_RATE,
@@ -27,13 +28,6 @@ from mesa_llm.worlds.economy.state import (
     Policy,
     Role,
     Value,
-)
-from mesa_llm.worlds.economy.text import (
-    INSTRUCTIONS,
-    ORIGINAL_INSTRUCTIONS,
-    number_text,
-    write_corrected,
-    write_original,
 )
 from mesa_llm.worlds.validation import NO_FLAG
 
@@ -62,6 +56,9 @@ class Economy(DoNothing):
     A tool box checks the arguments of actions under either rules. Called directly, actions under the original rules
     accept what SimSwarm accepts, NaN and negative amounts included, and raise Python's own errors for the rest.
     """
+
+    wording: ClassVar[Any] = wording
+    """Module that puts into words what agents see, and what comes of their actions; a subclass may name its own."""
 
     def __init__(
         self,
@@ -116,11 +113,7 @@ class Economy(DoNothing):
             ConfigError: If, under the corrected rules, the balance is negative or not finite.
         """
         if agent_id not in self.state.participants:
-            if balance is None:
-                balance = 0.0 if self.is_original else self.parameters.starting_balance
-            if not self.is_original and not (math.isfinite(balance) and balance >= 0):
-                raise ConfigError(f"a participant cannot start with a balance of {balance!r}; give 0 or more")
-            self._add(Participant(agent_id, role, balance))
+            self._add(Participant(agent_id, role, self.rules.opening_balance(balance)))
         return self.state.participants[agent_id]
 
     def _add(self, participant: Participant) -> None:
@@ -136,11 +129,16 @@ class Economy(DoNothing):
         """Return a participant's view of metrics, policies, other participants and its own account."""
         facts = self.facts(agent_id)
         if self.is_original:
-            return Observation(text=write_original(facts), instructions=ORIGINAL_INSTRUCTIONS, facts=facts)
+            return Observation(
+                text=self.wording.write_original(facts), instructions=self.wording.ORIGINAL_INSTRUCTIONS, facts=facts
+            )
         payees = (HOUSEHOLDS, *(str(other.agent_id) for other in facts.others))
         options = {"allocate.target": payees}
         return Observation(
-            text=write_corrected(facts, self.names), instructions=INSTRUCTIONS, options=options, facts=facts
+            text=self.wording.write_corrected(facts, self.names),
+            instructions=self.wording.INSTRUCTIONS,
+            options=options,
+            facts=facts,
         )
 
     def facts(self, agent_id: int) -> EconomyFacts:
@@ -173,16 +171,16 @@ class Economy(DoNothing):
 
     def may_produce(self, agent_id: int) -> bool:
         """Check whether a participant may employ people and sell goods."""
-        return self.is_original or self.enter(agent_id).role == "producer"
+        return not self.rules.has_roles or self.enter(agent_id).role == "producer"
 
     def may_fire(self, agent_id: int) -> bool:
         """Check whether a participant has workers to let go; under the original rules anyone may try."""
-        return self.is_original or (self.may_produce(agent_id) and self.enter(agent_id).workforce > 0)
+        return not self.rules.has_roles or (self.may_produce(agent_id) and self.enter(agent_id).workforce > 0)
 
     def may_govern(self, agent_id: int) -> bool:
         """Check whether a participant may enact policies: a government, or anyone if there is none."""
         own = self.enter(agent_id)
-        return self.is_original or own.role == "government" or self.state.n_governments == 0
+        return not self.rules.has_roles or own.role == "government" or self.state.n_governments == 0
 
     def _producer(self, agent_id: int) -> Participant:
         """Return the account of a participant that may produce."""
@@ -191,7 +189,7 @@ class Economy(DoNothing):
         return self.enter(agent_id)
 
     @action(when="may_produce")
-    def set_price(self, agent_id: int, price: Price) -> str:
+    def set_price(self, agent_id: int, price: Price) -> ActionResult:
         """Set the price of your goods.
 
         Args:
@@ -199,10 +197,10 @@ class Economy(DoNothing):
         """
         own = self._producer(agent_id)
         self.rules.set_price(own, price)
-        return f"Your price is ${own.price:.2f}."
+        return ActionResult(self.wording.result_text("set_price", price=own.price), price=own.price)
 
     @action(when="may_produce")
-    def hire(self, agent_id: int, count: Count) -> str:
+    def hire(self, agent_id: int, count: Count) -> ActionResult:
         """Employ more people.
 
         Args:
@@ -210,10 +208,10 @@ class Economy(DoNothing):
         """
         own = self._producer(agent_id)
         self.rules.hire(own, count)
-        return f"You employ {counted(own.workforce, 'worker')}."
+        return ActionResult(self.wording.workforce_text(own.workforce), workforce=own.workforce)
 
     @action(when="may_fire")
-    def fire(self, agent_id: int, count: Count) -> str:
+    def fire(self, agent_id: int, count: Count) -> ActionResult:
         """Let workers go.
 
         Args:
@@ -221,10 +219,10 @@ class Economy(DoNothing):
         """
         own = self._producer(agent_id)
         self.rules.fire(own, count)
-        return f"You employ {counted(own.workforce, 'worker')}."
+        return ActionResult(self.wording.workforce_text(own.workforce), workforce=own.workforce)
 
     @action(when="may_produce")
-    def invest(self, agent_id: int, amount: Amount) -> str:
+    def invest(self, agent_id: int, amount: Amount) -> ActionResult:
         """Spend money on capital, so that your workers make more.
 
         Args:
@@ -232,19 +230,23 @@ class Economy(DoNothing):
         """
         own = self._producer(agent_id)
         self.rules.invest(own, amount)
-        return f"Your balance is ${own.balance:.2f}."
+        return ActionResult(
+            self.wording.result_text("balance", balance=own.balance), balance=own.balance, capital=own.capital
+        )
 
     @action
-    def allocate(self, agent_id: int, target: Payee, amount: Amount) -> str:
+    def allocate(self, agent_id: int, target: Payee, amount: Amount) -> ActionResult:
         """Pay money to someone else.
 
         Args:
-            target: The number in brackets of who is paid, or "households" for all of them together.
+            target: The number in brackets of the recipient, or "households" for all of them together.
             amount: Dollars to pay.
         """
         own = self.enter(agent_id)
         self.rules.allocate(own, target, amount)
-        return f"Your balance is ${own.balance:.2f}."
+        return ActionResult(
+            self.wording.result_text("balance", balance=own.balance), payee=target, amount=amount, balance=own.balance
+        )
 
     @action(when="may_govern")
     def apply_policy(
@@ -254,7 +256,7 @@ class Economy(DoNothing):
         description: Words,
         variable: Word | None = None,
         value: Annotated[float | Word | None, NO_FLAG] = None,
-    ) -> str:
+    ) -> ActionResult:
         """Enact a policy that everyone sees from the next step on.
 
         Args:
@@ -267,8 +269,12 @@ class Economy(DoNothing):
             raise ToolError("only a government enacts policies here.")
         own = self.enter(agent_id)
         self.rules.enact(own, policy_name, description, variable, value)
-        self._enacted.append(self.state.policies[-1])
-        return f"Policy {policy_name} is in force."
+        policy = self.state.policies[-1]
+        self._enacted.append(policy)
+        text = self.wording.result_text("apply_policy", name=policy_name)
+        return ActionResult(
+            text, policy=policy.name, variable=policy.variable, value=policy.value, previous=policy.previous
+        )
 
     def end_step(self) -> list[Event]:
         """End the step: measure, and report the metrics that changed and, under the corrected rules, new policies."""
@@ -276,7 +282,7 @@ class Economy(DoNothing):
         before, self.state.metrics = self.state.metrics, self.rules.close_step()
         self._notables = Notables(self.state.participants.values())
         enacted, self._enacted = self._enacted, []
-        events = [] if self.is_original else [self._policy_event(policy) for policy in enacted]
+        events = [self._policy_event(policy) for policy in enacted] if self.rules.reports_policies else []
         for metric, current in self.state.metrics.items():
             if self.rules.is_news(before[metric], current):
                 events.append(self._metric_event(metric, before[metric], current))
@@ -316,7 +322,7 @@ class Economy(DoNothing):
     def _metric_event(self, metric: str, previous: float, current: float) -> Event:
         facts = {"metric": metric, "previous": previous, "current": current, "delta": current - previous}
         name = metric.replace("avg_", "average ").replace("_", " ")
-        text = f"In the economy, {name} went from {number_text(previous)} to {number_text(current)}."
+        text = self.wording.metric_text(name, previous, current)
         return Event(self.name, "metric_change", facts, text, self.state.step)
 
     def _policy_event(self, policy: Policy) -> Event:

@@ -41,12 +41,6 @@ class Company(NamedTuple):
     listed_years: int
     """Years since its shares were first traded."""
 
-    business: str
-    """Its business, as a clause."""
-
-    background: str
-    """Public background besides its figures."""
-
     revenue: tuple[float, ...]
     """Twelve quarters."""
 
@@ -64,13 +58,6 @@ class Company(NamedTuple):
 COMPANY_A = Company(
     stock="A",
     listed_years=10,
-    business="a maker of chemicals",
-    background=(
-        "The company has come up against the limits of its growth. Its revenue is said to have fallen over the last "
-        "three years, and its results over the last five; all the same, its course is called stable. A new chief "
-        "executive, more enterprising than the one before, is trying out new lines of business, and things are "
-        "expected to get better."
-    ),
     revenue=(
         3696.19, 3578.0, 3595.49, 3215.64, 3973.4, 3810.57, 3840.7, 3433.02, 4344.52,
         4095.22, 4114.16, 3717.96,
@@ -93,14 +80,6 @@ COMPANY_A = Company(
 COMPANY_B = Company(
     stock="B",
     listed_years=3,
-    business="a growing technology firm",
-    background=(
-        "Its revenue is said to have fallen last year together with its sector, while operations stayed sound. The "
-        "press expects revenue to grow by more than 20% again, and the price of the share to keep rising in the short "
-        "run. Before it was listed it kept important figures to itself, which casts doubt on the revenue it reports. "
-        "The government has asked about its latest operations and about the moves of its share; the company has "
-        "explained itself, and has promised to do more for social services."
-    ),
     revenue=(
         570.0, 774.0, 643.0, 995.0, 684.46, 934.37, 782.08, 1204.05, 788.29, 1100.32,
         914.96, 1418.37,
@@ -121,12 +100,6 @@ COMPANY_B = Company(
     ),
 )
 # fmt: on
-
-BOTH = (
-    "The government has met the two companies to encourage them to serve society, and agreements on subsidies were "
-    "signed with both."
-)
-"""Public background of both companies."""
 
 COMPANIES: Mapping[Stock, Company] = MappingProxyType({"A": COMPANY_A, "B": COMPANY_B})
 """The companies by stock, with the figures of the StockAgent program."""

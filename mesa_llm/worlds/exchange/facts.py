@@ -12,7 +12,7 @@ from mesa_llm.worlds.exchange.state import Cancellation, ForumPost, Loan, Moment
 
 @dataclass(frozen=True, slots=True)
 class TraderFacts:
-    """Everything one trader may base a decision on."""
+    """Everything one trader can see."""
 
     trader: int
     """Mesa `unique_id`."""

@@ -1,7 +1,4 @@
-"""Matching of incoming and resting orders, and settlement of fills, under three sets of rules.
-
-Two of them repeat faults of the original.
-"""
+"""Matching of incoming and resting orders, and settlement of fills."""
 
 from __future__ import annotations
 
@@ -23,7 +20,7 @@ Settlement = Literal["strict", "one_sided", "original"]
 
 
 class Fill(NamedTuple):
-    """Two orders that met."""
+    """A trade between two orders."""
 
     buyer: int
     """Mesa `unique_id` of the trader that buys."""
@@ -165,40 +162,13 @@ class Venue:
     """Rules of matching and settlement."""
 
     def match(self, order: Order) -> Match:
-        """Trade an incoming order with the resting ones; the rest of it is added to the book."""
-        return self._match_strictly(order) if self.rules.settlement == "strict" else self._match_loosely(order)
+        """Trade an incoming order with the resting ones, the best price first and the oldest of equals.
 
-    def _match_loosely(self, order: Order) -> Match:
-        """Match as the original does: equal prices, oldest first, without checks beforehand.
-
-        A resting order that is used up exactly stays with quantity 0. The next order at its price trades 0
-        shares with it, and only then removes it.
+        Both sides of a fill are settled, or none. What is left of the order is added to the book.
         """
         match = Match()
-        while resting := self.book.oldest_at(opposite(order.side), order.price):
-            traded = min(order.quantity, resting.quantity)
-            self._settle_apart(order, resting, traded, match)
-            if order.quantity <= traded:
-                self.book.reduce(resting, traded)
-                return match
-            self.book.drop_oldest(resting)
-            order.quantity -= traded
-        self.book.rest(order)
-        return match
-
-    def _settle_apart(self, order: Order, resting: Order, traded: float, match: Match) -> None:
-        """Settle each side by itself, the incoming one first; either may fail alone."""
-        fill = _fill(order, resting, traded)
-        match.fills.append(fill)
-        sides = [(settle_buyer, fill.buyer), (settle_seller, fill.seller)]
-        for settle, trader in sides if order.side == "buy" else reversed(sides):
-            settle(self.accounts[trader], self.stock, fill, self.rules.settlement)
-
-    def _match_strictly(self, order: Order) -> Match:
-        """Match with the best price first and the oldest of equals; settle both sides or none."""
-        match = Match()
         while order.quantity and (resting := self._partner(order)):
-            fill = _fill(order, resting, min(order.quantity, resting.quantity))
+            fill = fill_of(order, resting, min(order.quantity, resting.quantity))
             fee = self.rules.fees.of(fill.quantity) if self.rules.fees else 0.0
             if resting.trader == order.trader or not self._can_settle(resting, fill, fee):
                 self.book.drop_oldest(resting)
@@ -237,39 +207,10 @@ class Venue:
         return can_deliver(account, self.stock, fill, fee)
 
 
-def _fill(order: Order, resting: Order, quantity: float) -> Fill:
+def fill_of(order: Order, resting: Order, quantity: float) -> Fill:
     """Return the fill of an incoming and a resting order, at the resting price."""
     buyer, seller = (order, resting) if order.side == "buy" else (resting, order)
     return Fill(buyer.trader, seller.trader, quantity, resting.price)
-
-
-def delivered(fill: Fill, settlement: Settlement) -> float:
-    """Return the shares that change hands in a fill.
-
-    The original passes quantity and price to its accounts in the wrong order: cash moves by their product, shares by
-    the price. Its published runs contain this defect.
-    """
-    return fill.price if settlement == "original" else fill.quantity
-
-
-def settle_buyer(buyer: TradingAccount, stock: Stock, fill: Fill, settlement: Settlement) -> bool:
-    """Settle the buyer's side by itself if its cash suffices; return whether it did."""
-    cost = fill.quantity * fill.price
-    if buyer.cash < cost:
-        return False
-    buyer.cash -= cost
-    buyer.shares[stock] += delivered(fill, settlement)
-    return True
-
-
-def settle_seller(seller: TradingAccount, stock: Stock, fill: Fill, settlement: Settlement) -> bool:
-    """Settle the seller's side by itself if its shares suffice; return whether they did."""
-    shares = delivered(fill, settlement)
-    if seller.shares[stock] < shares:
-        return False
-    seller.shares[stock] -= shares
-    seller.cash += fill.quantity * fill.price
-    return True
 
 
 def can_pay(buyer: TradingAccount, fill: Fill, fee: float) -> bool:

@@ -9,6 +9,7 @@ from mesa_llm.world import RNG
 from mesa_llm.worlds.exchange.book import SIDES, Order, OrderBook, Quote, Side
 from mesa_llm.worlds.exchange.lending import Lending, RateChange, liquidation_of, pay_interest, repay_due
 from mesa_llm.worlds.exchange.matching import Match, TradingRules, Venue
+from mesa_llm.worlds.exchange.matching_original import OriginalVenue
 from mesa_llm.worlds.exchange.state import (
     FIRST_PRICES,
     STOCKS,
@@ -53,7 +54,8 @@ class StockMarket:
         self.history = History()
         self.fees_paid = 0.0
         self.books: dict[Stock, OrderBook] = {stock: OrderBook() for stock in STOCKS}
-        self._venues = {stock: Venue(stock, self.books[stock], self.accounts, rules) for stock in STOCKS}
+        venue = Venue if rules.settlement == "strict" else OriginalVenue
+        self._venues = {stock: venue(stock, self.books[stock], self.accounts, rules) for stock in STOCKS}
         self.paths: dict[Stock, list[float]] = {stock: [price] for stock, price in self.prices.items()}
         """Session prices so far by stock; the first is the price before any trade."""
         self.day = 1

@@ -11,7 +11,7 @@ from functools import cache
 from mesa_llm.records import Event
 from mesa_llm.text import MAX_QUOTE, counted, quoted
 from mesa_llm.worlds.exchange.book import SIDES, Order, OrderBook, Side
-from mesa_llm.worlds.exchange.companies import BOTH, COMPANIES, Company, QuarterlyReport, report_on
+from mesa_llm.worlds.exchange.companies import COMPANIES, Company, QuarterlyReport, report_on
 from mesa_llm.worlds.exchange.facts import TraderFacts
 from mesa_llm.worlds.exchange.lending import Lending, RateChange
 from mesa_llm.worlds.exchange.matching import Match, TradingRules
@@ -27,6 +27,48 @@ _CROSSING = (
     "It trades at once with waiting orders of the other side whose price is as good as yours or better: the "
     "best price first, the oldest of equals first, at the waiting order's price."
 )
+
+RESULTS = {
+    "take_loan": "You borrowed {principal:.2f}, due on day {due_day}.",
+    "estimate": "Your forecast is noted.",
+    "post_message": "Your post will be on the forum tomorrow.",
+}
+"""Action → what came of it; of an order, see `outcome_text`."""
+
+
+def result_text(action: str, **values: object) -> str:
+    """Report what came of an action."""
+    return RESULTS[action].format(**values)
+
+
+INSOLVENT = "You are insolvent and have left the exchange."
+"""Text for a trader who has left."""
+
+BUSINESSES: dict[Stock, str] = {"A": "a maker of chemicals", "B": "a growing technology firm"}
+"""Stock → business of its company."""
+
+BACKGROUNDS: dict[Stock, str] = {
+    "A": (
+        "The company has come up against the limits of its growth. Its revenue is said to have fallen over the last "
+        "three years, and its results over the last five; all the same, its course is called stable. A new chief "
+        "executive, more enterprising than the one before, is trying out new lines of business, and things are "
+        "expected to get better."
+    ),
+    "B": (
+        "Its revenue is said to have fallen last year together with its sector, while operations stayed sound. The "
+        "press expects revenue to grow by more than 20% again, and the price of the share to keep rising in the short "
+        "run. Before it was listed it kept important figures to itself, which casts doubt on the revenue it reports. "
+        "The government has asked about its latest operations and about the moves of its share; the company has "
+        "explained itself, and has promised to do more for social services."
+    ),
+}
+"""Stock → background of its company."""
+
+BOTH = (
+    "The government has met the two companies to encourage them to serve society, and agreements on subsidies were "
+    "signed with both."
+)
+"""Public background of both companies."""
 
 FORUM_CHARACTERS = 3_900
 """Maximum number of characters of the forum in one reading; a tool's result may have 4,000."""
@@ -59,12 +101,12 @@ def instructions(calendar: Calendar, trading: TradingRules, lending: Lending) ->
         f"{counted(calendar.sessions, 'session')}, then say what you expect to do tomorrow, then write on the forum.",
         "In a session the traders act one after another, in random order. Each may place one order to buy or "
         f"to sell. {_CROSSING if trading.cross else _EQUAL_PRICES} What is left waits in the book until the "
-        f"day ends. Waiting orders set no cash or shares aside{_CANCELLED if trading.settlement == 'strict' else ''}. "
+        f"day ends. Waiting orders reserve no cash or shares{_CANCELLED if trading.settlement == 'strict' else ''}. "
         "The price of the last trade becomes the price of the session.",
-        f"Trading actively is welcome, and you may name any price {_price_range(trading)}.",
+        f"You are encouraged to trade actively, and may name any price {_price_range(trading)}.",
         f"Every {counted(lending.interest_every_days, 'day')} you pay a twelfth of its rate on each loan; on its due "
-        "day you pay it back with its full rate. If your cash does not suffice, your shares are sold at the "
-        "latest prices; if they do not suffice either, you leave the exchange for good.",
+        "day you pay it back with interest at its full rate. If your cash does not suffice, your shares are sold at "
+        "the latest prices; if they do not suffice either, you leave the exchange for good.",
     ]
     if trading.fees:
         fees = trading.fees
@@ -80,7 +122,7 @@ def _price_range(trading: TradingRules) -> str:
 @cache
 def company_news(day: int) -> str:
     """Describe the background of both companies, their past figures, and their reports of the day."""
-    lines = [f"Company {stock}: {COMPANIES[stock].background}" for stock in STOCKS]
+    lines = [f"Company {stock}: {BACKGROUNDS[stock]}" for stock in STOCKS]
     figures = [line for stock in STOCKS for line in _company_lines(COMPANIES[stock], day)]
     return "\n".join([*lines, BOTH, *figures])
 
@@ -221,7 +263,7 @@ def money_text(money: float) -> str:
 
 def introduction(company: Company) -> str:
     """Describe a company's business, and how long it has been listed, in a clause."""
-    return f"{company.business}, listed for {counted(company.listed_years, 'year')}"
+    return f"{BUSINESSES[company.stock]}, listed for {counted(company.listed_years, 'year')}"
 
 
 def _company_lines(company: Company, day: int) -> list[str]:

@@ -5,17 +5,17 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
 from mesa_llm.errors import ConfigError, ToolError
-from mesa_llm.records import Event, Observation
+from mesa_llm.records import ActionResult, Event, Observation
 from mesa_llm.text import counted
 from mesa_llm.tools.tool import action, tool
 from mesa_llm.world import RNG, DoNothing
 from mesa_llm.worlds import Rules
-from mesa_llm.worlds.exchange import text as texts
+from mesa_llm.worlds.exchange import text as wording
 from mesa_llm.worlds.exchange.book import Side
 from mesa_llm.worlds.exchange.facts import TraderFacts
 from mesa_llm.worlds.exchange.lending import Lending, borrow
@@ -63,6 +63,9 @@ class Exchange(DoNothing):
         `rules="original"` repeats.
     """
 
+    wording: ClassVar[Any] = wording
+    """Module that puts into words what agents see, and what comes of their actions; a subclass may name its own."""
+
     def __init__(
         self,
         endowments: Iterable[Endowment],
@@ -100,7 +103,7 @@ class Exchange(DoNothing):
         self._forum_seed = sum(account.cash for account in self.market.accounts.values())
         self._floor = Floor(self.market, self.calendar, rng)
         self._board = Board(self.market.books, self.screen.max_orders)
-        self._instructions = texts.instructions(self.calendar, self.trading, self.lending)
+        self._instructions = self.wording.instructions(self.calendar, self.trading, self.lending)
 
     def set_days(self, days: int) -> None:
         """Change the last day of the exchange; if that day is over already, the present day is the last.
@@ -151,11 +154,11 @@ class Exchange(DoNothing):
         """
         facts = self.facts(agent_id)
         if self.market.accounts[agent_id].has_left:
-            return Observation(text="You are insolvent and have left the exchange.", tools=(), facts=facts)
-        text = texts.situation(facts, self._board, shows_posts=self.screen.shows_posts)
+            return Observation(text=self.wording.INSOLVENT, tools=(), facts=facts)
+        text = self.wording.situation(facts, self._board, shows_posts=self.screen.shows_posts)
         instructions = self._instructions
         if (self.now.stage, self.now.session) == ("trade", 1):
-            instructions = f"{instructions}\n{texts.company_news(self.now.day)}"
+            instructions = f"{instructions}\n{self.wording.company_news(self.now.day)}"
         return Observation(text=text, instructions=instructions, tools=() if self.is_over else None, facts=facts)
 
     def facts(self, agent_id: int) -> TraderFacts:
@@ -189,10 +192,10 @@ class Exchange(DoNothing):
     def read_forum(self, agent_id: int) -> str:
         """Read what the other traders wrote on the forum yesterday, and today's announcements."""
         rng = random.Random(f"{self._forum_seed} {self.now.day} {agent_id}")
-        return texts.forum_excerpt(self._floor.forum.posts, rng)
+        return self.wording.forum_excerpt(self._floor.forum.posts, rng)
 
     @action(when="may_borrow")
-    def take_loan(self, agent_id: int, loan_type: LoanType, amount: Money) -> str:
+    def take_loan(self, agent_id: int, loan_type: LoanType, amount: Money) -> ActionResult:
         """Take a loan; the money is paid out at once.
 
         Args:
@@ -207,10 +210,11 @@ class Exchange(DoNothing):
         loan = borrow(account, amount, int(loan_type), due)
         self._floor.end_turn(agent_id)
         self.history.loans.append(LoanTaken(self.now.day, agent_id, loan.loan_type, loan.principal))
-        return f"You borrowed {loan.principal:.2f}, due on day {due}."
+        text = self.wording.result_text("take_loan", principal=loan.principal, due_day=due)
+        return ActionResult(text, loan_type=loan.loan_type, principal=loan.principal, due_day=due)
 
     @action(when="may_trade")
-    def buy(self, agent_id: int, stock: Stock, quantity: Shares, price: Money) -> str:
+    def buy(self, agent_id: int, stock: Stock, quantity: Shares, price: Money) -> ActionResult:
         """Place an order to buy shares.
 
         Args:
@@ -230,7 +234,7 @@ class Exchange(DoNothing):
         return self._place(agent_id, stock, "buy", quantity, price)
 
     @action(when="may_trade")
-    def sell(self, agent_id: int, stock: Stock, quantity: Shares, price: Money) -> str:
+    def sell(self, agent_id: int, stock: Stock, quantity: Shares, price: Money) -> ActionResult:
         """Place an order to sell shares that you have.
 
         Args:
@@ -263,7 +267,7 @@ class Exchange(DoNothing):
         self._floor.end_turn(agent_id)
         forecast = ActionForecast(self.now.day, agent_id, buy_a, buy_b, sell_a, sell_b, take_loan)
         self.history.forecasts.append(forecast)
-        return "Your forecast is noted."
+        return self.wording.result_text("estimate")
 
     @action(when="may_post")
     def post_message(self, agent_id: int, text: PostText) -> str:
@@ -277,7 +281,7 @@ class Exchange(DoNothing):
             raise ToolError(f"your post has {len(text)} characters; write 1 to {MAX_CHARACTERS}, no mere blanks.")
         self._floor.end_turn(agent_id)
         self._floor.forum.write(self.now.day, agent_id, text.strip())
-        return "Your post will be on the forum tomorrow."
+        return self.wording.result_text("post_message")
 
     def has_posts(self, agent_id: int) -> bool:
         """Check whether there is anything to read on the forum."""
@@ -305,7 +309,7 @@ class Exchange(DoNothing):
         Returns:
             Price moves, forced sales, bankruptcies and changes of the rates; their `time` is the day.
         """
-        return [texts.event_of(self.name, happening) for happening in self._floor.end_stage()]
+        return [self.wording.event_of(self.name, happening) for happening in self._floor.end_stage()]
 
     def _check_order(self, agent_id: int, stock: Stock, quantity: int, price: float) -> TradingAccount:
         """Return the account of a trader who may place this order, its means aside.
@@ -323,8 +327,13 @@ class Exchange(DoNothing):
             raise ToolError(f"{quantity} shares cannot be traded; give a whole number.")
         return account
 
-    def _place(self, agent_id: int, stock: Stock, side: Side, quantity: int, price: float) -> str:
-        """Place an order, and return what came of it, for its trader to read."""
+    def _place(self, agent_id: int, stock: Stock, side: Side, quantity: int, price: float) -> ActionResult:
+        """Place an order, and return the trades it made at once."""
         match = self.market.place(self.now, agent_id, stock, side, quantity, price)
         self._floor.end_turn(agent_id)
-        return texts.outcome_text(agent_id, stock, side, quantity, match)
+        fills = [{"quantity": fill.quantity, "price": fill.price} for fill in match.fills if fill.quantity]
+        is_cancelled = any(order.side == side for order in match.cancelled_orders)
+        text = self.wording.outcome_text(agent_id, stock, side, quantity, match)
+        return ActionResult(
+            text, stock=stock, side=side, quantity=quantity, price=price, fills=fills, is_cancelled=is_cancelled
+        )

@@ -232,7 +232,7 @@ class Sales(NamedTuple):
 
 
 def sell_goods(order: list[int], coin: FloatArray, levels: IntArray, goods: float, price: float) -> Sales:
-    """Serve households one after the other until the goods run out.
+    """Serve households one after another until the goods run out.
 
     Args:
         order: Indices of the households, in the order they are served.
@@ -293,7 +293,7 @@ def consumption_level(share: npt.ArrayLike, rules: Rules = "corrected") -> IntAr
 
 
 def level_share(level: int) -> float:
-    """Return a share that either rules round to a level, for policies that think in levels."""
+    """Return a share that both rule sets round to the given level."""
     return min(1.0, level * CONSUMPTION_STEP + 1e-9) if level > 0 else 0.0
 
 
@@ -304,7 +304,7 @@ def draw_households(
     rules: Rules = "corrected",
     parameters: MacroParameters | None = None,
 ) -> Households:
-    """Draw households with the paper's laws of skill and age, without savings.
+    """Draw households with the paper's distributions of skill and age, without savings.
 
     Args:
         count: Number of households.
@@ -327,7 +327,7 @@ def draw_households(
 
 
 def draw_age(rng: RNG) -> int:
-    """Draw an age of 18 to 59 years, by a law through the quantiles of the paper's sample (US, 2018)."""
+    """Draw an age from 18 to 59, from a distribution with the quantiles of the paper's sample (US, 2018)."""
     return round(float(np.interp(rng.random(), _AGE_SHARES, _AGES)))
 
 

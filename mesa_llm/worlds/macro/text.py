@@ -9,12 +9,20 @@ from mesa_llm.worlds import Rules
 from mesa_llm.worlds.macro.facts import HouseholdFacts
 from mesa_llm.worlds.macro.state import MONTHS_PER_YEAR, TaxSchedule, Years
 
+RESULTS = {"plan_month": "You plan to work with a chance of {work:.2f} and to spend {consumption:.0%} of your money."}
+"""Action → what came of it."""
+
+
+def result_text(action: str, **values: object) -> str:
+    """Report what came of an action."""
+    return RESULTS[action].format(**values)
+
 
 def instructions(tax: TaxSchedule) -> str:
     """Describe a month and the tax; the same for every household."""
     return (
         "You run a household in an economy with one good that everyone needs. At the start of each month you "
-        "plan two things: how willing you are to work this month, and which share of all your money, this "
+        "plan two things: how willing you are to work this month, and what share of all your money, this "
         "month's pay included, you spend on the good. What you do not spend stays in your savings account, "
         f"which bears interest once a year.\n{tax_text(tax)}"
     )

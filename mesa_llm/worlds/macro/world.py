@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import pandas as pd
 from pydantic import Field
 
 from mesa_llm.errors import ConfigError, ToolError
-from mesa_llm.records import Event, Observation
+from mesa_llm.records import ActionResult, Event, Observation
 from mesa_llm.tools.tool import action
 from mesa_llm.world import RNG, make_rng
 from mesa_llm.worlds import Rules
+from mesa_llm.worlds.macro import text as wording
 from mesa_llm.worlds.macro.facts import HouseholdFacts, date_of
 from mesa_llm.worlds.macro.jobs import title_of
 from mesa_llm.worlds.macro.rules import MonthlyEconomy, consumption_level, draw_households, uniforms
 from mesa_llm.worlds.macro.state import MONTHS_PER_YEAR, UNEMPLOYED, Households, MacroParameters
-from mesa_llm.worlds.macro.text import instructions, view_text, year_events
 from mesa_llm.worlds.validation import NO_FLAG, is_number
 
 Share = Annotated[float, Field(ge=0, le=1), NO_FLAG]
@@ -32,6 +32,9 @@ _AT_HOME = (0.0, 0.0)
 
 class Macroeconomy:
     """EconAgent's economy, in which each household plans its months."""
+
+    wording: ClassVar[Any] = wording
+    """Module that puts into words what agents see, and what comes of their actions; a subclass may name its own."""
 
     name: str
 
@@ -72,7 +75,7 @@ class Macroeconomy:
             raise ConfigError(f"{len(self.agent_ids)} ids do not fit {len(households)} households; give one each")
         self.economy = MonthlyEconomy(households, self.rng, rules=rules, parameters=parameters)
         self._plans: dict[int, tuple[float, float]] = {}
-        self._instructions = instructions(self.economy.parameters.tax)
+        self._instructions = self.wording.instructions(self.economy.parameters.tax)
 
     def set_parameters(self, parameters: MacroParameters) -> None:
         """Use other parameters from the next month on; draws made before the first month stay as they were.
@@ -81,12 +84,14 @@ class Macroeconomy:
             parameters: The parameters.
         """
         self.economy.parameters = parameters
-        self._instructions = instructions(parameters.tax)
+        self._instructions = self.wording.instructions(parameters.tax)
 
     def observe(self, agent_id: int) -> Observation:
         """Return a household's view of its job, prices, taxes, savings and the interest, before it plans the month."""
         facts = self.facts(agent_id)
-        return Observation(text=view_text(facts, self.economy.rules), instructions=self._instructions, facts=facts)
+        return Observation(
+            text=self.wording.view_text(facts, self.economy.rules), instructions=self._instructions, facts=facts
+        )
 
     def facts(self, agent_id: int) -> HouseholdFacts:
         """Return what a household sees, as values.
@@ -122,8 +127,8 @@ class Macroeconomy:
         )
 
     @action
-    def plan_month(self, agent_id: int, work: Share, consumption: Share) -> str:
-        """Plan your month: how willing you are to work, and which share of your money you spend.
+    def plan_month(self, agent_id: int, work: Share, consumption: Share) -> ActionResult:
+        """Plan your month: how willing you are to work, and what share of your money you spend.
 
         Args:
             work: Your willingness to work this month, from 0 (you stay at home) to 1 (you surely work), in
@@ -137,7 +142,8 @@ class Macroeconomy:
             if not (is_number(share) and 0 <= share <= 1):
                 raise ToolError(f"{name} must be a number from 0 to 1, got {share!r}.")
         self._plans[agent_id] = (work, consumption)
-        return f"You plan to work with a chance of {work:.2f} and to spend {consumption:.0%} of your money."
+        text = self.wording.result_text("plan_month", work=work, consumption=consumption)
+        return ActionResult(text, work=work, consumption=consumption)
 
     def end_step(self) -> list[Event]:
         """Draw from the plans who works, run the month, and return the changes at the end of a year.
@@ -158,7 +164,9 @@ class Macroeconomy:
         if economy.month % MONTHS_PER_YEAR:
             return []
         households = len(self.agent_ids)
-        return year_events(self.name, economy.month, economy.years, households, rate, economy.interest_rate)
+        return self.wording.year_events(
+            self.name, economy.month, economy.years, households, rate, economy.interest_rate
+        )
 
     def household_table(self) -> pd.DataFrame:
         """Return one row a household, indexed by its id."""

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Literal, get_args
+from typing import Literal
 
 from mesa_llm.errors import ConfigError, ToolError
 from mesa_llm.text import one_line
-from mesa_llm.worlds import Rules
 from mesa_llm.worlds.market.makers import OUTCOMES, Maker, MakerName, Outcome, check_opening, open_maker
 from mesa_llm.worlds.market.state import (
     Comment,
@@ -25,37 +24,39 @@ class Ledger:
     """Markets, portfolios, trades and remarks; each change of them is one method.
 
     The cash of traders and makers and the fees add up to a constant, except that a trader's first trade adds its
-    starting cash. `rules="original"` are SimSwarm's checks in its order, and its arithmetic with its defects.
+    starting cash. `rules_original.OriginalLedger` holds SimSwarm's rules.
     """
 
-    def __init__(self, cash: float, fee: float, limits: TradeLimits, rules: Rules) -> None:
+    def __init__(self, cash: float, fee: float, limits: TradeLimits) -> None:
         """Open an empty ledger; see `PredictionMarkets` for the arguments.
 
         Raises:
-            ConfigError: If there are no such rules, or, under the corrected ones, a number is out of range.
+            ConfigError: If a number is out of range.
         """
-        if rules not in get_args(Rules):
-            raise ConfigError(f"rules must be one of {get_args(Rules)}, got {rules!r}")
         self.starting_cash = cash
         self.fee = fee
         self.limits = limits
-        self.is_original = rules == "original"
         self.markets: dict[str, Market] = {}
         self.portfolios: dict[int, Portfolio] = {}
         self.trades: list[Trade] = []
         self.comments: dict[str, list[Comment]] = {}
-        if not self.is_original:
-            self._check_settings()
+        self.check_settings()
 
     def open(self, question: MarketQuestion, maker_name: MakerName, liquidity: float) -> None:
         """Open the market of a question.
 
         Raises:
-            ConfigError: If there is no such maker, or, under the corrected rules, a number is out of range.
+            ConfigError: If there is no such maker, or a number is out of range.
         """
-        if not self.is_original:
-            check_opening(question.price_yes, liquidity)
-        market_id = unused_slug(question.text, self.markets, keep_readable=not self.is_original)
+        check_opening(question.price_yes, liquidity)
+        self.add_market(unused_slug(question.text, self.markets), question, maker_name, liquidity)
+
+    def add_market(self, market_id: str, question: MarketQuestion, maker_name: MakerName, liquidity: float) -> None:
+        """Add the market of a question, with its maker.
+
+        Raises:
+            ConfigError: If there is no such maker.
+        """
         maker = open_maker(maker_name, question.price_yes, liquidity)
         self.markets[market_id] = Market(market_id, question, maker, maker.subsidy, [maker.price("yes")])
 
@@ -69,7 +70,7 @@ class Ledger:
         Raises:
             ToolError: If the trade is refused.
         """
-        market, side = self._checked(market_id, outcome, amount, "amount")
+        market, side = self.tradable(market_id, outcome, amount, "amount")
         portfolio = self._enter(agent_id)
         if portfolio.cash < amount:
             raise ToolError(f"${amount:.10g} is more than the ${portfolio.cash:.2f} of cash you have.")
@@ -88,7 +89,7 @@ class Ledger:
         Raises:
             ToolError: If the trade is refused.
         """
-        market, side = self._checked(market_id, outcome, shares, "shares")
+        market, side = self.tradable(market_id, outcome, shares, "shares")
         portfolio = self._enter(agent_id)
         owned = portfolio.shares_of(market_id, side)
         if owned < shares:
@@ -121,13 +122,16 @@ class Ledger:
         """Record a remark.
 
         Raises:
-            ToolError: If, under the corrected rules, there is no such market or the remark is empty.
+            ToolError: If there is no such market, or the remark is empty.
         """
-        if not self.is_original:
-            self.find(market_id)
-            text = one_line(text)
-            if not text:
-                raise ToolError("the remark is empty; write what you want to say.")
+        self.find(market_id)
+        text = one_line(text)
+        if not text:
+            raise ToolError("the remark is empty; write what you want to say.")
+        return self.add_comment(agent_id, market_id, text, step)
+
+    def add_comment(self, agent_id: int, market_id: str, text: str, step: int) -> Comment:
+        """Add a remark to a market."""
         comment = Comment(agent_id, market_id, text, step)
         self.comments.setdefault(market_id, []).append(comment)
         return comment
@@ -181,20 +185,19 @@ class Ledger:
     def _enter(self, agent_id: int) -> Portfolio:
         return self.portfolios.setdefault(agent_id, self.portfolio(agent_id))
 
-    def _checked(self, market_id: str, outcome: str, size: float, size_name: str) -> tuple[Market, Outcome]:
-        """Check what purchases and sales have in common, in SimSwarm's order."""
-        name = str(outcome).lower() if self.is_original else str(outcome).strip().lower()
-        side: Outcome | None = next((outcome_name for outcome_name in OUTCOMES if outcome_name == name), None)
-        if side is None:
-            raise ToolError(f"there is no answer {str(outcome)[:80]!r}; say yes or no.")
+    def tradable(self, market_id: str, outcome: str, size: float, size_name: str) -> tuple[Market, Outcome]:
+        """Check what purchases and sales have in common; return the market and the answer that are traded.
+
+        Raises:
+            ToolError: If there is no such market or answer, the market is closed, or the size is no positive number.
+        """
+        side = answer_of(str(outcome).strip())
         market = self.find(market_id)
-        if not self.is_original:
-            if isinstance(size, bool) or not math.isfinite(size):
-                raise ToolError(f"the {size_name} must be a finite number, got {size}.")
-            if not market.is_open:
-                raise ToolError(f"market [{market_id}] is closed and takes no trades.")
-        if size <= 0:
-            raise ToolError(f"the {size_name} must be positive, got {size:.10g}.")
+        if isinstance(size, bool) or not math.isfinite(size):
+            raise ToolError(f"the {size_name} must be a finite number, got {size}.")
+        if not market.is_open:
+            raise ToolError(f"market [{market_id}] is closed and takes no trades.")
+        require_positive(size, size_name)
         return market, side
 
     def _check_limits(self, market: Market, maker_after: Maker, dollars: float) -> None:
@@ -222,11 +225,39 @@ class Ledger:
         self.trades.append(trade)
         return trade
 
-    def _check_settings(self) -> None:
+    def check_settings(self) -> None:
+        """Check cash, fee and limits.
+
+        Raises:
+            ConfigError: If one of them is out of range.
+        """
         _require(0 <= self.starting_cash < math.inf, "cash", self.starting_cash, "a finite number from 0 on")
         _require(0 <= self.fee < 1, "fee", self.fee, "a share from 0 on and below 1")
         for limit in (self.limits.dollars, self.limits.price_move):
             _require(limit is None or limit > 0, "limits", limit, "a positive number or None")
+
+
+def answer_of(outcome: str) -> Outcome:
+    """Return the answer that a trader names, in small or capital letters.
+
+    Raises:
+        ToolError: If there is none.
+    """
+    name = outcome.lower()
+    side: Outcome | None = next((answer for answer in OUTCOMES if answer == name), None)
+    if side is None:
+        raise ToolError(f"there is no answer {outcome[:80]!r}; say yes or no.")
+    return side
+
+
+def require_positive(size: float, name: str) -> None:
+    """Check that a trade is of a positive size.
+
+    Raises:
+        ToolError: If it is not.
+    """
+    if size <= 0:
+        raise ToolError(f"the {name} must be positive, got {size:.10g}.")
 
 
 def _require(is_met: bool, name: str, value: float | None, expected: str) -> None:

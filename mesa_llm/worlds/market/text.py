@@ -6,14 +6,13 @@ import math
 
 from mesa_llm.text import MAX_NAME, one_line, quoted
 from mesa_llm.worlds.market.facts import MarketFacts, MarketView, floor_shares
-from mesa_llm.worlds.market.state import TradeLimits
+from mesa_llm.worlds.market.state import Market, Trade, TradeLimits
 
 INSTRUCTIONS = (
     "You trade in prediction markets. Every market asks a question. Once it is answered, each share of the "
-    "right answer pays $1 and each share of the other answer pays nothing. A price is therefore what traders "
-    "together take for the probability of that answer: buy what you think is too cheap, sell what you think "
-    "is too dear. Buying makes an answer dearer, selling makes it cheaper, and a large trade moves its own "
-    "price."
+    "right answer pays $1 and each share of the other answer pays nothing. A price is therefore the traders' joint "
+    "estimate of the probability of that answer: buy what you think is too cheap, sell what you think is too "
+    "expensive. Buying an answer raises its price, selling lowers it, and a large trade moves its own price."
 )
 """Text that all traders read first, under the corrected rules."""
 
@@ -35,10 +34,29 @@ def instructions(fee: float, limits: TradeLimits) -> str:
     if fee:
         sentences.append(f"The house keeps {fee * 100:.4g}% of the dollars of every trade; quotes are after this fee.")
     if limits.dollars is not None:
-        sentences.append(f"One trade may be worth ${limits.dollars:,.2f} at most.")
+        sentences.append(f"A single trade may be worth at most ${limits.dollars:,.2f}.")
     if limits.price_move is not None:
-        sentences.append(f"One trade may move a price by ${limits.price_move:g} at most.")
+        sentences.append(f"A single trade may move a price by at most ${limits.price_move:g}.")
     return " ".join(sentences)
+
+
+def trade_text(trade: Trade, *, has_sold: bool = False) -> str:
+    """Report a trade to the trader."""
+    did = "sold" if has_sold else "bought"
+    return (
+        f"you {did} {trade.shares:.2f} {trade.outcome.upper()} shares of [{trade.market_id}] for ${trade.dollars:.2f}."
+    )
+
+
+def comment_text(market_id: str) -> str:
+    """Report a remark to its author."""
+    return f"you wrote about [{market_id}]."
+
+
+def market_line(market: Market) -> str:
+    """List a market: its id, question and prices."""
+    prices = f"YES ${market.maker.price('yes'):.3f}, NO ${market.maker.price('no'):.3f}"
+    return f"[{market.market_id}] {market.question.text} {prices}" + ("" if market.is_open else " (closed)")
 
 
 REMARK_CHARACTERS = 500
@@ -83,7 +101,7 @@ def _write_market(market: MarketView, facts: MarketFacts, names: dict[int, str])
         yes, no = floor_shares(market.yes_quote), floor_shares(market.no_quote)
         lines.append(f"${facts.quote_dollars:g} would buy {yes:.2f} YES or {no:.2f} NO shares.")
     if not market.is_open:
-        lines.append("Closed: it takes no trades until it is answered.")
+        lines.append("Closed: no trades are taken until it is answered.")
     lines.append(
         f"You hold {floor_shares(market.yes_shares):.2f} YES and {floor_shares(market.no_shares):.2f} NO shares."
     )

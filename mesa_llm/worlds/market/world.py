@@ -6,27 +6,23 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar, get_args
 
 from pydantic import BeforeValidator, Field
 
 from mesa_llm.errors import ConfigError, ToolError
-from mesa_llm.records import Event, Observation
+from mesa_llm.records import ActionResult, Event, Observation
 from mesa_llm.tools.tool import action, tool
 from mesa_llm.world import DoNothing
 from mesa_llm.worlds import Rules
+from mesa_llm.worlds.market import text as wording
 from mesa_llm.worlds.market.facts import MarketFacts, MarketView, floor_shares
 from mesa_llm.worlds.market.makers import OUTCOMES, MakerName, Outcome
 from mesa_llm.worlds.market.rules import Ledger
+from mesa_llm.worlds.market.rules_original import OriginalLedger
 from mesa_llm.worlds.market.scores import Forecast
-from mesa_llm.worlds.market.state import Market, MarketQuestion, Portfolio, TradeLimits
-from mesa_llm.worlds.market.text import (
-    ORIGINAL_INSTRUCTIONS,
-    REMARK_CHARACTERS,
-    instructions,
-    write_corrected,
-    write_original,
-)
+from mesa_llm.worlds.market.state import Market, MarketQuestion, Portfolio, Trade, TradeLimits
+from mesa_llm.worlds.market.text import REMARK_CHARACTERS
 from mesa_llm.worlds.validation import NO_FLAG, is_number
 
 
@@ -58,6 +54,9 @@ class PredictionMarkets(DoNothing):
     Source:
         SimSwarm's market environment; see `makers` for the market makers.
     """
+
+    wording: ClassVar[Any] = wording
+    """Module that puts into words what agents see, and what comes of their actions; a subclass may name its own."""
 
     def __init__(
         self,
@@ -96,14 +95,19 @@ class PredictionMarkets(DoNothing):
         """
         if isinstance(questions, str):
             raise ConfigError(f"questions are a list of texts, got one text: {questions[:80]!r}")
+        if rules not in get_args(Rules):
+            raise ConfigError(f"rules must be one of {get_args(Rules)}, got {rules!r}")
         self.name = name
         self.names = dict(names or {})
         self.is_original = rules == "original"
-        self.ledger = Ledger(cash, fee, limits, rules)
+        ledger = OriginalLedger if self.is_original else Ledger
+        self.ledger = ledger(cash, fee, limits)
         self.price_move_threshold = price_move_threshold
         self.quote_dollars = quote_dollars
         self.step = 1
-        self._instructions = ORIGINAL_INSTRUCTIONS if self.is_original else instructions(fee, limits)
+        self._instructions = (
+            self.wording.ORIGINAL_INSTRUCTIONS if self.is_original else self.wording.instructions(fee, limits)
+        )
         self._events: list[Event] = []
         self._results: dict[int, list[str]] = {}
         self._last_results: dict[int, tuple[str, ...]] = {}
@@ -118,7 +122,9 @@ class PredictionMarkets(DoNothing):
         facts = self.facts(agent_id)
         tradable = [view for view in facts.markets if view.is_open]
         return Observation(
-            text=write_original(facts) if self.is_original else write_corrected(facts, self.names),
+            text=self.wording.write_original(facts)
+            if self.is_original
+            else self.wording.write_corrected(facts, self.names),
             instructions=self._instructions,
             options={
                 "buy_shares.market_id": tuple(view.market_id for view in tradable),
@@ -145,14 +151,10 @@ class PredictionMarkets(DoNothing):
     @tool
     def browse_markets(self, agent_id: int) -> str:
         """List all markets with their ids, questions and prices."""
-        return "\n".join(
-            f"[{market.market_id}] {market.question.text} YES ${market.maker.price('yes'):.3f}, "
-            f"NO ${market.maker.price('no'):.3f}" + ("" if market.is_open else " (closed)")
-            for market in self.ledger.markets.values()
-        )
+        return "\n".join(self.wording.market_line(market) for market in self.ledger.markets.values())
 
     @action
-    def buy_shares(self, agent_id: int, market_id: MarketId, outcome: Answer, amount: Positive) -> str:
+    def buy_shares(self, agent_id: int, market_id: MarketId, outcome: Answer, amount: Positive) -> ActionResult:
         """Buy shares of an answer with cash.
 
         Args:
@@ -161,15 +163,14 @@ class PredictionMarkets(DoNothing):
             amount: Dollars to spend; at most the cash you have.
         """
 
-        def buy() -> str:
+        def buy() -> ActionResult:
             trade = self.ledger.buy(agent_id, market_id, outcome, amount, self.step)
-            shares_text = f"{trade.shares:.2f} {trade.outcome.upper()} shares of [{market_id}]"
-            return f"you bought {shares_text} for ${trade.dollars:.2f}."
+            return _traded(self.wording.trade_text(trade), trade)
 
         return self._noting(agent_id, buy)
 
     @action
-    def sell_shares(self, agent_id: int, market_id: MarketId, outcome: Answer, shares: Positive) -> str:
+    def sell_shares(self, agent_id: int, market_id: MarketId, outcome: Answer, shares: Positive) -> ActionResult:
         """Sell shares of an answer that you hold.
 
         Args:
@@ -178,15 +179,14 @@ class PredictionMarkets(DoNothing):
             shares: How many shares to sell; at most those you hold.
         """
 
-        def sell() -> str:
+        def sell() -> ActionResult:
             trade = self.ledger.sell(agent_id, market_id, outcome, shares, self.step)
-            shares_text = f"{trade.shares:.2f} {trade.outcome.upper()} shares of [{market_id}]"
-            return f"you sold {shares_text} for ${trade.dollars:.2f}."
+            return _traded(self.wording.trade_text(trade, has_sold=True), trade)
 
         return self._noting(agent_id, sell)
 
     @action
-    def comment_on_market(self, agent_id: int, market_id: MarketId, text: Remark) -> str:
+    def comment_on_market(self, agent_id: int, market_id: MarketId, text: Remark) -> ActionResult:
         """Write a short public remark on a market.
 
         Args:
@@ -194,9 +194,9 @@ class PredictionMarkets(DoNothing):
             text: What to say.
         """
 
-        def comment() -> str:
+        def comment() -> ActionResult:
             self.ledger.comment(agent_id, market_id, text, self.step)
-            return f"you wrote about [{market_id}]."
+            return ActionResult(self.wording.comment_text(market_id), market_id=market_id)
 
         return self._noting(agent_id, comment)
 
@@ -277,15 +277,16 @@ class PredictionMarkets(DoNothing):
         text = f"{market.question.text} YES {verb} from ${before:.2f} to ${now:.2f}."
         self._events.append(Event(self.name, "price_move", facts, text, self.step))
 
-    def _noting(self, agent_id: int, act: Callable[[], str]) -> str:
+    def _noting(self, agent_id: int, act: Callable[[], ActionResult]) -> ActionResult:
         """Run an action, and keep its result for the next observation."""
         results = self._results.setdefault(agent_id, [])
         try:
-            results.append(act())
+            result = act()
         except ToolError as refusal:
             results.append(f"refused: {refusal}")
             raise
-        return results[-1]
+        results.append(result.text)
+        return result
 
     def _view(self, market: Market, portfolio: Portfolio) -> MarketView:
         yes_shares, no_shares = (portfolio.shares_of(market.market_id, outcome) for outcome in OUTCOMES)
@@ -366,4 +367,17 @@ class PredictionMarkets(DoNothing):
             wanted = "fee, a share from 0 on and below 1, or max_trade_dollars or max_trade_move, above 0 or null"
             raise ToolError(f"{variable} = {value!r}; wanted {wanted}")
         if not self.is_original:
-            self._instructions = instructions(self.ledger.fee, self.ledger.limits)
+            self._instructions = self.wording.instructions(self.ledger.fee, self.ledger.limits)
+
+
+def _traded(text: str, trade: Trade) -> ActionResult:
+    """Return the result of a trade, with what it moved as facts."""
+    return ActionResult(
+        text,
+        market_id=trade.market_id,
+        outcome=trade.outcome,
+        shares=trade.shares,
+        dollars=trade.dollars,
+        fee=trade.fee,
+        price=trade.price,
+    )

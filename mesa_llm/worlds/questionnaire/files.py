@@ -13,7 +13,7 @@ from mesa_llm.errors import ConfigError
 from mesa_llm.tables import Row, folded, read_table, whole_rows
 from mesa_llm.text import clip
 from mesa_llm.worlds.questionnaire.instruments import Instrument, Mode, Scale, Subscale
-from mesa_llm.worlds.questionnaire.text import describe_scale
+from mesa_llm.worlds.questionnaire.text import INSTRUCTIONS, describe_scale
 
 logger = logging.getLogger(__name__)
 
@@ -52,9 +52,6 @@ MAX_ITEMS = 5_000
 
 MAX_TEXT = 5_000
 """Maximum number of characters of an item."""
-
-INSTRUCTIONS = "How well does each statement describe you?"
-"""Text before the items where a table has none."""
 
 OVERALL = "Overall"
 """Name of the only score of a table without a column of scales."""
@@ -224,7 +221,7 @@ def _whole(text: str, field: str, where: str) -> int:
 
 
 def _say_defaults(path: str | Path, columns: Mapping[str, str], items: Sequence[_Keyed]) -> None:
-    """Say what a table leaves open."""
+    """Log the defaults used for columns that a table lacks."""
     open_parts = []
     if not {"low", "high", "labels"} & set(columns):
         open_parts.append(f"answers are {LOW} to {HIGH} (columns 'min', 'max' and 'labels' change that)")

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from mesa_llm.text import quoted
 from mesa_llm.worlds.questionnaire.instruments import Scale
 from mesa_llm.worlds.questionnaire.items import Sheet
+
+INSTRUCTIONS = "How well does each statement describe you?"
+"""Text before the items of a table that has none."""
 
 
 def describe_scale(scale: Scale) -> str:
@@ -21,3 +25,13 @@ def describe_sheet(sheet: Sheet) -> str:
         lines = [f"{number}. {item.text}" for number, item in enumerate(sheet.items, 1)]
         listed = "\n".join(["Answer each of these by its number:", *lines])
     return "\n\n".join(filter(None, (sheet.text, listed)))
+
+
+def missing_text(label: str) -> str:
+    """Report an item without an answer."""
+    return f"{label}: no answer"
+
+
+def off_scale_text(label: str, answer: str) -> str:
+    """Report an answer that the item does not allow."""
+    return f"{label}: {quoted(answer, 40)} is not on the scale"

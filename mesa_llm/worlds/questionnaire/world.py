@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from mesa_llm.errors import ToolError
-from mesa_llm.records import Event, Observation
-from mesa_llm.text import quoted
+from mesa_llm.records import ActionResult, Event, Observation
+from mesa_llm.worlds.questionnaire import text as wording
 from mesa_llm.worlds.questionnaire.instruments import Instrument
 from mesa_llm.worlds.questionnaire.items import Answer, Sheet, read_choice
 from mesa_llm.worlds.questionnaire.state import AnswerKey, ItemCount, Lack
-from mesa_llm.worlds.questionnaire.text import describe_sheet
 
 MAX_TEXT = 20_000
 """Maximum number of characters of a free text that are kept."""
 
 
 class Questionnaire:
-    """Asks agents items, and keeps their answers; missing answers are never filled in.
+    """Presents items to agents and records their answers; missing answers are never filled in.
 
     An activation hands out a sheet with `ask`, whose observation makes a turn; the answer arrives by `receive`. An
     agent whose decision failed reports it by `fail`.
@@ -28,6 +27,9 @@ class Questionnaire:
         answers: Agent, administration and sheet → label of each item → answer.
         counts: Label of each item → its counts.
     """
+
+    wording: ClassVar[Any] = wording
+    """Module that puts into words what agents see, and what comes of their actions; a subclass may name its own."""
 
     name = "questionnaire"
     unit = "administration"
@@ -46,7 +48,7 @@ class Questionnaire:
         self._places: dict[tuple[int, int], list[AnswerKey]] = {}
 
     def observe(self, agent_id: int) -> Observation:
-        """Return what agents see outside sheets: the instructions, and no tools."""
+        """Return the observation outside of sheets: the instructions, and no tools."""
         return Observation(instructions=self.instructions, tools=())
 
     def ask(self, agent_id: int, sheet: Sheet) -> Observation:
@@ -72,7 +74,7 @@ class Questionnaire:
                 count = self.counts[item.label] = ItemCount()
             count.asked += 1
         return Observation(
-            describe_sheet(sheet),
+            self.wording.describe_sheet(sheet),
             sheet.instructions or self.instructions,
             answer=sheet.answer,
             tools=(),
@@ -81,7 +83,7 @@ class Questionnaire:
             world=self.name,
         )
 
-    def receive(self, agent_id: int, answer: Any, label: str) -> str:
+    def receive(self, agent_id: int, answer: Any, label: str) -> ActionResult:
         """Receive the answer to a sheet; answers that are no choice of their item are counted, but not kept.
 
         Raises:
@@ -95,7 +97,7 @@ class Questionnaire:
         for item, raw in zip(sheet.items, self._by_item(sheet, answer), strict=True):
             count = self.counts[item.label]
             if raw is None:
-                faults.append(f"{item.label}: no answer")
+                faults.append(self.wording.missing_text(item.label))
                 continue
             value = read_choice(item, raw)
             if value is None:
@@ -106,14 +108,14 @@ class Questionnaire:
                 count.answered += 1
                 valid[item.label] = value if isinstance(value, int) else value[:MAX_TEXT]
                 continue
-            faults.append(f"{item.label}: {quoted(str(raw), 40)} is not on the scale")
+            faults.append(self.wording.off_scale_text(item.label, str(raw)))
         if valid:
             place = AnswerKey(agent_id, self.administration, label)
             self.answers[place] = valid
             self._places.setdefault(place[:2], []).append(place)
         if faults and not valid:
             raise ToolError("; ".join(faults) + ".")
-        return "; ".join(faults)
+        return ActionResult("; ".join(faults), answers=valid, n_faults=len(faults))
 
     def fail(self, agent_id: int, label: str, *, is_unparsable: bool, is_off_list: bool = False) -> None:
         """Record that the decision on a sheet failed.

@@ -1,4 +1,4 @@
-"""The clock on the wall of a room, which moves only by what happens there, so that runs repeat to the second."""
+"""The clock of a room: it moves only with what happens there, so that runs repeat to the second."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hosts, who decide whom to call on next."""
+"""Hosts, who decide who is called on next."""
 
 from __future__ import annotations
 

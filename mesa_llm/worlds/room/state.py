@@ -30,7 +30,7 @@ MoveKind = Literal["turn", "none", "say", "gesture", "do", "leave"]
 
 @dataclass(frozen=True)
 class Member:
-    """Somebody in the room."""
+    """A person in the room."""
 
     agent_id: int
     """Mesa `unique_id`."""

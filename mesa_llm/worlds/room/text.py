@@ -29,6 +29,21 @@ EXAMPLES = (
 )
 """Example situations, each with whether to speak."""
 
+RESULTS = {
+    "say": "Everyone heard you.",
+    "gesture": "Everyone saw it.",
+    "do": "Everyone saw it.",
+    "leave": "You left.",
+    "silence": "You kept silent.",
+    "give_floor": "{person} has the floor.",
+}
+"""Kind of a line, or action → what came of it."""
+
+
+def result_text(action: str, **values: object) -> str:
+    """Report what came of an action."""
+    return RESULTS[action].format(**values)
+
 
 def conversation(facts: RoomFacts) -> str:
     """Write the conversation, a line each; no line can forge another."""
@@ -80,12 +95,30 @@ def description(facts: RoomFacts, member: Member, *, is_original: bool = False) 
         time_left = "" if facts.seconds_left is None else f" {duration(facts.seconds_left)} are left."
         parts.append(f"It is now [{facts.now}].{time_left}")
     if facts.draft:
-        parts.append(f"What you have written, and nobody has heard: {quoted(facts.draft)}")
+        parts.append(f"You have written this, and nobody has heard it yet: {quoted(facts.draft)}")
     if facts.question:
         parts.append(f"Everybody in the room is asked: {facts.question}")
     if facts.phase:
         parts.append(_task(facts, member, is_original=is_original))
     return "\n".join(parts)
+
+
+def moderation_text(facts: RoomFacts, names: Sequence[str]) -> str:
+    """Describe the conversation to the moderator, and ask who speaks next.
+
+    Args:
+        facts: What it sees.
+        names: Names of those who can be given the floor.
+    """
+    return (
+        f"You moderate a conversation between {', '.join(names)}.\n{conversation(facts)}\n"
+        f"It is now [{facts.now}]. Give the floor to one of them."
+    )
+
+
+def heard_text(name: str) -> str:
+    """Report a whisper to its speaker."""
+    return f"{display_name(name)} heard you."
 
 
 def _interaction(facts: RoomFacts) -> list[str]:

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, Field
 
 from mesa_llm.errors import ToolError
-from mesa_llm.records import Event, Observation
+from mesa_llm.records import ActionResult, Event, Observation
 from mesa_llm.text import one_line
 from mesa_llm.tools.tool import action
 from mesa_llm.worlds import Rules
+from mesa_llm.worlds.room import text as wording
 from mesa_llm.worlds.room.clock import Clock
 from mesa_llm.worlds.room.facts import RoomFacts
 from mesa_llm.worlds.room.rules import EndRule, MaxTime, cleaned, first_reason, speaks
 from mesa_llm.worlds.room.state import FIRST_PHASE, Kind, Line, Member, Move, Ruling, Silence, SurveyAnswer
-from mesa_llm.worlds.room.text import conversation, description, display_name
+from mesa_llm.worlds.room.text import display_name
 
 Text = Annotated[str, Field(min_length=1, max_length=2_000)]
 """A line."""
@@ -63,7 +64,7 @@ class _Floor:
 
 
 class Room:
-    """People who hear one another.
+    """A conversation among members who hear one another.
 
     Attributes:
         name: Name of the world, unique in a model.
@@ -83,6 +84,9 @@ class Room:
         n_silent_turns: Number of turns in a row, up to now, in which nobody spoke.
         next_speaker: Member to whom the moderator has given the floor.
     """
+
+    wording: ClassVar[Any] = wording
+    """Module that puts into words what agents see, and what comes of their actions; a subclass may name its own."""
 
     unit = "turn"
 
@@ -232,7 +236,7 @@ class Room:
         """
         member = self.members.get(agent_id) or Member(agent_id, "")
         facts = self.facts(agent_id, phase)
-        text = description(facts, member, is_original=self.rules == "original")
+        text = self.wording.description(facts, member, is_original=self.rules == "original")
         brief = "" if member.reads_once else member.brief
         instructions = "\n\n".join(filter(None, (self.topic, brief)))
         answer = self._answer_type(phase)
@@ -290,10 +294,7 @@ class Room:
         """Return a moderator's view of the conversation, with the question who speaks next."""
         facts = self.facts(agent_id, "moderate")
         names = tuple(display_name(self.members[one].name) for one in self.present)
-        text = (
-            f"You moderate a conversation between {', '.join(names)}.\n{conversation(facts)}\n"
-            f"It is now [{facts.now}]. Give the floor to one of them."
-        )
+        text = self.wording.moderation_text(facts, names)
         options = {"person": names}
         return Observation(
             text, self.topic, tools=("give_floor",), options=options, facts=facts, label="moderate", world=self.name
@@ -302,17 +303,16 @@ class Room:
     # -- what people do
 
     @action
-    def say(self, agent_id: int, text: Text) -> str:
+    def say(self, agent_id: int, text: Text) -> ActionResult:
         """Say something to everyone in the room.
 
         Args:
             text: What you say, in your own words.
         """
-        self._speak(agent_id, text)
-        return "Everyone heard you."
+        return self._speak(agent_id, text)
 
     @action
-    def whisper(self, agent_id: int, text: Text, to: str) -> str:
+    def whisper(self, agent_id: int, text: Text, to: str) -> ActionResult:
         """Say something to one person alone; nobody else hears it.
 
         Args:
@@ -324,48 +324,43 @@ class Room:
             raise ToolError("everybody here hears what you say; use say.")
         if hearer is None or hearer.agent_id == agent_id:
             raise ToolError(f"there is nobody else called {to!r} here.")
-        self._speak(agent_id, text, (agent_id, hearer.agent_id))
-        return f"{to} heard you."
+        return self._speak(agent_id, text, hearer=hearer)
 
     @action
-    def gesture(self, agent_id: int, text: Text) -> str:
+    def gesture(self, agent_id: int, text: Text) -> ActionResult:
         """Show something without words: a look, a smile, a shrug.
 
         Args:
             text: What the others see, in a few words.
         """
-        self._speak(agent_id, text, kind="gesture")
-        return "Everyone saw it."
+        return self._speak(agent_id, text, kind="gesture")
 
     @action
-    def do(self, agent_id: int, text: Text) -> str:
+    def do(self, agent_id: int, text: Text) -> ActionResult:
         """Do something: take, give, write, open or move something.
 
         Args:
             text: What you do, in a few words.
         """
-        self._speak(agent_id, text, kind="do")
-        return "Everyone saw it."
+        return self._speak(agent_id, text, kind="do")
 
     @action
-    def leave(self, agent_id: int) -> str:
+    def leave(self, agent_id: int) -> ActionResult:
         """Leave for good: the conversation is over for you."""
-        self._speak(agent_id, "", kind="leave")
-        return "You left."
+        return self._speak(agent_id, "", kind="leave")
 
     @action
-    def wait(self, agent_id: int, reason: Annotated[str, Field(max_length=300)]) -> str:
+    def wait(self, agent_id: int, reason: Annotated[str, Field(max_length=300)]) -> ActionResult:
         """Keep silent this time, and listen.
 
         Args:
             reason: Why, in one short sentence. Nobody hears it.
         """
         self._require_member(agent_id)
-        self._keep_silent(agent_id, reason)
-        return "You kept silent."
+        return self._keep_silent(agent_id, reason)
 
     @action
-    def give_floor(self, agent_id: int, person: str) -> str:
+    def give_floor(self, agent_id: int, person: str) -> ActionResult:
         """Give the floor to one person, who speaks next.
 
         Args:
@@ -377,9 +372,9 @@ class Room:
         if speaker is None:
             raise ToolError(f"there is nobody called {person!r} here.")
         self.next_speaker = speaker.agent_id
-        return f"{person} has the floor."
+        return ActionResult(self.wording.result_text("give_floor", person=person), speaker_id=speaker.agent_id)
 
-    def receive(self, agent_id: int, answer: Any, label: str) -> str:
+    def receive(self, agent_id: int, answer: Any, label: str) -> str | ActionResult:
         """Receive a member's decision or text.
 
         Args:
@@ -400,18 +395,15 @@ class Room:
             self._floors[agent_id] = _Floor("decide", False, text, floor.question, floor.n_heard, floor.is_kept)
             return ""
         if label in ("token", "choose") and not speaks(text, self.members[agent_id].pass_token):
-            self._keep_silent(agent_id, "it wrote the token that passes" if text.strip() else "it wrote nothing")
-            return "You kept silent."
-        self._speak(agent_id, text)
-        return "Everyone heard you."
+            reason = "it wrote the token that passes" if text.strip() else "it wrote nothing"
+            return self._keep_silent(agent_id, reason)
+        return self._speak(agent_id, text)
 
-    def _decided(self, agent_id: int, floor: _Floor, wish: Wish) -> str:
+    def _decided(self, agent_id: int, floor: _Floor, wish: Wish) -> str | ActionResult:
         if not wish.speak:
-            self._keep_silent(agent_id, wish.reason)
-            return "You kept silent."
+            return self._keep_silent(agent_id, wish.reason)
         if self.members[agent_id].manner == "write_decide":
-            self._speak(agent_id, floor.draft)
-            return "Everyone heard you."
+            return self._speak(agent_id, floor.draft)
         self._floors[agent_id] = _Floor("write", False, "", floor.question, floor.n_heard, floor.is_kept)
         return ""
 
@@ -431,8 +423,10 @@ class Room:
         if agent_id not in self.members:
             raise ToolError("you are not in this room.")
 
-    def _speak(self, agent_id: int, text: str, viewers: tuple[int, ...] | None = None, kind: Kind = "say") -> None:
+    def _speak(self, agent_id: int, text: str, kind: Kind = "say", hearer: Member | None = None) -> ActionResult:
+        """Add a line to the conversation, for everyone or for one hearer alone."""
         self._require_member(agent_id)
+        viewers = None if hearer is None else (agent_id, hearer.agent_id)
         member = self.members[agent_id]
         floor = self._floors.pop(agent_id, _Floor(""))
         if member.is_timed:
@@ -441,13 +435,17 @@ class Room:
         line = Line(agent_id, member.name, text, time, viewers, floor.question[0], kind, self.n_turns + 1)
         self._done[agent_id] = kind
         (self.lines if floor.is_kept else self.aside).append(line)
+        result = self.wording.RESULTS[kind] if hearer is None else self.wording.heard_text(hearer.name)
+        hearer_id = None if hearer is None else hearer.agent_id
+        return ActionResult(result, kind=kind, hearer_id=hearer_id, turn=line.turn)
 
-    def _keep_silent(self, agent_id: int, reason: str) -> None:
+    def _keep_silent(self, agent_id: int, reason: str) -> ActionResult:
         floor = self._floors.pop(agent_id, _Floor(""))
         name = self.members[agent_id].name
         self._waited.add(agent_id)
         text = one_line(reason, 300) or "it gave no reason"
         self.silences.append(Silence(agent_id, name, len(self.lines), self.clock.now, text, floor.draft))
+        return ActionResult(self.wording.result_text("silence"), kind="silence")
 
     # -- asides
 
@@ -465,7 +463,7 @@ class Room:
 
     def transcript(self) -> str:
         """Return the conversation as a listener who is not a member would have heard it."""
-        return conversation(self.facts(0))
+        return self.wording.conversation(self.facts(0))
 
     def note_ruling(self, verdict: Verdict | None, failure: str = "") -> None:
         """Record the ruling of a judge; nobody in the room hears it.

@@ -82,7 +82,7 @@ class SocialAccounts(SocialState):
             raise
         finally:
             self.store.write("RELEASE sign_up")
-        self._totals["users"] += sum(map(len, signed_up))
+        self.counts["users"] += sum(map(len, signed_up))
 
     def _user_row(self, account: Account) -> tuple[int, str, str, str, int, int, int]:
         """Return an account as a row of the table of users.

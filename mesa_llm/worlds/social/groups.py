@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from mesa_llm.errors import ToolError
+from mesa_llm.records import ActionResult
 from mesa_llm.text import MAX_NAME, one_line, quoted
 from mesa_llm.tools.tool import action
 from mesa_llm.worlds.social.settings import SocialSettings
@@ -35,8 +36,8 @@ class SocialGroups(SocialState):
         rows = enumerate(settings.products, start=1)
         self.store.write_many("INSERT INTO product (product_id, product_name) VALUES (?, ?)", rows)
 
-    @action
-    def purchase_product(self, agent_id: int, product_name: ProductName, amount: Amount = 1) -> str:
+    @action(options={"product_name": "products"})
+    def purchase_product(self, agent_id: int, product_name: ProductName, amount: Amount = 1) -> ActionResult:
         """Buy a product that is on offer.
 
         Args:
@@ -57,10 +58,14 @@ class SocialGroups(SocialState):
             *(agent_id, product_id, amount, self.step),
         )
         self.trace(agent_id, "purchase_product", product_name=product_name, purchase_num=amount)
-        return f"You bought {amount} of {product_name}."
+        return ActionResult(
+            self.wording.result_text("purchase_product", amount=amount, product=product_name),
+            product=product_name,
+            amount=amount,
+        )
 
     @action
-    def create_group(self, agent_id: int, name: GroupName) -> str:
+    def create_group(self, agent_id: int, name: GroupName) -> ActionResult:
         """Open a chat group; others can join it.
 
         Args:
@@ -77,10 +82,11 @@ class SocialGroups(SocialState):
         )
         self._add_member(self.n_groups, agent_id)
         self.trace(agent_id, "create_group", group_id=self.n_groups, group_name=group_name)
-        return f"You opened group {self.n_groups} {quoted(group_name)}, and are in it."
+        text = self.wording.result_text("create_group", group_id=self.n_groups, name=quoted(group_name))
+        return ActionResult(text, group_id=self.n_groups)
 
-    @action
-    def join_group(self, agent_id: int, group_id: GroupId) -> str:
+    @action(options={"group_id": "open_groups"})
+    def join_group(self, agent_id: int, group_id: GroupId) -> ActionResult:
         """Join a chat group, to read and write in it.
 
         Args:
@@ -92,10 +98,12 @@ class SocialGroups(SocialState):
             raise ToolError(f"You are in group {group_id} already.")
         self._add_member(group_id, agent_id)
         self.trace(agent_id, "join_group", group_id=group_id)
-        return f"You joined group {group_id} {quoted(name)}."
+        return ActionResult(
+            self.wording.result_text("join_group", group_id=group_id, name=quoted(name)), group_id=group_id
+        )
 
-    @action
-    def leave_group(self, agent_id: int, group_id: GroupId) -> str:
+    @action(options={"group_id": "groups"})
+    def leave_group(self, agent_id: int, group_id: GroupId) -> ActionResult:
         """Leave a chat group.
 
         Args:
@@ -107,11 +115,13 @@ class SocialGroups(SocialState):
         self.store.write("DELETE FROM group_members WHERE agent_id = ? AND group_id = ?", agent_id, group_id)
         self.store.write("UPDATE chat_group SET members = members - 1 WHERE group_id = ?", group_id)
         self.trace(agent_id, "leave_group", group_id=group_id)
-        return f"You left group {group_id} {quoted(name)}."
+        return ActionResult(
+            self.wording.result_text("leave_group", group_id=group_id, name=quoted(name)), group_id=group_id
+        )
 
-    @action
-    def send_to_group(self, agent_id: int, group_id: GroupId, message: Message) -> str:
-        """Write a message to a chat group; its members alone can read it.
+    @action(options={"group_id": "groups"})
+    def send_to_group(self, agent_id: int, group_id: GroupId, message: Message) -> ActionResult:
+        """Write a message to a chat group; only its members can read it.
 
         Args:
             group_id: Number of a group you are in.
@@ -126,7 +136,9 @@ class SocialGroups(SocialState):
             *(group_id, agent_id, content, self.step),
         )
         self.trace(agent_id, "send_to_group", group_id=group_id, content=content)
-        return f"You wrote to group {group_id} {quoted(name)}."
+        return ActionResult(
+            self.wording.result_text("send_to_group", group_id=group_id, name=quoted(name)), group_id=group_id
+        )
 
     def _add_member(self, group_id: int, user_id: int) -> None:
         insert = "INSERT INTO group_members (agent_id, group_id, joined_at) VALUES (?, ?, ?)"

@@ -37,9 +37,6 @@ COUNTS = {
 }
 """Queries that count by step, without what was undone."""
 
-BARE_REPOSTS = "SELECT user_id, created_at, repost_id FROM bare_repost WHERE post_id = ?"
-"""Reposts that only count, of the original rules."""
-
 POSTS = """
     SELECT post_id, user_id, kind, parent_id,
         CASE kind WHEN 'repost' THEN original_post_id ELSE post_id END AS source_id, root_id, content,
@@ -153,24 +150,32 @@ TEXT_TABLES = {"reply": "post", "comment": "comment"}
 """Kind of an entry in a thread → the table with its text."""
 
 
-class SocialMeasures(SocialState):
-    """Read-only queries for plots, tables and tests."""
+class SocialMeasures:
+    """Read-only queries of a social world, for plots, tables and tests: its `measures`."""
+
+    def __init__(self, world: SocialState) -> None:
+        """Read from a world.
+
+        Args:
+            world: The world.
+        """
+        self.world = world
 
     def totals(self) -> dict[str, int]:
         """Return the present counts of users, posts, votes and so on, without looking at every row."""
         return {
-            "users": self._totals["users"],
-            "follows": len(self.follows),
-            **{name: self._totals[name] for name in KINDS},
-            "comments": len(self.comments),
-            **{name: self._totals[name] for name in ("likes", "dislikes", "shares", "reports")},
+            "users": self.world.counts["users"],
+            "follows": len(self.world.follows),
+            **{name: self.world.counts[name] for name in KINDS},
+            "comments": len(self.world.comments),
+            **{name: self.world.counts[name] for name in ("likes", "dislikes", "shares", "reports")},
         }
 
     def counts_per_step(self) -> list[dict[str, int]]:
         """Return the counts of actions in each step so far: one mapping a step, by the names in `COUNTS`."""
-        counts = [{"step": step, **dict.fromkeys(COUNTS, 0)} for step in range(self.step + 1)]
+        counts = [{"step": step, **dict.fromkeys(COUNTS, 0)} for step in range(self.world.step + 1)]
         for name, query in COUNTS.items():
-            for step, count in self.store.rows(query):
+            for step, count in self.world.store.rows(query):
                 counts[step][name] = count
         return counts
 
@@ -184,7 +189,7 @@ class SocialMeasures(SocialState):
         Raises:
             ToolError: If there is no such post.
         """
-        steps = range(self.posts.get("created", self.post_row(root_id)), self.step + 1)
+        steps = range(self.world.posts.get("created", self.world.post_row(root_id)), self.world.step + 1)
         newcomers: dict[int, list[int]] = {}
         for share in self.shares(root_id, kinds):
             newcomers.setdefault(share.step, []).append(share.distance)
@@ -208,8 +213,8 @@ class SocialMeasures(SocialState):
         Raises:
             ToolError: If there is no such post.
         """
-        self.post_row(root_id)
-        distances = {self.author_of(root_id): 0}
+        self.world.post_row(root_id)
+        distances = {self.world.author_of(root_id): 0}
         shares: list[Share] = []
         for user_id, from_id, step, post_id in self._passed_on(root_id, kinds):
             distance = distances.get(from_id)
@@ -220,56 +225,48 @@ class SocialMeasures(SocialState):
 
     def _passed_on(self, root_id: int, kinds: Sequence[str]) -> list[tuple[int, int, int, int]]:
         """Return user, source, step and post of each share of a cascade, in order."""
-        posts = self.posts
+        posts = self.world.posts
         rows = np.flatnonzero(posts["root"] == root_id)
         rows = rows[np.isin(posts["kind"][rows], [KINDS.index(kind) for kind in kinds]) & (rows != root_id - 1)]
         parents = posts["parent"][rows] - 1
         columns = posts["author"][rows], posts["author"][parents], posts["created"][rows], rows + 1
-        passed_on = list(zip(*(column.tolist() for column in columns), strict=True))
-        if self.is_original and "repost" in kinds:
-            author = self.author_of(root_id)
-            bare = self.store.rows(BARE_REPOSTS, root_id)
-            passed_on = sorted(
-                [*passed_on, *((user_id, author, step, repost_id) for user_id, step, repost_id in bare)],
-                key=lambda share: (share[2], share[3]),
-            )
-        return passed_on
+        return list(zip(*(column.tolist() for column in columns), strict=True))
 
     def largest_cascade(self) -> int:
         """Return the number of users in the largest cascade, its author included; 0 without posts."""
-        return self._largest_cascade
+        return self.world.max_cascade
 
     def follow_edges(self) -> IntArray:
         """Return all follows as (follower, followee), sorted, shape `(follows, 2)`."""
-        return self.follows.edges()
+        return self.world.follows.edges()
 
     def new_follows(self) -> IntArray:
         """Return the follows that began in step 1 or later, as (follower, followee), sorted, shape `(follows, 2)`."""
-        return np.array(self.store.rows(NEW_FOLLOWS, 1), dtype=np.int64).reshape(-1, 2)
+        return np.array(self.world.store.rows(NEW_FOLLOWS, 1), dtype=np.int64).reshape(-1, 2)
 
     def posts_table(self) -> list[dict[str, Any]]:
         """Return all posts, reposts, quotes and replies, one mapping each, in order of creation."""
-        return self.store.records(POSTS)
+        return self.world.store.records(POSTS)
 
     def comments_table(self) -> list[dict[str, Any]]:
         """Return all comments, one mapping each, in order of creation."""
-        return self.store.records(COMMENTS)
+        return self.world.store.records(COMMENTS)
 
     def products_table(self) -> list[dict[str, Any]]:
         """Return all products with their sales, one mapping each."""
-        return self.store.records(PRODUCTS)
+        return self.world.store.records(PRODUCTS)
 
     def groups_table(self) -> list[dict[str, Any]]:
         """Return all chat groups, one mapping each, in order of creation."""
-        return self.store.records(GROUPS)
+        return self.world.store.records(GROUPS)
 
     def messages_table(self) -> list[dict[str, Any]]:
         """Return all messages in groups, one mapping each, in order of writing."""
-        return self.store.records(MESSAGES)
+        return self.world.store.records(MESSAGES)
 
     def engagement(self) -> dict[int, tuple[int, int]]:
         """Return likes and dislikes of every post by id; a repost has none, as its source gets them."""
-        likes, dislikes = self.posts["likes"].tolist(), self.posts["dislikes"].tolist()
+        likes, dislikes = self.world.posts["likes"].tolist(), self.world.posts["dislikes"].tolist()
         return dict(enumerate(zip(likes, dislikes, strict=True), start=1))
 
     def thread(self, post_id: int, size: int) -> tuple[int, list[ThreadEntry], int]:
@@ -285,9 +282,9 @@ class SocialMeasures(SocialState):
         Raises:
             ToolError: If there is no such post.
         """
-        source_id = self.source_id(post_id)
-        root_id = self.posts.get("root", source_id - 1) if self.kind_of(source_id) == REPLY else source_id
-        posts, comments = self.posts, self.comments
+        source_id = self.world.source_id(post_id)
+        root_id = self.world.posts.get("root", source_id - 1) if self.world.kind_of(source_id) == REPLY else source_id
+        posts, comments = self.world.posts, self.world.comments
         replies = np.flatnonzero((posts["root"] == root_id) & (posts["kind"] == REPLY))
         remarks = np.flatnonzero(np.isin(comments["post"], [root_id, *(replies + 1).tolist()]))
         count = len(replies) + len(remarks)
@@ -295,19 +292,19 @@ class SocialMeasures(SocialState):
         lines += [("comment", row + 1, comments.get("post", row), comments, row) for row in remarks[:size].tolist()]
         lines = sorted(lines, key=lambda line: line[3].get("created", line[4]))[:size]
         texts = {kind: self._texts_of(kind, [line[1] for line in lines if line[0] == kind]) for kind in TEXT_TABLES}
-        self.names.load(columns.get("author", row) for *_, columns, row in lines)
+        self.world.names.load(columns.get("author", row) for *_, columns, row in lines)
         under: dict[int, list[ThreadEntry]] = {}
         for kind, number, parent_id, columns, row in lines:
             author, *numbers = (columns.get(name, row) for name in ("author", "created", "likes", "dislikes"))
             entry = ThreadEntry(
-                kind, number, parent_id, 0, author, self.names[author], texts[kind].get(number, ""), *numbers
+                kind, number, parent_id, 0, author, self.world.names[author], texts[kind].get(number, ""), *numbers
             )
             under.setdefault(parent_id, []).append(entry)
         return root_id, _in_reading_order(root_id, under), count
 
     def _texts_of(self, kind: str, ids: Sequence[int]) -> dict[int, str]:
         table = TEXT_TABLES[kind]
-        return dict(self.store.of_ids(f"SELECT {table}_id, content FROM {table} WHERE {table}_id IN ({{}})", ids))
+        return dict(self.world.store.of_ids(f"SELECT {table}_id, content FROM {table} WHERE {table}_id IN ({{}})", ids))
 
     def find_posts(self, query: str, size: int) -> list[int]:
         """Search posts by text or id.
@@ -321,18 +318,18 @@ class SocialMeasures(SocialState):
         """
         query = UNPRINTABLE.sub("", query).strip()
         if query:
-            found = [key for key, *_ in self.store.find("post", query)][-MAX_FOUND:]
+            found = [key for key, *_ in self.world.store.find("post", query)][-MAX_FOUND:]
             rows = np.array(found, dtype=np.int64) - 1
         else:
-            rows = np.arange(len(self.posts))
-        rows = rows[self.posts["kind"][rows] != REPOST]
-        reach = self.posts["shares"][rows].astype(np.int64) * REACH + self.posts["likes"][rows]
+            rows = np.arange(len(self.world.posts))
+        rows = rows[self.world.posts["kind"][rows] != REPOST]
+        reach = self.world.posts["shares"][rows].astype(np.int64) * REACH + self.world.posts["likes"][rows]
         if len(rows) > size:
             nearest = np.sort(np.argpartition(-reach, size)[:size])
             rows, reach = rows[nearest], reach[nearest]
         ids = (rows[np.argsort(-reach, kind="stable")] + 1).tolist()
         number = _number(query)
-        named = [number] if 0 < number <= len(self.posts) else []
+        named = [number] if 0 < number <= len(self.world.posts) else []
         return [*named, *(post_id for post_id in ids if post_id != number)][:size]
 
     def find_users(self, query: str, size: int) -> list[int]:
@@ -347,10 +344,10 @@ class SocialMeasures(SocialState):
         """
         query = UNPRINTABLE.sub("", query).strip()
         if not query:
-            return np.flatnonzero(self.users["is_user"])[:size].tolist()
+            return np.flatnonzero(self.world.users["is_user"])[:size].tolist()
         number = _number(query)
-        named = [number] if number in self.names else []
-        found = (int(key) for key, *_ in self.store.find("user", query) if key != number)
+        named = [number] if number in self.world.names else []
+        found = (int(key) for key, *_ in self.world.store.find("user", query) if key != number)
         return [*named, *islice(found, size)][:size]
 
     def posts_by(self, user_id: int, size: int) -> list[str]:
@@ -361,25 +358,25 @@ class SocialMeasures(SocialState):
             size: Maximum number of texts.
         """
         ids: list[int] = []
-        post_id = self.users.get("latest", user_id)
+        post_id = self.world.users.get("latest", user_id)
         while post_id and len(ids) < size:
-            if self.kind_of(post_id) != REPOST:
+            if self.world.kind_of(post_id) != REPOST:
                 ids.append(post_id)
-            post_id = self.posts.get("previous", post_id - 1)
-        texts = self.posts_texts(ids)
+            post_id = self.world.posts.get("previous", post_id - 1)
+        texts = self.world.posts_texts(ids)
         return [texts[post_id] for post_id in ids]
 
     def snapshot(self) -> dict[str, list[tuple[Any, ...]]]:
         """Return every table's rows in one canonical order, without those in `PASSING`."""
         return {
-            table: sorted(self.store.rows(f'SELECT * FROM "{table}"'), key=repr)
+            table: sorted(self.world.store.rows(f'SELECT * FROM "{table}"'), key=repr)
             for table in TABLES
             if table not in PASSING
         }
 
     def digest(self) -> str:
         """Return a digest of the state, which is equal for worlds with equal histories."""
-        return hashlib.sha256(canonical_json([self.step, self.snapshot()]).encode()).hexdigest()
+        return hashlib.sha256(canonical_json([self.world.step, self.snapshot()]).encode()).hexdigest()
 
 
 def _in_reading_order(root_id: int, under: dict[int, list[ThreadEntry]]) -> list[ThreadEntry]:

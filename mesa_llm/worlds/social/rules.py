@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from mesa_llm.errors import ToolError
+from mesa_llm.records import ActionResult
 from mesa_llm.tools.tool import action
 from mesa_llm.worlds.social.accounts import SocialAccounts, UserId
 from mesa_llm.worlds.social.post_index import ORIGINAL, QUOTE, REPLY, REPOST
@@ -29,34 +30,42 @@ UNDO_COMMENT = {1: "unlike_comment", -1: "undo_dislike_comment"}
 class SocialRules(SocialAccounts):
     """Follows and mutes; posts, replies, comments, reposts and quotes; votes and reports.
 
-    A user has one vote on each post or comment, and has to take it back to change it.
+    A user has one vote on each post or comment, and has to take it back to change it. What the original does otherwise
+    stands in `rules_original`.
     """
+
+    follows_anybody = False
+    """Whether users may follow whomever they see, also again and themselves."""
 
     # follows, mutes
 
-    @action
-    def follow(self, agent_id: int, user_id: UserId) -> str:
+    @action(options={"user_id": "not_followed"})
+    def follow(self, agent_id: int, user_id: UserId) -> ActionResult:
         """Follow a user, to see more of what they post.
 
         Args:
             user_id: Number of the user, as shown after a name.
         """
         self.acting(agent_id)
-        if not self.is_original:
-            self.other_user(agent_id, user_id, "follow")
+        self._check_followee(agent_id, user_id)
         if not self.follows.add(agent_id, user_id):
-            if self.is_original:
-                return f"You follow user {user_id}."
-            raise ToolError(f"You follow {self.names[user_id]} (user {user_id}) already.")
+            return self._follow_again(user_id)
         self.store.add("follow", agent_id, user_id, self.step)
         self._change_counts(agent_id, user_id, 1)
         self.trace(agent_id, "follow", followee_id=user_id)
         if user_id in self.names:
             self.inbox.add(user_id, Notice("follow", agent_id, self.step))
-        return f"You follow {self.names.get(user_id, 'user')} (user {user_id}) now."
+        text = self.wording.result_text("follow", name=self.names.get(user_id, "user"), user_id=user_id)
+        return ActionResult(text, user_id=user_id, is_new=True)
 
-    @action
-    def unfollow(self, agent_id: int, user_id: UserId) -> str:
+    def _check_followee(self, agent_id: int, user_id: int) -> None:
+        self.other_user(agent_id, user_id, "follow")
+
+    def _follow_again(self, user_id: int) -> ActionResult:
+        raise ToolError(f"You follow {self.names[user_id]} (user {user_id}) already.")
+
+    @action(options={"user_id": "followed"})
+    def unfollow(self, agent_id: int, user_id: UserId) -> ActionResult:
         """Stop following a user.
 
         Args:
@@ -71,7 +80,10 @@ class SocialRules(SocialAccounts):
         self.trace(agent_id, "unfollow", followee_id=user_id)
         self._change_counts(agent_id, user_id, -1)
         self.inbox.take_back(user_id, "follow", agent_id)
-        return f"You no longer follow {self.names.get(user_id, 'user')} (user {user_id})."
+        return ActionResult(
+            self.wording.result_text("unfollow", name=self.names.get(user_id, "user"), user_id=user_id),
+            user_id=user_id,
+        )
 
     def _change_counts(self, follower: int, followee: int, change: int) -> None:
         self.users.add("followings", follower, change)
@@ -81,8 +93,8 @@ class SocialRules(SocialAccounts):
             self._unwritten_users.add(followee)
         self.feeds_changed()
 
-    @action
-    def mute(self, agent_id: int, user_id: UserId) -> str:
+    @action(options={"user_id": "not_muted"})
+    def mute(self, agent_id: int, user_id: UserId) -> ActionResult:
         """Mute a user: you no longer see what they post and write.
 
         Args:
@@ -96,10 +108,12 @@ class SocialRules(SocialAccounts):
         self.store.add("mute", agent_id, user_id, self.step)
         self.trace(agent_id, "mute", mutee_id=user_id)
         self.feeds_changed()
-        return f"You muted {self.names[user_id]} (user {user_id})."
+        return ActionResult(
+            self.wording.result_text("mute", name=self.names[user_id], user_id=user_id), user_id=user_id
+        )
 
-    @action
-    def unmute(self, agent_id: int, user_id: UserId) -> str:
+    @action(options={"user_id": "muted"})
+    def unmute(self, agent_id: int, user_id: UserId) -> ActionResult:
         """Stop muting a user: you see again what they post.
 
         Args:
@@ -115,12 +129,14 @@ class SocialRules(SocialAccounts):
         self.store.remove("mute", agent_id, user_id)
         self.trace(agent_id, "unmute", mutee_id=user_id)
         self.feeds_changed()
-        return f"You no longer mute {self.names.get(user_id, 'user')} (user {user_id})."
+        return ActionResult(
+            self.wording.result_text("unmute", name=self.names.get(user_id, "user"), user_id=user_id), user_id=user_id
+        )
 
     # posts and what is made of them
 
     @action
-    def create_post(self, agent_id: int, content: Text) -> str:
+    def create_post(self, agent_id: int, content: Text) -> ActionResult:
         """Publish a post of your own.
 
         Args:
@@ -130,10 +146,10 @@ class SocialRules(SocialAccounts):
         text = self.cleaned(content, "post")
         post_id = self.add_post(agent_id, ORIGINAL, text)
         self.trace(agent_id, "create_post", content=text, post_id=post_id)
-        return f"You published post {post_id}."
+        return ActionResult(self.wording.result_text("create_post", post_id=post_id), post_id=post_id)
 
-    @action
-    def reply(self, agent_id: int, post_id: PostId, content: Text) -> str:
+    @action(options={"post_id": "posts"})
+    def reply(self, agent_id: int, post_id: PostId, content: Text) -> ActionResult:
         """Reply to a post or to another reply; everyone can read it.
 
         Args:
@@ -145,10 +161,11 @@ class SocialRules(SocialAccounts):
         reply_id = self.add_post(agent_id, REPLY, text, parent_id)
         self.notify_author(parent_id, "reply", agent_id, reply_id, text)
         self.trace(agent_id, "reply", content=text, post_id=parent_id, new_post_id=reply_id)
-        return f"You replied to post {parent_id}; your reply is post {reply_id}."
+        reported = self.wording.result_text("reply", parent_id=parent_id, reply_id=reply_id)
+        return ActionResult(reported, post_id=reply_id, parent_id=parent_id)
 
-    @action
-    def create_comment(self, agent_id: int, post_id: PostId, content: Text) -> str:
+    @action(options={"post_id": "posts"})
+    def create_comment(self, agent_id: int, post_id: PostId, content: Text) -> ActionResult:
         """Write a comment under a post.
 
         Args:
@@ -163,39 +180,46 @@ class SocialRules(SocialAccounts):
         self.look_changed(target)
         self.notify_author(target, "comment", agent_id, comment_id, text)
         self.trace(agent_id, "create_comment", content=text, comment_id=comment_id)
-        return f"You commented on post {target}; it is comment {comment_id}."
+        reported = self.wording.result_text("create_comment", post_id=target, comment_id=comment_id)
+        return ActionResult(reported, comment_id=comment_id, parent_id=target)
 
-    @action
-    def repost(self, agent_id: int, post_id: PostId) -> str:
+    @action(options={"post_id": "posts"})
+    def repost(self, agent_id: int, post_id: PostId) -> ActionResult:
         """Pass a post on, as it is, to those who follow you.
 
         Args:
             post_id: Number of the post.
         """
         source_id = self._shown_post(agent_id, post_id)
-        if self.is_original:
-            self.store.add("bare_repost", None, agent_id, source_id, self.step)
-            self._join_cascade(source_id, agent_id, True)
-            self.trace(agent_id, "repost", reposted_id=source_id)
-        else:
-            self._check_repost(agent_id, source_id)
-            repost_id = self.add_post(agent_id, REPOST, "", post_id)
-            self.notify_author(source_id, "repost", agent_id, repost_id)
-            if post_id != source_id:
-                self.inbox.add(self.author_of(post_id), Notice("repost", agent_id, self.step, post_id, repost_id))
-            self._reposted.add(pair(agent_id, source_id))
-            self.trace(agent_id, "repost", reposted_id=post_id, new_post_id=repost_id)
+        repost_id = self._pass_on(agent_id, post_id, source_id)
         self.count_on_post(source_id, "shares", 1)
-        return f"You reposted post {post_id}."
+        return ActionResult(self.wording.result_text("repost", post_id=post_id), post_id=repost_id, source_id=source_id)
 
-    def _check_repost(self, agent_id: int, source_id: int) -> None:
+    def _pass_on(self, agent_id: int, post_id: int, source_id: int) -> int | None:
+        """Publish a repost; return its id.
+
+        Args:
+            agent_id: Who reposts.
+            post_id: The post, or the repost, that was seen.
+            source_id: The post whose words it carries.
+
+        Raises:
+            ToolError: If the words are the user's own, or it has reposted them.
+        """
         if self.author_of(source_id) == agent_id and not self.settings.self_rating:
             raise ToolError(f"Post {source_id} is your own; repost what others wrote.")
         if pair(agent_id, source_id) in self._reposted:
             raise ToolError(f"You have reposted post {source_id} already.")
+        repost_id = self.add_post(agent_id, REPOST, "", post_id)
+        self.notify_author(source_id, "repost", agent_id, repost_id)
+        if post_id != source_id:
+            self.inbox.add(self.author_of(post_id), Notice("repost", agent_id, self.step, post_id, repost_id))
+        self._reposted.add(pair(agent_id, source_id))
+        self.trace(agent_id, "repost", reposted_id=post_id, new_post_id=repost_id)
+        return repost_id
 
-    @action
-    def quote_post(self, agent_id: int, post_id: PostId, content: Text) -> str:
+    @action(options={"post_id": "posts"})
+    def quote_post(self, agent_id: int, post_id: PostId, content: Text) -> ActionResult:
         """Pass a post on to those who follow you, with words of your own above it.
 
         Args:
@@ -208,118 +232,122 @@ class SocialRules(SocialAccounts):
         self.count_on_post(source_id, "shares", 1)
         self.notify_author(source_id, "quote", agent_id, quote_id, text)
         self.trace(agent_id, "quote_post", quoted_id=post_id, new_post_id=quote_id, quote_content=text)
-        return f"You quoted post {source_id} in post {quote_id}."
+        return ActionResult(
+            self.wording.result_text("quote_post", post_id=source_id, quote_id=quote_id),
+            post_id=quote_id,
+            source_id=source_id,
+        )
 
     # votes and reports
 
-    @action
-    def vote(self, agent_id: int, post_id: PostId, value: Literal[1, -1] = 1) -> str:
+    @action(options={"post_id": "posts"})
+    def vote(self, agent_id: int, post_id: PostId, value: Literal[1, -1] = 1) -> ActionResult:
         """Vote a post or reply up or down, once.
 
         Args:
             post_id: Number of the post or reply.
             value: 1 for up, -1 for down.
         """
-        if self.is_original:
-            return self._vote_as_original(agent_id, post_id, value)
-        post_id = self._rate_post(agent_id, post_id, 1 if value > 0 else -1)
-        return f"You voted post {post_id} {'up' if value > 0 else 'down'}."
+        return self._vote(agent_id, post_id, value)
 
-    def _vote_as_original(self, agent_id: int, post_id: int, value: float) -> str:
-        """Vote as SimSwarm does: the voter is recorded first, and stays recorded even if the value is invalid."""
-        self.acting(agent_id)
-        self.post_row(post_id)
-        if post_id in self.votes.of(agent_id):
-            raise ToolError(f"You have voted on post {post_id} already.")
-        self.votes.cast(agent_id, post_id, 0)
-        self.store.add("void_vote", agent_id, post_id, self.step)
-        is_like = value > 0
-        vote = 1 if is_like else -1
-        self.votes.cast(agent_id, post_id, vote)
-        self.store.remove("void_vote", agent_id, post_id)
-        self.store.add(VERBS[vote], agent_id, post_id, self.step)
-        self.trace(agent_id, "vote", post_id=post_id, value=vote)
-        self.count_on_post(post_id, "likes" if is_like else "dislikes", 1)
-        return f"You voted on post {post_id}."
+    def _vote(self, agent_id: int, post_id: int, value: float) -> ActionResult:
+        vote = 1 if value > 0 else -1
+        source_id = self._rate_post(agent_id, post_id, vote)
+        text = self.wording.result_text("vote", post_id=source_id, direction="up" if value > 0 else "down")
+        return ActionResult(text, source_id=source_id, vote=vote)
 
-    @action
-    def like_post(self, agent_id: int, post_id: PostId) -> str:
+    @action(options={"post_id": "posts"})
+    def like_post(self, agent_id: int, post_id: PostId) -> ActionResult:
         """Like a post.
 
         Args:
             post_id: Number of the post.
         """
-        return f"You like post {self._rate_post(agent_id, post_id, 1)} now."
+        source_id = self._rate_post(agent_id, post_id, 1)
+        return ActionResult(self.wording.result_text("like_post", post_id=source_id), source_id=source_id, vote=1)
 
-    @action
-    def unlike_post(self, agent_id: int, post_id: PostId) -> str:
+    @action(options={"post_id": "liked_posts"})
+    def unlike_post(self, agent_id: int, post_id: PostId) -> ActionResult:
         """Take back your like of a post.
 
         Args:
             post_id: Number of a post you like.
         """
-        return f"You no longer like post {self._undo_post(agent_id, post_id, 1)}."
+        source_id = self._undo_post(agent_id, post_id, 1)
+        return ActionResult(self.wording.result_text("unlike_post", post_id=source_id), source_id=source_id, vote=0)
 
-    @action
-    def dislike_post(self, agent_id: int, post_id: PostId) -> str:
+    @action(options={"post_id": "posts"})
+    def dislike_post(self, agent_id: int, post_id: PostId) -> ActionResult:
         """Dislike a post.
 
         Args:
             post_id: Number of the post.
         """
-        return f"You dislike post {self._rate_post(agent_id, post_id, -1)} now."
+        source_id = self._rate_post(agent_id, post_id, -1)
+        return ActionResult(self.wording.result_text("dislike_post", post_id=source_id), source_id=source_id, vote=-1)
 
-    @action
-    def undo_dislike_post(self, agent_id: int, post_id: PostId) -> str:
+    @action(options={"post_id": "disliked_posts"})
+    def undo_dislike_post(self, agent_id: int, post_id: PostId) -> ActionResult:
         """Take back your dislike of a post.
 
         Args:
             post_id: Number of a post you dislike.
         """
-        return f"You no longer dislike post {self._undo_post(agent_id, post_id, -1)}."
+        source_id = self._undo_post(agent_id, post_id, -1)
+        return ActionResult(
+            self.wording.result_text("undo_dislike_post", post_id=source_id), source_id=source_id, vote=0
+        )
 
-    @action
-    def like_comment(self, agent_id: int, comment_id: CommentId) -> str:
+    @action(options={"comment_id": "comments"})
+    def like_comment(self, agent_id: int, comment_id: CommentId) -> ActionResult:
         """Like a comment.
 
         Args:
             comment_id: Number of the comment.
         """
         self._rate_comment(agent_id, comment_id, 1)
-        return f"You like comment {comment_id} now."
+        return ActionResult(
+            self.wording.result_text("like_comment", comment_id=comment_id), comment_id=comment_id, vote=1
+        )
 
-    @action
-    def unlike_comment(self, agent_id: int, comment_id: CommentId) -> str:
+    @action(options={"comment_id": "liked_comments"})
+    def unlike_comment(self, agent_id: int, comment_id: CommentId) -> ActionResult:
         """Take back your like of a comment.
 
         Args:
             comment_id: Number of a comment you like.
         """
         self._undo_comment(agent_id, comment_id, 1)
-        return f"You no longer like comment {comment_id}."
+        return ActionResult(
+            self.wording.result_text("unlike_comment", comment_id=comment_id), comment_id=comment_id, vote=0
+        )
 
-    @action
-    def dislike_comment(self, agent_id: int, comment_id: CommentId) -> str:
+    @action(options={"comment_id": "comments"})
+    def dislike_comment(self, agent_id: int, comment_id: CommentId) -> ActionResult:
         """Dislike a comment.
 
         Args:
             comment_id: Number of the comment.
         """
         self._rate_comment(agent_id, comment_id, -1)
-        return f"You dislike comment {comment_id} now."
+        return ActionResult(
+            self.wording.result_text("dislike_comment", comment_id=comment_id), comment_id=comment_id, vote=-1
+        )
 
-    @action
-    def undo_dislike_comment(self, agent_id: int, comment_id: CommentId) -> str:
+    @action(options={"comment_id": "disliked_comments"})
+    def undo_dislike_comment(self, agent_id: int, comment_id: CommentId) -> ActionResult:
         """Take back your dislike of a comment.
 
         Args:
             comment_id: Number of a comment you dislike.
         """
         self._undo_comment(agent_id, comment_id, -1)
-        return f"You no longer dislike comment {comment_id}."
+        return ActionResult(
+            self.wording.result_text("undo_dislike_comment", comment_id=comment_id), comment_id=comment_id, vote=0
+        )
 
-    @action
-    def report_post(self, agent_id: int, post_id: PostId, reason: Reason) -> str:
+    @action(options={"post_id": "posts"})
+    def report_post(self, agent_id: int, post_id: PostId, reason: Reason) -> ActionResult:
         """Report a post that breaks the rules; readers are warned of posts that were reported several times.
 
         Args:
@@ -327,8 +355,7 @@ class SocialRules(SocialAccounts):
             reason: What is wrong with it.
         """
         target = self._shown_post(agent_id, post_id)
-        if self.author_of(target) == agent_id and not self.is_original:
-            raise ToolError(f"Post {target} is your own; report what others wrote.")
+        self._check_reported(agent_id, target)
         text = self.cleaned(reason, "reason", MAX_REASON)
         if pair(agent_id, target) in self._reported:
             raise ToolError(f"You have reported post {target} already.")
@@ -336,12 +363,16 @@ class SocialRules(SocialAccounts):
         self.store.add("report", agent_id, target, text, self.step)
         self.trace(agent_id, "report_post", post_id=target, report_reason=text)
         self.count_on_post(target, "reports", 1)
-        return f"You reported post {target}."
+        return ActionResult(self.wording.result_text("report_post", post_id=target), source_id=target)
+
+    def _check_reported(self, agent_id: int, post_id: int) -> None:
+        if self.author_of(post_id) == agent_id:
+            raise ToolError(f"Post {post_id} is your own; report what others wrote.")
 
     def _shown_post(self, agent_id: int, post_id: int) -> int:
         """Return the post whose content a post carries, if its reader may see it.
 
-        What the reader did itself, such as a vote, it can undo in any case. The original rules hide nothing.
+        What the reader did itself, such as a vote, it can undo in any case.
 
         Raises:
             ConfigError: If the agent has no account.
@@ -350,8 +381,6 @@ class SocialRules(SocialAccounts):
         """
         self.acting(agent_id)
         source_id = self.source_id(post_id)
-        if self.is_original:
-            return source_id
         if muted := self.mutes.get(agent_id):
             for author in (self.author_of(post_id), self.author_of(source_id)):
                 if author in muted:
@@ -406,7 +435,7 @@ class SocialRules(SocialAccounts):
     def _rate_comment(self, agent_id: int, comment_id: int, value: int) -> None:
         author, post_id = self._comment(comment_id)
         self._shown_post(agent_id, post_id)
-        if author in self.mutes.get(agent_id, ()) and not self.is_original:
+        if self._hides_comment(agent_id, author):
             raise ToolError(f"Comment {comment_id} is not there for you: you muted user {author}.")
         if author == agent_id and not self.settings.self_rating:
             raise ToolError(f"Comment {comment_id} is your own; rate what others wrote.")
@@ -417,6 +446,9 @@ class SocialRules(SocialAccounts):
         self.trace(agent_id, f"{VERBS[value]}_comment", comment_id=comment_id)
         if value > 0:
             self.inbox.add(author, Notice("comment_like", agent_id, self.step, post_id, comment_id))
+
+    def _hides_comment(self, agent_id: int, author: int) -> bool:
+        return author in self.mutes.get(agent_id, ())
 
     def _undo_comment(self, agent_id: int, comment_id: int, value: int) -> None:
         self.acting(agent_id)

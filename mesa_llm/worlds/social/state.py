@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -38,7 +38,7 @@ NoticeKind = Literal["like", "comment_like", "repost", "quote", "reply", "commen
 
 @frozen
 class Notice:
-    """One action of somebody that concerned a user."""
+    """Another user's action that concerns a user."""
 
     kind: NoticeKind
     """Kind of action."""
@@ -116,8 +116,12 @@ class SocialState:
         votes: Likes and dislikes of posts.
         comment_votes: The same for comments.
         board: Posts and users as feeds read them.
+        counts: Present numbers of users, of posts by kind, and of likes, dislikes, shares and reports.
+        max_cascade: Number of users in the largest cascade.
         store: The readable copy, and all texts.
     """
+
+    wording: ClassVar[Any]
 
     def __init__(
         self,
@@ -179,19 +183,14 @@ class SocialState:
         self._comments: dict[int, list[int]] = {}
         self._sharers: set[int] = set()
         self._cascade_sizes: dict[int, int] = {}
-        self._totals: dict[str, int] = dict.fromkeys(("users", *KINDS, "likes", "dislikes", "shares", "reports"), 0)
-        self._largest_cascade = 0
+        self.counts: dict[str, int] = dict.fromkeys(("users", *KINDS, "likes", "dislikes", "shares", "reports"), 0)
+        self.max_cascade = 0
         self._rated: set[int] = set()  # rows that may have gone viral in this step
         self._unwritten_posts: set[int] = set()
         self._unwritten_comments: set[int] = set()
         self._unwritten_users: set[int] = set()
         self._unwritten_follows: list[tuple[IntArray, int]] = []
         self._undone_follows: list[int] = []  # of these
-
-    @property
-    def is_original(self) -> bool:
-        """Whether the defects of the original are repeated."""
-        return self.settings.rules == "original"
 
     @property
     def n_comments(self) -> int:
@@ -271,7 +270,7 @@ class SocialState:
         return [contents[row + 1] for row in rows.tolist()]
 
     def profiles(self, user_ids: IntArray) -> list[str]:
-        """Read what users say of themselves, in the order of their ids."""
+        """Read the bios of users, in the order of their ids."""
         query = "SELECT user_id, bio FROM user WHERE user_id IN ({})"
         bios = dict(self.store.of_ids(query, np.unique(user_ids).tolist()))
         return [bios[user_id] for user_id in user_ids.tolist()]
@@ -358,8 +357,6 @@ class SocialState:
         Raises:
             ToolError: If nothing is left of it, or it is too long.
         """
-        if self.is_original:
-            return content
         text = UNPRINTABLE.sub("", content).strip()
         if not text:
             raise ToolError(f"The {name} is empty; write some words.")
@@ -384,34 +381,38 @@ class SocialState:
         previous = self.users.get("latest", author)
         posts.append(kind, author, self.step, 0, 0, 0, 0, source, root_id, parent_id, 0, previous)
         self.users.put("latest", author, post_id)
-        self._totals[KINDS[kind]] += 1
+        self.counts[KINDS[kind]] += 1
         self._rated.add(row)
         if kind == REPLY:
-            under = parent_id if self.is_original else root_id
+            under = self._shown_under(post_id)
             self._replies.setdefault(under, []).append(post_id)
             self.look_changed(under)
         self._join_cascade(root_id, author, kind in (REPOST, QUOTE))
         self.posts_changed()
         return post_id
 
+    def _shown_under(self, reply_id: int) -> int:
+        """Return the post that shows a reply: the one that its thread is about."""
+        return self.posts.get("root", reply_id - 1)
+
     def _join_cascade(self, root_id: int, user_id: int, is_share: bool) -> None:
         """Count a user who joins a cascade by a repost or a quote; the root's author belongs to it already."""
         if is_share and user_id != self.author_of(root_id) and pair(root_id, user_id) not in self._sharers:
             self._sharers.add(pair(root_id, user_id))
             self._cascade_sizes[root_id] = self._cascade_sizes.get(root_id, 1) + 1
-        self._largest_cascade = max(self._largest_cascade, self._cascade_sizes.get(root_id, 1))
+        self.max_cascade = max(self.max_cascade, self._cascade_sizes.get(root_id, 1))
 
     def count_on_post(self, post_id: int, column: str, change: int) -> None:
         """Add to a counter of a post: likes, dislikes, shares or reports."""
         row = post_id - 1
         self.posts.add(column, row, change)
-        self._totals[column] += change
+        self.counts[column] += change
         self._rated.add(row)
         self._unwritten_posts.add(row)
         self.board.touch(row)
         self.look_changed(post_id)
         if self.kind_of(post_id) == REPLY:
-            self.look_changed(self.posts.get("parent" if self.is_original else "root", row))
+            self.look_changed(self._shown_under(post_id))
         self.posts_changed()
 
     def count_on_comment(self, comment_id: int, column: str, change: int) -> None:

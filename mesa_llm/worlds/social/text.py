@@ -11,6 +11,47 @@ from mesa_llm.worlds.social.settings import SocialSettings
 from mesa_llm.worlds.social.state import Notice
 from mesa_llm.worlds.social.store import Names
 
+RESULTS = {
+    "still_follow": "You follow user {user_id}.",
+    "follow": "You follow {name} (user {user_id}) now.",
+    "unfollow": "You no longer follow {name} (user {user_id}).",
+    "mute": "You muted {name} (user {user_id}).",
+    "unmute": "You no longer mute {name} (user {user_id}).",
+    "create_post": "You published post {post_id}.",
+    "reply": "You replied to post {parent_id}; your reply is post {reply_id}.",
+    "create_comment": "You commented on post {post_id}; it is comment {comment_id}.",
+    "repost": "You reposted post {post_id}.",
+    "quote_post": "You quoted post {post_id} in post {quote_id}.",
+    "vote": "You voted post {post_id} {direction}.",
+    "original_vote": "You voted on post {post_id}.",
+    "like_post": "You like post {post_id} now.",
+    "unlike_post": "You no longer like post {post_id}.",
+    "dislike_post": "You dislike post {post_id} now.",
+    "undo_dislike_post": "You no longer dislike post {post_id}.",
+    "like_comment": "You like comment {comment_id} now.",
+    "unlike_comment": "You no longer like comment {comment_id}.",
+    "dislike_comment": "You dislike comment {comment_id} now.",
+    "undo_dislike_comment": "You no longer dislike comment {comment_id}.",
+    "report_post": "You reported post {post_id}.",
+    "purchase_product": "You bought {amount} of {product}.",
+    "create_group": "You opened group {group_id} {name}, and are in it.",
+    "join_group": "You joined group {group_id} {name}.",
+    "leave_group": "You left group {group_id} {name}.",
+    "send_to_group": "You wrote to group {group_id} {name}.",
+    "no_post": "No post holds {query}.",
+    "no_user": "No user matches {query}.",
+    "no_feed": "There is nothing in your feed yet.",
+    "no_trend": "Nothing is trending.",
+    "no_group": "You are in no group.",
+}
+"""Action or tool → what came of it; `no_…`: that nothing was found."""
+
+
+def result_text(action: str, **values: object) -> str:
+    """Report what came of an action."""
+    return RESULTS[action].format(**values)
+
+
 VOTE_MARKS = {1: " You like it.", -1: " You dislike it."}
 """Mark after a post or comment that the reader has voted on, by vote."""
 
@@ -44,7 +85,7 @@ def observation_text(facts: SocialFacts, news: Sequence[str], feed: str, names: 
         offers = [f"{product.name} ({product.sales} sold)" for product in facts.products]
         lines += ["", "On offer:", *(f"- {offer}" for offer in offers)]
     if facts.groups:
-        lines += ["", "Groups you are in, with what is new in them:"]
+        lines += ["", "Your groups, and what is new in them:"]
         lines += [line for group in facts.groups for line in (_group(group), *map(message_line, group.messages))]
     if facts.open_groups:
         lines += ["", "Groups you could join:", *map(_group, facts.open_groups)]

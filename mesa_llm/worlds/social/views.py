@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mesa_llm.worlds.social.csr import IntArray
 from mesa_llm.worlds.social.facts import (
     FeedItem,
     GroupView,
@@ -203,9 +204,11 @@ class SocialView(SocialState):
             return ()
         rows = np.array(replies, dtype=np.int64) - 1
         rows = rows[self.posts["reports"][rows] < self.max_reports]
-        if not self.is_original:
-            rows = rows[np.lexsort((-rows, self.posts["dislikes"][rows] - self.posts["likes"][rows]))]
-        return (rows[:limit] + 1).tolist()
+        return (self._best_first(rows)[:limit] + 1).tolist()
+
+    def _best_first(self, rows: IntArray) -> IntArray:
+        """Return rows of replies in the order in which they are shown."""
+        return rows[np.lexsort((-rows, self.posts["dislikes"][rows] - self.posts["likes"][rows]))]
 
     def _best_comments(self, post_id: int, limit: int) -> Sequence[int]:
         comments = self._comments.get(post_id, ())

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
-from functools import lru_cache, partial
-from itertools import chain, filterfalse, islice
+from functools import cache, partial
+from itertools import chain, islice
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from pydantic import Field
@@ -18,41 +19,20 @@ from mesa_llm.records import Event, LazyObservation, Observation
 from mesa_llm.text import quoted
 from mesa_llm.tools.tool import marked_methods, tool
 from mesa_llm.world import RNG, DoNothing
+from mesa_llm.worlds.social import text as wording
 from mesa_llm.worlds.social.csr import FloatArray, IntArray
-from mesa_llm.worlds.social.facts import FeedItem, ShownIds, SocialFacts
+from mesa_llm.worlds.social.facts import FeedItem, SocialFacts
 from mesa_llm.worlds.social.groups import SocialGroups
 from mesa_llm.worlds.social.measures import SocialMeasures
+from mesa_llm.worlds.social.options import ActionOptions
 from mesa_llm.worlds.social.post_index import REPOST, PostIndex, first_allowed
 from mesa_llm.worlds.social.recommenders import bars_muted
 from mesa_llm.worlds.social.rules import SocialRules
+from mesa_llm.worlds.social.rules_original import OriginalMeasures, OriginalRules
 from mesa_llm.worlds.social.settings import FEEDS, PRESETS, SocialSettings
 from mesa_llm.worlds.social.state import UNPRINTABLE, Notice
-from mesa_llm.worlds.social.text import (
-    MAX_NAMED,
-    NOTICE_CHARACTERS,
-    group_notices,
-    messages_text,
-    news_lines,
-    observation_text,
-    post_text,
-)
+from mesa_llm.worlds.social.text import NOTICE_CHARACTERS, group_notices
 from mesa_llm.worlds.social.views import MAX_MESSAGES, SocialView
-
-TAKES = {
-    **dict.fromkeys(("reply", "create_comment", "repost", "quote_post", "vote", "report_post"), "post_id"),
-    **dict.fromkeys(("like_post", "unlike_post", "dislike_post", "undo_dislike_post"), "post_id"),
-    **dict.fromkeys(("like_comment", "unlike_comment", "dislike_comment", "undo_dislike_comment"), "comment_id"),
-    **dict.fromkeys(("follow", "unfollow", "mute", "unmute"), "user_id"),
-    **dict.fromkeys(("join_group", "leave_group", "send_to_group"), "group_id"),
-    "purchase_product": "product_name",
-}
-"""Action → its argument, an id or a name."""
-
-SHOW_MORE = frozenset(("search_posts", "search_user", "trend"))
-"""Tools that show posts, comments and users beyond those in observations."""
-
-FOUND = frozenset(("post_id", "comment_id", "user_id"))
-"""Ids that such a tool may show."""
 
 Query = Annotated[str, Field(min_length=1, max_length=200)]
 
@@ -60,13 +40,31 @@ BIO_CHARACTERS = 160
 """Maximum number of characters of a user's bio that a search shows."""
 
 
-class SocialWorld(SocialRules, SocialGroups, SocialView, SocialMeasures, DoNothing):
+class SocialWorld(SocialRules, SocialGroups, SocialView, DoNothing):
     """Posts, feeds and follows, for any number of users.
 
     Agents need an account (`sign_up`, `sign_up_many`) before they observe or act; a user's id is its agent's
     `unique_id`. `Observation.tools` names an agent's actions: those of the settings, except those that need an id when
     none is shown.
     """
+
+    wording: ClassVar[Any] = wording
+    """Module that puts into words what agents see, and what comes of their actions; a subclass may name its own."""
+
+    def __new__(
+        cls,
+        settings: SocialSettings | str = "simswarm",
+        *,
+        name: str = "social",
+        rng: RNG | int | None = None,
+        path: str | Path | None = None,
+        **changes: Any,
+    ) -> Self:
+        """Create a world with the rules of its settings; the arguments are those of `__init__`."""
+        preset = PRESETS.get(settings) if isinstance(settings, str) else settings
+        rules = changes.get("rules", "corrected" if preset is None else preset.rules)
+        kind: Any = _with_original_rules(cls) if rules == "original" else cls
+        return super().__new__(kind)
 
     def __init__(
         self,
@@ -95,10 +93,8 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, SocialMeasures, DoNothi
             if action not in methods:
                 raise ConfigError(f"a social world has no action {action!r}; it has {', '.join(methods)}")
         super().__init__(own_settings, name=name, rng=rng, path=path)
-        takers = [name for name in own_settings.actions if name in TAKES]
-        self._takers = {KEYS[name]: OWN_LISTS.get(name, TAKES[name]) for name in takers}
-        if self.is_original and "follow" in takers:  # there users follow whomever they see, again and themselves
-            self._takers[KEYS["follow"]] = TAKES["follow"]
+        self.measures = OriginalMeasures(self) if own_settings.rules == "original" else SocialMeasures(self)
+        self._options = ActionOptions(type(self), own_settings.actions, follows_anybody=self.follows_anybody)
         self.recommended: dict[int, list[int]] = {}
         self._last_recommended: dict[int, list[int]] | None = None
 
@@ -120,39 +116,19 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, SocialMeasures, DoNothi
         self.recommended[agent_id] = reader.feed
         facts, ids_of_posts = self._facts(reader)
         news = group_notices(facts.notices)
-        ids, actions = self._options(facts, news, ids_of_posts, reader.followed_ids), self.settings.actions
-        shows_more = not SHOW_MORE.isdisjoint(actions)  # what a search finds can be acted on after it
+        options = self._options.of(facts, news[: self.settings.notices_shown], ids_of_posts, reader.followed_ids)
         return LazyObservation(
             text=partial(self._text, facts, news),  # pyright: ignore[reportArgumentType]
-            tools=offered(actions, tuple(ids), bool(facts.groups), shows_more),
-            options={key: ids.get(key, ()) for key in self._takers} if shows_more else ids,
+            tools=self._options.offered(options, has_groups=bool(facts.groups)),
+            options=self._options.complete(options) if self._options.shows_more else options,
             max_actions=self.settings.max_actions,
             facts=facts,
         )
 
     def _text(self, facts: SocialFacts, news: Sequence[Sequence[Notice]]) -> str:
         """Write a user's observation, with its notices in groups."""
-        lines = news_lines(news, self.names, self.settings.notices_shown)
-        return observation_text(facts, lines, self.text_of(facts.feed, facts.step), self.names)
-
-    def _options(
-        self, facts: SocialFacts, news: Sequence[Sequence[Notice]], ids: Sequence[ShownIds], followed: Set[int]
-    ) -> dict[str, tuple[int | str, ...]]:
-        """Return the options of the actions.
-
-        Args:
-            facts: The user's observation.
-            news: Its notices, in groups.
-            ids: The ids that each post of its feed shows.
-            followed: Ids of the users whom it follows.
-        """
-        visible = visible_ids(facts, news[: self.settings.notices_shown], ids)
-        options: dict[str, tuple[int | str, ...]] = {}
-        for key, taker in self._takers.items():
-            values = visible[taker] if isinstance(taker, str) else taker(facts, visible["user_id"], followed)
-            if values:
-                options[key] = values
-        return options
+        lines = self.wording.news_lines(news, self.names, self.settings.notices_shown)
+        return self.wording.observation_text(facts, lines, self.text_of(facts.feed, facts.step), self.names)
 
     def text_of(self, items: Sequence[FeedItem], step: int | None = None) -> str:
         """Write posts as one user sees them.
@@ -167,7 +143,7 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, SocialMeasures, DoNothi
         for item in items:
             post = item.post
             if views.get(post.post_id) is not post:
-                texts.append(post_text(item, step, self.settings))
+                texts.append(self.wording.post_text(item, step, self.settings))
                 continue
             by_view = self._texts.get(post.post_id)
             if by_view is None:
@@ -175,9 +151,9 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, SocialMeasures, DoNothi
             key = item.is_followed, item.is_own, item.vote
             text = by_view.get(key)
             if text is None:
-                text = by_view[key] = post_text(item, step, self.settings)
+                text = by_view[key] = self.wording.post_text(item, step, self.settings)
             texts.append(text)
-        return "\n".join(texts) or "There is nothing in your feed yet."
+        return "\n".join(texts) or self.wording.result_text("no_feed")
 
     # tools: what was searched for is written down when the step ends
 
@@ -186,7 +162,7 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, SocialMeasures, DoNothi
         """Search all posts for a word or phrase.
 
         Args:
-            query: Text that the post holds; upper and lower case count as the same.
+            query: Text to look for in posts; upper and lower case count as the same.
         """
         text = self._noted(self.acting(agent_id), "posts", query)
         rows = np.array([key for key, *_ in self.store.find("post", text)], dtype=np.int64) - 1
@@ -196,12 +172,12 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, SocialMeasures, DoNothi
         score = posts["likes"][rows] - posts["dislikes"][rows] + posts["shares"][rows]
         rows = rows[np.lexsort((-rows, -score))][: self.settings.search_results]
         if not len(rows):
-            return f"No post holds {quoted(query)}."
+            return self.wording.result_text("no_post", query=quoted(query))
         return self.text_of(self.items(self.viewer(agent_id), (rows + 1).tolist()))
 
     @tool(shows_more=True)
     def search_user(self, agent_id: int, query: Query) -> str:
-        """Search for users by name, handle or what they say of themselves.
+        """Search for users by name, handle or what they say about themselves.
 
         Args:
             query: Text to look for; upper and lower case count as the same.
@@ -213,11 +189,11 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, SocialMeasures, DoNothi
         for user_id, name, _, bio in islice(found, self.settings.search_results):
             about = f": {quoted(bio, BIO_CHARACTERS)}" if bio else ""
             lines.append(f"- {name} (user {user_id}), {self.users.get('followers', user_id)} followers{about}")
-        return "\n".join(lines) or f"No user matches {quoted(query)}."
+        return "\n".join(lines) or self.wording.result_text("no_user", query=quoted(query))
 
     @tool(shows_more=True)
     def trend(self, agent_id: int) -> str:
-        """Show what is liked most these days."""
+        """Show what has been liked most lately."""
         oldest = self.step - self.settings.trend_days * 24 * 60 / max(self.settings.step_minutes, 1e-9)
         ranking = self.board.ranking("trend", trend_scores, oldest, newest_first=True)
         viewers = self.viewers([agent_id])
@@ -225,7 +201,7 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, SocialMeasures, DoNothi
         rows = first_allowed(ranking, viewers, size, bars_muted(self.board))[0]
         rows = rows[self.board.created[rows] >= oldest]
         if not len(rows):
-            return "Nothing is trending."
+            return self.wording.result_text("no_trend")
         return self.text_of(self.items(viewers[0], (rows + 1).tolist()))
 
     @tool
@@ -238,10 +214,10 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, SocialMeasures, DoNothi
         """Show the latest messages of the groups you are in."""
         groups = self.groups(self.acting(agent_id))
         if not groups:
-            return "You are in no group."
+            return self.wording.result_text("no_group")
         messages = [message for group in groups for message in self.messages(agent_id, group.group_id, MAX_MESSAGES)]
         messages.sort(key=lambda message: message.message_id)
-        return messages_text(groups, messages[-MAX_MESSAGES:])
+        return self.wording.messages_text(groups, messages[-MAX_MESSAGES:])
 
     def _noted(self, agent_id: int, target: str, query: str) -> str:
         """Record a search, and return the text to look for."""
@@ -309,11 +285,11 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, SocialMeasures, DoNothi
                 **{name: row[name] for name in ("kind", "parent_id", "step", "likes", "dislikes", "shares")},
                 "text": row["content"],
             }
-            for row in self.posts_table()
+            for row in self.measures.posts_table()
         ]
-        edges = {(int(a), int(b)) for a, b in self.follow_edges()}
+        edges = {(int(a), int(b)) for a, b in self.measures.follow_edges()}
         follows = [{"follower": a, "followee": b, "is_mutual": (b, a) in edges} for a, b in sorted(edges)]
-        return {"posts": posts, "comments": self.comments_table(), "follows": follows}
+        return {"posts": posts, "comments": self.measures.comments_table(), "follows": follows}
 
     # from outside the run
 
@@ -368,9 +344,24 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, SocialMeasures, DoNothi
         self._feed = self.settings.chosen_feed
         self.posts_changed()
 
+    def __getattr__(self, name: str) -> Any:
+        """Return a measure by the name it had as a method of the world, with a warning."""
+        if name.startswith("_") or not hasattr(SocialMeasures, name):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        warnings.warn(f"world.{name} is now world.measures.{name}", DeprecationWarning, stacklevel=2)
+        return getattr(self.measures, name)
+
     def close(self) -> None:
         """Close the database; the world cannot be used afterwards."""
         self.store.close()
+
+
+@cache
+def _with_original_rules(kind: type[Any]) -> type[Any]:
+    """Return a class of social worlds with the rules of `rules_original` in place of its own."""
+    if issubclass(kind, OriginalRules):
+        return kind
+    return type(kind.__name__, (OriginalRules, kind), {"__module__": kind.__module__, "__doc__": kind.__doc__})
 
 
 def trend_scores(board: PostIndex, rows: IntArray, moment: float) -> FloatArray:
@@ -393,113 +384,3 @@ def settings_from(settings: SocialSettings | str, changes: dict[str, Any]) -> So
         if name not in names:
             raise ConfigError(f"a social world has no parameter {name!r}; it has {', '.join(names)}")
     return replace(settings, **changes)
-
-
-def visible_ids(
-    facts: SocialFacts, news: Sequence[Sequence[Notice]], ids: Sequence[ShownIds]
-) -> dict[str, tuple[int, ...]]:
-    """Collect the ids that a text shows, in order of appearance, by the arguments or the actions that take them.
-
-    Args:
-        facts: A user's observation.
-        news: Its notices, as far as they are shown, in groups.
-        ids: The ids that each post of its feed shows.
-    """
-    posts: list[int] = []
-    users = [*facts.followed, *facts.muted]
-    comments: list[int] = []
-    for group in news:
-        for notice in group[:MAX_NAMED]:
-            users.append(notice.user_id)
-            if notice.kind in ("reply", "quote"):
-                posts.append(notice.new_id)
-            elif notice.kind == "comment":
-                comments.append(notice.new_id)
-    for own_posts, own_users, own_comments in ids:
-        posts += own_posts
-        users += own_users
-        comments += own_comments
-    for group in facts.groups:
-        users += [message.user_id for message in group.messages]
-    others = dict.fromkeys(users)
-    others.pop(facts.user_id, None)
-    return {
-        "post_id": tuple(dict.fromkeys(posts)),
-        "user_id": tuple(others),
-        "comment_id": tuple(dict.fromkeys(comments)),
-        **rated_ids(facts.feed),
-    }
-
-
-def rated_ids(feed: Iterable[FeedItem]) -> dict[str, tuple[int, ...]]:
-    """Return the ids of posts and replies, and of comments, with the viewer's votes in the text of a feed."""
-    posts: dict[int, list[int]] = {1: [], -1: []}
-    comments: dict[int, list[int]] = {1: [], -1: []}
-    for item in feed:
-        post = item.post
-        if item.vote:
-            posts[item.vote] += (post.post_id, post.source_id)
-        for reply in post.replies:
-            if reply.vote:
-                posts[reply.vote].append(reply.reply_id)
-        for comment in post.comments:
-            if comment.vote:
-                comments[comment.vote].append(comment.reply_id)
-    lists = {
-        "liked_posts": posts[1],
-        "disliked_posts": posts[-1],
-        "liked_comments": comments[1],
-        "disliked_comments": comments[-1],
-    }
-    return {name: tuple(dict.fromkeys(ids)) if ids else () for name, ids in lists.items()}
-
-
-def own_groups(facts: SocialFacts) -> tuple[int, ...]:
-    """Return the groups of a user."""
-    return tuple([group.group_id for group in facts.groups])
-
-
-OwnList = Callable[[SocialFacts, tuple[int, ...], Set[int]], tuple[int | str, ...]]
-"""Returns the values that an action applies to, given a user's observation, the users in it, and those it follows."""
-
-OWN_LISTS: dict[str, str | OwnList] = {
-    "follow": lambda facts, users, followed: tuple(filterfalse(followed.__contains__, users)),
-    "unfollow": lambda facts, users, followed: tuple(filter(followed.__contains__, users)),
-    "mute": lambda facts, users, followed: (
-        tuple(filterfalse(facts.muted.__contains__, users)) if facts.muted else users
-    ),
-    "unmute": lambda facts, users, followed: facts.muted,
-    "unlike_post": "liked_posts",
-    "undo_dislike_post": "disliked_posts",
-    "unlike_comment": "liked_comments",
-    "undo_dislike_comment": "disliked_comments",
-    "join_group": lambda facts, users, followed: tuple([group.group_id for group in facts.open_groups]),
-    "leave_group": lambda facts, users, followed: own_groups(facts),
-    "send_to_group": lambda facts, users, followed: own_groups(facts),
-    "purchase_product": lambda facts, users, followed: tuple([product.name for product in facts.products]),
-}
-"""Action that takes only some of the shown ids of its kind → its own list."""
-
-KEYS = {action: f"{action}.{argument}" if action in OWN_LISTS else argument for action, argument in TAKES.items()}
-"""Action → the name of its option."""
-
-
-@lru_cache(maxsize=4096)
-def offered(actions: tuple[str, ...], keys: tuple[str, ...], has_groups: bool, shows_more: bool) -> tuple[str, ...]:
-    """Return the actions that have something to apply to.
-
-    Args:
-        actions: Names of all actions.
-        keys: Names of the options that have values.
-        has_groups: Whether the user is in a group.
-        shows_more: Whether a search may show more ids than the observation.
-    """
-    return tuple(
-        name
-        for name in actions
-        if (
-            has_groups
-            if name == "listen_from_group"
-            else name not in TAKES or KEYS[name] in keys or (shows_more and TAKES[name] in FOUND)
-        )
-    )

@@ -13,11 +13,13 @@ from pydantic import BaseModel, Field
 from mesa_llm import ChatMemory, Decision, Failure, LLMAgent, MemoryEntry, Observation, Outcome, ToolCall, ToolError
 from mesa_llm.canonical import canonical_json
 from mesa_llm.engine.answers import written_answer
+from mesa_llm.memory.text import NO_ANSWER
 from mesa_llm.records import ChatMessage
-from mesa_llm.text import counted, one_line, quoted
+from mesa_llm.text import counted, one_line
 from mesa_llm.worlds.auction import DESIRES, AuctionFacts, BidderAccount, dollars
 from mesa_llm_models.auction_arena import policies
 from mesa_llm_models.auction_arena.policies import BiddingPolicy
+from mesa_llm_models.auction_arena.text import OVER, lessons_text, reasons_text, retrospect_text
 
 MAX_LESSONS = 6
 """Maximum number of lessons that a bidder draws from one auction."""
@@ -33,12 +35,6 @@ MANY_BIDDERS = 30
 
 LESSONS = "lessons"
 """Label of the question for a bidder's lessons from the last auction."""
-
-MAX_REASONS = 1_500
-"""Maximum number of characters of a plan's reasons that later prompts repeat."""
-
-NO_ANSWER = "(no answer that could be read)"
-"""Text in a dialogue in place of an answer that was neither a bid nor a withdrawal."""
 
 UNUSABLE = frozenset({"Unparsed", "OffList", "Undecided", "Invalid"})
 """Kinds of failure with a reply; without one, nobody is asked again."""
@@ -106,7 +102,7 @@ class AuctionBidder(LLMAgent):
             text = self._published_request(facts)
             return self.with_news(replace(self._question(seen, text), instructions=self._published_system()))
         seen = super().observe()
-        text = "\n".join(filter(None, (self._lessons_text(), seen.text, self._reasons_text(seen.facts))))
+        text = "\n".join(filter(None, (lessons_text(self.lessons), seen.text, self._reasons_text(seen.facts))))
         return self._question(seen, text)
 
     def _question(self, seen: Observation, text: str) -> Observation:
@@ -132,7 +128,7 @@ class AuctionBidder(LLMAgent):
         If the conversation holds the request for a bid already, only the refusal is new.
         """
         if facts.stage == "over":
-            return "The auction is over."
+            return OVER
         auctioneer = self.model.auction.auctioneer
         rounds = [
             [
@@ -190,20 +186,13 @@ class AuctionBidder(LLMAgent):
         highest = min(facts.budget, facts.min_bid + MAX_RAISES * step)
         return {"amount": tuple(range(facts.min_bid, highest + 1, step))}
 
-    def _lessons_text(self) -> str:
-        if not self.lessons:
-            return ""
-        return "What you learnt in earlier auctions:\n" + "\n".join(f"- {lesson}" for lesson in self.lessons) + "\n"
-
     def _reasons_text(self, facts: AuctionFacts) -> str:
         if not self.reasons or facts.stage not in ("bid", "replan") or isinstance(self.memory, BidderDialogue):
             return ""
-        return f"When you made your plan you wrote: {quoted(self.reasons, MAX_REASONS)}"
+        return reasons_text(self.reasons)
 
     def _retrospect(self) -> str:
-        question = f"What do you learn from this for the next auction? At most {MAX_LESSONS} short sentences."
-        head = f"You are {self.config.name}. The last auction:"
-        return "\n".join(filter(None, (head, self.model.last_story, self._lessons_text(), question)))
+        return retrospect_text(self.config.name, self.model.last_story, lessons_text(self.lessons), MAX_LESSONS)
 
     # -- the rule twin
 

@@ -11,19 +11,10 @@ from mesa_llm.config import AgentConfig, Settings
 from mesa_llm.worlds.room import Line, Room, RoomFacts
 from mesa_llm.worlds.room.text import display_name, role_messages
 from mesa_llm_models.discussion.config.plan import PersonPlan
+from mesa_llm_models.discussion.text import CONFIRMATION_BIAS, LISTENS, REMARKS, SPEAKS, firmness_text
 
 SETTINGS = Settings(temperature=0.8)
 """Sampling of the persons' language model."""
-
-FIRMNESS = ("easily changed by what others say", "open to good reasons", "firm", "not to be changed by anything")
-"""Strengths in words: from 0, from 1/3, from 2/3, and 1."""
-
-REMARKS = {
-    "against": ("I am against it.", "The price is too high for me.", "I cannot support this."),
-    "between": ("I can see both sides.", "It depends on how it is done.", "I have not made up my mind."),
-    "for": ("I am for it.", "The good it does is worth it.", "We should do this."),
-}
-"""Remarks of the rule twin beside its number, by side."""
 
 RATING = re.compile(r"\b(\d+(?:\.\d+)?) of 10\b")
 """An attitude that somebody says aloud, as rule twins do."""
@@ -83,11 +74,11 @@ def config_of(plan: PersonPlan, *, is_original: bool = False) -> AgentConfig:
     if plan.opinion:
         parts.append(plan.opinion)
     if plan.strength is not None and not is_original:
-        parts.append(f"Your opinion is {FIRMNESS[int(plan.strength * 3)]}.")
+        parts.append(firmness_text(plan.strength))
     if plan.speaking_personality and not is_original:
         parts.append(plan.speaking_personality)
     if plan.confirmation_bias is not None and (is_original or plan.confirmation_bias):
-        parts.append("You believe what supports your own view more readily than what speaks against it.")
+        parts.append(CONFIRMATION_BIAS)
     return AgentConfig(name=plan.name, persona="\n".join(filter(None, parts)), settings=SETTINGS)
 
 
@@ -155,9 +146,9 @@ class Discussant(LLMAgent):
             does_speak = self.random.random() < self.plan.talkativeness
             if is_text:
                 return self.plan.use_turn_token if does_speak else self.plan.token
-            return {"speak": does_speak, "reason": "I want to be heard." if does_speak else "I would rather listen."}
+            return {"speak": does_speak, "reason": SPEAKS if does_speak else LISTENS}
         if facts.phase in ("choose", "token") and self.random.random() >= self.plan.talkativeness:
-            return self.plan.token if is_text else ToolCall("wait", {"reason": "I would rather listen."})
+            return self.plan.token if is_text else ToolCall("wait", {"reason": LISTENS})
         text = self.remark(facts)
         return text if facts.phase in ("draft", "token") or original else ToolCall("say", {"text": text})
 

@@ -22,6 +22,7 @@ from mesa_llm import (
     Outcome,
     ToolCall,
 )
+from mesa_llm.memory.text import NO_ANSWER
 from mesa_llm.world import RNG
 from mesa_llm.worlds.macro import (
     CONSUMPTION_STEP,
@@ -56,9 +57,6 @@ MAX_THOUGHT = 1500
 
 REFLECTION = "reflection"
 """Label of the question that asks a household to look back on the last months."""
-
-NO_ANSWER = "(no answer that could be read)"
-"""Text in a dialogue in place of the answer of a household whose decision failed."""
 
 DIALOGUE = "dialogue"
 """Name of the memory of the paper's households among the parameters of the model."""

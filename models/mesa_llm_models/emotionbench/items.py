@@ -22,6 +22,7 @@ from mesa_llm.worlds.questionnaire import (
     read_instruments,
     read_json_instruments,
 )
+from mesa_llm_models.emotionbench.text import imagined_text
 
 OWN = resources.files("mesa_llm_models.emotionbench").joinpath("data", "affect_list.json")
 """Our own instrument, in the form of the original's file."""
@@ -104,7 +105,7 @@ def with_situation(instrument: Instrument, situation: str) -> str:
         instrument: The instrument.
         situation: The situation, in the second person; empty: none.
     """
-    imagined = f"Imagine that this is happening to you: {situation}\n\n" if situation else ""
+    imagined = f"{imagined_text(situation)}\n\n" if situation else ""
     if PLACEHOLDER not in instrument.instructions:
         return f"{imagined}{instrument.instructions}"
     return (

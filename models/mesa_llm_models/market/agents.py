@@ -10,6 +10,7 @@ from typing import Any
 
 from mesa_llm import LLMAgent, Mind, Observation, ToolCall
 from mesa_llm.worlds.market import Ledger, MarketFacts, MarketView, Outcome, PredictionMarkets, floor_shares
+from mesa_llm_models.market.text import REMARKS, research_text
 
 KELLY_SHARE = 0.25
 """Share of the Kelly stake that the rule twin bets: it knows that it may be wrong."""
@@ -25,13 +26,6 @@ STAKES = (1.0, 5.0, 10.0, 25.0, 50.0, 100.0, 250.0)
 
 SHARES = (1.0, 5.0, 10.0, 25.0, 50.0, 100.0, 250.0)
 """Shares that they choose from when they sell, as far as they have as many."""
-
-REMARKS = (
-    "I would put {side} at {percent} percent.",
-    "From what I know, {percent} percent for {side} is nearer the mark.",
-    "Who is betting against {side} here? My number is {percent} percent.",
-)
-"""Remarks of the rule twin on a question."""
 
 
 class MarketTrader(LLMAgent):
@@ -59,13 +53,10 @@ class MarketTrader(LLMAgent):
         """Look at the markets, and at its own research."""
         seen = super().observe()
         facts: MarketFacts = seen.facts
-        research = [
-            f"[{view.market_id}] {self.hints[view.market_id]:.0%} for yes"
-            for view in facts.markets
-            if view.is_open and view.market_id in self.hints
-        ]
-        if research:
-            seen = replace(seen, text="\n".join([seen.text, "", "Your own research says:", *research]))
+        known = [view.market_id for view in facts.markets if view.is_open and view.market_id in self.hints]
+        if known:
+            research = research_text({market_id: self.hints[market_id] for market_id in known})
+            seen = replace(seen, text=f"{seen.text}\n\n{research}")
         return with_choices(self, seen, self.model.world)
 
     @property

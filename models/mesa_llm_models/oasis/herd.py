@@ -333,7 +333,7 @@ class HerdModel(SocialModel):
         self._scores = self.scores()
 
     def _judge_comments(self) -> None:
-        new_comments = self.world.comments_table()[self._n_judged :]
+        new_comments = self.world.measures.comments_table()[self._n_judged :]
         self._n_judged += len(new_comments)
         comments = [comment for comment in new_comments if comment["post_id"] in self._by_post]
         posts = [self.world.post_view(comment["post_id"]).content for comment in comments]
@@ -353,9 +353,11 @@ class HerdModel(SocialModel):
     def scores(self) -> dict[Group, list[int]]:
         """Return the scores of all treated items by group, first votes included."""
         if self.treats_comments:
-            rows = {row["comment_id"]: row["likes"] - row["dislikes"] for row in self.world.comments_table()}
+            rows = {row["comment_id"]: row["likes"] - row["dislikes"] for row in self.world.measures.comments_table()}
         else:
-            rows = {post_id: likes - dislikes for post_id, (likes, dislikes) in self.world.engagement().items()}
+            rows = {
+                post_id: likes - dislikes for post_id, (likes, dislikes) in self.world.measures.engagement().items()
+            }
         scores: dict[Group, list[int]] = {group: [] for group in GROUPS}
         for one in self.treated:
             scores[one.group].append(rows[one.item_id])

@@ -14,21 +14,18 @@ from mesa_llm import Hidden, Label, LLMOptions, Persona, Slider
 from mesa_llm.population import invented
 from mesa_llm.population.columns import People, people_of
 from mesa_llm.worlds.social import Cascade, PresetName
+from mesa_llm_models.oasis.text import INFLUENCER_BIO, INFLUENCER_PERSONA, POST
 from mesa_llm_models.social.model import Names, SocialModel, SocialScenario
 from mesa_llm_models.social.population import listed, read_follows, with_follows
 
 N_USERS = 31
 """Number of users if neither a number nor a file is given; the benchmark has 111."""
 
-POST = "Amazon is about to open a shop with walls and a door, its first one, in New York City, a newspaper reports."
-"""News of October 2014, which turned out to be wrong: one of OASIS's 198 topics (False_Business_0)."""
-
 INFLUENCER = Persona(
     name="The Daily Gadget",
     username="dailygadget",
-    persona="An online magazine about technology, shops and life on the net. Its posts are headlines: short, quick, "
-    "and a little louder than the news they bring.",
-    bio="News for people who cannot put the phone down.",
+    persona=INFLUENCER_PERSONA,
+    bio=INFLUENCER_BIO,
     topics=("technology", "online shops", "start-ups"),
 )
 """The account that everybody follows."""
@@ -82,7 +79,7 @@ class OasisModel(SocialModel):
         super().__init__(scenario, **options)
         followers = {agent: agent.n_followers for agent in self.agents}
         self.influencer: Any = max(followers, key=lambda agent: followers[agent])
-        own_posts = [post for post in self.world.posts_table() if post["user_id"] == self.influencer.unique_id]
+        own_posts = [post for post in self.world.measures.posts_table() if post["user_id"] == self.influencer.unique_id]
         self.root_id: int = own_posts[-1]["post_id"]
         self.datacollector = DataCollector(
             {"scale": "scale", "depth": "depth", "max_breadth": "max_breadth", "activity": "activity"}
@@ -112,9 +109,9 @@ class OasisModel(SocialModel):
     def cascade(self) -> Cascade:
         """Spread of the influencer's post by reposts and quotes, step by step; recomputed only after new ones."""
         world = self.world
-        moment = world.step, world.totals()
+        moment = world.step, world.measures.totals()
         if self._cascade is None or self._cascade[0] != moment:
-            self._cascade = moment, world.cascade(self.root_id)
+            self._cascade = moment, world.measures.cascade(self.root_id)
         return self._cascade[1]
 
     @property

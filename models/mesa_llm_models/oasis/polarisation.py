@@ -16,29 +16,15 @@ from mesa_llm.engine.activation import RandomShare
 from mesa_llm.population.columns import People, people_of
 from mesa_llm.text import one_line
 from mesa_llm.worlds.social import SocialFacts
+from mesa_llm_models.oasis.text import BOLD, CAUTIOUS, DILEMMA, QUESTION
 from mesa_llm_models.social.agents import SocialUser
 from mesa_llm_models.social.model import SocialModel, SocialScenario
 from mesa_llm_models.social.population import listed
 
-DILEMMA = (
-    "My brother Tomas builds houses that people like and that sell before they are finished. Now a town offers him "
-    "a concert hall, the one building he has dreamt of since school. To get it he has to close his office, put in all "
-    "his savings, and work on it for five years. If it comes off, his name stays. If it does not, he starts again "
-    "at forty-eight with nothing. Or he goes on with the houses. What should he do?"
-)
-"""Our own dilemma, modelled on OASIS's: somebody successful chooses between a safe and a daring way."""
-
-QUESTION = f"{DILEMMA}\nAnswer in one or two sentences, as you would advise him today."
-
 Leaning = Literal["cautious", "bold"]
 """Initial leaning of the users."""
 
-PERSONAS: dict[Leaning, str] = {
-    "cautious": "You look before you leap. What you have counts more for you than what you might win, and you have "
-    "seen friends lose a house over a dream.",
-    "bold": "You would rather regret what you did than what you left undone. Twice you have put all you had on one "
-    "card, and you would do it again.",
-}
+PERSONAS: dict[Leaning, str] = {"cautious": CAUTIOUS, "bold": BOLD}
 """Leaning → sentences added to every persona."""
 
 ANSWERS = {

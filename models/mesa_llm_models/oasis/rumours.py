@@ -190,7 +190,7 @@ class RumourModel(SocialModel):
         """Count the posts on each story: the original, reposts and quotes."""
         sharers: set[tuple[int, int]] = set()
         counts: Counter[Story] = Counter()
-        for post in self.world.posts_table():
+        for post in self.world.measures.posts_table():
             story = self.stories.get(post["root_id"])
             if story is not None:
                 counts[story] += 1

@@ -16,9 +16,9 @@ from mesa_llm.agents.agent import LLMMixin
 from mesa_llm.engine.activation import Stage, llm_agents
 from mesa_llm.memory import Memory, MemoryEntry, memory_from_json, open_memory
 from mesa_llm.memory.transfer import endless, filler
-from mesa_llm.model.prompts import open_prompt
 from mesa_llm.model.schedule import Role, Visit, WorldSchedule
 from mesa_llm.population import invented
+from mesa_llm.prompts import open_prompt
 from mesa_llm.world import World
 from mesa_llm.worlds.exchange import STOCKS, Calendar, Close, Exchange, Moment, Stock, TraderFacts, draw_endowments
 from mesa_llm.worlds.social import Account, SocialWorld
@@ -346,8 +346,8 @@ class TwoWorldsModel(LLMModel):
 
     def writings(self) -> list[tuple[int, str]]:
         """Return (step of the network, text) of everything that people wrote on it."""
-        posts = [row for row in self.social.posts_table() if row["user_id"] <= self.scenario.n_agents]
-        rows = [*posts, *self.social.comments_table()]
+        posts = [row for row in self.social.measures.posts_table() if row["user_id"] <= self.scenario.n_agents]
+        rows = [*posts, *self.social.measures.comments_table()]
         return [(row["step"], str(row["content"])) for row in rows if row["content"]]
 
     def results(self) -> dict[str, Any]:

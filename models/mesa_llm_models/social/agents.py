@@ -17,35 +17,10 @@ from mesa_llm.records import options_for
 from mesa_llm.text import MAX_NAME
 from mesa_llm.worlds.social import FeedItem, SocialFacts
 from mesa_llm_models.social.opinions import Opinions
+from mesa_llm_models.social.text import ANSWERS, REMARKS, STATEMENTS
 
 WORD = re.compile(r"[^\W\d_]{5,}")
 """Words long enough to show an interest: five letters or more."""
-
-REMARKS = (
-    "Has anybody else been thinking about {topic} lately?",
-    "I keep coming back to {topic}. It matters more than people admit.",
-    "Not convinced by what is said about {topic} these days.",
-    "Good day for {topic}, I would say.",
-    "Who here knows more about {topic} than I do?",
-    "Three years ago nobody talked about {topic}.",
-)
-"""Posts of the rule twin."""
-
-ANSWERS = (
-    "I see it the same way.",
-    "Where did you hear that?",
-    "I am not so sure about this.",
-    "Tell us more about it.",
-    "This is just my experience too.",
-)
-"""Replies of the rule twin."""
-
-STATEMENTS = (
-    ("I am for {topic}.", "I support {topic}, and wonder what keeps us waiting.", "We all agree on {topic}, I hope."),
-    ("What do others make of {topic}?", "I have heard both sides on {topic}."),
-    ("I am against {topic}.", "I oppose {topic}. It would do more harm than good.", "Nobody here supports {topic}."),
-)
-"""Posts of the rule twin about the topic of beliefs: for it, undecided, against it."""
 
 INTENTS: dict[str, tuple[tuple[str, dict[str, int]], ...]] = {
     "post": (("create_post", {}),),

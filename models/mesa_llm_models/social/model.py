@@ -33,6 +33,7 @@ from mesa_llm_models.social.population import (
     say_drawn,
     set_hours,
 )
+from mesa_llm_models.social.text import examples_text
 
 TOPIC = "a ban on cars in the town centre"
 """Default topic of beliefs."""
@@ -168,18 +169,6 @@ class SocialScenario(LLMScenario):
         check_people(self)
 
 
-EXAMPLES = (
-    (("create_post",), "write a post of your own"),
-    (("reply", "create_comment"), "reply to {post}"),
-    (("vote", "like_post", "dislike_post"), "vote on {post}"),
-    (("repost", "quote_post"), "pass {post} on"),
-    (("follow",), "follow {author}"),
-    (("send_to_group", "join_group", "create_group"), "talk in a group"),
-    (("purchase_product",), "buy something on offer"),
-)
-"""Actions → example in the users' instructions if they have at least one of the actions."""
-
-
 class SocialModel(LLMModel):
     """Users of a social network decide on their feeds simultaneously, and act in random order.
 
@@ -293,14 +282,8 @@ class SocialModel(LLMModel):
     @property
     def examples(self) -> str:
         """Examples of actions, as the end of a sentence in the users' instructions; empty if there are none."""
-        actions = self.world.settings.actions
-        texts = [text for names, text in EXAMPLES if not set(names).isdisjoint(actions)]
-        conjunction = ("", " or ", ", or ")[min(len(texts), 3) - 1] if texts else ""
-        sentence = ", ".join(texts[:-1]) + conjunction + "".join(texts[-1:])
-        author = "its author" if "{post}" in sentence else "the author of a post"
-        first, post, rest = sentence.partition("{post}")
-        named = first + ("a post" if post else "") + rest.replace("{post}", "it")
-        return named and f": {named.replace('{author}', author)}"
+        examples = examples_text(self.world.settings.actions)
+        return examples and f": {examples}"
 
     def end_step(self) -> None:
         """Move the users' beliefs, if they hold any, by the posts that they read."""
@@ -336,29 +319,29 @@ class SocialModel(LLMModel):
     @property
     def n_posts(self) -> int:
         """Number of original posts so far."""
-        return self.world.totals()["original"]
+        return self.world.measures.totals()["original"]
 
     @property
     def n_replies(self) -> int:
         """Number of replies and comments so far."""
-        totals = self.world.totals()
+        totals = self.world.measures.totals()
         return totals["reply"] + totals["comments"]
 
     @property
     def n_likes(self) -> int:
         """Number of likes so far."""
-        return self.world.totals()["likes"]
+        return self.world.measures.totals()["likes"]
 
     @property
     def n_reposts(self) -> int:
         """Number of reposts and quotes so far."""
-        totals = self.world.totals()
+        totals = self.world.measures.totals()
         return totals["repost"] + totals["quote"]
 
     @property
     def n_follows(self) -> int:
         """Number of follows now."""
-        return self.world.totals()["follows"]
+        return self.world.measures.totals()["follows"]
 
     @property
     def n_active(self) -> int:
@@ -379,7 +362,7 @@ class SocialModel(LLMModel):
     @property
     def largest_cascade(self) -> int:
         """Number of users in the largest cascade of reposts, its author included; 0 before the first post."""
-        return self.world.largest_cascade()
+        return self.world.measures.largest_cascade()
 
     def story(self) -> str:
         """Describe the posts, replies, reactions and new follows."""
@@ -409,17 +392,18 @@ def follow_network(n: int, edges: npt.NDArray[np.int32], seed: int, rng: random.
 def _story(model: SocialModel) -> str:
     """Describe who posted, answered, shared and followed whom."""
     world = model.world
-    posts = world.posts_table()
+    posts = world.measures.posts_table()
     lines = [f"Step {post['step']}: {_post_line(world, post)}" for post in posts][-MAX_LINES:]
     comments = [
         f"Step {c['step']}: {world.names[c['user_id']]} comments on post {c['post_id']}: {quoted(c['content'], 110)}"
-        for c in world.comments_table()
+        for c in world.measures.comments_table()
     ][-MAX_LINES:]
     actions = model.runlog.actions()
     follows = [
-        f"Step {row['time']}: {world.names[row['agent']]}: {json.loads(row['result'])}"
+        f"Step {row['time']}: {world.names[row['agent']]} follows {world.names.get(user_id, f'user {user_id}')}"
         for row in actions.to_dict("records")
         if row["action"] == "follow" and row["ok"]
+        for user_id in (json.loads(row["facts"])["user_id"],)
     ]
     totals = (
         f"{counted(model.n_posts, 'post')}, {counted(model.n_replies, 'reply', 'replies')}, "
@@ -434,15 +418,15 @@ def _story(model: SocialModel) -> str:
 
 def _groups_line(world: SocialWorld) -> str:
     """Describe the largest groups and their number of messages; empty without groups."""
-    groups = sorted(world.groups_table(), key=lambda group: -group["members"])
+    groups = sorted(world.measures.groups_table(), key=lambda group: -group["members"])
     names = ", ".join(f"{quoted(group['name'])} ({counted(group['members'], 'member')})" for group in groups[:3])
-    n_messages = counted(len(world.messages_table()), "message")
+    n_messages = counted(len(world.measures.messages_table()), "message")
     return f"{counted(len(groups), 'chat group')} with {n_messages}; the largest: {names}." if groups else ""
 
 
 def _products_line(world: SocialWorld) -> str:
     """Describe the sales; empty without products."""
-    sales = ", ".join(f"{product['name']} {product['sales']}" for product in world.products_table())
+    sales = ", ".join(f"{product['name']} {product['sales']}" for product in world.measures.products_table())
     return f"Sold: {sales}." if sales else ""
 
 

@@ -28,15 +28,13 @@ from mesa_llm_models.discussion.agents import Moderator
 from mesa_llm_models.sotopia.agents import AGREED, SHARE, Author, RolePlayer, ScriptMove
 from mesa_llm_models.sotopia.scenario import SotopiaScenario
 from mesa_llm_models.sotopia.scenes import Pairing, Scenes
+from mesa_llm_models.sotopia.text import KNOWN_BY_NAME, UNKNOWN
 from mesa_llm_models.sotopia.visibility import ENVIRONMENT, NAME, TAGS, VISIBLE, WHOLE, portrait, visible_text
 
 CODES: Mapping[type[Any], str] = {MaxTurns: "turns", JustLeft: "left", TooFewLeft: "left", Stale: "stale"}
 """End rule → code of the reason, for results."""
 
-OWN_GOAL = "one of its own choice."
-"""Goal in an author's prompt where none was written."""
-
-UNFAMILIAR = {0: "unknown.", len(NAME): "nothing but the name."}
+UNFAMILIAR = {0: UNKNOWN, len(NAME): KNOWN_BY_NAME}
 """Number of visible fields of a character → what is said in place of a portrait."""
 
 
@@ -205,7 +203,7 @@ class Episode:
             own="" if chosen.lite or chosen.shows != "last turn" else self.own_portrait(seat),
             text=self.read_by(seat, self.situation.text),
             others=self.others_known(seat),
-            goal=self.read_by(seat, self.goals[seat]) or "one of your own choice.",
+            goal=self.read_by(seat, self.goals[seat]),
             lite=chosen.lite,
         )
 
@@ -233,7 +231,7 @@ class Episode:
                 "number": seat + 1,
                 "name": one.name,
                 "portrait": "" if chosen.lite else portrait(one, WHOLE),
-                "goal": visible_text(self.goals[seat], ENVIRONMENT, rules=chosen.rules) or OWN_GOAL,
+                "goal": visible_text(self.goals[seat], ENVIRONMENT, rules=chosen.rules),
             }
             for seat, one in enumerate(self.characters)
         ]

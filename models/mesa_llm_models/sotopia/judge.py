@@ -16,6 +16,7 @@ from mesa_llm.tables import read_text
 from mesa_llm.text import counted
 from mesa_llm.tools.tool import describe
 from mesa_llm.worlds.room.text import turns
+from mesa_llm_models.sotopia import text
 from mesa_llm_models.sotopia.episodes import Episode, Rating
 from mesa_llm_models.sotopia.scenario import SotopiaScenario
 from mesa_llm_models.sotopia.visibility import ENVIRONMENT, WHOLE, portrait, visible_text
@@ -52,37 +53,32 @@ class Dimension:
     @property
     def text(self) -> str:
         """Description for the judge: name, range, question and bands."""
-        bands = "; ".join(f"{low} to {high}: {meaning}" for low, high, meaning in self.bands)
-        return f"{self.name} ({self.low} to {self.high}): {self.meaning}" + (f" {bands}." if bands else "")
+        return text.dimension_text(self.name, self.low, self.high, self.meaning, self.bands)
 
 
 def _banded(ends: Sequence[int], meanings: Sequence[str]) -> tuple[tuple[int, int, str], ...]:
     return tuple(zip(ends[::2], ends[1::2], meanings, strict=True))
 
 
-_GRADES = ("hardly", "in part", "largely", "fully")
-_MOVES = ("much worse", "worse, or as before", "better", "much better")
-_FAULTS = ("grave", "serious", "slight", "hardly any")
-
 STANDARD = (
-    Dimension("believability", "BEL", 0, 10, "Does the person behave as people do, and as this one would?"),
-    Dimension("relationship", "REL", -5, 5, "Does the meeting harm or help what ties the two, and their standing?"),
-    Dimension("knowledge", "KNO", 0, 10, "Did the person learn something that is new to it and matters?"),
-    Dimension("secret", "SEC", -10, 0, "Was the person's own secret let out? 0 means that it was kept."),
-    Dimension("social_rules", "SOC", -10, 0, "Were laws or customs broken? 0 means that none was."),
-    Dimension("financial_and_material_benefits", "FIN", -5, 5, "What does it gain or lose, now or later, in goods?"),
-    Dimension("goal", "GOAL", 0, 10, "How far did the person reach its private goal?"),
+    Dimension("believability", "BEL", 0, 10, text.MEANINGS["believability"]),
+    Dimension("relationship", "REL", -5, 5, text.MEANINGS["relationship"]),
+    Dimension("knowledge", "KNO", 0, 10, text.MEANINGS["knowledge"]),
+    Dimension("secret", "SEC", -10, 0, text.MEANINGS["secret"]),
+    Dimension("social_rules", "SOC", -10, 0, text.MEANINGS["social_rules"]),
+    Dimension("financial_and_material_benefits", "FIN", -5, 5, text.MEANINGS["financial_and_material_benefits"]),
+    Dimension("goal", "GOAL", 0, 10, text.MEANINGS["goal"]),
 )
 """The seven dimensions, in the order in which a judge gives them."""
 
 _BANDS = {
-    "believability": _banded((0, 3, 4, 6, 7, 8, 9, 10), _GRADES),
-    "knowledge": _banded((0, 3, 4, 6, 7, 8, 9, 10), _GRADES),
-    "goal": _banded((0, 3, 4, 6, 7, 8, 9, 10), _GRADES),
-    "relationship": _banded((-5, -3, -2, 0, 1, 3, 4, 5), _MOVES),
-    "financial_and_material_benefits": _banded((-5, -3, -2, 0, 1, 3, 4, 5), _MOVES),
-    "secret": _banded((-10, -7, -6, -4, -3, -1, 0, 0), ("told outright", "given away in part", "hinted at", "kept")),
-    "social_rules": _banded((-10, -8, -7, -5, -4, -2, -1, 0), _FAULTS),
+    "believability": _banded((0, 3, 4, 6, 7, 8, 9, 10), text.GRADES),
+    "knowledge": _banded((0, 3, 4, 6, 7, 8, 9, 10), text.GRADES),
+    "goal": _banded((0, 3, 4, 6, 7, 8, 9, 10), text.GRADES),
+    "relationship": _banded((-5, -3, -2, 0, 1, 3, 4, 5), text.MOVES),
+    "financial_and_material_benefits": _banded((-5, -3, -2, 0, 1, 3, 4, 5), text.MOVES),
+    "secret": _banded((-10, -7, -6, -4, -3, -1, 0, 0), text.SECRETS),
+    "social_rules": _banded((-10, -8, -7, -5, -4, -2, -1, 0), text.FAULTS),
 }
 
 BANDED = tuple(Dimension(one.name, one.code, one.low, one.high, one.meaning, _BANDS[one.name]) for one in STANDARD)
@@ -150,7 +146,7 @@ def judgement_type(dimensions: tuple[Dimension, ...], n_persons: int = 2) -> Any
     """
     marks: dict[str, Any] = {}
     for one in dimensions:
-        reason = Annotated[str, Field(max_length=MAX_REASON, description="Why, in one or two sentences.")]
+        reason = Annotated[str, Field(max_length=MAX_REASON, description=text.REASON)]
         score = Annotated[int, Field(ge=one.low, le=one.high)]
         marks[one.name] = _fields(f"Mark_{one.name}", {"reasoning": reason, "score": score})
     person = _fields("Marks", marks)
@@ -290,7 +286,7 @@ def judge_prompt(episode: Episode, seats: Sequence[int], dimensions: Sequence[Di
             "number": number,
             "name": episode.characters[seat].name,
             "portrait": portrait(episode.characters[seat], WHOLE),
-            "goal": visible_text(episode.goals[seat], ENVIRONMENT, rules=rules) or "none.",
+            "goal": visible_text(episode.goals[seat], ENVIRONMENT, rules=rules),
         }
         for number, seat in enumerate(seats, 1)
     ]
@@ -298,7 +294,7 @@ def judge_prompt(episode: Episode, seats: Sequence[int], dimensions: Sequence[Di
         "judge.md",
         text=visible_text(episode.situation.text, ENVIRONMENT, rules=rules),
         persons=persons,
-        happened=turns(lines) or "Nothing.",
+        happened=turns(lines),
         dimensions=[one.text for one in dimensions],
     )
 

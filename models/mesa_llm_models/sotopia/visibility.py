@@ -11,6 +11,7 @@ from html.parser import HTMLParser
 from mesa_llm.text import one_line
 from mesa_llm.worlds import Rules
 from mesa_llm_models.sotopia.scenes import CharacterProfile, Relation
+from mesa_llm_models.sotopia.text import portrait_text
 
 NAME = ("first_name", "last_name")
 
@@ -45,14 +46,7 @@ def portrait(character: CharacterProfile, fields: Collection[str]) -> str:
     """
     texts = {field: one_line(str(getattr(character, field))) for field in WHOLE if field in fields}
     name = " ".join(filter(None, (texts.get(field) for field in NAME)))
-    about = [f"{texts['age']} years old"] if "age" in texts else []
-    about += [texts[field].lower() for field in ("gender", "occupation") if texts.get(field)]
-    lines = [", ".join(filter(None, (name, *about)))] if name or about else []
-    if texts.get("pronouns"):
-        lines[-1] += f" ({texts['pronouns'].lower()})"
-    titles = {"public_info": "Known to many", "personality": "Personality and values", "secret": "Secret"}
-    lines += [f"{title}: {texts[field]}" for field, title in titles.items() if texts.get(field)]
-    return "\n".join(lines)
+    return portrait_text(name, texts)
 
 
 def visible_text(text: str, viewer: str, *, tags: Collection[str] = TAGS, rules: Rules = "corrected") -> str:

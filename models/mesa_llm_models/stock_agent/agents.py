@@ -23,6 +23,7 @@ from mesa_llm import (
     Outcome,
     ToolCall,
 )
+from mesa_llm.memory.text import NO_ANSWER
 from mesa_llm.worlds.exchange import (
     COMPANIES,
     FIRST_PRICES,
@@ -62,9 +63,6 @@ MENU_PARTS = 10
 
 MAX_READERS = 100
 """Number of traders above which rule twins observe values only, no text."""
-
-NO_ANSWER = "(no answer that could be read)"
-"""Placeholder in the day's conversation for the answer of a trader whose decision failed."""
 
 TICK = 0.1
 """Step of the prices that fundamentalists and chartists name, in money."""

@@ -145,13 +145,6 @@ class Townsperson(SocialUser):
             return with_offers(self, seen)
         return seen
 
-    def with_news(self, seen: Observation) -> Observation:
-        """Return an observation with the news of other worlds appended."""
-        news = self.model.bridge.digest((world.name for world in self.worlds), self.unique_id)
-        if not news:
-            return seen
-        return replace(seen, text=f"{seen.text}\n\nNews from elsewhere:\n{news}", cue=seen.cue or seen.text)
-
     def act(self, decision: Decision | Failure, seen: Observation | None = None) -> list[Outcome]:
         """Carry out the decision, and update knowledge and exposures by what was observed."""
         outcomes = super().act(decision, seen)

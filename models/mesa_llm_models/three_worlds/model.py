@@ -16,7 +16,7 @@ from pydantic import Field
 from mesa_llm import Bridge, ConfigError, Event, Hidden, Label, LLMModel, LLMOptions, LLMScenario, Settings, Slider
 from mesa_llm.model.bridge import PAYLOADS, wording
 from mesa_llm.population import Persona, Users, invented, preferential_follows, read_edges, read_users
-from mesa_llm.text import counted, quoted
+from mesa_llm.text import counted
 from mesa_llm.worlds.beliefs import Beliefs, tone, update_beliefs
 from mesa_llm.worlds.economy import Economy, value_text
 from mesa_llm.worlds.market import MakerName, MarketQuestion, PredictionMarkets, score_forecasts
@@ -33,13 +33,7 @@ from mesa_llm_models.three_worlds.bridge import (
     is_newsworthy,
     shock_event,
 )
-
-GOAL = "Will the new market hall do the town good?"
-
-SEED_TEXT = (
-    "The council wants to build a covered market hall on the square. Some look forward to it, others fear for the "
-    "square and for the town's purse."
-)
+from mesa_llm_models.three_worlds.text import GOAL, SEED_TEXT, opinion_question, price_question, work_question
 
 MAX_BACKGROUND = 4000
 """Maximum number of characters of the background in prompts."""
@@ -185,7 +179,7 @@ class ThreeWorldsModel(LLMModel):
             crowd_dollars=parameters.crowd_dollars,
         )
         self.crossings.connect(self.bridge, crosses=parameters.bridged)
-        self._engagement = self.social.engagement()
+        self._engagement = self.social.measures.engagement()
         self.datacollector = DataCollector(
             model_reporters={name: name for name in MEASURES}, agent_reporters={"position": "position"}
         )
@@ -285,7 +279,7 @@ class ThreeWorldsModel(LLMModel):
         self._move_beliefs()
 
     def _move_beliefs(self) -> None:
-        engagement = self.social.engagement()
+        engagement = self.social.measures.engagement()
         gains: dict[int, list[int]] = {}
         for post_id, (likes, dislikes) in engagement.items():
             previous = self._engagement.get(post_id, (0, 0))
@@ -370,14 +364,14 @@ class ThreeWorldsModel(LLMModel):
     @property
     def posts(self) -> int:
         """Number of posts and replies of citizens so far."""
-        totals = self.social.totals()
+        totals = self.social.measures.totals()
         return totals["original"] + totals["reply"] - self.crossings.n_reports
 
     @property
     def talk(self) -> int:
         """Number of posts and replies of citizens so far that are about the market or the economy."""
         paper = self.crossings.paper
-        rows = self.social.posts_table()
+        rows = self.social.measures.posts_table()
         return sum(row["user_id"] != paper and bool(TALK_WORDS.search(row["content"] or "")) for row in rows)
 
     @property
@@ -491,13 +485,13 @@ def town_claims(goal: str, last_step: int, work: float, price: float) -> tuple[C
         price: Average price of goods above which the answer is yes, in dollars.
     """
     return (
-        Claim("employment_rate", work, 0.1, f"Will more than {work:.0%} of people have work after step {last_step}?"),
-        Claim("avg_price", price, 2.0, f"Will goods cost more than ${price:g} on average after step {last_step}?"),
+        Claim("employment_rate", work, 0.1, work_question(work, last_step)),
+        Claim("avg_price", price, 2.0, price_question(price, last_step)),
         Claim(
             "opinion",
             0.0,
             0.15,
-            f"Opinion after step {last_step}: will people lean towards yes on {quoted(goal, 200)}?",
+            opinion_question(goal, last_step),
         ),
     )
 

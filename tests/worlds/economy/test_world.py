@@ -276,7 +276,7 @@ def crowd(n: int = 50) -> Economy:
 def test_of_many_others_one_sees_the_government_and_the_cheapest() -> None:
     seen = crowd().observe(1)
     assert [other.agent_id for other in seen.facts.others] == list(range(22, 52))
-    assert "Listed are governments and the cheapest; there are 20 more." in seen.text
+    assert "Only governments and the cheapest producers are listed; there are 20 more." in seen.text
 
 
 def test_the_cheapest_sees_the_next_cheapest_in_its_own_place() -> None:

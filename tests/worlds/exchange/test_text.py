@@ -10,6 +10,7 @@ from pydantic import TypeAdapter
 
 from mesa_llm.engine.decision import MAX_TOOL_RESULT
 from mesa_llm.worlds.exchange import COMPANIES, Lending, RateChange, Screen
+from mesa_llm.worlds.exchange.text import BACKGROUNDS
 from tests.worlds.exchange.small_exchange import exchange, go_to, offered, refusal
 
 
@@ -46,7 +47,7 @@ def test_what_is_known_of_the_companies_is_shown_besides_their_figures() -> None
     for fact in ("new chief executive", "results over the last five", "promised to do more for social", "subsidies"):
         assert fact in instructions
     for company in COMPANIES.values():
-        assert company.background in instructions
+        assert BACKGROUNDS[company.stock] in instructions
 
 
 def test_nobody_is_told_on_which_day_the_exchange_closes() -> None:

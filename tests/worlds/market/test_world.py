@@ -153,8 +153,8 @@ def test_a_trader_learns_fee_limits_step_and_when_questions_are_answered() -> No
     world.end_step()
     seen = world.observe(1)
     assert "keeps 1.5% of the dollars" in seen.instructions
-    assert "worth $250.00 at most" in seen.instructions
-    assert "move a price by $0.1 at most" in seen.instructions
+    assert "worth at most $250.00" in seen.instructions
+    assert "move a price by at most $0.1" in seen.instructions
     assert seen.text.startswith("Step 2. You have $1000.00")
     assert "[rain] Rain?\nIt is answered at the end of this step." in seen.text
     assert "[snow] Snow?\nIt is answered at the end of step 5." in seen.text

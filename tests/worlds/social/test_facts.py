@@ -56,9 +56,9 @@ def test_nobody_is_offered_itself(world: SocialWorld) -> None:
 
 def test_looking_changes_nothing(world: SocialWorld) -> None:
     world.create_post(ANN, "one")
-    before = world.digest()
+    before = world.measures.digest()
     assert world.observe(BO) == world.observe(BO)
-    assert world.digest() == before
+    assert world.measures.digest() == before
 
 
 def test_a_post_cannot_fake_another_line(world: SocialWorld) -> None:

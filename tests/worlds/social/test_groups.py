@@ -27,19 +27,19 @@ def world() -> SocialWorld:
 
 
 def test_purchases_add_up(world: SocialWorld) -> None:
-    assert world.purchase_product(ANN, "lamp", 3) == "You bought 3 of lamp."
+    assert world.purchase_product(ANN, "lamp", 3).text == "You bought 3 of lamp."
     world.purchase_product(BO, "lamp")
-    assert [row["sales"] for row in world.products_table()] == [0, 4]
+    assert [row["sales"] for row in world.measures.products_table()] == [0, 4]
     assert "- lamp (4 sold)" in world.observe(CY).text
-    assert world.counts_per_step()[0]["purchases"] == 2
+    assert world.measures.counts_per_step()[0]["purchases"] == 2
 
 
 def test_who_opens_a_group_is_in_it_and_others_can_join(world: SocialWorld) -> None:
-    assert "Groups you are in, with what is new in them:\n- Group 1 “Bakers of the town”, 1 member" in (
+    assert "Your groups, and what is new in them:\n- Group 1 “Bakers of the town”, 1 member" in (
         world.observe(ANN).text
     )
-    assert world.join_group(BO, 1) == "You joined group 1 “Bakers of the town”."
-    assert world.groups_table()[0]["members"] == 2
+    assert world.join_group(BO, 1).text == "You joined group 1 “Bakers of the town”."
+    assert world.measures.groups_table()[0]["members"] == 2
     world.leave_group(ANN, 1)
     assert "Groups you could join:\n- Group 1 “Bakers of the town”, 1 member" in world.observe(ANN).text
 
@@ -88,10 +88,10 @@ def test_what_muted_users_say_in_a_group_is_hidden(world: SocialWorld) -> None:
 def test_what_cannot_be_is_refused_with_a_reason(
     world: SocialWorld, name: str, arguments: dict[str, Any], why: str
 ) -> None:
-    before = world.digest()
+    before = world.measures.digest()
     with pytest.raises(ToolError, match=why):
         ToolBox.of(object(), ANN, [world]).call(ToolCall(name, arguments))
-    assert world.digest() == before
+    assert world.measures.digest() == before
 
 
 @pytest.mark.parametrize("action", ["leave_group", "send_to_group"])

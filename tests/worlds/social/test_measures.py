@@ -50,7 +50,7 @@ def test_a_cascade_grows_by_users_not_posts() -> None:
     world.repost(4, 3)
     world.quote_post(4, 1, "again")
     world.repost(5, 1)
-    cascade = world.cascade(1)
+    cascade = world.measures.cascade(1)
     assert (cascade.steps, cascade.size, cascade.depth, cascade.breadth) == ((0, 1), (2, 5), (1, 3), (1, 2))
 
 
@@ -59,13 +59,13 @@ def test_a_cascade_of_reposts_only_leaves_out_what_came_through_quotes() -> None
     world.quote_post(2, 1, "look")
     world.repost(3, 2)
     world.repost(4, 1)
-    assert world.cascade(1, kinds=("repost",)).size == (2,)
-    assert world.cascade(1).size == (4,)
+    assert world.measures.cascade(1, kinds=("repost",)).size == (2,)
+    assert world.measures.cascade(1).size == (4,)
 
 
 def test_cascades_of_unknown_posts_are_refused() -> None:
     with pytest.raises(ToolError, match="There is no post 7"):
-        world_of(2).cascade(7)
+        world_of(2).measures.cascade(7)
 
 
 def test_counts_by_step_add_up_to_the_totals() -> None:
@@ -75,12 +75,12 @@ def test_counts_by_step_add_up_to_the_totals() -> None:
     world.end_step()
     world.create_comment(3, 1, "late")
     world.repost(3, 1)
-    counts = world.counts_per_step()
+    counts = world.measures.counts_per_step()
     assert [(row["posts"], row["likes"], row["comments"], row["reposts"]) for row in counts] == [
         (1, 1, 0, 0),
         (0, 0, 1, 1),
     ]
-    totals = world.totals()
+    totals = world.measures.totals()
     assert (totals["likes"], totals["comments"], totals["repost"], totals["follows"]) == (1, 1, 1, 1)
 
 
@@ -88,8 +88,8 @@ def test_original_reposts_are_counted_too() -> None:
     world = world_of(2, "simswarm", rules="original")
     world.repost(1, 1)
     world.repost(1, 1)
-    assert world.counts_per_step()[0]["reposts"] == 2
-    assert len(world.posts_table()) == 1
+    assert world.measures.counts_per_step()[0]["reposts"] == 2
+    assert len(world.measures.posts_table()) == 1
 
 
 def test_original_reposts_make_cascades_one_deep() -> None:
@@ -97,12 +97,12 @@ def test_original_reposts_make_cascades_one_deep() -> None:
     world.repost(2, 1)
     world.repost(2, 1)
     world.repost(3, 1)
-    cascade = world.cascade(1)
-    assert (cascade.size, cascade.depth, world.largest_cascade()) == ((3,), (1,), 3)
+    cascade = world.measures.cascade(1)
+    assert (cascade.size, cascade.depth, world.measures.largest_cascade()) == ((3,), (1,), 3)
 
 
 def test_without_posts_there_is_no_largest_cascade() -> None:
-    assert SocialWorld("x").largest_cascade() == 0
+    assert SocialWorld("x").measures.largest_cascade() == 0
 
 
 def test_a_world_in_a_file_can_be_read_by_others(tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ def test_a_resumed_run_writes_its_file_anew(tmp_path: Path) -> None:
     first = world_of(2, path=tmp_path / "world.db")
     first.close()
     again = world_of(2, path=tmp_path / "world.db")
-    assert len(again.posts_table()) == 1
+    assert len(again.measures.posts_table()) == 1
     again.close()
 
 
@@ -145,3 +145,11 @@ def test_files_of_others_are_left_alone(tmp_path: Path) -> None:
 def test_parameters_that_cannot_work_are_refused(changes: dict[str, Any], why: str) -> None:
     with pytest.raises(ConfigError, match=why):
         SocialWorld(**changes)
+
+
+def test_a_measure_is_still_found_on_the_world_for_a_release() -> None:
+    world = world_of(2)
+    with pytest.warns(DeprecationWarning, match=r"world\.totals is now world\.measures\.totals"):
+        assert world.totals() == world.measures.totals()
+    with pytest.raises(AttributeError, match="has no attribute 'total'"):
+        _ = world.total

@@ -32,7 +32,7 @@ def test_muted_authors_and_what_others_pass_on_of_theirs_are_hidden(feed: str) -
     world.repost(4, 1)
     world.follow(9, 4)
     world.mute(9, 1)
-    source_ids = {world.posts_table()[post_id - 1]["source_id"] for post_id in world.feed(9, size=10)}
+    source_ids = {world.measures.posts_table()[post_id - 1]["source_id"] for post_id in world.feed(9, size=10)}
     assert source_ids == {2, 3}
 
 
@@ -69,7 +69,7 @@ def test_simswarm_merges_followed_and_other_authors_exactly() -> None:
         world.count_on_post(post_id, "likes", 1)
     for followee in range(1, 20):
         world.follow(60, followee)
-    table = world.posts_table()
+    table = world.measures.posts_table()
     score = {
         row["post_id"]: (0.3 + 0.4 * math.log(1 + row["likes"])) + (0.3 if row["user_id"] < 20 else 0.3 * 0.7)
         for row in table

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mesa_llm.errors import ConfigError, ToolError
-from mesa_llm.records import ToolCall
+from mesa_llm.records import Observation, ToolCall
 from mesa_llm.tools.toolbox import ToolBox
 from mesa_llm.worlds.social import PRESETS, Account, SocialWorld
 
@@ -59,7 +59,7 @@ def test_a_second_like_is_refused(world: SocialWorld) -> None:
     world.like_post(BO, 1)
     with pytest.raises(ToolError, match="You like post 1 already"):
         world.like_post(BO, 1)
-    assert world.engagement() == {1: (1, 0)}
+    assert world.measures.engagement() == {1: (1, 0)}
 
 
 def test_likes_and_dislikes_exclude_one_another(world: SocialWorld) -> None:
@@ -83,7 +83,7 @@ def test_a_vote_is_changed_by_undoing_it() -> None:
         world.dislike_post(BO, 1)
     world.unlike_post(BO, 1)
     world.dislike_post(BO, 1)
-    assert world.engagement() == {1: (0, 1)}
+    assert world.measures.engagement() == {1: (0, 1)}
 
 
 def test_what_was_not_done_cannot_be_undone(world: SocialWorld) -> None:
@@ -102,7 +102,7 @@ def test_own_posts_are_rated_only_where_that_is_allowed(world: SocialWorld) -> N
     lax = SocialWorld("reddit", self_rating=True)
     lax.sign_up(ANN)
     lax.create_post(ANN, "x")
-    assert lax.like_post(ANN, 1) == "You like post 1 now."
+    assert lax.like_post(ANN, 1).text == "You like post 1 now."
 
 
 def test_own_comments_are_not_rated(world: SocialWorld) -> None:
@@ -116,7 +116,7 @@ def test_comment_votes_count_and_can_be_undone(world: SocialWorld) -> None:
     world.like_comment(ANN, 1)
     world.dislike_comment(CY, 1)
     world.unlike_comment(ANN, 1)
-    row = world.comments_table()[0]
+    row = world.measures.comments_table()[0]
     assert (row["likes"], row["dislikes"]) == (0, 1)
 
 
@@ -142,42 +142,45 @@ def test_reposts_never_run_in_a_circle(world: SocialWorld) -> None:
     world.quote_post(ANN, 2, "My own again.")
     world.quote_post(BO, 3, "And again.")
     world.repost(CY, 4)
-    assert [(share.user_id, share.from_id, share.distance) for share in world.shares(1)] == [(BO, ANN, 1), (CY, BO, 2)]
-    assert world.cascade(1).size == (3,)
+    assert [(share.user_id, share.from_id, share.distance) for share in world.measures.shares(1)] == [
+        (BO, ANN, 1),
+        (CY, BO, 2),
+    ]
+    assert world.measures.cascade(1).size == (3,)
     assert world.post_view(5).source_id == 4
 
 
 def test_a_repost_of_a_repost_keeps_parent_source_and_root(world: SocialWorld) -> None:
     world.repost(BO, 1)
     world.repost(CY, 2)
-    row = world.posts_table()[2]
+    row = world.measures.posts_table()[2]
     assert (row["kind"], row["parent_id"], row["source_id"], row["root_id"]) == ("repost", 2, 1, 1)
 
 
 def test_a_repost_of_a_quote_carries_the_quote(world: SocialWorld) -> None:
     world.quote_post(BO, 1, "Too early for me.")
     world.repost(CY, 2)
-    row = world.posts_table()[2]
+    row = world.measures.posts_table()[2]
     assert (row["parent_id"], row["source_id"], row["root_id"]) == (2, 2, 1)
 
 
 def test_likes_of_a_repost_go_to_its_source(world: SocialWorld) -> None:
     world.repost(BO, 1)
     world.like_post(CY, 2)
-    assert world.engagement() == {1: (1, 0), 2: (0, 0)}
+    assert world.measures.engagement() == {1: (1, 0), 2: (0, 0)}
 
 
 def test_a_thread_of_replies_has_the_first_post_as_its_root(world: SocialWorld) -> None:
     world.reply(BO, 1, "Thanks.")
     world.reply(CY, 2, "Indeed.")
-    row = world.posts_table()[2]
+    row = world.measures.posts_table()[2]
     assert (row["kind"], row["parent_id"], row["root_id"]) == ("reply", 2, 1)
 
 
 def test_a_cascade_of_a_shared_reply_begins_at_the_reply(world: SocialWorld) -> None:
     world.reply(BO, 1, "Thanks.")
     world.repost(CY, 2)
-    assert world.posts_table()[2]["root_id"] == 2
+    assert world.measures.posts_table()[2]["root_id"] == 2
 
 
 def test_blank_and_unprintable_posts_are_refused(world: SocialWorld) -> None:
@@ -187,7 +190,7 @@ def test_blank_and_unprintable_posts_are_refused(world: SocialWorld) -> None:
 
 def test_half_characters_are_dropped_rather_than_stored(world: SocialWorld) -> None:
     world.create_post(BO, "a\ud800b\x00c")
-    assert world.posts_table()[-1]["content"] == "abc"
+    assert world.measures.posts_table()[-1]["content"] == "abc"
 
 
 @pytest.mark.parametrize(
@@ -203,10 +206,10 @@ def test_half_characters_are_dropped_rather_than_stored(world: SocialWorld) -> N
     ],
 )
 def test_wrong_arguments_never_reach_the_world(world: SocialWorld, name: str, arguments: dict[str, object]) -> None:
-    before = world.digest()
+    before = world.measures.digest()
     with pytest.raises(ToolError):
         ToolBox.of(object(), BO, [world]).call(ToolCall(name, arguments))
-    assert world.digest() == before
+    assert world.measures.digest() == before
 
 
 @pytest.mark.parametrize("text", ["", " \n", "x" * 100_000], ids=["empty", "blank", "100 kB"])
@@ -223,10 +226,10 @@ def test_texts_that_say_nothing_or_too_much_are_refused(
     world: SocialWorld, name: str, argument: str, text: str
 ) -> None:
     post = {} if name in ("create_post", "search_posts", "search_user") else {"post_id": 1}
-    before = world.digest()
+    before = world.measures.digest()
     with pytest.raises(ToolError, match=r"is empty|at least 1 character|longer than 20000 characters"):
         ToolBox.of(object(), BO, [world]).call(ToolCall(name, {**post, argument: text}))
-    assert (world.digest(), world.searches) == (before, [])
+    assert (world.measures.digest(), world.searches) == (before, [])
 
 
 def test_reports_count_once_a_user_and_warn_from_the_second(world: SocialWorld) -> None:
@@ -278,7 +281,7 @@ def test_comments_of_muted_users_and_under_their_posts_cannot_be_rated(world: So
 def test_a_vote_is_taken_back_even_from_what_is_muted(world: SocialWorld) -> None:
     world.like_post(BO, 1)
     world.mute(BO, ANN)
-    assert world.unlike_post(BO, 1) == "You no longer like post 1."
+    assert world.unlike_post(BO, 1).text == "You no longer like post 1."
 
 
 def test_an_agent_without_account_is_a_mistake_of_the_modeller(world: SocialWorld) -> None:
@@ -314,10 +317,10 @@ def crowd(size: int) -> SocialWorld:
 )
 def test_bad_accounts_are_refused_all_together(accounts: list[Account], why: str) -> None:
     world = crowd(2)
-    before = world.digest()
+    before = world.measures.digest()
     with pytest.raises(ConfigError, match=why):
         world.sign_up_many(accounts)
-    assert world.digest() == before
+    assert world.measures.digest() == before
 
 
 def test_usernames_and_names_may_repeat() -> None:
@@ -339,7 +342,7 @@ def test_follows_in_bulk_equal_follows_one_by_one() -> None:
     assert bulk.follow_many(edges) == 3
     for follower, followee in edges:
         single.follow(follower, followee)
-    assert bulk.digest() == single.digest()
+    assert bulk.measures.digest() == single.measures.digest()
     assert [bulk.facts(user).followers for user in (1, 2, 3)] == [1, 2, 0]
 
 
@@ -358,7 +361,7 @@ def test_impossible_follows_are_refused_all_together(edge: tuple[int, int], why:
     world = crowd(3)
     with pytest.raises(ConfigError, match=why):
         world.follow_many([(1, 2), edge])
-    assert world.follow_edges().tolist() == []
+    assert world.measures.follow_edges().tolist() == []
 
 
 def test_no_edges_are_no_follows_even_in_an_empty_world() -> None:
@@ -370,7 +373,7 @@ def test_texts_beyond_all_measure_are_refused_with_their_length_and_change_nothi
     world.sign_up_many(Account(number) for number in (1, 2))
     world.create_post(1, "short")
     world.create_group(1, "tea")
-    before, huge = world.digest(), "x" * 100_000
+    before, huge = world.measures.digest(), "x" * 100_000
     posts = [world.create_post, *(partial(write, post_id=1) for write in (world.reply, world.quote_post))]
     for write in (*posts, partial(world.create_comment, post_id=1)):
         with pytest.raises(ToolError, match="has 100,000 characters; write 5,000 at most"):
@@ -383,7 +386,7 @@ def test_texts_beyond_all_measure_are_refused_with_their_length_and_change_nothi
         world.publish("The Courier", huge)
     with pytest.raises(ToolError, match="There is no product"):
         world.purchase_product(1, "\ud800")
-    assert world.digest() == before
+    assert world.measures.digest() == before
 
 
 def test_what_users_did_in_steps_that_nobody_read_stands_in_the_traces_in_order() -> None:
@@ -395,3 +398,19 @@ def test_what_users_did_in_steps_that_nobody_read_stands_in_the_traces_in_order(
         world.observe(2)
     traces = world.store.rows("SELECT user_id, created_at, action FROM trace WHERE action = 'create_post'")
     assert traces == [(1, step, "create_post") for step in range(3)]
+
+
+class Village(SocialWorld):
+    """A world of somebody's own."""
+
+    def observe(self, agent_id: int) -> Observation:
+        return Observation("You are in the village.")
+
+
+def test_a_world_of_ones_own_may_follow_the_original_rules() -> None:
+    village = Village("simswarm", rules="original")
+    village.sign_up(ANN)
+    assert village.observe(ANN).text == "You are in the village."
+    assert village.follow(ANN, ANN).facts == {"user_id": ANN, "is_new": True}
+    assert isinstance(village, Village)
+    assert type(village).__name__ == "Village"

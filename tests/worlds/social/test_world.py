@@ -56,19 +56,19 @@ def test_counters_equal_the_rows_they_count(script: Any) -> None:
     world = played(script)
     votes = Counter(world.store.rows("SELECT post_id, value FROM post_vote"))
     shares = Counter(
-        world.source_id(row["parent_id"]) for row in world.posts_table() if row["kind"] in ("repost", "quote")
+        world.source_id(row["parent_id"]) for row in world.measures.posts_table() if row["kind"] in ("repost", "quote")
     )
-    for row in world.posts_table():
+    for row in world.measures.posts_table():
         post_id = row["post_id"]
         assert (row["likes"], row["dislikes"]) == (votes[post_id, 1], votes[post_id, -1])
         assert row["shares"] == shares[post_id]
-        assert world.engagement()[post_id] == (row["likes"], row["dislikes"])
+        assert world.measures.engagement()[post_id] == (row["likes"], row["dislikes"])
 
 
 @given(scripts)
 def test_follow_counts_equal_the_edges(script: Any) -> None:
     world = played(script)
-    edges = world.follow_edges().tolist()
+    edges = world.measures.follow_edges().tolist()
     for user in range(1, USERS + 1):
         facts = world.facts(user)
         assert facts.followings == sum(follower == user for follower, _ in edges)
@@ -78,7 +78,7 @@ def test_follow_counts_equal_the_edges(script: Any) -> None:
 @given(scripts)
 def test_nobody_follows_rates_or_reposts_itself(script: Any) -> None:
     world = played(script)
-    assert all(follower != followee for follower, followee in world.follow_edges().tolist())
+    assert all(follower != followee for follower, followee in world.measures.follow_edges().tolist())
     voted = "SELECT 1 FROM post_vote v JOIN post p USING (post_id) WHERE v.user_id = p.user_id"
     assert world.store.rows(voted) == []
 
@@ -98,7 +98,7 @@ def test_whatever_happened_can_be_looked_at(script: Any, preset: str) -> None:
 def test_cascades_never_shrink_and_hold_together(script: Any) -> None:
     world = played(script)
     for post_id in range(1, len(world.posts) + 1):
-        cascade = world.cascade(post_id)
+        cascade = world.measures.cascade(post_id)
         assert list(cascade.size) == sorted(cascade.size)
         assert list(cascade.depth) == sorted(cascade.depth)
         assert all(depth + breadth <= size for size, depth, breadth in zip(
@@ -108,11 +108,11 @@ def test_cascades_never_shrink_and_hold_together(script: Any) -> None:
 @given(scripts)
 def test_the_largest_cascade_is_the_largest_of_all(script: Any) -> None:
     world = played(script)
-    sizes = [world.cascade(post_id).size[-1] for post_id in range(1, len(world.posts) + 1)]
-    assert world.largest_cascade() == max(sizes, default=0)
+    sizes = [world.measures.cascade(post_id).size[-1] for post_id in range(1, len(world.posts) + 1)]
+    assert world.measures.largest_cascade() == max(sizes, default=0)
 
 
 @given(scripts)
 @settings(max_examples=30)
 def test_the_same_script_gives_the_same_world(script: Any) -> None:
-    assert played(script).digest() == played(script).digest()
+    assert played(script).measures.digest() == played(script).measures.digest()

@@ -8,9 +8,20 @@ from mesa.datacollection import DataCollector
 from mesa.discrete_space import CellAgent, OrthogonalMooreGrid
 from pydantic import Field
 
-from mesa_llm import LLMModel, LLMOptions, LLMScenario, Mind, Observation, Slider, ToolCall, ToolError, action
+from mesa_llm import (
+    ActionResult,
+    LLMModel,
+    LLMOptions,
+    LLMScenario,
+    Mind,
+    Observation,
+    Slider,
+    ToolCall,
+    ToolError,
+    action,
+)
 from mesa_llm.model.measures import gini
-from mesa_llm.text import counted
+from mesa_llm_models.classics.boltzmann_wealth.text import KEPT, gift_text, observation_text
 
 
 class WealthScenario(LLMScenario):
@@ -61,10 +72,10 @@ class Walker(Mind, CellAgent):
 
     def observe(self) -> Observation:
         """Return its coins, and those of the person it has met."""
-        if self.met is None:
-            return Observation(f"You have {counted(self.wealth, 'coin')}. You meet nobody.")
-        other = f"person {self.met.unique_id}, who has {counted(self.met.wealth, 'coin')}"
-        return Observation(f"You have {counted(self.wealth, 'coin')}. You meet {other}.")
+        met = self.met
+        if met is None:
+            return Observation(observation_text(self.wealth, None, 0))
+        return Observation(observation_text(self.wealth, met.unique_id, met.wealth))
 
     def rule(self, seen: Observation) -> ToolCall:
         """Give whenever there is a coin, and somebody."""
@@ -73,21 +84,22 @@ class Walker(Mind, CellAgent):
     @action
     def keep(self) -> str:
         """Keep your coins."""
-        return "You gave nothing."
+        return KEPT
 
     def can_give(self) -> bool:
         """Check whether it has a coin, and has met somebody."""
         return self.wealth > 0 and self.met is not None
 
     @action(when="can_give")
-    def give(self) -> str:
+    def give(self) -> ActionResult:
         """Give one coin to the person you meet."""
         if self.met is None:
             raise ToolError("you meet nobody.")
         self.wealth -= 1
         self.met.wealth += 1
         self.model.n_gifts += 1
-        return f"You gave a coin to person {self.met.unique_id}, and have {counted(self.wealth, 'coin')}."
+        text = gift_text(self.met.unique_id, self.wealth)
+        return ActionResult(text, to=self.met.unique_id, wealth=self.wealth)
 
 
 class WealthModel(LLMModel):

@@ -10,15 +10,9 @@ from mesa.discrete_space import FixedAgent, Network
 from pydantic import Field
 
 from mesa_llm import LLMModel, LLMOptions, LLMScenario, Mind, Observation, Slider, ToolCall, action
+from mesa_llm_models.classics.epidemic.text import STAYED_HOME, WENT_OUT, observation_text
 
 Health = Literal["susceptible", "infected", "resistant"]
-
-FEELINGS: dict[Health, str] = {
-    "susceptible": "You are well, and can catch the virus.",
-    "infected": "You are ill, and can pass the virus on.",
-    "resistant": "You have had the virus, and cannot catch it again.",
-}
-"""Health → text for the person."""
 
 
 class EpidemicScenario(LLMScenario):
@@ -86,8 +80,7 @@ class Person(Mind, FixedAgent):
     def observe(self) -> Observation:
         """Return its health, and the number of its contacts who are ill."""
         n_ill = sum(other.health == "infected" for other in self.contacts)
-        text = f"{FEELINGS[self.health]} Of the {len(self.contacts)} people you meet when you go out, {n_ill} are ill."
-        return Observation(text, facts=n_ill)
+        return Observation(observation_text(self.health, len(self.contacts), n_ill), facts=n_ill)
 
     def rule(self, seen: Observation) -> ToolCall:
         """Go out, or stay at home with probability `caution` while the virus is near."""
@@ -100,13 +93,13 @@ class Person(Mind, FixedAgent):
         """Go out and meet people; the virus can pass between those who are both out."""
         self.is_out = True
         self.n_out += 1
-        return "You went out."
+        return WENT_OUT
 
     @action
     def stay_home(self) -> str:
         """Stay at home; nobody can pass the virus to you, nor you to anybody."""
         self.is_out = False
-        return "You stayed at home."
+        return STAYED_HOME
 
     def infect(self) -> None:
         """Pass the virus to contacts, if it is ill and both are out."""

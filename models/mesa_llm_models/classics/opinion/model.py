@@ -9,7 +9,8 @@ from typing import Annotated, Any, Literal, Unpack
 from mesa.datacollection import DataCollector
 from pydantic import Field
 
-from mesa_llm import LLMAgent, LLMModel, LLMOptions, LLMScenario, Observation, Slider, ToolCall, action
+from mesa_llm import ActionResult, LLMAgent, LLMModel, LLMOptions, LLMScenario, Observation, Slider, ToolCall, action
+from mesa_llm_models.classics.opinion.text import KEPT, TOPIC, changed_text, observation_text
 
 CLUSTER_SHARE = 0.05
 """Minimum share of all people for a group of similar opinions to be a cluster."""
@@ -33,7 +34,7 @@ class OpinionScenario(LLMScenario):
     meetings: Literal["pairs", "everyone"] = "pairs"
     """Pairs drawn anew in each step (Deffuant), or the mean of all within the bound (Hegselmann and Krause)."""
 
-    topic: str = "how much of the town centre should be closed to cars"
+    topic: str = TOPIC
     """Topic of the opinions: 0 means nothing, 100 everything."""
 
     memory: str = "window:4"
@@ -62,12 +63,8 @@ class Citizen(LLMAgent):
 
     def observe(self) -> Observation:
         """Return its opinion, and the one it meets."""
-        text = f"Your opinion is {100 * self.opinion:.0f}."
-        if self.opposite is None:
-            return Observation(f"{text} You meet nobody.")
-        who = "Somebody you meet thinks" if self.model.scenario.meetings == "pairs" else "People near you think"
-        difference = 100 * abs(self.opposite - self.opinion)
-        return Observation(f"{text} {who} {100 * self.opposite:.0f}. The difference is {difference:.0f}.")
+        is_pair = self.model.scenario.meetings == "pairs"
+        return Observation(observation_text(self.opinion, self.opposite, is_pair=is_pair))
 
     def rule(self, seen: Observation) -> ToolCall:
         """Compromise within the bound of confidence."""
@@ -79,18 +76,18 @@ class Citizen(LLMAgent):
         return self.opposite is not None
 
     @action(when="can_compromise")
-    def compromise(self) -> str:
+    def compromise(self) -> ActionResult:
         """Move your opinion towards the other one."""
         fields = self.model.scenario
         if self.opposite is not None:
             self.opinion += (fields.mu if fields.meetings == "pairs" else 1) * (self.opposite - self.opinion)
         self.model.n_compromises += 1
-        return f"Your opinion is now {100 * self.opinion:.0f}."
+        return ActionResult(changed_text(self.opinion), opinion=self.opinion)
 
     @action
     def keep(self) -> str:
         """Keep your opinion as it is."""
-        return "You kept your opinion."
+        return KEPT
 
 
 class OpinionModel(LLMModel):

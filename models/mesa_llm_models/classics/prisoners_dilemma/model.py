@@ -11,6 +11,7 @@ from pydantic import Field
 
 from mesa_llm import AgentConfig, LLMAgent, LLMModel, LLMOptions, LLMScenario, Observation, Slider, Turn
 from mesa_llm_models.classics.prisoners_dilemma.game import STRATEGIES, Made, Move, points
+from mesa_llm_models.classics.prisoners_dilemma.text import move_text, observation_text
 
 StrategyName = Literal[
     "always_cooperate",
@@ -115,13 +116,9 @@ class Guest(DilemmaPlayer, LLMAgent):
     def facing(self, opponent: DilemmaPlayer) -> Observation:
         """Return the history with an opponent, with the question for a move."""
         own, other = self.moves.get(opponent.unique_id, []), opponent.moves.get(self.unique_id, [])
-        rounds = list(enumerate(zip(own, other, strict=True), start=1))[-MAX_SHOWN:]
-        history = [
-            f"Round {index}: you {mine}, player {opponent.unique_id} {theirs}." for index, (mine, theirs) in rounds
-        ]
-        text = f"You play with player {opponent.unique_id}. This is round {len(own) + 1}."
+        rounds = [(number, mine, theirs) for number, (mine, theirs) in enumerate(zip(own, other, strict=True), start=1)]
         return Observation(
-            "\n".join([text, *history, "What do you do in this round?"]),
+            observation_text(opponent.unique_id, rounds[-MAX_SHOWN:], len(own) + 1),
             answer=Move,
             facts=opponent,
             label=f"{AGAINST}{opponent.unique_id}",
@@ -135,7 +132,7 @@ class Guest(DilemmaPlayer, LLMAgent):
         """Make a move."""
         opponent_id = int(label.removeprefix(AGAINST))
         self.make(answer, opponent_id)
-        return f"You chose to {answer} with player {opponent_id}."
+        return move_text(answer, opponent_id)
 
 
 class DilemmaModel(LLMModel):

@@ -9,7 +9,19 @@ from mesa.datacollection import DataCollector
 from mesa.discrete_space import CellAgent, OrthogonalMooreGrid
 from pydantic import Field
 
-from mesa_llm import LLMModel, LLMOptions, LLMScenario, Mind, Observation, Slider, ToolCall, ToolError, action
+from mesa_llm import (
+    ActionResult,
+    LLMModel,
+    LLMOptions,
+    LLMScenario,
+    Mind,
+    Observation,
+    Slider,
+    ToolCall,
+    ToolError,
+    action,
+)
+from mesa_llm_models.classics.schelling.text import MOVED, STAYED, observation_text
 
 COLOURS = ("orange", "blue")
 """Names of the majority and of the minority."""
@@ -83,8 +95,7 @@ class Resident(Mind, CellAgent):
         """Return the neighbours by colour."""
         n_alike = sum(other.colour == self.colour for other in self.neighbours)
         n_others = len(self.neighbours) - n_alike
-        text = f"You are {self.colour}. Of your {n_alike + n_others} neighbours {n_alike} are {self.colour} like you, "
-        return Observation(f"{text}and {n_others} are not: {self.likeness:.0%} are like you.")
+        return Observation(observation_text(self.colour, n_alike, n_others, self.likeness))
 
     def rule(self, seen: Observation) -> ToolCall:
         """Move if unhappy."""
@@ -93,20 +104,20 @@ class Resident(Mind, CellAgent):
     @action
     def stay(self) -> str:
         """Stay where you live."""
-        return "You stayed."
+        return STAYED
 
     def can_move(self) -> bool:
         """Check whether a home is empty."""
         return len(self.model.agents) < self.model.scenario.size**2
 
     @action(when="can_move")
-    def move(self) -> str:
-        """Move away, into an empty home that is drawn by lot."""
+    def move(self) -> ActionResult:
+        """Move away, into an empty home that is chosen at random."""
         if not self.can_move():
             raise ToolError("no home is empty.")
         self.cell = self.model.grid.select_random_empty_cell()
         self.model.n_moves += 1
-        return "You moved away."
+        return ActionResult(MOVED, coordinate=self.cell.coordinate)
 
 
 class SchellingModel(LLMModel):

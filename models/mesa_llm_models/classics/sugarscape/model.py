@@ -11,6 +11,7 @@ from mesa.discrete_space import CellAgent, OrthogonalVonNeumannGrid
 from pydantic import Field
 
 from mesa_llm import (
+    ActionResult,
     Decision,
     Failure,
     LLMModel,
@@ -26,7 +27,8 @@ from mesa_llm import (
 )
 from mesa_llm.model.measures import gini
 from mesa_llm.space import PlaceName
-from mesa_llm.space.surroundings import place_label
+from mesa_llm.space.text import place_label
+from mesa_llm_models.classics.sugarscape.text import STAYED, move_text, observation_text
 
 RICHEST = 4
 """Sugar, or spice, in a cell on a peak."""
@@ -109,13 +111,7 @@ class Trader(Mind, CellAgent):
     def observe(self) -> Observation:
         """Return its stocks and needs, and the sugar and spice in sight."""
         places = self.places
-        grown = "\n".join(f"- {name}: {cell.sugar} sugar, {cell.spice} spice" for name, cell in places.items())
-        name = place_label(self.cell.coordinate)
-        here = f"Here, in cell {name}, are {self.cell.sugar} sugar and {self.cell.spice} spice."
-        text = (
-            f"You have {self.sugar} sugar and {self.spice} spice, and use up {self.sugar_need} sugar and "
-            f"{self.spice_need} spice in a step. {here}\nFree cells in sight:\n{grown or 'none'}"
-        )
+        text = observation_text(self, place_label(self.cell.coordinate), places)
         return Observation(text, options={"place": tuple(places)})
 
     def rule(self, seen: Observation) -> ToolCall:
@@ -135,7 +131,7 @@ class Trader(Mind, CellAgent):
         return bool(self.places)
 
     @action(when="can_go")
-    def go_to(self, place: PlaceName) -> str:
+    def go_to(self, place: PlaceName) -> ActionResult:
         """Go to a free cell in sight, and eat what grows there.
 
         Args:
@@ -145,12 +141,12 @@ class Trader(Mind, CellAgent):
         if cell is None:
             raise ToolError(f"cell {place[:20]!r} is not free any more.")
         self.cell = cell
-        return f"You went to {place}."
+        return ActionResult(move_text(place), coordinate=cell.coordinate)
 
     @action
     def stay(self) -> str:
         """Stay where you are, and eat what grows there."""
-        return "You stayed."
+        return STAYED
 
     def act(self, decision: Decision | Failure, seen: Observation | None = None) -> list[Outcome]:
         """Carry out the decision; then harvest the cell, and use up stocks."""

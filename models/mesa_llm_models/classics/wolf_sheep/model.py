@@ -23,7 +23,8 @@ from mesa_llm import (
     action,
 )
 from mesa_llm.space import MovesToPlaces
-from mesa_llm.space.surroundings import place_label
+from mesa_llm.space.text import place_label
+from mesa_llm_models.classics.wolf_sheep.text import STAYED, cell_text, observation_text
 
 
 class MeadowScenario(LLMScenario):
@@ -87,7 +88,7 @@ class Animal(MovesToPlaces, Mind, CellAgent):
     @action
     def stay(self) -> str:
         """Stay where you are."""
-        return "You stayed."
+        return STAYED
 
     def rule(self, seen: Observation) -> ToolCall:
         """Go to a cell drawn from the best neighbouring ones."""
@@ -121,17 +122,14 @@ class Animal(MovesToPlaces, Mind, CellAgent):
     def describe(self, cell: Any) -> str:
         """Describe the contents of a cell."""
         n_wolves, n_sheep = len(_those(Wolf, cell)), len(_those(Sheep, cell))
-        grass = "grass" if cell.regrowth == 0 else "no grass"
-        animals = f"{_counted(n_sheep, 'sheep', 'sheep')}, {_counted(n_wolves, 'wolf', 'wolves')}"
-        return f"{place_label(cell.coordinate)}: {animals}, {grass}"
+        return cell_text(place_label(cell.coordinate), n_sheep, n_wolves, has_grass=cell.regrowth == 0)
 
     def observe(self) -> Observation:
         """Return its energy, and the contents of its cell and the neighbouring ones."""
-        cells = "\n".join(f"- {self.describe(cell)}" for cell in self.cell.neighborhood)
+        cells = list(self.cell.neighborhood)
         kind, energy = type(self).__name__.lower(), max(0, int(self.energy))
-        text = f"You are a {kind}, and can live {energy} steps without food. You are at {self.describe(self.cell)}."
-        places = tuple(place_label(cell.coordinate) for cell in self.cell.neighborhood)
-        return Observation(f"{text}\nYou can go to:\n{cells}", options={"place": places})
+        text = observation_text(kind, energy, self.describe(self.cell), map(self.describe, cells))
+        return Observation(text, options={"place": tuple(place_label(cell.coordinate) for cell in cells)})
 
 
 class Sheep(Animal):
@@ -245,7 +243,3 @@ class MeadowModel(LLMModel):
 
 def _those(kind: type[Animal], cell: Any) -> list[Any]:
     return [animal for animal in cell.agents if isinstance(animal, kind)]
-
-
-def _counted(number: int, one: str, many: str) -> str:
-    return f"{number or 'no'} {one if number == 1 else many}"

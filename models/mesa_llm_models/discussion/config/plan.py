@@ -8,6 +8,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, 
 
 from mesa_llm.worlds.room import Manner
 from mesa_llm.worlds.room.clock import seconds_of
+from mesa_llm_models.discussion.text import MODERATOR
 
 MANNERS: dict[str, Manner] = {
     "person": "speak",
@@ -165,8 +166,8 @@ class HostPlan(BaseModel):
     """Index of the person who is called on first; negative: from the end."""
     skip: Whole = 1
     """Number of seats that a round robin moves on."""
-    background_story: str = "You moderate the conversation, and see to it that everyone is heard."
-    """Background story that the prompt tells about the moderator."""
+    background_story: str = MODERATOR
+    """Who the moderator is, as its prompt says it."""
 
 
 class EndPlan(BaseModel):

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 from mesa_llm_models.emergent_analogies.items.originals import LETTER_STRINGS, read_pickled
+from mesa_llm_models.emergent_analogies.text import pattern_text, sentence_text
 
 Tokens = tuple[str, ...]
 """Letters, numbers or words, in order."""
@@ -81,9 +82,8 @@ class LetterString:
         first, second = (" ".join(tokens) for tokens in self.source)
         target = " ".join(self.target)
         if form == "sentence":
-            return f"Suppose {first} is turned into {second}. In the same way, {target} is turned into"
-        lead = "Complete the pattern.\n\n" if form == "lead" else ""
-        return f"{lead}[{first}] [{second}]\n[{target}] ["
+            return sentence_text(first, second, target)
+        return pattern_text(first, second, target, has_lead=form == "lead")
 
 
 def is_right(text: str, key: Sequence[object], form: Format = "lead") -> bool:

@@ -13,6 +13,7 @@ from mesa_llm_models.emergent_analogies.items.letters import ALPHABET, CONCEPTS,
 from mesa_llm_models.emergent_analogies.items.matrices import BLANK, Cell, Matrix
 from mesa_llm_models.emergent_analogies.items.stories import OPTIONS, StoryTrial
 from mesa_llm_models.emergent_analogies.items.verbal import Verbal
+from mesa_llm_models.emergent_analogies.text import choice_text, verbal_text
 
 Answers = Literal["free", "choice"]
 """Whether the answer is written, or chosen from eight options."""
@@ -84,7 +85,7 @@ def of_matrix(label: str, matrix: Matrix, answers: Answers, rng: random.Random) 
         rng.shuffle(cells)
         options = tuple(f"[{matrices.written(cell)}]" for cell in cells)
         right = options[cells.index(matrix.key)]
-        text = "\n".join([f"{matrix.text}?]", "", "Which of these is the missing cell?", *options])
+        text = choice_text(matrix.text, options)
         return Problem(
             label, matrix.kind, matrix.category, text, right.__eq__, options.__contains__, right, 1 / N_OPTIONS, options
         )
@@ -159,7 +160,7 @@ def of_letters(label: str, one: LetterString, form: letters.Format) -> Problem:
 def of_verbal(label: str, one: Verbal, rng: random.Random) -> Problem:
     """Ask which of two words completes a verbal analogy, in an order drawn."""
     options = tuple(rng.sample([one.key, one.foil], 2))
-    text = f"{one.text} …\n\nWhich word completes it: {options[0]} or {options[1]}?"
+    text = verbal_text(one.text, options)
     return Problem(label, one.relation, one.relation, text, one.key.__eq__, options.__contains__, one.key, 0.5, options)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from mesa_llm import ConfigError
 from mesa_llm.tables import read_table, whole_rows
 from mesa_llm.text import one_line
+from mesa_llm_models.emergent_analogies.text import story_text
 
 OWN = resources.files("mesa_llm_models.emergent_analogies").joinpath("data", "stories.csv")
 """Our own stories."""
@@ -56,11 +57,7 @@ class StoryTrial:
     def text(self) -> str:
         """Text of the trial."""
         first, second = (self.right, self.foil) if self.is_first else (self.foil, self.right)
-        return (
-            f"First story: {self.source}\n\nStory A: {first}\n\nStory B: {second}\n\nIn which of the two do the events "
-            "hang together, one bringing about the other, as they do in the first story: Story A, Story B, or both "
-            "equally?"
-        )
+        return story_text(self.source, first, second)
 
 
 def load_trials(path: str | Path | None = None) -> list[StoryTrial]:

@@ -1,0 +1,105 @@
+"""Checks of how a model was set up: each is made once, so that turns cost nothing.
+
+What agents see, decide and return is data, and is checked where it enters. Here are the slips of whoever wrote the
+model, which show in the first step or when a class of agents is first asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from mesa_llm.errors import ConfigError
+from mesa_llm.records import ToolSpec
+
+
+def require_minds(agents: Iterable[Any]) -> None:
+    """Check that agents can decide.
+
+    Raises:
+        ConfigError: If one of them has no mind.
+    """
+    for kind in dict.fromkeys(map(type, agents)):
+        if not getattr(kind, "is_minded", False):
+            raise ConfigError(
+                f"{kind.__name__} has no mind, and can be asked nothing; choose agents that think, as "
+                "model.agents_by_type[…] does"
+            )
+
+
+def require_rules(agents: Iterable[Any], default: object) -> None:
+    """Check that agents have rule twins to stand in for them.
+
+    Args:
+        agents: The agents.
+        default: The `rule` of a class that defines none.
+
+    Raises:
+        ConfigError: If one of them has none.
+    """
+    for kind in dict.fromkeys(map(type, agents)):
+        if getattr(kind, "rule", default) is default:
+            raise ConfigError(f"{kind.__name__} has no rule twin; define rule(), or choose another on_error=")
+
+
+def require_methods(agents: Iterable[Any]) -> None:
+    """Explain a step that failed with a `TypeError`: check that no value stands where the engine calls a method.
+
+    Raises:
+        ConfigError: If one does, as after `self.observe = 3`.
+    """
+    for agent in agents:
+        for name in ("observe", "rule", "act", "decide", "prompt", "remember", "remember_messages", "toolbox"):
+            value = getattr(agent, name)
+            if not callable(value):
+                kind = type(agent).__name__
+                raise ConfigError(
+                    f"{kind}.{name} is {value!r:.60}, and hides the method {name}() of agents that think: give the "
+                    f"attribute another name, or override the method in class {kind}"
+                )
+
+
+def require_parts(model: Any, parts: Mapping[str, type]) -> None:
+    """Check that no value of the user's stands where a model keeps a part of itself.
+
+    Args:
+        model: The model.
+        parts: Name of each attribute → class of the part.
+
+    Raises:
+        ConfigError: If one does, as after `self.interventions = []`.
+    """
+    for name, part in parts.items():
+        value = getattr(model, name)
+        if value is not None and not isinstance(value, part):
+            raise ConfigError(
+                f"{type(model).__name__}.{name} is {value!r:.60}, where the model keeps its {part.__name__}; give "
+                "the attribute another name"
+            )
+
+
+def no_action_warning(kind: type) -> str:
+    """Return the warning about a class of agents that are asked for an action but have none."""
+    return (
+        f"{kind.__name__} has no action, so that its language model is never asked: mark what it can do with @action, "
+        "or ask for an answer by Observation(answer=…)"
+    )
+
+
+def options_warning(kind: type, names: Iterable[str], tools: Iterable[ToolSpec]) -> str:
+    """Return a warning of options for arguments that no tool of an agent has, such as misspelt ones; empty: none.
+
+    Args:
+        kind: Class of the agent.
+        names: Names of the options, as in `Observation.options`.
+        tools: All tools that it has, usable now or not.
+    """
+    arguments = [(tool.name, name) for tool in tools for name in tool.parameters.get("properties", ())]
+    known = {name for _, name in arguments} | {f"{tool}.{name}" for tool, name in arguments}
+    unknown = [name for name in names if name not in known]
+    if not unknown:
+        return ""
+    return (
+        f"{kind.__name__} observes options for {', '.join(unknown)}, which none of its actions takes; arguments are "
+        f"{', '.join(sorted({name for _, name in arguments})) or 'none'}"
+    )

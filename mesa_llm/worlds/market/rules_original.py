@@ -1,0 +1,34 @@
+"""SimSwarm's rules of the prediction markets: its checks in its order, and its arithmetic with its defects."""
+
+from __future__ import annotations
+
+from mesa_llm.worlds.market.makers import MakerName, Outcome
+from mesa_llm.worlds.market.rules import Ledger, answer_of, require_positive
+from mesa_llm.worlds.market.state import Comment, Market, MarketQuestion, unused_slug
+
+
+class OriginalLedger(Ledger):
+    """A ledger whose settings, remarks and sizes of trades nobody checks: NaN passes, and so does a closed market."""
+
+    def check_settings(self) -> None:
+        """Accept any settings."""
+
+    def open(self, question: MarketQuestion, maker_name: MakerName, liquidity: float) -> None:
+        """Open the market of a question at any price and depth, under an id that is cut where it happens to end."""
+        market_id = unused_slug(question.text, self.markets, keep_readable=False)
+        self.add_market(market_id, question, maker_name, liquidity)
+
+    def comment(self, agent_id: int, market_id: str, text: str, step: int) -> Comment:
+        """Record any remark, on any market."""
+        return self.add_comment(agent_id, market_id, text, step)
+
+    def tradable(self, market_id: str, outcome: str, size: float, size_name: str) -> tuple[Market, Outcome]:
+        """Check answer, market and sign of a trade.
+
+        Raises:
+            ToolError: If there is no such market or answer, or the size is 0 or less.
+        """
+        side = answer_of(str(outcome))
+        market = self.find(market_id)
+        require_positive(size, size_name)
+        return market, side

@@ -1,0 +1,88 @@
+"""SimSwarm's rules of a social world, with their defects: what differs from `rules`, `views` and `measures`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mesa_llm.errors import ToolError
+from mesa_llm.records import ActionResult
+from mesa_llm.worlds.social.csr import IntArray
+from mesa_llm.worlds.social.measures import SocialMeasures
+from mesa_llm.worlds.social.rules import VERBS, SocialRules
+from mesa_llm.worlds.social.state import MAX_TEXT
+from mesa_llm.worlds.social.views import SocialView
+
+BARE_REPOSTS = "SELECT user_id, created_at, repost_id FROM bare_repost WHERE post_id = ?"
+"""Reposts that are only counted."""
+
+
+class OriginalRules(SocialRules, SocialView):
+    """Rules under which a repost is only counted, and nearly nothing is refused; see `SocialSettings.rules`."""
+
+    follows_anybody = True
+
+    def _check_followee(self, agent_id: int, user_id: int) -> None:
+        """Let users follow themselves, and users who do not exist."""
+
+    def _follow_again(self, user_id: int) -> ActionResult:
+        return ActionResult(self.wording.result_text("still_follow", user_id=user_id), user_id=user_id, is_new=False)
+
+    def _pass_on(self, agent_id: int, post_id: int, source_id: int) -> int | None:
+        """Count a repost, of anything and without limit, that appears nowhere."""
+        self.store.add("bare_repost", None, agent_id, source_id, self.step)
+        self._join_cascade(source_id, agent_id, True)
+        self.trace(agent_id, "repost", reposted_id=source_id)
+        return None
+
+    def _vote(self, agent_id: int, post_id: int, value: float) -> ActionResult:
+        """Record the voter first, who stays recorded even if the value is invalid."""
+        self.acting(agent_id)
+        self.post_row(post_id)
+        if post_id in self.votes.of(agent_id):
+            raise ToolError(f"You have voted on post {post_id} already.")
+        self.votes.cast(agent_id, post_id, 0)
+        self.store.add("void_vote", agent_id, post_id, self.step)
+        vote = 1 if value > 0 else -1
+        self.votes.cast(agent_id, post_id, vote)
+        self.store.remove("void_vote", agent_id, post_id)
+        self.store.add(VERBS[vote], agent_id, post_id, self.step)
+        self.trace(agent_id, "vote", post_id=post_id, value=vote)
+        self.count_on_post(post_id, f"{VERBS[vote]}s", 1)
+        return ActionResult(self.wording.result_text("original_vote", post_id=post_id), source_id=post_id, vote=vote)
+
+    def _check_reported(self, agent_id: int, post_id: int) -> None:
+        """Let users report their own posts."""
+
+    def _shown_post(self, agent_id: int, post_id: int) -> int:
+        """Return the post whose content a post carries, whoever muted or reported it."""
+        self.acting(agent_id)
+        return self.source_id(post_id)
+
+    def _hides_comment(self, agent_id: int, author: int) -> bool:
+        return False
+
+    def cleaned(self, content: str, name: str, max_characters: int = MAX_TEXT) -> str:
+        """Return a text as it is, be it empty."""
+        return content
+
+    def _shown_under(self, reply_id: int) -> int:
+        """Return the post that shows a reply: the one that it answers, be it a reply itself."""
+        return self.posts.get("parent", reply_id - 1)
+
+    def _best_first(self, rows: IntArray) -> IntArray:
+        """Return replies in the order in which they were written."""
+        return rows
+
+
+class OriginalMeasures(SocialMeasures):
+    """Queries that also count reposts which appear nowhere."""
+
+    def _passed_on(self, root_id: int, kinds: Sequence[str]) -> list[tuple[int, int, int, int]]:
+        """Add the reposts that are only counted to the shares of a cascade."""
+        shares = super()._passed_on(root_id, kinds)
+        if "repost" in kinds:
+            author = self.world.author_of(root_id)
+            shares += [
+                (user, author, step, number) for user, step, number in self.world.store.rows(BARE_REPOSTS, root_id)
+            ]
+        return sorted(shares, key=lambda share: (share[2], share[3]))

@@ -1,0 +1,37 @@
+"""What bidders read besides the auction itself: their lessons, their reasons, and the last auction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mesa_llm.text import quoted
+
+OVER = "The auction is over."
+"""Text for bidders after the last lot."""
+
+MAX_REASONS = 1_500
+"""Maximum number of characters of a plan's reasons that later prompts repeat."""
+
+
+def lessons_text(lessons: Sequence[str]) -> str:
+    """List the lessons of earlier auctions; empty if there are none."""
+    listed = [f"- {lesson}" for lesson in lessons]
+    return "\n".join(["What you learnt in earlier auctions:", *listed, ""]) if listed else ""
+
+
+def reasons_text(reasons: str) -> str:
+    """Quote what a bidder wrote when it made its plan."""
+    return f"When you made your plan, you wrote: {quoted(reasons, MAX_REASONS)}"
+
+
+def retrospect_text(name: str, story: str, lessons: str, max_lessons: int) -> str:
+    """Ask a bidder for lessons from the last auction.
+
+    Args:
+        name: Its name.
+        story: What happened.
+        lessons: Its earlier lessons, as `lessons_text` lists them.
+        max_lessons: Maximum number of lessons.
+    """
+    question = f"What do you learn from this for the next auction? Write at most {max_lessons} short sentences."
+    return "\n".join(filter(None, (f"You are {name}. The last auction:", story, lessons, question)))

@@ -1,0 +1,38 @@
+"""What users read in the experiments: the news, the account that spreads it, a dilemma and two kinds of people."""
+
+from __future__ import annotations
+
+POST = "Amazon is about to open a shop with walls and a door, its first one, in New York City, a newspaper reports."
+"""News of October 2014, which turned out to be wrong: one of OASIS's 198 topics (False_Business_0)."""
+
+INFLUENCER_PERSONA = (
+    "An online magazine about technology, shops and life on the net. Its posts are headlines: short, quick, and a "
+    "little louder than the news they bring."
+)
+"""Persona of the account that everybody follows."""
+
+INFLUENCER_BIO = "News for people who cannot put the phone down."
+"""Its public profile."""
+
+DILEMMA = (
+    "My brother Tomas builds houses that people like and that sell before they are finished. Now a town offers him "
+    "a concert hall, the one building he has dreamt of since school. To get it he has to close his office, put in all "
+    "his savings, and work on it for five years. If it comes off, his name stays. If it does not, he starts again "
+    "at forty-eight with nothing. Or he goes on with the houses. What should he do?"
+)
+"""Our own dilemma, modelled on OASIS's: somebody successful chooses between a safe and a daring way."""
+
+QUESTION = f"{DILEMMA}\nAnswer in one or two sentences, as you would advise him today."
+"""The dilemma, as users are asked."""
+
+CAUTIOUS = (
+    "You look before you leap. What you have counts more for you than what you might win, and you have seen friends "
+    "lose a house over a dream."
+)
+"""Sentences added to the persona of cautious users."""
+
+BOLD = (
+    "You would rather regret what you did than what you left undone. Twice you have put all you had on one card, and "
+    "you would do it again."
+)
+"""Sentences added to the persona of bold users."""

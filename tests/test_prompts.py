@@ -1,0 +1,70 @@
+"""Templates: a model's own take the place of the library's."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mesa_llm import ConfigError, LLMAgent, Observation, ScriptedLLM
+from mesa_llm.prompts import LIBRARY_PROMPTS, PromptFile, Prompts, find_prompt
+from tests.pot import PotModel
+
+MODEL = """
+from tests.pot import PotModel
+
+class Town(PotModel):
+    pass
+"""
+
+
+@pytest.fixture
+def town(tmp_path: Path) -> Any:
+    """A model in a folder of its own, with a template that the library has, too."""
+    (tmp_path / "town.py").write_text(MODEL)
+    (tmp_path / "prompts").mkdir()
+    (tmp_path / "prompts" / "survey_question.md").write_text("The mayor asks: {{ question }}\n")
+    spec = importlib.util.spec_from_file_location("town", tmp_path / "town.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    __import__("sys").modules["town"] = module
+    spec.loader.exec_module(module)
+    return module.Town
+
+
+def test_a_model_asks_in_its_own_words(town: Any) -> None:
+    read: list[str] = []
+    model = town(1, ScriptedLLM(lambda request: read.append(request.messages[-1].content) or "Well."), rng=1)
+    model.survey(["How are you?"])
+    assert read[0].endswith("The mayor asks: How are you?")
+
+
+def test_other_models_keep_the_words_of_the_library(town: Any) -> None:
+    assert find_prompt(PotModel, "survey_question.md") != find_prompt(town, "survey_question.md")
+    assert Prompts(town)["agent_memory.md"] is LIBRARY_PROMPTS["agent_memory.md"]
+
+
+def test_the_digest_of_a_changed_template_differs_and_no_other(town: Any) -> None:
+    ours, theirs = Prompts(town).digests(), Prompts(PotModel).digests()
+    assert [name for name in theirs if ours[name] != theirs[name]] == ["survey_question.md"]
+
+
+@pytest.mark.parametrize("text", ["{{ a }} % of {{ b }}", "{% if a %}{{ a }} % of {{ b }}{% endif %}"])
+def test_a_template_is_filled_in_and_strict_with_or_without_logic(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "share.md"
+    path.write_text(f"{text}\n")
+    file = PromptFile(str(path))
+    assert file.fill({"a": 3, "b": "all"}) == "3 % of all"
+    with pytest.raises(ConfigError, match="'b' is undefined"):
+        file.fill({"a": 3})
+
+
+def test_the_parts_of_a_prompt_stand_in_one_order() -> None:
+    model = PotModel(1, "random", rng=1)
+    agent: LLMAgent = next(iter(model.agents))  # pyright: ignore[reportAssignmentType]
+    agent.config = "You like round numbers."
+    system, user = agent.prompt(Observation("The pot is empty.", "The game of the pot."))
+    assert system.content == "The game of the pot.\n\nYou like round numbers."
+    assert user.content == "The pot is empty."
