@@ -71,7 +71,7 @@ def literals(tree: ast.AST) -> Iterator[ast.Constant]:
 
 def docstrings(tree: ast.AST) -> set[ast.Constant]:
     """Find the docstrings in code, also those below constants and fields."""
-    bodies = [node.body for node in ast.walk(tree) if isinstance(getattr(node, "body", None), list)]
+    bodies = [body for node in ast.walk(tree) if isinstance(body := getattr(node, "body", None), list)]
     values = [statement.value for body in bodies for statement in body if isinstance(statement, ast.Expr)]
     return {value for value in values if isinstance(value, ast.Constant) and isinstance(value.value, str)}
 

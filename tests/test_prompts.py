@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
+import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from mesa_llm import ConfigError, LLMAgent, Observation, ScriptedLLM
+from mesa_llm import ConfigError, Observation, ScriptedLLM
 from mesa_llm.prompts import LIBRARY_PROMPTS, PromptFile, Prompts, find_prompt
 from tests.pot import PotModel
 
@@ -21,17 +22,14 @@ class Town(PotModel):
 
 
 @pytest.fixture
-def town(tmp_path: Path) -> Any:
+def town(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """A model in a folder of its own, with a template that the library has, too."""
     (tmp_path / "town.py").write_text(MODEL)
     (tmp_path / "prompts").mkdir()
     (tmp_path / "prompts" / "survey_question.md").write_text("The mayor asks: {{ question }}\n")
-    spec = importlib.util.spec_from_file_location("town", tmp_path / "town.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    __import__("sys").modules["town"] = module
-    spec.loader.exec_module(module)
-    return module.Town
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "town", raising=False)
+    return import_module("town").Town
 
 
 def test_a_model_asks_in_its_own_words(town: Any) -> None:
@@ -63,7 +61,7 @@ def test_a_template_is_filled_in_and_strict_with_or_without_logic(tmp_path: Path
 
 def test_the_parts_of_a_prompt_stand_in_one_order() -> None:
     model = PotModel(1, "random", rng=1)
-    agent: LLMAgent = next(iter(model.agents))  # pyright: ignore[reportAssignmentType]
+    agent: Any = next(iter(model.agents))
     agent.config = "You like round numbers."
     system, user = agent.prompt(Observation("The pot is empty.", "The game of the pot."))
     assert system.content == "The game of the pot.\n\nYou like round numbers."

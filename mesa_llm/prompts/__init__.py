@@ -52,7 +52,7 @@ class PromptFile:
         self.path = path
         self.text = Path(path).read_text(encoding="utf-8")
         self._pattern, self._names = _pattern_of(self.text)
-        self._template = self._compiled() if self._pattern is None else None
+        self._template: Any = self._compiled() if self._pattern is None else None
 
     def _compiled(self) -> Any:
         from jinja2 import Environment, StrictUndefined, TemplateError
