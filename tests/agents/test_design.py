@@ -54,7 +54,7 @@ def test_a_field_that_is_set_replaces_that_and_nothing_else(design, changed) -> 
 
 
 def test_without_a_persona_the_name_and_the_style_stay() -> None:
-    assert dressed(AgentDesign(persona="none")).config.text == "Your name is Ann.\nYour writing style: short"
+    assert dressed(AgentDesign(persona="none")).config.text == "Your name is Ann.\nHow you write: short"
 
 
 def weigh() -> int:
@@ -264,4 +264,4 @@ def test_a_design_in_the_middle_of_a_run_changes_what_agents_read_of_themselves(
     model.run_for(1)
     before, after = model.runlog.calls()["prompt"]
     assert "You are bold." not in before
-    assert "You are bold.\\nYour writing style: Short." in after
+    assert "You are bold.\\nHow you write: Short." in after

@@ -260,7 +260,7 @@ def test_a_design_chooses_the_components_of_every_agent() -> None:
     model = PotModel(2, rng=1, design=design)
     model.step()
     assert {decision.by for decision in model.last_decisions.values()} == {"random"}
-    assert {agent.config.text for agent in model.agents} == {"You like round numbers.\nYour writing style: short"}
+    assert {agent.config.text for agent in model.agents} == {"You like round numbers.\nHow you write: short"}
 
 
 def test_messages_sent_in_one_step_are_read_in_the_next() -> None:

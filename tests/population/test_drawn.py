@@ -57,7 +57,7 @@ def test_equal_seeds_give_equal_people(make: Callable[..., list[Persona]]) -> No
 
 def test_a_persona_becomes_a_config() -> None:
     config = Persona(name="Ann", persona="You bake.", traits={"age": 4}, style="dry").config(tools=("vote",))
-    assert config.text == "Your name is Ann.\nYou bake.\nage: 4\nYour writing style: dry"
+    assert config.text == "Your name is Ann.\nYou bake.\nage: 4\nHow you write: dry"
     assert config.tools == ("vote",)
 
 
