@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from mesa_llm import ConfigError, Observation, ScriptedLLM
+from mesa_llm import ConfigError, Observation, ReplayError, ScriptedLLM, ToolCall
 from mesa_llm.prompts import LIBRARY_PROMPTS, PromptFile, Prompts, find_prompt
 from tests.pot import PotModel
 
@@ -66,3 +66,15 @@ def test_the_parts_of_a_prompt_stand_in_one_order() -> None:
     system, user = agent.prompt(Observation("The pot is empty.", "The game of the pot."))
     assert system.content == "The game of the pot.\n\nYou like round numbers."
     assert user.content == "The pot is empty."
+
+
+def test_a_replay_that_misses_a_reply_names_the_prompt_that_has_changed(town: Any, tmp_path: Path) -> None:
+    instructions = tmp_path / "prompts" / "instructions.md"
+    instructions.write_text("You live in a town.")
+    log = tmp_path / "run.sqlite"
+    model = town(1, ScriptedLLM(lambda request: ToolCall("pay", {"coins": 1})), rng=1, log=log)
+    model.step()
+    model.close()
+    instructions.write_text("You live in a village.")
+    with pytest.raises(ReplayError, match=r"-system: You live in a town(.|\n)*have changed since .*: instructions\.md"):
+        town(1, "ScriptedLLM", rng=1, log=log, replay=True).step()
