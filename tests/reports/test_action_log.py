@@ -65,7 +65,7 @@ def test_a_world_may_report_in_any_language() -> None:
         assert getattr(ours, name)().equals(getattr(theirs, name)())
     assert theirs.top_posts()["post"].tolist() == [1, 2]
     assert theirs.interactions().to_dict("records") == [{"source": 2, "target": 1, "kind": "reply", "weight": 1}]
-    assert theirs.trades()["shares"].gt(10).all()
+    assert min(theirs.trades()["shares"]) > 10
 
 
 def test_facts_stand_in_the_log(tmp_path) -> None:

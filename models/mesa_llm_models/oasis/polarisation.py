@@ -39,7 +39,7 @@ ANSWERS = {
 """Stance of a rule twin, from -3 (safe) to 3 (daring) → its answer."""
 
 DARING = re.compile(r"\b(risk|dare|daring|bold|leap|take the hall|go for it|gamble)\b")
-CAUTIOUS = re.compile(r"\b(careful|caution|cautious|keep|safe|safer|secure|wait|loss)\b")
+SAFE = re.compile(r"\b(careful|caution|cautious|keep|safe|safer|secure|wait|loss)\b")
 STRONG = re.compile(r"\b(must|always|never|everything|nothing|no|absolutely|definitely)\b")
 WEAK = re.compile(r"\b(lean|perhaps|maybe|might|a little|somewhat)\b")
 """Words by which the rule reads the side and the strength of an answer."""
@@ -58,7 +58,7 @@ def stance_of(text: str) -> int:
         text: The text.
     """
     words = text.lower()
-    balance = len(DARING.findall(words)) - len(CAUTIOUS.findall(words))
+    balance = len(DARING.findall(words)) - len(SAFE.findall(words))
     side = (balance > 0) - (balance < 0)
     n_strong, n_weak = len(STRONG.findall(words)), len(WEAK.findall(words))
     return side * (3 if n_strong > n_weak else 1 if n_weak > n_strong else 2)

@@ -200,7 +200,7 @@ def play(seed: int, rules: str) -> Exchange:
     while not world.is_over:
         for trader in world.turn_order if world.takes_turns else ():
             facts = world.facts(trader)
-            act: Callable[..., str] = rng.choice([world.buy, world.sell])
+            act: Callable[..., object] = rng.choice([world.buy, world.sell])
             maximum = facts.cash / 31 if act == world.buy else facts.shares["A"]
             refusal(act, trader, "A", int(maximum * rng.random() / 4), rng.choice([29.5, 30.0, 30.5]))
         world.end_step()
