@@ -1,4 +1,4 @@
-"""Tables and texts that people bring, in the forms that they have them, no cell altered."""
+"""Read tables and text files in the formats that users have, without altering any cell."""
 
 from mesa_llm.tables.cells import plain_number
 from mesa_llm.tables.encodings import decoded, numbered_lines, read_bytes, read_text

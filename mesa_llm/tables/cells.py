@@ -1,4 +1,4 @@
-"""Cells that are text: which of them are numbers."""
+"""Recognise numbers in text cells."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 NUMBER = re.compile(r"-?(?:0|[1-9]\d{0,4000})(?:\.\d{1,20})?", re.ASCII)
-"""A number in plain figures."""
+"""A number in plain digits."""
 
 
 def plain_number(text: str) -> int | float | None:
-    """Return the number that is written exactly so, without leading zero, plus sign, exponent or blank; else None.
+    """Return the number that a text spells exactly, or None.
 
-    `str` of the number is the text again.
+    Leading zeros, plus signs, exponents and spaces are not accepted, so `str` of the number gives the text again.
     """
     if NUMBER.fullmatch(text) is None:
         return None
@@ -22,11 +22,11 @@ def plain_number(text: str) -> int | float | None:
 
 
 def with_numbers(columns: Sequence[str], rows: Iterable[dict[str, Any]]) -> None:
-    """Turn the cells of each column that holds numbers alone, as `plain_number` tells them, into these numbers.
+    """Convert every column that holds only numbers, as `plain_number` defines them.
 
     Args:
         columns: Names of the columns.
-        rows: Cells by column, without empty ones; changed in place.
+        rows: Cells by column, without empty ones. Changed in place.
     """
     rows = list(rows)
     for column in columns:

@@ -1,4 +1,4 @@
-"""Texts of files in the encodings that people save them in."""
+"""Read text files in the encodings that users save them in."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from mesa_llm.errors import ConfigError
 logger = logging.getLogger(__name__)
 
 MAX_BYTES = 2**29
-"""Maximum size of a file."""
+"""Maximum size of a file, in bytes."""
 
 MAX_UNPACKED = 2**28
-"""Maximum size of what a packed file holds."""
+"""Maximum size of a decompressed file, in bytes."""
 
 MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -26,10 +26,10 @@ MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-"""First bytes of a file → its encoding."""
+"""Byte order marks and their encodings."""
 
 GZIP = b"\x1f\x8b"
-"""First bytes of a packed file."""
+"""First bytes of a gzip file."""
 
 SAVE_AS = "save it as UTF-8 (in Excel: Save As, “CSV UTF-8”)"
 
@@ -40,15 +40,15 @@ _FOREIGN = re.compile(
     rf"|{_LETTER}[ÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÐÑÒÓÔÕÖØÙÚÛÜÝÞŒ](?={_SMALL})"
     rf"|{_LETTER}{{3}}[¹²³]|[ŠšŽžŸ¤]|[aeiouy]œ"
 )
-"""What Windows-1252 makes of texts in other encodings, and Western European words do not have: four letters with
-accents in a row, signs or capitals within a word, and the letters that it shares with Eastern European ones."""
+"""Signs that a text decoded as Windows-1252 is in another encoding: four accented letters in a row, symbols or
+capitals within a word, and letters that also occur in Eastern European encodings."""
 
 
 def read_bytes(path: Path) -> bytes:
-    """Read a file, and unpack it if it is packed by gzip.
+    """Read a file, decompressing gzip.
 
     Raises:
-        ConfigError: If it cannot be opened or unpacked, or is too large.
+        ConfigError: If it cannot be opened or decompressed, or is too large.
     """
     try:
         if path.is_dir():
@@ -56,7 +56,7 @@ def read_bytes(path: Path) -> bytes:
         if (size := path.stat().st_size) > MAX_BYTES:
             raise ConfigError(f"{path} has {size:,} bytes; files of up to {MAX_BYTES:,} are read")
         content = path.read_bytes()
-    except (OSError, ValueError) as error:  # a ValueError: a NUL within the path
+    except (OSError, ValueError) as error:  # ValueError: NUL in the path
         raise ConfigError(f"{path} cannot be opened: {getattr(error, 'strerror', None) or error}") from error
     if not content.startswith(GZIP):
         return content
@@ -71,22 +71,22 @@ def read_bytes(path: Path) -> bytes:
 
 
 def read_text(path: str | Path) -> str:
-    """Read a text in UTF-8, UTF-16, UTF-32 or Windows-1252, which is assumed with a warning where nothing else fits.
+    """Read a text file in UTF-8, UTF-16, UTF-32 or, with a warning if nothing else fits, Windows-1252.
 
-    Every line ends with a line feed, whichever way it does in the file.
+    All line endings become line feeds.
 
     Raises:
-        ConfigError: If the file cannot be read, or its encoding cannot be told.
+        ConfigError: If the file cannot be read, or its encoding cannot be determined.
     """
     path = Path(path)
     return decoded(read_bytes(path), path).replace("\r\n", "\n").replace("\r", "\n")
 
 
 def decoded(content: bytes, path: Path) -> str:
-    """Decode what a file holds, as `read_text` does; lines end as they do in the file.
+    """Decode the content of a file as `read_text` does, but keep its line endings.
 
     Raises:
-        ConfigError: If its encoding cannot be told.
+        ConfigError: If its encoding cannot be determined.
     """
     mark, encoding = next((pair for pair in MARKS if content.startswith(pair[0])), (b"", "utf-8"))
     if not mark and 0 in content[:4096]:
@@ -103,7 +103,7 @@ def decoded(content: bytes, path: Path) -> str:
 
 
 def _wide(head: bytes) -> str:
-    """Tell UTF-16 without a mark by the NULs of its ASCII characters."""
+    """Detect UTF-16 without a byte order mark by the NULs in its ASCII characters."""
     high, low = head[0::2].count(0), head[1::2].count(0)
     if max(high, low) < len(head) / 5 or min(high, low) > len(head) / 20:
         return "utf-8"
@@ -111,10 +111,10 @@ def _wide(head: bytes) -> str:
 
 
 def _western(content: bytes, path: Path) -> str:
-    """Decode Windows-1252, the only encoding of one byte a character that is assumed.
+    """Decode Windows-1252, the only single-byte encoding supported.
 
     Raises:
-        ConfigError: If the text looks like one in another encoding.
+        ConfigError: If the text seems to be in another encoding.
     """
     try:
         text = content.decode("cp1252")
@@ -127,16 +127,16 @@ def _western(content: bytes, path: Path) -> str:
         at = content[: foreign.start if isinstance(foreign, UnicodeDecodeError) else foreign.start()]
         line = len(re.split(rb"\r\n|\r|\n", at))
         raise ConfigError(f"{path}, line {line}: the text is neither UTF-8 nor Windows-1252; {SAVE_AS}")
-    logger.warning("%s is not in UTF-8; it is read as Windows-1252. Should letters be wrong: %s", path, SAVE_AS)
+    logger.warning("%s is not in UTF-8; it is read as Windows-1252. If letters are wrong, %s", path, SAVE_AS)
     return text
 
 
 def numbered_lines(path: str | Path) -> list[tuple[int, str]]:
-    """Read the lines of a text that are not blank, each with its number, from 1.
+    """Read the non-blank lines of a text file with their line numbers, from 1.
 
-    Only line feeds end a line: other line breaks of Unicode, such as U+2028, may occur within texts.
+    Only line feeds end a line, since other Unicode line breaks, such as U+2028, may occur within texts.
 
     Raises:
-        ConfigError: If the file cannot be read, or its encoding cannot be told.
+        ConfigError: If the file cannot be read, or its encoding cannot be determined.
     """
     return [(number, line) for number, line in enumerate(read_text(path).split("\n"), start=1) if line.strip()]

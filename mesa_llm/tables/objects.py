@@ -1,4 +1,4 @@
-"""Tables as JSON: lists of objects, objects of columns, and one object a line."""
+"""Read tables from JSON: lists of objects, objects of columns, and JSON Lines."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ WANTED = "a table is a list of objects, an object of columns, or an object with 
 
 
 class _Reader:
-    """Decodes JSON with its numbers as they are written, and notices names that an object has twice."""
+    """JSON decoder that keeps numbers as written and detects duplicate names in an object."""
 
     def __init__(self) -> None:
         self._repeated: list[str] = []
         self._decoder = json.JSONDecoder(object_pairs_hook=self._object, parse_float=_number)
 
     def item(self, text: str, begin: int) -> tuple[Any, int]:
-        """Decode the value at a position; return it, and the position behind it."""
+        """Decode the value at a position; return it and the position after it."""
         self._repeated.clear()
         return self._decoder.raw_decode(text, begin)
 
     def row(self, item: Any) -> Row | str:
-        """Return the last item that was decoded as a row; a text: what is wrong with it."""
+        """Return the last decoded item as a row, or a description of what is wrong with it."""
         if not isinstance(item, dict):
             return f"found {_kind(item)}; each row is an object"
         if self._repeated:
@@ -46,14 +46,14 @@ class _Reader:
 
 
 def json_rows(path: Path, known: Collection[str]) -> list[PlacedRow]:
-    """Read a table from a JSON file, each row with its line, where it is known.
+    """Read a table from a JSON file, with the line of each row where it is known.
 
     Args:
         path: The file.
-        known: Names of columns by which an object is known to be a row, folded.
+        known: Folded column names that identify an object as a row.
 
     Raises:
-        ConfigError: If the file is no JSON, or no table.
+        ConfigError: If the file is not JSON, or not a table.
     """
     text = read_text(path)
     begin = _after_blanks(text, 0)
@@ -66,14 +66,14 @@ def json_rows(path: Path, known: Collection[str]) -> list[PlacedRow]:
             return json_line_rows(path, known)
         row = reader.row(document)
     except (ValueError, RecursionError) as error:
-        raise ConfigError(f"{path} is no readable JSON file: {error}") from error
+        raise ConfigError(f"{path} is not a readable JSON file: {error}") from error
     if isinstance(row, str):
         raise ConfigError(f"{path}: {row}; {WANTED}")
     return [(1, each) for each in _rows_of(cast("dict[str, Any]", document), path, known)]
 
 
 def json_line_rows(path: Path, known: Collection[str]) -> list[PlacedRow]:
-    """Read a table with one JSON object a line; only line feeds end a line.
+    """Read a table with one JSON object per line; only line feeds end a line.
 
     Args:
         path: The file.
@@ -94,10 +94,10 @@ def json_line_rows(path: Path, known: Collection[str]) -> list[PlacedRow]:
 
 
 def _items(text: str, begin: int) -> Iterator[PlacedRow]:
-    """Decode the items of a list one by one, to know on which line each begins.
+    """Decode the items of a list one by one, keeping track of the line on which each begins.
 
     Raises:
-        ValueError: If the list is no JSON.
+        ValueError: If the list is not JSON.
     """
     reader = _Reader()
     start, line = begin, 1 + text.count("\n", 0, begin)
@@ -122,12 +122,12 @@ def _rows_of(document: dict[str, Any], path: Path, known: Collection[str]) -> Se
     """Find the rows in an object.
 
     Raises:
-        ConfigError: If it holds none.
+        ConfigError: If there are none.
     """
     values = list(document.values())
     named = any(folded(name) in known for name in document)
     lists = {name: value for name, value in document.items() if isinstance(value, list)}
-    if set(document) >= {"columns", "data"} and len(lists) >= 2:  # pandas' form `split`
+    if set(document) >= {"columns", "data"} and len(lists) >= 2:  # pandas' orient="split"
         return _records(lists["columns"], lists["data"], path)
     if lists and len(lists) == len(document) and (named or not _is_objects(values[0])):
         return _of_columns(lists)
@@ -142,7 +142,7 @@ def _rows_of(document: dict[str, Any], path: Path, known: Collection[str]) -> Se
 
 
 def _of_columns(columns: Mapping[str, Sequence[Any]]) -> list[Row | str]:
-    """Return the rows of columns; a text for those that lack a cell of a shorter column."""
+    """Convert columns to rows, with a description of the error for rows beyond the shortest column."""
     shortest = min(columns, key=lambda name: len(columns[name]))
     n_whole = len(columns[shortest])
     rows: list[Row | str] = [
@@ -153,10 +153,10 @@ def _of_columns(columns: Mapping[str, Sequence[Any]]) -> list[Row | str]:
 
 
 def _records(columns: Sequence[Any], rows: Sequence[Any], path: Path) -> list[Row | str]:
-    """Return lists of cells as rows.
+    """Convert lists of cells to rows.
 
     Raises:
-        ConfigError: If one does not have a cell a column.
+        ConfigError: If one does not have one cell per column.
     """
     require_size(len(rows), len(columns), str(path))
     for number, cells in enumerate(rows, 1):
@@ -166,10 +166,10 @@ def _records(columns: Sequence[Any], rows: Sequence[Any], path: Path) -> list[Ro
 
 
 def _indexed(document: Mapping[str, Mapping[str, Any]], path: Path) -> list[Row | str]:
-    """Return the rows of an object of objects: columns by the numbers of rows, or rows by their numbers.
+    """Return the rows of an object of objects, either columns of numbered cells or numbered rows.
 
     Raises:
-        ConfigError: If nothing in it is numbered.
+        ConfigError: If neither level has numbers for names.
     """
     inner = {name: None for fields in document.values() for name in fields}
     if all(name.isdigit() for name in inner):
@@ -177,11 +177,11 @@ def _indexed(document: Mapping[str, Mapping[str, Any]], path: Path) -> list[Row 
         return [_row(row) for row in cells]
     if all(name.isdigit() for name in document):
         return [_row(row) for row in document.values()]
-    raise ConfigError(f"{path} holds an object of objects whose names are no numbers of rows; {WANTED}")
+    raise ConfigError(f"{path} holds an object of objects whose names are not row numbers; {WANTED}")
 
 
 def _row(fields: Mapping[str, Any]) -> Row | str:
-    """Return an object as a row; a text: what is wrong with it."""
+    """Return an object as a row, or a description of what is wrong with it."""
     if len(fields) > MAX_COLUMNS:
         return f"found {len(fields):,} columns; a table has up to {MAX_COLUMNS:,}"
     row = {name.strip(): cell for name, cell in fields.items() if cell is not None and name.strip()}
@@ -196,7 +196,7 @@ def _is_objects(value: Any) -> bool:
 
 
 def _number(text: str) -> float | str:
-    """Return a number with a point or an exponent; as text, if `str` of it would be another text."""
+    """Parse a number with a point or an exponent; keep it as text if `str` would not reproduce it."""
     number = float(text)
     return number if str(number) == text else text
 

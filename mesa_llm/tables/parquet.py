@@ -1,4 +1,4 @@
-"""Tables in Parquet files."""
+"""Read tables from Parquet files."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from mesa_llm.tables.encodings import MAX_BYTES
 from mesa_llm.tables.rows import MAX_CELL, PlacedRow, headed_rows, require_size
 
 INDEX = "__index_level_0__"
-"""Column in which pandas writes the numbers of rows."""
+"""Column in which pandas writes row numbers."""
 
 
 def parquet_rows(path: Path, known: Collection[str] = ()) -> list[PlacedRow]:
-    """Read a Parquet file; dates become text in ISO 8601, exact decimals text.
+    """Read a Parquet file; dates become ISO 8601 text, and decimals become text.
 
     Args:
         path: The file.
         known: Not used.
 
     Raises:
-        ConfigError: If pyarrow is not installed, or the file is no Parquet file or too large.
+        ConfigError: If pyarrow is not installed, or the file is not a Parquet file or is too large.
     """
     try:
         arrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
@@ -46,7 +46,7 @@ def parquet_rows(path: Path, known: Collection[str] = ()) -> list[PlacedRow]:
     except (OSError, ValueError, MemoryError, NotImplementedError, arrow.ArrowException) as error:
         if isinstance(error, ConfigError):
             raise
-        raise ConfigError(f"{path} is no readable Parquet file: {error!s:.200}") from error
+        raise ConfigError(f"{path} is not a readable Parquet file: {error!s:.200}") from error
     rows: Iterator[Any] = zip(*columns, strict=True)
     return headed_rows([(0, names), *enumerate(rows, 1)], path, "row")[1]
 
@@ -56,7 +56,7 @@ def _is_text(arrow: Any, kind: Any) -> bool:
 
 
 def _cells(arrow: Any, table: Any, path: Path) -> list[Any]:
-    """Return the cells of a table's only column.
+    """Return the cells of a single-column table.
 
     Raises:
         ConfigError: If they are too large.
@@ -73,13 +73,13 @@ def _cells(arrow: Any, table: Any, path: Path) -> list[Any]:
             size += compute.sum(lengths.take(chunk.indices)).as_py() or 0
             if size > MAX_BYTES or (compute.max(lengths).as_py() or 0) > MAX_CELL:
                 raise ConfigError(f"{path}, column {table.column_names[0]!r}: the texts are too long; save as CSV")
-        values = [_plain(value) for value in chunk.dictionary.to_pylist()]  # of equal texts, one is kept
+        values = [_plain(value) for value in chunk.dictionary.to_pylist()]  # shares equal texts
         cells += [None if index is None else values[index] for index in chunk.indices.to_pylist()]
     return cells
 
 
 def _plain(cell: Any) -> Any:
-    """Return a value as JSON has it; None for what is no number."""
+    """Convert a value to its JSON form; None for NaN."""
     if isinstance(cell, datetime) and cell.time() == time() and cell.tzinfo is None:
         return cell.date().isoformat()
     if isinstance(cell, datetime | date | time):

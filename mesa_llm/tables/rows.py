@@ -1,4 +1,4 @@
-"""Rows of tables: columns, bounds, and the line on which each row stands."""
+"""Rows of tables: column names, size limits and line numbers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Row = dict[str, Any]
 """Cells of a row by column, without empty ones."""
 
 PlacedRow = tuple[int, Row | str]
-"""Line on which a row begins, from 1, and its cells, or a description of what is wrong with them."""
+"""Line on which a row begins, from 1, with its cells or a description of what is wrong with them."""
 
 MAX_COLUMNS = 5_000
 """Maximum number of columns."""
@@ -20,19 +20,19 @@ MAX_ROWS = 3_000_000
 """Maximum number of rows."""
 
 MAX_LINES = 10_000_000
-"""Maximum number of lines of a text with a table."""
+"""Maximum number of lines of a text file with a table."""
 
 MAX_CELL = 2**23
-"""Maximum number of characters of a cell; the list of all whom somebody follows is one."""
+"""Maximum number of characters of a cell; a user's list of followees is a single cell."""
 
 
 def folded(column: Any) -> str:
-    """Return the name of a column without case, with underscores for blanks."""
+    """Normalise a column name: case-folded, with underscores for spaces."""
     return "_".join(str(column).casefold().split())
 
 
 def is_filled(cell: Any) -> bool:
-    """Check whether a cell holds anything but blanks."""
+    """Check whether a cell holds anything but whitespace."""
     return cell is not None and (not isinstance(cell, str) or bool(cell.strip()))
 
 
@@ -51,21 +51,21 @@ def require_size(n_rows: int, n_columns: int, where: str) -> None:
 def headed_rows(
     records: Iterable[tuple[int, Sequence[Any] | str]], path: Any, unit: str = "line"
 ) -> tuple[list[str], list[PlacedRow]]:
-    """Name the cells of each row by the first row; rows without any are left out.
+    """Label the cells of each row with the column names in the first row; empty rows are left out.
 
-    The name may be missing above a column that is empty, and above the first one if it numbers the rows.
+    An empty column needs no name, and neither does a first column of row numbers.
 
     Args:
-        records: Line and cells of each row, the header first; a text: what is wrong with the row.
+        records: Line and cells of each row, the header first, or a description of what is wrong with the row.
         path: The file, for errors.
-        unit: What the numbers of `records` count, for errors.
+        unit: What `records` counts (lines or rows), for errors.
 
     Returns:
-        Names of the columns, and the rows.
+        The column names, and the rows.
 
     Raises:
-        ConfigError: If there are no rows, the table is too large, a column with cells has no name, or two have the
-            same.
+        ConfigError: If there are no rows, the table is too large, a column with cells has no name, or two columns have
+            the same name.
     """
     numbered = iter(records)
     header_line, header = next(numbered, (1, ()))
@@ -90,12 +90,12 @@ def headed_rows(
         if nameless:
             _require_names([cell for cell in filled if cell[0] in nameless], where, f"{unit} {line}")
     if not placed:
-        raise ConfigError(f"{where}: found only the names of columns; wanted rows below them")
+        raise ConfigError(f"{where}: found only column names; wanted rows below them")
     return columns, placed
 
 
 def _names_of(header: Sequence[Any] | str, where: str) -> list[str]:
-    """Return the names of the columns, which differ; empty where there is none.
+    """Return the column names, empty where one is missing.
 
     Raises:
         ConfigError: If there are none, too many, or two are the same.
@@ -103,7 +103,7 @@ def _names_of(header: Sequence[Any] | str, where: str) -> list[str]:
     require_size(0, len(header), where)
     columns = ["" if cell is None else str(cell).strip() for cell in header]
     if isinstance(header, str) or not any(columns):
-        raise ConfigError(f"{where}: found no names of columns; wanted one above each column, and rows below them")
+        raise ConfigError(f"{where}: found no column names; wanted one above each column, and rows below them")
     places: dict[str, int] = {}
     for place, name in enumerate(columns, 1):
         if name and (first := places.setdefault(name, place)) != place:
@@ -112,7 +112,7 @@ def _names_of(header: Sequence[Any] | str, where: str) -> list[str]:
 
 
 def _require_names(cells: Iterable[tuple[int, Any]], where: str, row: str) -> None:
-    """Check that cells without a name above them number the rows, in the first column.
+    """Check that cells without a column name are row numbers in the first column.
 
     Args:
         cells: Index and value of each.
@@ -120,7 +120,7 @@ def _require_names(cells: Iterable[tuple[int, Any]], where: str, row: str) -> No
         row: The line of the row.
 
     Raises:
-        ConfigError: If one does not.
+        ConfigError: If one is not.
     """
     for place, cell in cells:
         if place or not str(cell).strip().isdigit():

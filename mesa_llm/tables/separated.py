@@ -1,4 +1,4 @@
-"""Tables as text with separators: CSV and its kin."""
+"""Read tables from CSV and similar text files."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from mesa_llm.tables.encodings import decoded, read_bytes
 from mesa_llm.tables.rows import MAX_CELL, MAX_LINES, PlacedRow, folded, headed_rows
 
 SEPARATORS = (",", ";", "\t", "|")
-"""Separators of cells, the likeliest first."""
+"""Cell separators, most likely first."""
 
 SEP_LINE = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)
-"""First line, which tells Excel the separator."""
+"""First line that names the separator for Excel."""
 
 N_SAMPLE = 50
-"""Maximum number of lines by which a separator is told."""
+"""Maximum number of lines sampled to detect the separator."""
 
 SAMPLE_CHARACTERS = 100_000
-"""Maximum number of characters of these lines."""
+"""Maximum number of characters in that sample."""
 
 
 def separated_rows(path: Path, known: Collection[str]) -> list[PlacedRow]:
-    """Read a table with a header, each row with its line; columns of numbers alone become numbers.
+    """Read a table with a header and line numbers; columns that hold only numbers are converted.
 
     Args:
         path: The file.
-        known: Names of columns by which the separator is told, folded.
+        known: Folded column names that help detect the separator.
 
     Raises:
-        ConfigError: If there are no rows, the table is too large, or a quotation mark is never closed; says on which
-            line.
+        ConfigError: If there are no rows, the table is too large, or a quotation mark is never closed. The message
+            names the line.
     """
     lines = lines_of(path)
     start, separator = separator_of(lines, path, known)
@@ -46,7 +46,7 @@ def separated_rows(path: Path, known: Collection[str]) -> list[PlacedRow]:
 
 
 def lines_of(path: Path) -> list[str]:
-    """Read the lines of a text with their ends, which are CR, LF or both.
+    """Read the lines of a text file with their endings (CR, LF or CRLF).
 
     Raises:
         ConfigError: If the file cannot be read, is empty, or has too many lines.
@@ -56,17 +56,17 @@ def lines_of(path: Path) -> list[str]:
         raise ConfigError(f"{path} has {n_lines:,} lines; a table has up to {MAX_LINES:,}")
     lines = StringIO(text, newline="").readlines()
     if not any(line.strip() for line in lines):
-        raise ConfigError(f"{path}, line 1: the file is empty; wanted names of columns, and rows below them")
+        raise ConfigError(f"{path}, line 1: the file is empty; wanted column names, and rows below them")
     return lines
 
 
 def separator_of(lines: Sequence[str], path: Path, known: Collection[str] = ()) -> tuple[int, str]:
-    """Find the separator of a table: the one that Excel's first line names, else the one that the first lines fit.
+    """Detect the separator of a table, from Excel's `sep=` line if there is one, else from a sample of lines.
 
     Args:
         lines: All lines.
-        path: The file, by whose ending tabs are preferred.
-        known: Names of columns, folded; the more a separator finds in the first line, the better it fits.
+        path: The file; tabs are tried first if its name ends in `.tsv`.
+        known: Folded column names; the separator that finds most of them in the first line is chosen.
 
     Returns:
         Index of the first line of the table, and the separator.
@@ -87,7 +87,7 @@ def separator_of(lines: Sequence[str], path: Path, known: Collection[str] = ()) 
 
 
 def records_of(lines: Sequence[str], separator: str, path: Path, start: int = 0) -> Iterator[tuple[int, list[str]]]:
-    """Divide lines into cells.
+    """Split lines into cells.
 
     Args:
         lines: All lines of the file.
@@ -99,9 +99,9 @@ def records_of(lines: Sequence[str], separator: str, path: Path, start: int = 0)
         Line on which each record begins, from 1, and its cells; blank lines are left out.
 
     Raises:
-        ConfigError: If a cell is too large, or a quotation mark is never closed; says on which line.
+        ConfigError: If a cell is too large, or a quotation mark is never closed. The message names the line.
     """
-    limit = csv.field_size_limit(MAX_CELL)  # a list of many followers is longer than the default allows
+    limit = csv.field_size_limit(MAX_CELL)  # the default is too small for long lists of followers
     begin = line = start + 1
     try:
         reader = csv.reader(islice(lines, start, None), delimiter=separator)
@@ -118,7 +118,7 @@ def records_of(lines: Sequence[str], separator: str, path: Path, start: int = 0)
 
 
 def _is_open(lines: Sequence[str], separator: str) -> bool:
-    """Check whether the last cell of a row opens a quotation and does not close it."""
+    """Check whether the last cell of a row has an unclosed quotation mark."""
     try:
         list(csv.reader(lines, delimiter=separator, strict=True))
     except csv.Error as error:

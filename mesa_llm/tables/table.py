@@ -1,4 +1,4 @@
-"""One reader for every table that people bring."""
+"""Read tables of every supported format."""
 
 from __future__ import annotations
 
@@ -24,31 +24,31 @@ READERS: Mapping[str, Callable[[Path, Collection[str]], list[PlacedRow]]] = {
     ".xlsm": workbook_rows,
     ".parquet": parquet_rows,
 }
-"""Ending of a file → function that reads its rows; those of text may be packed, and have `.gz` after it."""
+"""File suffix → function that reads the rows. Text formats may be compressed, with `.gz` appended."""
 
 
 def kind_of(path: str | Path) -> str:
-    """Return the ending of a file that says what it holds, in lower case, without `.gz`."""
+    """Return the suffix that identifies the format of a file, in lower case, ignoring `.gz`."""
     suffixes = [suffix.lower() for suffix in Path(path).suffixes]
     return next((suffix for suffix in reversed(suffixes) if suffix != ".gz"), "")
 
 
 def read_table(path: str | Path, known: Collection[str] = ()) -> list[PlacedRow]:
-    """Read the rows of a table, no cell altered.
+    """Read the rows of a table without altering any cell.
 
-    A cell is text as it stands in the file. A column becomes numbers only if `str` of each gives the cell again;
-    workbooks, JSON and Parquet files have numbers of their own. Empty cells are left out, and so are empty rows.
+    Cells are text, exactly as in the file. A column becomes numeric only if `str` of each number gives the cell again;
+    numbers in workbooks, JSON and Parquet files stay numbers. Empty cells and empty rows are left out.
 
     Args:
         path: A table with separators (`.csv`, `.tsv`, `.tab`, `.txt`: commas, semicolons, tabs or bars, in UTF-8,
-            UTF-16 or Windows-1252), a workbook (`.xlsx`), a Parquet file, a JSON file, or JSON lines.
-        known: Names of columns by which separators and rows are told.
+            UTF-16 or Windows-1252), a workbook (`.xlsx`), a Parquet file, a JSON file, or JSON Lines.
+        known: Column names that help recognise separators and rows.
 
     Returns:
-        Line of each row, and its cells by column, or a description of what is wrong with the row.
+        Line of each row with its cells by column, or with a description of what is wrong with it.
 
     Raises:
-        ConfigError: If the file cannot be read, is too large, or holds no rows; says where.
+        ConfigError: If the file cannot be read, is too large, or holds no rows. The message says where.
     """
     path = Path(path)
     reader = READERS.get(kind_of(path))
@@ -58,7 +58,7 @@ def read_table(path: str | Path, known: Collection[str] = ()) -> list[PlacedRow]
     try:
         placed = reader(path, {folded(name) for name in known})
     except MemoryError:
-        raise ConfigError(f"{path} is too large for the memory of this machine; divide it") from None
+        raise ConfigError(f"{path} does not fit into the memory of this machine; split it") from None
     if not placed:
         raise ConfigError(f"{path} holds no rows; wanted at least one")
     columns: set[str] = set()
@@ -70,10 +70,10 @@ def read_table(path: str | Path, known: Collection[str] = ()) -> list[PlacedRow]
 
 
 def whole_rows(path: str | Path, placed: Sequence[PlacedRow]) -> list[Row]:
-    """Return the rows of a table all of which have to be usable.
+    """Return the rows of a table, requiring every one to be usable.
 
     Raises:
-        ConfigError: If one is not; says on which line, and why.
+        ConfigError: If one is not. The message names the line and the reason.
     """
     rows: list[Row] = []
     for line, row in placed:

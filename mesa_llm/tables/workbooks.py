@@ -1,4 +1,4 @@
-"""Tables in Excel's workbooks."""
+"""Read tables from Excel workbooks."""
 
 from __future__ import annotations
 
@@ -20,35 +20,36 @@ from mesa_llm.tables.rows import PlacedRow, headed_rows, is_filled, require_size
 logger = logging.getLogger(__name__)
 
 MAX_UNPACKED = 2**27
-"""Maximum number of bytes of a workbook, unpacked."""
+"""Maximum size of a decompressed workbook, in bytes."""
 
 MAX_SHEET_ROWS = 2**20
 """Maximum number of rows of a sheet, as in Excel."""
 
 MAX_PLACES = 10_000_000
-"""Maximum number of cells of a sheet, empty ones before the last of a row included."""
+"""Maximum number of cells of a sheet, counting empty cells before the last one of a row."""
 
 BROKEN = (
     *(OSError, ValueError, KeyError, IndexError, TypeError, AttributeError, EOFError, RuntimeError),
     *(ParseError, zipfile.BadZipFile, zlib.error),
 )
-"""What openpyxl raises for contents that it cannot read."""
+"""Exceptions that openpyxl raises for unreadable files."""
 
 PADDED = re.compile(r'0[0\\" ()/.-]*')
 """Number format that pads whole numbers with zeros, such as `00000` or `000\\-00\\-0000`."""
 
 
 def workbook_rows(path: Path, known: Collection[str] = ()) -> list[PlacedRow]:
-    """Read the first sheet with cells of a workbook: texts and numbers as they are, dates in ISO 8601.
+    """Read the first non-empty sheet of a workbook: text and numbers unchanged, dates in ISO 8601.
 
-    Formulas count as the values that Excel stored with them; numbers padded with zeros by their format are texts.
+    Formulas are replaced by the values that Excel stored with them. Numbers that their format pads with zeros become
+    text.
 
     Args:
         path: The file.
         known: Not used.
 
     Raises:
-        ConfigError: If openpyxl is not installed, the file is no workbook or too large, or it holds no table.
+        ConfigError: If openpyxl is not installed, or the file is not a workbook, is too large, or holds no table.
     """
     try:
         openpyxl = import_module("openpyxl")
@@ -62,7 +63,7 @@ def workbook_rows(path: Path, known: Collection[str] = ()) -> list[PlacedRow]:
                 f"{path} has {size:,} bytes when unpacked; workbooks of up to {MAX_UNPACKED:,} are read. Save as CSV"
             )
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of what has no bearing on cells, such as charts
+            warnings.simplefilter("ignore")  # about features that do not affect cells, such as charts
             name, rows = _first_sheet(openpyxl, path)
     except FileNotFoundError as error:
         raise ConfigError(f"{path} cannot be opened: {error.strerror}") from error
@@ -70,14 +71,14 @@ def workbook_rows(path: Path, known: Collection[str] = ()) -> list[PlacedRow]:
         if isinstance(error, ConfigError):
             raise
         raise ConfigError(
-            f"{path} is no readable .xlsx workbook ({error!s:.200}); with a password, or in another form, save it as "
-            ".xlsx or CSV"
+            f"{path} is not a readable .xlsx workbook ({error!s:.200}); if it has a password or another format, "
+            "save it as .xlsx or CSV"
         ) from error
     return headed_rows(rows, f"{path}, sheet {name!r}", "row")[1]
 
 
 def _first_sheet(openpyxl: Any, path: Path) -> tuple[str, list[tuple[int, Sequence[Any] | str]]]:
-    """Return the name and the rows of the first sheet with cells."""
+    """Return the name and the rows of the first non-empty sheet."""
     formulas = openpyxl.load_workbook(path, read_only=True, data_only=False)
     try:
         sheets = [sheet.title for sheet in formulas.worksheets]
@@ -86,23 +87,23 @@ def _first_sheet(openpyxl: Any, path: Path) -> tuple[str, list[tuple[int, Sequen
             if not rows:
                 continue
             if len(sheets) > 1:
-                logger.warning("%s has %d sheets; %r is read, the first with cells", path, len(sheets), name)
+                logger.warning("%s has %d sheets; %r is read, the first that is not empty", path, len(sheets), name)
             if any(cell is FORMULA for _, cells in rows for cell in cells):
                 return name, _calculated(openpyxl, path, name, rows)
             return name, [*rows]
     finally:
         formulas.close()
-    raise ConfigError(f"{path} holds no cells; wanted names of columns, and rows below them")
+    raise ConfigError(f"{path} holds no cells; wanted column names, and rows below them")
 
 
 FORMULA = object()
-"""Stands for a cell with a formula."""
+"""Marks a cell that holds a formula."""
 
 
 def _calculated(
     openpyxl: Any, path: Path, name: str, rows: Sequence[tuple[int, Sequence[Any]]]
 ) -> list[tuple[int, Sequence[Any] | str]]:
-    """Put the stored values in place of formulas."""
+    """Replace formulas by their stored values."""
     values = openpyxl.load_workbook(path, read_only=True, data_only=True)
     try:
         stored = dict(_rows_of(values[name], path))
@@ -115,13 +116,13 @@ def _calculated(
             for place, cell in enumerate(cells)
         ]
         lacks = any(cell is FORMULA and value is None for cell, value in zip(cells, found, strict=True))
-        reason = "found a formula without its value; open the file in Excel, and save it"
+        reason = "found a formula without a stored value; open the file in Excel and save it"
         filled.append((number, reason if lacks else found))
     return filled
 
 
 def _rows_of(sheet: Any, path: Path) -> Iterator[tuple[int, tuple[Any, ...]]]:
-    """Read the rows that hold anything, each with its number.
+    """Read the non-empty rows with their row numbers.
 
     Raises:
         ConfigError: If there are too many rows or cells.
@@ -142,7 +143,7 @@ def _rows_of(sheet: Any, path: Path) -> Iterator[tuple[int, tuple[Any, ...]]]:
 
 
 def _value(cell: Any) -> Any:
-    """Return a cell's value: a text, a number, or None."""
+    """Return a cell's value: text, a number, or None."""
     value = cell.value
     if cell.data_type == "f":
         return FORMULA
@@ -160,7 +161,7 @@ def _value(cell: Any) -> Any:
 
 
 def _padded(value: int | float, form: str) -> int | float | str:
-    """Return a whole number with the zeros and signs of its format, if that has any."""
+    """Format a whole number with the zeros and separators of its number format, if it has any."""
     form = form.partition(";")[0]
     if not (isinstance(value, int) and value >= 0 and PADDED.fullmatch(form) and "." not in form):
         return value

@@ -134,7 +134,7 @@ def test_verbal_analogies_are_read_from_a_sheet_of_excel(tmp_path) -> None:
     (one,) = load_verbal(path)
     assert (one.relation, one.text, one.key, one.foil) == ("synonym", "rob is to steal as cry is to", "weep", "eyes")
     path.write_text("no archive")
-    with pytest.raises(ConfigError, match=r"UCLA_VAT\.xlsx is no readable .xlsx workbook"):
+    with pytest.raises(ConfigError, match=r"UCLA_VAT\.xlsx is not a readable .xlsx workbook"):
         load_verbal(path)
 
 

@@ -68,7 +68,7 @@ def test_json_may_begin_with_a_mark_and_hold_line_separators(tmp_path: Path, rea
         ("p.xls", b"x", r"not '\.xls'; save it as \.xlsx or CSV"),
         ("p.csv", b"", "line 1: the file is empty"),
         ("p.csv", b"name\n\x81\n", "line 2: the text is neither UTF-8 nor Windows-1252; save it as UTF-8"),
-        ("p.json", b"[{]", "is no readable JSON file"),
+        ("p.json", b"[{]", "is not a readable JSON file"),
         ("p.json", b'{"users": 3}', "holds an object with 'users'; a table is a list of objects"),
         ("p.json", b'[{"name": "Ann"}, 3]', "line 1: found a number; each row is an object"),
         ("p.jsonl", b'\n{"name": "Ann"}\nBo\n', "line 3: found 'Bo'; wanted a JSON object"),
@@ -103,7 +103,7 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 
 def test_a_table_without_rows_holds_nobody(tmp_path: Path) -> None:
     (tmp_path / "p.csv").write_text("name\n", "utf-8")
-    with pytest.raises(ConfigError, match="line 1: found only the names of columns"):
+    with pytest.raises(ConfigError, match="line 1: found only column names"):
         from_file(tmp_path / "p.csv")
 
 

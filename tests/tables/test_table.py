@@ -133,7 +133,7 @@ def test_a_formula_without_its_value_is_no_empty_cell(tmp_path: Path) -> None:
         sheet.append(cells)
     book.save(tmp_path / "t.xlsx")
     assert read_table(tmp_path / "t.xlsx") == [
-        (2, ANN), (3, "found a formula without its value; open the file in Excel, and save it")
+        (2, ANN), (3, "found a formula without a stored value; open the file in Excel and save it")
     ]  # fmt: skip
 
 
@@ -161,8 +161,8 @@ def test_a_package_that_is_missing_is_named(
     [
         ("name,age,name\nx,1,2\n", r"line 1: columns 1 and 3 are both called 'name'"),
         ("sep=;\nname;;age\nAnn;x;1\n", r"line 2: column 2 has no name, and line 3 has 'x' in it"),
-        ("\n\nname\n", "line 3: found only the names of columns"),
-        (",,\n1,2,3\n", "line 1: found no names of columns"),
+        ("\n\nname\n", "line 3: found only column names"),
+        (",,\n1,2,3\n", "line 1: found no column names"),
         ('name,bio\nAnn,"x\ny\n', "line 2: a quotation mark opens a cell, and nothing closes it"),
         (b"name,bio\n" + b"Ann,x\n" * 9 + b"Bo,\x00", "NUL"),
     ],
@@ -195,8 +195,8 @@ def wide(path: Path) -> None:
     [
         ("t.csv", lambda path: path.write_text(",".join(f"c{i}" for i in range(10**6))), "1,000,000 columns"),
         ("t.csv", lambda path: path.write_text(f"name\n{'x' * 20_000_000}\n"), "line 2: .*up to 8,388,608"),
-        ("t.json", lambda path: path.write_text("[" * 10**6), "no readable JSON"),
-        ("t.json", lambda path: path.write_text('{"a":' * 10**5), "no readable JSON"),
+        ("t.json", lambda path: path.write_text("[" * 10**6), "not a readable JSON"),
+        ("t.json", lambda path: path.write_text('{"a":' * 10**5), "not a readable JSON"),
         ("t.json", lambda path: path.write_text(json.dumps([{str(i): 1 for i in range(10**5)}])), "100,000 columns"),
         ("t.jsonl", lambda path: path.write_text(json.dumps({"a": "x" * 2**24})), "16,777,216 characters"),
         ("t.xlsx", bomb, "268,435,456 bytes when unpacked"),
