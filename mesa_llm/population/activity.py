@@ -1,4 +1,4 @@
-"""Probabilities that people are active, hour by hour, from how often they were active before."""
+"""Compute hourly activity probabilities from counts of past activity."""
 
 from __future__ import annotations
 
@@ -10,34 +10,34 @@ import numpy.typing as npt
 
 HOURS = 24
 LIFTED_BELOW = 0.6
-"""Values below are lifted in OASIS's code."""
+"""Values below this one are raised in OASIS's code."""
 
 LIFT = 0.1
-"""Amount that they are lifted by."""
+"""Amount by which they are raised."""
 
 CORE_SHARE, ORDINARY_SHARE = 0.1, 0.01
-"""Probability that a core user, and an ordinary user, is active in a step (OASIS's runs with a million users)."""
+"""Probability of being active in a step, for core and ordinary users (OASIS's runs with a million users)."""
 
 ActivityForm = Literal["paper", "code", "reddit", "core"]
-"""How users' hours of activity come about, see `activity_table`."""
+"""Source of users' hours of activity; see `activity_table`."""
 
 FloatArray = npt.NDArray[np.float64]
 
 
 def hourly_activity(counts: npt.ArrayLike, rule: Literal["paper", "code"] = "paper") -> FloatArray:
-    """Turn counts of activity into probabilities of being active.
+    """Convert counts of activity to probabilities of being active.
 
     Args:
         counts: How often each user was active in each hour from midnight on, shape `(users, 24)`.
-        rule: `paper`: p_ij = f_ij / max_k f_kj, each hour's busiest user being certain; an hour in which nobody was
-            active has probability 0. `code`: f_ij / max f over all users and hours, plus 0.1 where that is below
+        rule: `paper`: p_ij = f_ij / max_k f_kj, so that each hour's busiest user has probability 1; hours without any
+            activity have probability 0. `code`: f_ij / max f over all users and hours, plus 0.1 where that is below
             0.6, rounded to two places, as OASIS computed it in November 2024.
 
     Returns:
         Probabilities, shape `(users, 24)`.
 
     Raises:
-        ValueError: If the shape is another, or a count is negative or not a finite number.
+        ValueError: If the shape is wrong, or a count is negative or not finite.
 
     Source:
         Yang et al. (2024), OASIS, arXiv 2411.11581, section 2.5; camel-ai/oasis, commit ef761c0.
@@ -46,7 +46,7 @@ def hourly_activity(counts: npt.ArrayLike, rule: Literal["paper", "code"] = "pap
     if frequency.ndim != 2 or frequency.shape[1] != HOURS:
         raise ValueError(f"counts need the shape (users, {HOURS}), got {frequency.shape}")
     if not np.isfinite(frequency).all() or (frequency < 0).any():
-        raise ValueError("counts must be finite numbers from 0")
+        raise ValueError("counts must be finite and not negative")
     if rule == "paper":
         maximum = frequency.max(axis=0, initial=0)
         return np.divide(frequency, maximum, out=np.zeros_like(frequency), where=maximum > 0)
@@ -67,16 +67,16 @@ def activity_table(
     """Return each user's probabilities of being active, hour by hour.
 
     Args:
-        form: `paper`, `code`: from counts, see `hourly_activity`. `reddit`: everyone with the same probability at
-            every hour, as in OASIS's runs on Reddit. `core`: core users with one probability, the others with a
-            smaller one, as in OASIS's runs with a million users.
+        form: `paper`, `code`: from counts, see `hourly_activity`. `reddit`: the same probability for everyone at
+            every hour, as in OASIS's runs on Reddit. `core`: core users have one probability, the others a smaller
+            one, as in OASIS's runs with a million users.
         n: Number of users.
-        counts: How often users were active, shape `(rows, 24)`. As many rows as users belong to them one by one; of
-            any other number, each user is dealt a row at random.
+        counts: How often users were active, shape `(rows, 24)`. With one row per user, rows are used in order;
+            otherwise each user gets a random row.
         n_core: Number of core users, which come first.
         share: Probability of core users (`core`), or of everyone (`reddit`).
         ordinary_share: Probability of the others (`core`).
-        rng: Source of random draws, or a seed; drawn from only to deal rows.
+        rng: Source of random draws, or a seed; only used to assign random rows.
 
     Returns:
         Probabilities, shape `(n, 24)`.
@@ -89,7 +89,7 @@ def activity_table(
         Yang et al. (2024), OASIS, arXiv 2411.11581, section 2.5 and appendix F.
     """
     if not (0 <= share <= 1 and 0 <= ordinary_share <= 1):
-        raise ValueError(f"a probability is 0 to 1, got {share!r} and {ordinary_share!r}")
+        raise ValueError(f"a probability must be 0 to 1, got {share!r} and {ordinary_share!r}")
     if form == "reddit":
         return np.full((n, HOURS), share)
     if form == "core":
@@ -97,7 +97,7 @@ def activity_table(
             raise ValueError(f"n_core must be 0 to {n}, the number of users, got {n_core}")
         return np.repeat(np.where(np.arange(n) < n_core, share, ordinary_share)[:, None], HOURS, axis=1)
     if counts is None:
-        raise ValueError(f"activity {form!r} is made from counts of activity, and there are none")
+        raise ValueError(f"activity {form!r} is computed from counts of activity, and there are none")
     hours = hourly_activity(counts, form)
     if len(hours) == n:
         return hours

@@ -1,6 +1,6 @@
-"""Large populations as columns: personas, hours of activity and follows that cost a few bytes each.
+"""Large populations stored in columns: personas, hours of activity and follows at a few bytes each.
 
-A persona is made when somebody looks at it.
+Personas are created on access.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 ALWAYS = (1.0,) * HOURS
-"""Hours of activity of somebody who may be active at any time."""
+"""Hours of activity of a person who may be active at any time."""
 
 MAX_CONFIGS = 20_000
-"""Maximum number of configs that are kept in memory."""
+"""Maximum number of cached configs."""
 
 
 class HourTable:
-    """The hours of activity of a population: a few profiles, and each person's profile among them."""
+    """The hours of activity of a population: a few distinct profiles, and an index into them for each person."""
 
     def __init__(self, n: int) -> None:
-        """Start with everybody active at any time.
+        """Create a table in which everyone may be active at any time.
 
         Args:
             n: Number of people.
@@ -52,7 +52,7 @@ class HourTable:
         return self._profiles[self._codes[index]]
 
     def __setitem__(self, index: int, hours: Sequence[float]) -> None:
-        """Set a person's 24 probabilities; none mean that it may be active at any time."""
+        """Set a person's 24 probabilities; an empty sequence means active at any time."""
         profile = tuple(hours) or ALWAYS
         number = self._numbers.setdefault(profile, len(self._profiles))
         if number == len(self._profiles):
@@ -60,19 +60,19 @@ class HourTable:
         self._codes[index] = number
 
     def at(self, hour: int) -> FloatArray:
-        """Return everybody's probability of being active in an hour, shape `(people,)`."""
+        """Return each person's probability of being active in an hour, shape `(people,)`."""
         return np.array([profile[hour] for profile in self._profiles])[self._codes]
 
 
 class People(Sequence[Persona]):
-    """A population whose personas are made when they are looked at.
+    """A population whose personas are created on access.
 
     Attributes:
         hours: Hours of activity.
     """
 
     def __init__(self, n: int) -> None:
-        """Set the number of people.
+        """Create a population of a given size.
 
         Args:
             n: Number of people.
@@ -97,7 +97,7 @@ class People(Sequence[Persona]):
         if isinstance(index, slice):
             return [self.persona(each) for each in range(*index.indices(self._n))]
         if not -self._n <= index < self._n:
-            raise IndexError(f"there are {self._n} people, and none at {index}")
+            raise IndexError(f"index {index} is out of range for {self._n} people")
         return self.persona(index % self._n)
 
     @abstractmethod
@@ -113,13 +113,13 @@ class People(Sequence[Persona]):
         return self.persona(index).persona
 
     def profiles(self) -> Iterator[tuple[str, str, str]]:
-        """Go through everybody's name, handle and public profile."""
+        """Yield each person's name, handle and public profile."""
         for persona in self:
             yield persona.name, persona.username, persona.bio
 
     @property
     def edges(self) -> IntArray | None:
-        """Who follows whom at the start: pairs (follower, followee), sorted; None: the population does not say."""
+        """Initial follows: sorted pairs (follower, followee); None if the population does not specify any."""
         return self._edges
 
     @edges.setter
@@ -127,15 +127,15 @@ class People(Sequence[Persona]):
         self._edges = edges
 
     def posts(self) -> Iterator[tuple[int, str]]:
-        """Go through the population's earlier posts, each with the index of its author."""
+        """Yield the population's earlier posts, each with the index of its author."""
         return iter(())
 
     def config(self, index: int, settings: Settings) -> AgentConfig:
-        """Return the config of an agent that plays a person; recent configs are kept.
+        """Return the config of an agent that plays a person; recent configs are cached.
 
         Args:
             index: Index of the person.
-            settings: How its language model is sampled.
+            settings: Sampling settings of its language model.
         """
         config = self._configs.get(index)
         if config is None or config.settings is not settings:
@@ -171,17 +171,17 @@ class ListedPeople(People):
         return self._personas[index]
 
     def posts(self) -> Iterator[tuple[int, str]]:
-        """Go through the earlier posts, each with the index of its author."""
+        """Yield the earlier posts, each with the index of its author."""
         for index, persona in enumerate(self._personas):
             for post in persona.posts:
                 yield index, post
 
 
 class InventedPeople(People):
-    """Invented residents, the same that `invented` draws, in ten bytes each."""
+    """The residents that `invented` draws, stored in ten bytes each."""
 
     def __init__(self, n: int, rng: random.Random | int) -> None:
-        """Draw them.
+        """Draw the residents.
 
         Args:
             n: Number of people.
@@ -191,7 +191,7 @@ class InventedPeople(People):
             ValueError: If `n` is negative.
         """
         if n < 0:
-            raise ValueError(f"a population has 0 people or more, got {n}")
+            raise ValueError(f"n must be 0 or more, got {n}")
         super().__init__(n)
         source = rng if isinstance(rng, random.Random) else random.Random(rng)
         self._residents = residents()
@@ -207,7 +207,7 @@ class InventedPeople(People):
         self._draws = np.frombuffer(draws, dtype=np.uint8).reshape(-1, 6) if draws else np.zeros((0, 6), np.uint8)
 
     def _drawn(self, index: int) -> tuple[Persona, Persona, Persona, str, int]:
-        """Return the residents who lend a person occupation, interests and style, and the person's name and age."""
+        """Return the residents whose occupation, interests and style a person combines, and its name and age."""
         worker, dreamer, speaker, given, family, age = self._draws[index - len(self._first)].tolist()
         everyone = self._residents
         name = f"{self._given_names[given]} {FAMILY_NAMES[family]}"
@@ -242,7 +242,7 @@ class InventedPeople(People):
         return self._dreamer(index).persona
 
     def profiles(self) -> Iterator[tuple[str, str, str]]:
-        """Go through everybody's name, handle and public profile."""
+        """Yield each person's name, handle and public profile."""
         for number in self._first:
             persona = self._residents[number]
             yield persona.name, persona.username, persona.bio
@@ -260,7 +260,7 @@ class InventedPeople(People):
         if index < len(self._first):
             return self.persona(index).config(settings=settings)
         worker, dreamer, speaker, name, age = self._drawn(index)
-        return AgentConfig.model_construct(  # of checked parts
+        return AgentConfig.model_construct(  # all parts have been validated
             name=name,
             persona=dreamer.persona,
             traits={**worker.traits, "age": age},
@@ -270,10 +270,10 @@ class InventedPeople(People):
 
 
 def invented(n: int, rng: random.Random | int) -> list[Persona]:
-    """Return invented people: names, ages, occupations, interests and ways of speaking of our own.
+    """Return fictional people with names, ages, occupations, interests and ways of speaking.
 
-    The first are all different residents. Once these run out, one's occupation is combined with the interests and the
-    way of speaking of others, under a new name.
+    The first are distinct residents. Once these run out, new people combine the occupation of one resident with the
+    interests and the way of speaking of others, under a new name.
 
     Args:
         n: Number of people.
@@ -286,5 +286,5 @@ def invented(n: int, rng: random.Random | int) -> list[Persona]:
 
 
 def people_of(personas: Sequence[Persona]) -> People:
-    """Return personas as a population."""
+    """Wrap personas as a population."""
     return personas if isinstance(personas, People) else ListedPeople(personas)

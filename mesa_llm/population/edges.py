@@ -1,4 +1,4 @@
-"""Follows from files: two columns, SNAP's lists, and GraphML."""
+"""Read follows from files: tables of two columns, SNAP edge lists, and GraphML."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FOLLOWERS = frozenset(
         *("from_node_id", "fromnodeid", "user", "user_id", "username", "ego"),
     )
 )
-"""Names of the column with who follows, folded."""
+"""Folded names of the follower column."""
 
 FOLLOWEES = frozenset(
     (
@@ -45,13 +45,13 @@ FOLLOWEES = frozenset(
         *("target", "target_id", "dst", "to", "to_id", "to_node", "to_node_id", "tonodeid", "friend", "friend_id"),
     )
 )
-"""Names of the column with who is followed, folded."""
+"""Folded names of the followee column."""
 
 COMMENTS = ("#", "%")
 """First characters of lines that are comments."""
 
 NODE_NAMES = ("id", "user_id", "username", "user_name", "name", "label", "Label")
-"""Attributes of GraphML's nodes that may name a user."""
+"""GraphML node attributes that may name a user."""
 
 MAX_FOLLOWS = 10_000_000
 """Maximum number of follows in a file."""
@@ -60,7 +60,7 @@ MAX_GRAPHML = 2**25
 """Maximum size of a GraphML file, in bytes."""
 
 UNKNOWN, AMBIGUOUS = -1, -2
-"""Indices of users whom nobody, and of whom several, are meant."""
+"""Indices for names that match no user, and for names that match several."""
 
 Key = Mapping[str, int]
 """Name of a user in a file → its index in the population."""
@@ -68,26 +68,26 @@ Key = Mapping[str, int]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Follows:
-    """Who follows whom, as a file says."""
+    """Follows read from a file."""
 
     edges: npt.NDArray[np.int64]
-    """(follower, followee), as indices of the population, sorted, each once, shape `(follows, 2)`."""
+    """Distinct pairs (follower, followee) of indices into the population, sorted, shape `(follows, 2)`."""
 
     n_dropped: int = 0
-    """Number of follows left out because they name nobody, or several people."""
+    """Number of follows left out because a name matches no user or several."""
 
     n_own: int = 0
-    """Number of follows left out in which somebody follows itself."""
+    """Number of follows left out because a user follows itself."""
 
     n_repeated: int = 0
-    """Number of follows left out that are there already."""
+    """Number of repeated follows left out."""
 
     reason: str = ""
-    """Description of the first of those that are dropped, with its line."""
+    """Description of the first dropped follow, with its line."""
 
     @property
     def left_out(self) -> str:
-        """What was left out, for people; empty if nothing was."""
+        """Summary of the follows left out, for people to read; empty if there are none."""
         parts = [
             f"{counted(self.n_dropped, 'follow')} that cannot be used ({self.reason})" if self.n_dropped else "",
             f"{counted(self.n_own, 'follow')} of oneself" if self.n_own else "",
@@ -98,22 +98,22 @@ class Follows:
 
 @dataclass(slots=True)
 class _Pairs:
-    """Follows by the names of users as they stand in the file."""
+    """Follows by the names of users in the file."""
 
     names: dict[str, int]
     """Name → its code."""
 
     codes: array[int]
-    """Codes of follower and followee in turn."""
+    """Codes of follower and followee, alternating."""
 
     lines: array[int]
-    """Line of each follow; empty: the form has none."""
+    """Line of each follow; -1 if the format has no lines."""
 
     labels: tuple[Mapping[str, str], ...] = ()
-    """Further names of users: name in the file → other name."""
+    """Alternative names of users: name in the file → other name."""
 
     is_mutual: bool = False
-    """Whether both follow each other."""
+    """Whether every follow is mutual."""
 
     def add(self, follower: str, followee: str, line: int) -> None:
         """Add a follow.
@@ -122,28 +122,28 @@ class _Pairs:
             ConfigError: If there are too many.
         """
         if len(self.lines) >= MAX_FOLLOWS:
-            raise ConfigError(f"found more than {MAX_FOLLOWS:,} follows in one file; so many are not read")
+            raise ConfigError(f"found more than {MAX_FOLLOWS:,} follows in one file; split the file")
         for name in (follower, followee):
             self.codes.append(self.names.setdefault(name, len(self.names)))
         self.lines.append(line)
 
 
 def read_edges(path: str | Path, users: Users | Sequence[Persona] | int, *, skip: bool = False) -> Follows:
-    """Read who follows whom.
+    """Read follows from a file.
 
-    The file has two columns, the follower and whom it follows, with or without a header: a table of any form, see
-    `mesa_llm.tables.read_table`, or text with blanks and comments (`#`), as in SNAP's lists; or it is GraphML, where an
-    edge without direction counts both ways. Users are named by their ids (the column `user_id` or `id` of their file),
-    by the indices of their rows, from 0, by their usernames, or by their names: by the first of these that finds most.
+    The file has two columns, follower and followee, with or without a header. It may be a table of any format, see
+    `mesa_llm.tables.read_table`, or whitespace-separated text with comments (`#`), as in SNAP's edge lists. In GraphML,
+    an undirected edge counts both ways. Users are named by their ids (the column `user_id` or `id` of their file), by
+    their row indices, from 0, by their usernames, or by their names, whichever matches most.
 
     Args:
         path: The file.
         users: The population: as `read_users` reads it, its personas, or its number of people.
-        skip: Whether to leave out follows that name nobody, or several people; else they are an error.
+        skip: Whether to leave out follows whose names match no user or several, instead of raising an error.
 
     Raises:
-        ConfigError: If the file cannot be read, or, without `skip`, names somebody unknown or ambiguous; says on which
-            line.
+        ConfigError: If the file cannot be read or, without `skip`, a name is unknown or ambiguous. The message names
+            the line.
     """
     path = Path(path)
     pairs = _graphml(path) if kind_of(path) == ".graphml" else _listed(path)
@@ -162,13 +162,13 @@ def read_edges(path: str | Path, users: Users | Sequence[Persona] | int, *, skip
         edges = np.concatenate([edges, edges[:, ::-1]])
     others = edges[edges[:, 0] != edges[:, 1]]
     codes = np.sort((others[:, 0] << 32) | others[:, 1])
-    codes = codes[np.diff(codes, prepend=-1) > 0]  # far quicker than np.unique of pairs
+    codes = codes[np.diff(codes, prepend=-1) > 0]  # much faster than np.unique of pairs
     distinct = np.stack([codes >> 32, codes & 0xFFFFFFFF], axis=1)
     return Follows(distinct, len(bad), len(edges) - len(others), len(others) - len(distinct), reason)
 
 
 def _keys(users: Users | Sequence[Persona] | int) -> dict[str, Key]:
-    """Return how users may be named, the likeliest way first."""
+    """Return the ways to name users, most likely first."""
     if isinstance(users, int):
         return {"row": {str(index): index for index in range(users)}}
     personas = users.personas if isinstance(users, Users) else users
@@ -190,7 +190,7 @@ def _key(names: Iterable[str]) -> Key:
 
 
 def _indices(pairs: _Pairs, keys: Mapping[str, Key]) -> tuple[str, npt.NDArray[np.int64]]:
-    """Return the way in which most users are named, and the index of each name by its code."""
+    """Return the kind of name that matches most users, and the index of each name by its code."""
     best: tuple[int, str, list[int]] = (-1, "row", [])
     for labels in ({}, *pairs.labels):
         names = [labels.get(name, name) for name in pairs.names]
@@ -208,7 +208,7 @@ def _indices(pairs: _Pairs, keys: Mapping[str, Key]) -> tuple[str, npt.NDArray[n
 
 
 def _is_header(pairs: _Pairs, first: npt.NDArray[np.int64]) -> bool:
-    """Check whether the first line names columns: words that are no users."""
+    """Check whether the first line is a header: words that name no users."""
     names = list(pairs.names)
     words = [names[code] for code in pairs.codes[:2]]
     return bool((first == UNKNOWN).all()) and not any(word.isdigit() for word in words) and len(pairs.lines) > 1
@@ -223,7 +223,7 @@ def _reason(
     users: Users | Sequence[Persona] | int,
 ) -> str:
     """Describe a follow that cannot be used."""
-    end = int(edges[index].argmin())  # an ambiguous one before an unknown one
+    end = int(edges[index].argmin())  # ambiguous before unknown
     code = pairs.codes[2 * index + end]
     name = next(name for name, one in pairs.names.items() if one == code)
     line = pairs.lines[index]
@@ -236,15 +236,15 @@ def _reason(
         )
     wanted = f"a row from 0 to {n - 1}" if kind == "row" else f"the {kind} of a user"
     first = name == str(n) and "0" not in pairs.names
-    advice = "; rows are numbered from 0 here: give the users' file a column 'id' for other numbers" if first else ""
+    advice = "; rows are numbered from 0; add a column 'id' to the users' file to use other numbers" if first else ""
     return f"{where}: found {name!r:.80}; wanted {wanted}{advice}"
 
 
-# -- forms of files
+# -- file formats
 
 
 def _listed(path: Path) -> _Pairs:
-    """Read two columns."""
+    """Read a file with two columns."""
     pairs = _Pairs({}, array("q"), array("q"))
     is_table = kind_of(path) in TABLES
     records = _table_records(path) if is_table else _text_records(path)
@@ -262,7 +262,7 @@ def _listed(path: Path) -> _Pairs:
 
 
 TABLES = (".xlsx", ".xlsm", ".parquet", ".json", ".jsonl", ".ndjson")
-"""Endings of files that are read as tables; others are text with two columns."""
+"""Suffixes of files that are read as tables; others are text with two columns."""
 
 
 def _table_records(path: Path) -> Iterator[tuple[int, list[str]]]:
@@ -275,7 +275,7 @@ def _table_records(path: Path) -> Iterator[tuple[int, list[str]]]:
 
 
 def _text_records(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Divide a text into cells, without comments."""
+    """Split a text into cells, dropping comments."""
     lines = ["\n" if line.lstrip().startswith(COMMENTS) else line for line in lines_of(path)]
     first = next((line for line in lines if line.strip()), "")
     if any(separator in first.strip() for separator in ",;\t|="):
@@ -291,7 +291,7 @@ def _columns(cells: Sequence[str], where: str) -> tuple[tuple[int, int], bool]:
     """Return the columns of follower and followee, and whether the first line names them.
 
     Raises:
-        ConfigError: If there are not two columns, or more without names.
+        ConfigError: If there are fewer than two columns, or more than two without names.
     """
     names = [folded(cell) for cell in cells]
     followers = [place for place, name in enumerate(names) if name in FOLLOWERS]
@@ -299,11 +299,11 @@ def _columns(cells: Sequence[str], where: str) -> tuple[tuple[int, int], bool]:
     if followers and followees:
         return (followers[0], followees[0]), True
     if len(cells) < 2:
-        raise ConfigError(f"{where}: found one column; wanted two, the follower and whom it follows")
+        raise ConfigError(f"{where}: found one column; wanted two, follower and followee")
     if len(cells) > 2 and not (cells[0].isdigit() and cells[1].isdigit()):
         raise ConfigError(
-            f"{where}: found {len(cells)} columns; wanted two, the follower and whom it follows, or a first line that "
-            "calls them 'follower' and 'followee'"
+            f"{where}: found {len(cells)} columns; wanted two, follower and followee, or a header that names them "
+            "'follower' and 'followee'"
         )
     if len(cells) > 2:
         logger.warning("%s: the first two of %d columns are read, as follower and followee", where, len(cells))
@@ -314,17 +314,19 @@ def _graphml(path: Path) -> _Pairs:
     """Read a graph.
 
     Raises:
-        ConfigError: If the file is no GraphML, or too large.
+        ConfigError: If the file is not GraphML, or too large.
     """
     import networkx as nx
 
     content = read_bytes(path)
     if len(content) > MAX_GRAPHML:
-        raise ConfigError(f"{path} has {len(content):,} bytes; GraphML is read up to {MAX_GRAPHML:,}, tables beyond")
+        raise ConfigError(
+            f"{path} has {len(content):,} bytes; GraphML is read up to {MAX_GRAPHML:,}; use a table instead"
+        )
     try:
         graph: Any = nx.read_graphml(BytesIO(content))
     except (ParseError, nx.NetworkXError, KeyError, ValueError, TypeError, AttributeError, RecursionError) as error:
-        raise ConfigError(f"{path} is no readable GraphML file: {error!s:.200}") from error
+        raise ConfigError(f"{path} is not a readable GraphML file: {error!s:.200}") from error
     pairs = _Pairs({}, array("q"), array("q"), is_mutual=not graph.is_directed())
     for follower, followee in graph.edges():
         pairs.add(str(follower), str(followee), -1)

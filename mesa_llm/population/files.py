@@ -1,4 +1,4 @@
-"""Personas from files in the formats of OASIS."""
+"""Read personas from files in OASIS's formats."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from mesa_llm.population.tables import (
 from mesa_llm.tables import PlacedRow, Row, folded, read_table
 
 FREQUENCY = "activity_level_frequency"
-"""Column with how often a user was active, by the hour."""
+"""Column with a user's hourly counts of activity."""
 
 FOLLOWING, POSTS = "following_agentid_list", "previous_tweets"
-"""Columns with whom a user of X follows, and its earlier posts."""
+"""Columns with the followees and earlier posts of an X user."""
 
 X_FIELDS = {"name": "name", "user_char": "persona", "username": "username", "description": "bio"}
 """Column of OASIS's table of X users → field of a persona."""
@@ -41,7 +41,7 @@ X_COLUMNS = {"name", "username", "user_char", "description"}
 """Columns of OASIS's table of X users; a cell may be empty in some rows."""
 
 X_FOLLOWS = {"name", "username", "following_agentid_list"}
-"""Columns by which such a table is known if nobody has a description."""
+"""Columns that identify such a table if no user has a description."""
 
 REDDIT_COLUMNS = {"realname", "username", "bio", "persona"}
 """Columns of OASIS's list of Reddit users."""
@@ -59,7 +59,7 @@ NOT_USERS: dict[frozenset[str], str] = {
 """Columns of OASIS's files without users → what they hold."""
 
 MAX_POST = 5000
-"""Maximum number of characters of an earlier post, as of posts that users write."""
+"""Maximum number of characters of an earlier post, the same as for new posts."""
 
 MAX_LINES = 10
 """Maximum number of lines that an error about broken rows lists."""
@@ -74,14 +74,14 @@ REDDIT_TRAITS = ("age", "gender", "mbti", "country", "profession")
 
 
 Rule = Literal["paper", "code"]
-"""How counts of activity become probabilities, see `hourly_activity`."""
+"""Rule that converts counts of activity to probabilities; see `hourly_activity`."""
 
 RowReader = Callable[[Row, str, int, ItemFault], Persona]
-"""Makes a persona of a row, from its cells, its file and line, and its index; see `persona_of` for the last one."""
+"""Builds a persona from a row: its cells, its file and line, its index, and `fault` as for `persona_of`."""
 
 
 ID_COLUMNS = ("user_id", "userid", "agent_id", "node_id", "id")
-"""Columns whose cells name a user in files of follows, the likeliest first."""
+"""Columns with the ids that files of follows use, most likely first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,25 +92,24 @@ class Refusal:
     """Line of the file on which the row begins, from 1."""
 
     reason: str
-    """What was found and what was wanted, with file, line, row and column."""
+    """Actual and expected content, with file, line, row and column."""
 
 
 @dataclass(frozen=True, slots=True)
 class Users:
-    """What a file of users holds."""
+    """Users read from a file."""
 
     personas: list[Persona]
-    """One for each row that can be used, in order."""
+    """Personas of the usable rows, in order."""
 
     refusals: tuple[Refusal, ...] = ()
     """The rows that cannot be used, in order."""
 
     counts: npt.NDArray[np.int64] | None = None
-    """How often each persona was active in each hour, shape `(personas, 24)`, −1 where that cannot be read; None: not
-    known."""
+    """Hourly counts of activity, shape `(personas, 24)`, with −1 where they cannot be read; None if unknown."""
 
     dropped: tuple[Refusal, ...] = ()
-    """The items that cannot be used, in order: cells, or single follows and posts, of rows that can."""
+    """Unusable items of usable rows, in order: cells, or single follows and posts."""
 
     rows: tuple[int, ...] = ()
     """Index of each persona's row in the file, from 0."""
@@ -120,31 +119,32 @@ class Users:
 
 
 def from_file(path: str | Path, n: int | None = None) -> list[Persona]:
-    """Read a population: in one of OASIS's formats if the file has its columns, else as any table.
+    """Read a population from a file in one of OASIS's formats, or from any other table.
 
     Args:
         path: The file.
         n: Maximum number of personas, from the start of the file; None: all.
 
     Raises:
-        ConfigError: If the file cannot be read, or holds no users; says what it holds instead, if that is known.
+        ConfigError: If the file cannot be read or holds no users. The message says what it holds instead, if known.
     """
     return read_users(path).personas[:n]
 
 
 def from_oasis(path: str | Path, activity: str | Path | None = None, rule: Rule = "paper") -> list[Persona]:
-    """Read users as OASIS keeps them: a CSV table of X users, or a JSON list of Reddit users.
+    """Read users in OASIS's formats: a CSV table of X users, or a JSON list of Reddit users.
 
-    Lists in cells are Python literals. `following_agentid_list` names rows, from 0; users who follow themselves there
-    do not here. Hours of activity, if there are any, become probabilities.
+    Lists in cells are Python literals. `following_agentid_list` holds row indices, from 0; follows of oneself are
+    dropped. Hours of activity, if there are any, are converted to probabilities.
 
     Args:
         path: The file.
         activity: Table of the same users' hours of activity, row by row.
-        rule: How those become probabilities, see `hourly_activity`.
+        rule: Rule that converts them to probabilities; see `hourly_activity`.
 
     Raises:
-        ConfigError: If the format is neither, or rows cannot be used; says which file, line, row and column.
+        ConfigError: If the file has neither format, or rows cannot be used. The message names file, line, row and
+            column.
     """
     return _read_oasis(path, _placed(path), activity, rule, skip=False).personas
 
@@ -152,20 +152,20 @@ def from_oasis(path: str | Path, activity: str | Path | None = None, rule: Rule 
 def read_users(
     path: str | Path, activity: str | Path | None = None, rule: Rule = "paper", *, skip: bool = False
 ) -> Users:
-    """Read a population as `from_file` does, and count what cannot be used.
+    """Read a population as `from_file` does, and report unusable rows and items.
 
-    An item cannot be used if it is not what its column holds: a follow of nobody in the file, an earlier post that is
-    too long, a name that is a list. A row cannot be used if it has too many or too few cells, or says nothing of who
-    somebody is. Names and usernames may repeat: a row is a user.
+    An item is unusable if it does not fit its column: a follow of a user who is not in the file, an earlier post that
+    is too long, a name that is a list. A row is unusable if it has too many or too few cells, or does not identify a
+    person. Every row is a user, even if names or usernames repeat.
 
     Args:
         path: The file.
         activity: Table of the same users' hours of activity, row by row, for users in OASIS's formats.
-        rule: How those become probabilities, see `hourly_activity`.
-        skip: Whether to leave out what cannot be used, items alone where their rows can be; else it is an error.
+        rule: Rule that converts them to probabilities; see `hourly_activity`.
+        skip: Whether to leave out unusable items and rows instead of raising an error.
 
     Raises:
-        ConfigError: If the file cannot be read, holds nobody, or, without `skip`, has items that cannot be used.
+        ConfigError: If the file cannot be read, holds no users or, without `skip`, has unusable rows or items.
     """
     placed = _placed(path)
     rows = _whole(placed)
@@ -185,19 +185,19 @@ def _placed(path: str | Path) -> list[PlacedRow]:
 
 @dataclass
 class _Rows:
-    """What the rows of a file hold."""
+    """Contents of the rows of a file."""
 
     placed: Sequence[PlacedRow]
-    """The rows, each with its line."""
+    """The rows with their lines."""
 
     personas: dict[int, Persona]
-    """Index of each row that can be used → its persona."""
+    """Index of each usable row → its persona."""
 
     refusals: list[Refusal]
-    """The rows that cannot be used."""
+    """Unusable rows."""
 
     dropped: list[Refusal]
-    """The items that cannot be used, of rows that can."""
+    """Unusable items of usable rows."""
 
     def users(self, personas: list[Persona], counts: npt.NDArray[np.int64] | None = None) -> Users:
         """Return the users, with their final personas."""
@@ -210,16 +210,16 @@ class _Rows:
 
 
 def _read_rows(path: str | Path, placed: Sequence[PlacedRow], read: RowReader, *, skip: bool) -> _Rows:
-    """Read each row that can be used.
+    """Read the usable rows.
 
     Args:
         path: The file.
         placed: Its rows.
-        read: Makes a persona of a row.
-        skip: Whether to leave out what cannot be used, else it is an error.
+        read: Builds a persona from a row.
+        skip: Whether to leave out unusable rows and items instead of raising an error.
 
     Raises:
-        ConfigError: If no row can be used, or, without `skip`, something cannot.
+        ConfigError: If no row is usable or, without `skip`, any row or item is not.
     """
     found = _Rows(placed, {}, [], [])
     for index, (line, row) in enumerate(placed):
@@ -248,7 +248,7 @@ def _refuse(reason: str) -> None:
 def _read_oasis(
     path: str | Path, placed: Sequence[PlacedRow], activity: str | Path | None, rule: Rule, *, skip: bool
 ) -> Users:
-    """Read the rows of a file of OASIS."""
+    """Read the rows of a file in one of OASIS's formats."""
     rows = _whole(placed)
     is_x = not _has(rows, REDDIT_COLUMNS)
     if is_x and not _is_x(rows):
@@ -262,7 +262,7 @@ def _read_oasis(
         n = len(placed)
         persona = _x_user(row, source, index + 1, n, fault) if is_x else _reddit_user(row, source, index + 1, fault)
         if not (persona.name or persona.username or persona.persona):
-            raise ConfigError(f"{source}, row {index + 1}: found no name, username or persona; wanted one at least")
+            raise ConfigError(f"{source}, row {index + 1}: found no name, username or persona; wanted at least one")
         if has_hours:
             try:
                 hours[index] = _counts(row, source, index + 1)
@@ -297,7 +297,7 @@ def _matching(activity: str | Path, path: str | Path, n: int) -> npt.NDArray[np.
 
 
 def _settled(found: _Rows, counts: npt.NDArray[np.int64] | None, rule: Rule) -> list[Persona]:
-    """Number the users anew, without those that were left out, and turn their hours into probabilities."""
+    """Renumber the users without those left out, and convert their hours of activity to probabilities."""
     new_index = {index: new for new, index in enumerate(found.personas)}
     table: list[tuple[float, ...]] = [()] * len(new_index)
     if counts is not None:
@@ -315,13 +315,13 @@ def _settled(found: _Rows, counts: npt.NDArray[np.int64] | None, rule: Rule) -> 
 
 
 def read_activity(path: str | Path) -> npt.NDArray[np.int64]:
-    """Read how often each user was active in each hour, from the column `activity_level_frequency`.
+    """Read hourly counts of activity from the column `activity_level_frequency`.
 
     Returns:
         Counts, shape `(users, 24)`.
 
     Raises:
-        ConfigError: If the column is missing, or a cell is no list of 24 counts.
+        ConfigError: If the column is missing, or a cell is not a list of 24 counts.
     """
     counts: list[list[int]] = []
     for row_number, (line, row) in enumerate(read_table(path, {FREQUENCY}), start=1):
@@ -332,7 +332,7 @@ def read_activity(path: str | Path) -> npt.NDArray[np.int64]:
 
 
 def _counts(row: Row, source: str | Path, row_number: int) -> list[int]:
-    """Read how often one user was active in each hour."""
+    """Read the hourly counts of activity of one user."""
     hours = _literals(row, FREQUENCY, source, row_number, int, _refuse)
     if len(hours) != HOURS or min(hours) < 0 or max(hours) >= 2**63:
         raise ConfigError(f"{place(source, row_number, FREQUENCY)}: found {hours!r:.80}; wanted {HOURS} counts from 0")
@@ -352,10 +352,10 @@ def _is_x(rows: Sequence[Row]) -> bool:
 
 
 def _require_users(rows: Sequence[Row], path: str | Path) -> None:
-    """Check that a file is none of OASIS's files without users.
+    """Check that a file is not one of OASIS's files without users.
 
     Raises:
-        ConfigError: If it is one; says what it holds.
+        ConfigError: If it is one. The message says what it holds.
     """
     names = {"name", "realname", "persona", "user_char", "username"}
     for columns, contents in NOT_USERS.items():
@@ -395,7 +395,7 @@ def _reddit_user(row: Row, path: str, row_number: int, fault: ItemFault) -> Pers
 
 
 def _literals(row: Row, column: str, path: str | Path, row_number: int, kind: type[Any], fault: ItemFault) -> list[Any]:
-    """Read a cell that holds a Python list, without items of other kinds; an empty or missing cell is an empty list."""
+    """Read a cell that holds a Python list, dropping items of other types; an empty cell is an empty list."""
     cell = row.get(column, [])
     values = _list_of(cell) if isinstance(cell, str) else cell
     if not isinstance(values, list):
@@ -410,9 +410,9 @@ def _literals(row: Row, column: str, path: str | Path, row_number: int, kind: ty
 
 
 def _list_of(text: str) -> Any:
-    """Return the value of a Python literal; None if it is none, or too long."""
+    """Return the value of a Python literal; None if it is not one, or too long."""
     if INTEGERS.fullmatch(text):
-        return json.loads(text)  # far quicker than a literal
+        return json.loads(text)  # much faster than literal_eval
     try:
         return ast.literal_eval(text) if len(text) <= MAX_LITERAL else None
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):

@@ -1,4 +1,4 @@
-"""Who follows whom at the start: graphs of directed follows.
+"""Generate initial follow graphs.
 
 Users are indices into the population, from 0. Every graph is a sorted list of distinct pairs (follower, followee), in
 which no user follows itself; `follow_matrix` turns it into a sparse matrix.
@@ -28,10 +28,10 @@ def core_ordinary_follows(
     *,
     rng: random.Random | int,
 ) -> Edges:
-    """Let ordinary users follow core users who share a topic with them, each with the same probability.
+    """Let ordinary users follow core users who share a topic with them, with a given probability.
 
     Pairs that share several topics get one draw for each. Ordinary users do not follow one another, and core users
-    follow nobody here: their follows come from real data.
+    follow no one here, since their follows are taken from real data.
 
     Args:
         topics: Topics of each user; the core users come first.
@@ -58,17 +58,17 @@ def core_ordinary_follows(
 def topical_follows(
     topics: npt.NDArray[np.integer[Any]], n_core: int, probability: float, rng: random.Random | int
 ) -> IntArray:
-    """Let ordinary users follow core users as `core_ordinary_follows` does, for populations of a million.
+    """Compute the follows of `core_ordinary_follows` for populations of a million.
 
     Args:
-        topics: Codes of each user's topics from 0, each at most once a user, with -1 for none, shape
-            `(users, topics)`; the core users come first.
+        topics: Codes of each user's distinct topics, from 0, padded with -1, shape `(users, topics)`; the core users
+            come first.
         n_core: Number of core users.
         probability: Probability of each follow.
         rng: Source of random draws, or a seed.
 
     Returns:
-        (follower, followee), sorted, each once, shape `(follows, 2)`.
+        Distinct pairs (follower, followee), sorted, shape `(follows, 2)`.
 
     Raises:
         ValueError: If the probability is outside 0 to 1.
@@ -82,13 +82,13 @@ def topical_follows(
         follows = generator.random((len(ordinary), len(core))) < probability
         rows, columns = np.nonzero(follows)
         codes.append(ordinary[rows] * len(topics) + core[columns])
-    edges = np.sort(np.concatenate(codes))  # far quicker than np.unique, which hashes
+    edges = np.sort(np.concatenate(codes))  # much faster than np.unique, which hashes
     distinct = edges[np.diff(edges, prepend=-1) > 0]
     return np.stack([distinct // max(len(topics), 1), distinct % max(len(topics), 1)], axis=1)
 
 
 def random_follows(n: int, each: int, rng: random.Random | int) -> Edges:
-    """Let every user follow a number of others, all equally likely.
+    """Let every user follow a fixed number of others, drawn uniformly.
 
     Args:
         n: Number of users.
@@ -96,7 +96,7 @@ def random_follows(n: int, each: int, rng: random.Random | int) -> Edges:
         rng: Source of random draws, or a seed.
 
     Raises:
-        ValueError: If there are fewer others than that.
+        ValueError: If `each` exceeds the number of others.
     """
     _check_others(n, each)
     generator = _generator(rng)
@@ -125,7 +125,7 @@ def preferential_follows(n: int, each: int, rng: random.Random | int) -> Edges:
         rng: Source of random draws, or a seed.
 
     Raises:
-        ValueError: If there are fewer others than that.
+        ValueError: If `each` exceeds the number of others.
 
     Source:
         Price (1976), A general theory of bibliometric and other cumulative advantage processes, JASIS 27(5).
@@ -136,9 +136,9 @@ def preferential_follows(n: int, each: int, rng: random.Random | int) -> Edges:
 
 
 def preferential_edges(n: int, each: int, rng: random.Random) -> npt.NDArray[np.int32]:
-    """Let users join one by one and follow earlier ones, preferring those with many followers.
+    """Compute the follows of `preferential_follows` as an array.
 
-    The draws are those of `preferential_follows`; ten million follows take 120 MB while they are drawn.
+    Drawing ten million follows takes 120 MB.
 
     Args:
         n: Number of users.
@@ -152,7 +152,7 @@ def preferential_edges(n: int, each: int, rng: random.Random) -> npt.NDArray[np.
     tickets = array("i", (b for a in range(first) for b in range(first) if a != b))
     tickets.extend(range(first))
     followees = array("i", (b for a in range(first) for b in range(first) if a != b))
-    below: Any = getattr(rng, "_randbelow", rng.randrange)  # what `rng.choice` draws with
+    below: Any = getattr(rng, "_randbelow", rng.randrange)  # `rng.choice` draws with it
     for newcomer in range(first, n):
         count = len(tickets)
         targets: dict[int, None] = {}
@@ -177,12 +177,12 @@ def watts_strogatz_follows(n: int, each: int, rewired: float, rng: random.Random
 
     Args:
         n: Number of users.
-        each: Number of neighbours that each follows, half on either side; an odd one is ahead.
-        rewired: Probability that a follow goes to a user drawn evenly instead.
+        each: Number of neighbours that each follows, half on either side; if it is odd, one more ahead.
+        rewired: Probability that a follow goes to a uniformly drawn user instead.
         rng: Source of random draws, or a seed.
 
     Raises:
-        ValueError: If there are fewer others than that, or the probability is outside 0 to 1.
+        ValueError: If `each` exceeds the number of others, or the probability is outside 0 to 1.
 
     Source:
         Watts and Strogatz (1998), Collective dynamics of "small-world" networks, Nature 393; here directed.
@@ -204,7 +204,7 @@ def watts_strogatz_follows(n: int, each: int, rewired: float, rng: random.Random
 
 
 def follow_matrix(edges: Iterable[tuple[int, int]], n: int) -> csr_array:
-    """Return follows as a sparse matrix: a row for each follower, a column for each followee, 1 for a follow.
+    """Convert follows to a sparse matrix with followers in rows, followees in columns, and 1 for each follow.
 
     Args:
         edges: Pairs (follower, followee) of indices.
@@ -223,7 +223,7 @@ def follow_matrix(edges: Iterable[tuple[int, int]], n: int) -> csr_array:
 
 
 def _edges(followers: IntArray, followees: IntArray, n: int) -> Edges:
-    """Sort edges, and drop repeated ones."""
+    """Sort edges and drop duplicates."""
     codes = np.unique(followers * n + followees)
     return cast("Edges", list(zip((codes // max(n, 1)).tolist(), (codes % max(n, 1)).tolist(), strict=True)))
 
@@ -234,7 +234,7 @@ def _generator(rng: random.Random | int) -> np.random.Generator:
 
 def _check_probability(probability: float) -> None:
     if not 0 <= probability <= 1:
-        raise ValueError(f"a probability is 0 to 1, got {probability!r}")
+        raise ValueError(f"a probability must be 0 to 1, got {probability!r}")
 
 
 def _check_others(n: int, each: int) -> None:

@@ -1,4 +1,4 @@
-"""Names that drawn personas are given."""
+"""Names for drawn personas."""
 
 from __future__ import annotations
 

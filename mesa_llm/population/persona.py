@@ -1,4 +1,4 @@
-"""One member of a population, before it becomes an agent."""
+"""A member of a population, before it becomes an agent."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ class Persona(BaseModel):
     """Name that others know."""
 
     persona: str = ""
-    """Description in sentences, for a prompt."""
+    """Description in full sentences, for a prompt."""
 
     traits: dict[str, JsonValue] = Field(default_factory=dict)
-    """Facts about it, by name: age, occupation, …"""
+    """Facts by name: age, occupation, …"""
 
     style: str = ""
-    """Style of its writing."""
+    """Writing style."""
 
     username: str = ""
-    """Its handle on a social network."""
+    """Handle on a social network."""
 
     bio: str = ""
     """Public profile."""
@@ -38,23 +38,23 @@ class Persona(BaseModel):
     """Topics of interest."""
 
     follows: tuple[int, ...] = ()
-    """Whom it follows: indices into the population, from 0, in order."""
+    """Users it follows: sorted indices into the population, from 0."""
 
     posts: tuple[str, ...] = ()
     """Earlier posts, oldest first."""
 
     activity: tuple[Probability, ...] = ()
-    """24 probabilities of being active, by the hour from midnight on; empty: not known."""
+    """24 hourly probabilities of being active, from midnight on; empty if unknown."""
 
     @field_validator("activity")
     @classmethod
     def _has_every_hour(cls, activity: tuple[float, ...]) -> tuple[float, ...]:
         if len(activity) not in (0, 24):
-            raise ValueError(f"activity needs 24 probabilities, one an hour, got {len(activity)}")
+            raise ValueError(f"activity needs 24 probabilities, one per hour, got {len(activity)}")
         return activity
 
     def config(self, **changes: Any) -> AgentConfig:
-        """Return the config of an agent that is this persona.
+        """Return the config of an agent with this persona.
 
         Args:
             **changes: Other fields of the config: `settings`, `tools`, `adapter`, or other values.

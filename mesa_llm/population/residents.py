@@ -13,7 +13,7 @@ RESIDENTS = "residents.csv"
 
 @cache
 def residents() -> tuple[Persona, ...]:
-    """Return all invented residents, in the order of their table."""
+    """Load all invented residents, in the order of their table."""
     with resources.as_file(resources.files("mesa_llm.population") / RESIDENTS) as path:
         people = from_table(path)
     return tuple(person.model_copy(update={"username": handle(person.name), "bio": _bio(person)}) for person in people)
@@ -24,5 +24,5 @@ def _bio(person: Persona) -> str:
 
 
 def handle(name: str) -> str:
-    """Return the username that a name makes."""
+    """Derive a username from a name."""
     return "_".join(name.lower().split())

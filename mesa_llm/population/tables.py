@@ -1,4 +1,4 @@
-"""Personas from tables of any columns."""
+"""Read personas from tables with arbitrary columns."""
 
 from __future__ import annotations
 
@@ -25,37 +25,36 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "bio": ("bio", "description"),
     "topics": ("topics", "interested_topics", "interests"),
 }
-"""Field of a persona → names of its columns, of which the first found counts. All other columns are traits."""
+"""Field of a persona → names of its columns; the first one found is used. All other columns are traits."""
 
 GIVEN, FAMILY = "first_name", "last_name"
-"""Columns that hold a name in two parts."""
+"""Columns that together hold a name."""
 
 IDENTIFYING = ("name", "persona", "username", "bio")
-"""Fields of which every table of people has at least one."""
+"""Fields that identify people; every table needs at least one."""
 
 KNOWN = frozenset(name for names in COLUMNS.values() for name in names) | {GIVEN, FAMILY}
 """Names of all these columns."""
 
 MAX_TEXT = 100_000
-"""Maximum number of characters of a cell that stands in prompts."""
+"""Maximum number of characters of a cell that goes into prompts."""
 
 ItemFault = Callable[[str], None]
-"""Receives what is wrong with a cell, or an item of it, that is left out; it may raise an error instead."""
+"""Receives the reason why a cell, or an item in it, is left out; may raise an error instead."""
 
 
 def from_table(table: str | Path | pd.DataFrame) -> list[Persona]:
-    """Make one persona of each row of a table.
+    """Build a persona from each row of a table.
 
-    Columns named in `COLUMNS` fill those fields, whatever their case; all others become traits under their own
-    name. A name may also be split into `first_name` and `last_name`. Topics are a list, or separated by semicolons.
-    Empty cells are left out.
+    Columns named in `COLUMNS` fill those fields, regardless of case; all others become traits under their own name. A
+    name may also be split into `first_name` and `last_name`. Topics are a list, or separated by semicolons. Empty cells
+    are left out.
 
     Args:
         table: A file, see `mesa_llm.tables.read_table`, or a DataFrame.
 
     Raises:
-        ConfigError: If the file cannot be read, no column holds names or personas, or a cell cannot be used; says
-            which.
+        ConfigError: If the file cannot be read, no column holds names or personas, or a cell cannot be used.
     """
     rows = rows_of(table)
     source = str(table) if isinstance(table, (str, Path)) else "the table"
@@ -80,12 +79,12 @@ def require_people(rows: Sequence[Row], source: str) -> None:
         columns_text = clip(", ".join(map(repr, columns)), 300)
         raise ConfigError(
             f"{source} has the columns {columns_text}; a population needs a column 'name' or 'persona' "
-            f"(also understood: {', '.join(sorted(names - {'name', 'persona'}))}). Rename one, or add one"
+            f"(also accepted: {', '.join(sorted(names - {'name', 'persona'}))}). Rename one, or add one"
         )
 
 
 def rows_of(table: str | Path | pd.DataFrame) -> list[Row]:
-    """Read a table as one mapping a row, without empty cells.
+    """Read a table as one mapping per row, without empty cells.
 
     Raises:
         ConfigError: If the file cannot be read, or has a row that cannot be used.
@@ -96,18 +95,18 @@ def rows_of(table: str | Path | pd.DataFrame) -> list[Row]:
 
 
 def person_row(row: Row, source: str) -> Row:
-    """Return a row as it is; a persona of TinyTroupe's (`*.agent.json`) with its facts as cells.
+    """Flatten a TinyTroupe persona (`*.agent.json`) into cells; return any other row unchanged.
 
-    Of the persona, single facts are columns, and lists and objects stand in the text.
+    Scalar facts become columns; lists and objects become part of the text.
 
     Raises:
-        ConfigError: If it is only a part of a persona.
+        ConfigError: If it is only a fragment of a persona.
     """
     inner = row.get("persona", row.get("_persona"))
     if not isinstance(inner, dict):
         return row
     if row.get("type") == "Fragment":
-        raise ConfigError(f"{source} holds a fragment, a part for personas of TinyTroupe's; wanted a whole persona")
+        raise ConfigError(f"{source} holds a fragment of a TinyTroupe persona; wanted a whole persona")
     facts = {
         str(name): value for name, value in cast("dict[Any, Any]", inner).items() if value not in (None, "", [], {})
     }
@@ -118,7 +117,7 @@ def person_row(row: Row, source: str) -> Row:
 
 
 def _outline(value: Any, depth: int = 0) -> list[str]:
-    """Write nested facts as lines: names, and under them what they hold."""
+    """Write nested facts as an indented outline."""
     lines: list[str] = []
     indent = "  " * (depth - 1) + "- " if depth else ""
     named = value.items() if isinstance(value, dict) else [("", item) for item in value]
@@ -146,19 +145,19 @@ def _is_empty(cell: Any, is_missing: Any) -> bool:
 
 
 def _plain(cell: Any) -> Any:
-    """Turn numpy's numbers into Python's, and dates into text."""
+    """Convert NumPy numbers to Python numbers, and dates to text."""
     value = cell.item() if hasattr(cell, "item") else cell
     return value if isinstance(value, (str, int, float, bool, list, tuple, dict)) else str(value)
 
 
 def persona_of(row: Row, source: str, row_number: int, fault: ItemFault | None = None, **fields: Any) -> Persona:
-    """Make a persona of one row.
+    """Build a persona from one row.
 
     Args:
         row: Cells by column.
-        source: Where it comes from, for errors.
+        source: File and line, for errors.
         row_number: Number of the row, from 1, for errors.
-        fault: Receives what is wrong with a cell, which is left out then; None: it is an error.
+        fault: Receives the reason why a cell is left out; None: raise an error instead.
         **fields: Fields that have been read already.
 
     Raises:
@@ -198,7 +197,7 @@ def persona_of(row: Row, source: str, row_number: int, fault: ItemFault | None =
 
 
 def place(path: str | Path, row_number: int, column: str) -> str:
-    """Describe where a cell is, for errors."""
+    """Describe the location of a cell, for errors."""
     return f"{path}, row {row_number}, column {column!r}"
 
 
@@ -218,7 +217,7 @@ def fault_of(cell: Any, *, is_text: bool = True) -> str:
     if isinstance(cell, float) and not math.isfinite(cell):
         return f"found {cell!r}; wanted a finite number"
     if isinstance(cell, str) and len(cell) > MAX_TEXT:
-        return f"found a text of {len(cell):,} characters; wanted up to {MAX_TEXT:,}, as it stands in each prompt"
+        return f"found a text of {len(cell):,} characters; wanted up to {MAX_TEXT:,}, as it is part of every prompt"
     return ""
 
 

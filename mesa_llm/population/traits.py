@@ -61,7 +61,7 @@ OTHER_COUNTRIES = (
     *("Kenya", "Malaysia", "Mexico", "Netherlands", "Nigeria", "Norway", "Peru", "Philippines", "Poland", "Portugal"),
     *("South Africa", "South Korea", "Spain", "Sweden", "Turkey", "Vietnam"),
 )
-"""Ours: OASIS lets a language model name one."""
+"""Our own list; OASIS lets a language model name a country."""
 
 PROFESSIONS = (
     "Agriculture, Food & Natural Resources",
@@ -102,10 +102,10 @@ COUNTRY_WEIGHTS = (
     *(share for country, share in REDDIT_COUNTRIES.items() if country),
     *(REDDIT_COUNTRIES[""] / len(OTHER_COUNTRIES) for _ in OTHER_COUNTRIES),
 )
-"""Their shares."""
+"""Shares of `COUNTRIES`."""
 
 MAX_GIVEN = math.lcm(*(len(names) for names in GIVEN_NAMES.values()))
-"""Number of codes of given names; each gender's names divide it evenly."""
+"""Number of codes of given names, a multiple of each gender's number of names."""
 
 LEANINGS = {
     "E": "You like company and talk things through",
@@ -141,13 +141,13 @@ def draw(n: int, rng: random.Random | int, traits: Mapping[str, Mapping[V, float
 
 
 class DrawnPeople(People):
-    """People drawn from distributions, at some twenty bytes each.
+    """People drawn from distributions, at about twenty bytes each.
 
     Attributes:
         kind: `x` or `reddit`.
         n_core: Number of core users, which come first.
-        columns: Trait → its codes; `topics` has the shape `(people, 3)`, with -1 for none.
-        core: Core users who were not drawn but given, with their hours, posts and follows among themselves.
+        columns: Trait → its codes; `topics` has the shape `(people, 3)`, padded with -1.
+        core: Core users supplied by the caller, with their hours, posts and follows among themselves.
     """
 
     def __init__(
@@ -205,7 +205,7 @@ class DrawnPeople(People):
         return Persona(name=name, persona=description, traits=traits, username=username, bio=bio, topics=topics)
 
     def profiles(self) -> Iterator[tuple[str, str, str]]:
-        """Go through everybody's name, handle and public profile."""
+        """Yield each person's name, handle and public profile."""
         for persona in self.core:
             yield persona.name, persona.username, persona.bio
         genders = list(self._genders)
@@ -216,7 +216,7 @@ class DrawnPeople(People):
                 yield self._profile(index, genders[gender], *codes)
 
     def posts(self) -> Iterator[tuple[int, str]]:
-        """Go through the earlier posts of the given core users, each with the index of its author."""
+        """Yield the earlier posts of the supplied core users, each with the index of its author."""
         yield from ((index, post) for index, persona in enumerate(self.core) for post in persona.posts)
 
     @property
@@ -232,14 +232,14 @@ class DrawnPeople(People):
     def follow_edges(self, probability: float = 0.2, *, rng: random.Random | int) -> npt.NDArray[np.int64]:
         """Let ordinary users follow core users who share a topic, as `core_ordinary_follows` does.
 
-        Given core users follow whom they followed before.
+        Supplied core users keep their follows among themselves.
 
         Args:
             probability: Probability of each follow: 0.2 in OASIS's section 2.6 and code, 0.1 in its appendix E.2.
             rng: Source of random draws, or a seed.
 
         Returns:
-            (follower, followee), sorted, each once, shape `(follows, 2)`.
+            Distinct pairs (follower, followee), sorted, shape `(follows, 2)`.
 
         Raises:
             ValueError: If the probability is outside 0 to 1.
@@ -259,20 +259,20 @@ def from_distributions(
 ) -> DrawnPeople:
     """Draw people from the distributions of OASIS's generated users.
 
-    Traits are drawn independently, ages evenly within their bin. X users get every pair of topics equally often,
-    core users every single topic; Reddit users two or three topics at random. Names and sentences are ours: OASIS
-    has a language model write them, and takes real people as core users.
+    Traits are drawn independently, ages uniformly within their bin. Among X users, all pairs of topics are equally
+    frequent; among core users, all single topics are. Reddit users get two or three random topics. Names and sentences
+    are our own: OASIS has a language model write them, and uses real people as core users.
 
     Args:
         n: Number of people.
         rng: Source of random draws, or a seed.
         kind: `x` or `reddit`.
         n_core: Number of core users, whom others follow; they come first. Only on X.
-        core: Core users who are not drawn, such as OASIS's 196 real ones; they stand for `n_core`. Those of their
-            topics that are among `X_TOPICS` decide who follows them; those with none are dealt one.
+        core: Core users to use instead of drawn ones, such as OASIS's 196 real ones; replaces `n_core`. Their topics
+            among `X_TOPICS` decide who follows them; users without any are assigned one.
 
     Raises:
-        ValueError: If the kind is neither, or there are more core users than people.
+        ValueError: If the kind is unknown, or there are more core users than people.
 
     Source:
         Yang et al. (2024), OASIS, arXiv 2411.11581, appendix E.
@@ -314,7 +314,7 @@ def _codes(weights: Sequence[float], n: int, generator: np.random.Generator) -> 
 
 
 def _x_topics(n: int, n_core: int, generator: np.random.Generator) -> CodeArray:
-    """Deal single topics to core users and pairs to the others, each equally often, in random order."""
+    """Assign single topics to core users and pairs to the others, equally often and in random order."""
     topics = np.full((n, 3), -1, dtype=np.int16)
     topics[:n_core, 0] = generator.permutation(np.arange(n_core) % len(X_TOPICS))
     pairs = np.array(list(combinations(range(len(X_TOPICS)), 2)), dtype=np.int16)
@@ -323,7 +323,7 @@ def _x_topics(n: int, n_core: int, generator: np.random.Generator) -> CodeArray:
 
 
 def _reddit_topics(n: int, generator: np.random.Generator) -> CodeArray:
-    """Draw two or three topics for each."""
+    """Draw two or three topics for each user."""
     order = np.argsort(generator.random((n, len(REDDIT_TOPICS))), axis=1)[:, :3].astype(np.int16)
     order[generator.random(n) < 0.5, 2] = -1
     return order

@@ -196,9 +196,9 @@ def test_rows_of_activity_are_dealt_to_any_number_of_users() -> None:
     dealt = activity_table("paper", 200, counts, rng=3)
     assert dealt.tolist() == activity_table("paper", 200, counts, rng=3).tolist()
     assert {tuple(row) for row in dealt} == {tuple(row) for row in hourly_activity(counts)}
-    with pytest.raises(ValueError, match="activity 'code' is made from counts"):
+    with pytest.raises(ValueError, match="activity 'code' is computed from counts"):
         activity_table("code", 2, rng=1)
-    with pytest.raises(ValueError, match="a probability is 0 to 1"):
+    with pytest.raises(ValueError, match="a probability must be 0 to 1"):
         activity_table("reddit", 2, share=1.5, rng=1)
 
 
