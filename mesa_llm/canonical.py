@@ -1,4 +1,4 @@
-"""Canonical JSON, equal for equal values, for digests, keys and the run log."""
+"""Canonical JSON: equal values give equal text, for digests, keys and the run log."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pydantic_core import PydanticSerializationError, to_json, to_jsonable_pytho
 
 
 def canonical_json(value: object) -> str:
-    """Write a value as JSON that is equal for equal values: sorted keys, no spaces."""
+    """Serialise a value to JSON with sorted keys and no spaces."""
     if value is None:
         return "null"
     try:
@@ -26,17 +26,17 @@ def canonical_json(value: object) -> str:
             if _WRITTEN_ALIKE.issuperset(map(type, fields)) and _are_written_alike(fields.values()):
                 return _sorted_json(fields)
         return _CANONICAL.encode(value)
-    except TypeError:  # names that JSON does not know (tuples, classes), or that cannot be sorted
+    except TypeError:  # keys that JSON does not support (tuples, classes), or that cannot be sorted
         return _CANONICAL.encode(with_text_names(value))
 
 
 def legible_json(value: object) -> str:
-    """Write a value as `canonical_json` does, but sorted for a reader: among the names of an object, 2 before 10."""
+    """Serialise a value as `canonical_json` does, but with keys in natural order: 2 before 10."""
     return json.dumps(in_natural_order(canonical_json(value)), separators=(",", ":"), ensure_ascii=False)
 
 
 def in_natural_order(text: str) -> Any:
-    """Read JSON, with the names of each object in natural order: numbers in them compare as numbers."""
+    """Parse JSON, with the keys of each object in natural order: numbers in them compare as numbers."""
     return json.loads(text, object_pairs_hook=lambda fields: dict(sorted(fields, key=_with_wide_numbers)))
 
 
@@ -45,26 +45,26 @@ def _with_wide_numbers(field: tuple[str, Any]) -> str:
 
 
 def options_json(options: Mapping[str, Sequence[Any]]) -> str:
-    """Write lists by name as `canonical_json` does, but faster if they hold only whole numbers and texts."""
+    """Serialise named lists as `canonical_json` does, but faster if they hold only integers and strings."""
     if _WRITTEN_ALIKE.issuperset(map(type, chain(options, *filter(None, options.values())))):
         return _sorted_json(options)
     return canonical_json(options)
 
 
 _WRITTEN_ALIKE = frozenset({int, str})
-"""Types that pydantic, which is faster, writes as `json` does."""
+"""Types that pydantic serialises as `json` does, only faster."""
 
 _WRITTEN_BY_PYDANTIC = date, time, timedelta, Decimal, UUID
-"""Types that pydantic writes as texts, and reads again."""
+"""Types that pydantic serialises to strings and parses back."""
 
 _NUMBERS_AND_TEXTS = frozenset({int, str, float})
 
 _NO_EXPONENT = 1e-4, 1e16
-"""Smallest magnitude of a float that both write without an exponent, and the first above it that they do not."""
+"""Range of magnitudes of floats that both write without an exponent; the upper bound is excluded."""
 
 
 def _are_written_alike(values: Collection[Any]) -> bool:
-    """Check whether `json` writes values as pydantic does: texts, whole numbers, and floats without an exponent."""
+    """Check whether `json` and pydantic give the same text: strings, integers, and floats without an exponent."""
     kinds = set(map(type, values))
     if not _NUMBERS_AND_TEXTS.issuperset(kinds):
         return False
@@ -80,31 +80,31 @@ def _sorted_json(fields: Mapping[Any, Any]) -> str:
 
 
 def schema_json(schema: Mapping[str, Any]) -> str:
-    """Write a JSON schema as `canonical_json` does; the text is cached, as the same object comes again and again."""
+    """Serialise a JSON schema as `canonical_json` does, cached by object identity."""
     known = _SCHEMAS.get(id(schema))
     if known is None:
         if len(_SCHEMAS) >= 256:
             _SCHEMAS.clear()
-        known = _SCHEMAS[id(schema)] = (schema, canonical_json(schema))  # kept with it, so that its id stays its own
+        known = _SCHEMAS[id(schema)] = (schema, canonical_json(schema))  # keeping the schema alive keeps its id unique
     return known[1]
 
 
 def flat_json(fields: Mapping[str, Any]) -> str:
-    """Write an object as `canonical_json` does; the text of a flat one is cached, as equal ones come again."""
+    """Serialise an object as `canonical_json` does, cached if it is flat."""
     try:
         return _flat_json(*fields, *fields.values())
-    except TypeError:  # it holds a list or another object
+    except TypeError:  # contains a list or another object
         return canonical_json(fields)
 
 
-@lru_cache(maxsize=256, typed=True)  # as 1 and 1.0 are equal, and written otherwise
+@lru_cache(maxsize=256, typed=True)  # typed: 1 and 1.0 are equal, but their JSON differs
 def _flat_json(*names_and_values: Any) -> str:
     n = len(names_and_values) // 2
     return canonical_json(dict(zip(names_and_values[:n], names_and_values[n:], strict=True)))
 
 
 def compact_json(value: object) -> bytes:
-    """Write a plain value as JSON with its keys in their own order, several times faster than `json`."""
+    """Serialise a plain value to JSON without sorting keys, several times faster than `json`."""
     try:
         return to_json(value)
     except PydanticSerializationError:  # halves of surrogate pairs, which UTF-8 cannot hold
@@ -112,7 +112,7 @@ def compact_json(value: object) -> bytes:
 
 
 def plain(value: object) -> object:
-    """Convert a value that JSON does not know (numpy scalars, sets, records, enums, dates) to one that it does."""
+    """Convert a value that JSON does not support (NumPy scalars, sets, records, enums, dates) to one that it does."""
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, _WRITTEN_BY_PYDANTIC):
@@ -131,12 +131,12 @@ def plain(value: object) -> object:
 
 
 def member_value(value: Any) -> Any:
-    """Return the value of a member of an enum, as JSON holds it; anything else as it is."""
+    """Return the JSON value of an enum member; return anything else unchanged."""
     return value.value if isinstance(value, Enum) else value
 
 
 def with_text_names(value: object) -> Any:
-    """Return a value in which all names are texts: numbers as in JSON, a tuple as `[1,2]`."""
+    """Convert all keys to strings: numbers as in JSON, tuples as `[1,2]`."""
     match value:
         case dict():
             fields = cast("dict[object, object]", value)

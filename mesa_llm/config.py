@@ -1,4 +1,4 @@
-"""The config of an agent: its persona, traits and style, and the sampling settings of its language model."""
+"""Agent configs: persona, traits, style, and the sampling settings of the language model."""
 
 from __future__ import annotations
 
@@ -11,46 +11,46 @@ from mesa_llm.errors import ConfigError
 from mesa_llm.prompts import LIBRARY_PROMPTS, PromptFile, Prompts
 
 Reasoning = Literal["none", "inline", "first"]
-"""How a model reasons before it decides: not at all, in the first field of its reply, or in a request before it."""
+"""Reasoning before a decision: none, in the first field of the reply, or in a separate request first."""
 
 
 def require_reasoning(value: Any) -> None:
-    """Check a way to reason.
+    """Check that a value is a valid `Reasoning`.
 
     Raises:
-        ConfigError: If it is none of `Reasoning`.
+        ConfigError: If it is not.
     """
     if value not in get_args(Reasoning):
-        raise ConfigError(f"reasoning is one of {', '.join(get_args(Reasoning))}, got {value!r}")
+        raise ConfigError(f"reasoning must be one of {', '.join(get_args(Reasoning))}, got {value!r}")
 
 
 class Settings(BaseModel):
-    """Sampling settings of a language model; None leaves a setting to the endpoint."""
+    """Sampling settings of a language model; None uses the endpoint's default."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     temperature: float | None = Field(default=0.7, ge=0, le=2)
-    """Randomness of the sampling; 0 takes the likeliest token."""
+    """Randomness of the sampling; 0 always picks the most likely token."""
 
     max_tokens: int | None = Field(default=2_000, gt=0)
-    """Maximum number of tokens of one reply, reasoning included. It is a bound, not a target: short replies cost no
-    more under a high one, and a model that reasons is not cut off before it answers."""
+    """Maximum number of tokens of a reply, including reasoning. It is a limit, not a target: a high one does not make
+    short replies more expensive, and keeps reasoning models from being cut off before they answer."""
 
     top_p: float | None = Field(default=None, gt=0, le=1)
-    """Share of probability that tokens are drawn from."""
+    """Nucleus sampling: total probability of the tokens sampled from."""
 
     reasoning_effort: Literal["none", "minimal", "low", "medium", "high"] | None = None
-    """Reasoning effort of a reasoning model; left out for endpoints that do not know it."""
+    """Reasoning effort of a reasoning model; omitted for endpoints that do not support it."""
 
     stop: tuple[str, ...] = ()
     """Strings that end a reply."""
 
     extra: dict[str, JsonValue] = Field(default_factory=dict)
-    """Any other setting of the endpoint, sent as it is."""
+    """Other settings of the endpoint, sent unchanged."""
 
     @cached_property
     def sent(self) -> dict[str, Any]:
-        """The settings as sent, without those left to the endpoint."""
+        """Settings to send, without those left to the endpoint."""
         values: dict[str, Any] = {}
         for name in ("temperature", "max_tokens", "top_p", "reasoning_effort"):
             value = getattr(self, name)
@@ -62,39 +62,39 @@ class Settings(BaseModel):
 
 
 class AgentConfig(BaseModel):
-    """Who an agent is."""
+    """An agent's identity, tools and language model settings."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str = ""
-    """Name that others know; empty: its class and id."""
+    """Name shown to others; empty: its class and id."""
 
     persona: str = ""
     """Persona, as text that follows "You are …"."""
 
     traits: dict[str, JsonValue] = Field(default_factory=dict)
-    """Facts about it, by name: age, occupation, …"""
+    """Facts by name: age, occupation, …"""
 
     style: str = ""
-    """Style of its writing."""
+    """Writing style."""
 
     tools: tuple[str, ...] | None = None
     """Names of the tools and actions it may use; None: all."""
 
     world_tools: bool = True
-    """Whether it may use the tools of its worlds, which read; it may always use their actions."""
+    """Whether it may use the read-only tools of its worlds; their actions are always available."""
 
     settings: Settings = Settings()
     """Sampling settings of its language model."""
 
     reasoning: Reasoning = "none"
-    """Whether its model reasons before it decides: `inline` costs reply tokens, `first` a second request."""
+    """Whether its model reasons before it decides: `inline` costs reply tokens, `first` an extra request."""
 
     adapter: str | None = None
     """Name of a LoRA adapter at the endpoint; replaces the model name in requests."""
 
     def __copy__(self) -> Self:
-        """Return a copy without the cached text: `model_copy` changes the fields that it is made from."""
+        """Return a copy without the cached text, since `model_copy` may change the fields it depends on."""
         copied = super().__copy__()
         vars(copied).pop("_texts", None)
         return copied
@@ -123,11 +123,11 @@ class AgentConfig(BaseModel):
 
 
 NOBODY = AgentConfig()
-"""The default config of an agent; shared, as it is frozen."""
+"""Default config of an agent, shared since it is frozen."""
 
 
 def as_config(config: Any) -> AgentConfig:
-    """Return a config, made from a persona if it is a text, or `NOBODY` for None.
+    """Return a config, built from a persona if given text; `NOBODY` for None.
 
     Raises:
         ConfigError: If it is anything else.
@@ -136,24 +136,24 @@ def as_config(config: Any) -> AgentConfig:
         return AgentConfig(persona=config)
     if not isinstance(config, AgentConfig | None):
         raise ConfigError(
-            f"config= is an AgentConfig or the text of a persona, got {config!r:.60} (of a Persona, take its config())"
+            f"config= must be an AgentConfig or a persona as text, got {config!r:.60} (of a Persona, pass its config())"
         )
     return config or NOBODY
 
 
 class ConfigMixin:
-    """Gives an agent its `config`: who it is."""
+    """Gives an agent a `config`."""
 
     __slots__ = ()
 
     _config: AgentConfig = NOBODY
 
     def __init__(self, *args: Any, config: AgentConfig | str | None = None, **kwargs: Any) -> None:
-        """Store who the agent is.
+        """Store the agent's config.
 
         Args:
             *args: Passed on.
-            config: A config, or just a persona; None: that of its class, by default `NOBODY`.
+            config: A config, or a persona as text; None: that of its class, by default `NOBODY`.
             **kwargs: Passed on.
 
         Raises:
@@ -165,7 +165,7 @@ class ConfigMixin:
 
     @property
     def config(self) -> AgentConfig:
-        """Who the agent is; it may be set to a text, the persona."""
+        """The agent's config; may be set to a persona as text."""
         return self._config
 
     @config.setter

@@ -1,25 +1,25 @@
 """The exceptions of mesa_llm, and who reads each of them.
 
-Each is a kind of the one that it stands under:
+Subclasses are indented under their base class:
 
     MesaLLMError
       ConfigError            a person: something was set up wrongly; says what to change
-        AccessRefused        a person: an endpoint refuses key, model or address, or the account is out of money
-        ReplayError          a person: the recording does not hold what the run asks for
+        AccessRefused        a person: an endpoint rejects key, model or address, or the account is out of money
+        ReplayError          a person: the recording lacks a reply that the run requests
       BudgetExceeded         a person: a budget ended the run cleanly; it can be resumed
-      Stopped                a person: a step was stopped while agents decided; the next step() goes on with it
-      AllDecisionsFailed     a person: the run is over, and every one of its decisions failed
+      Stopped                a person: a step was stopped while agents decided; the next step() resumes it
+      AllDecisionsFailed     a person: the run is over, and every decision failed
       DecisionError          a person: only with `on_error="raise"`, at the end of the step
       ToolError              the language model: an action or tool was refused, and why
-      ToolBroken             the engine: a tool raised something else while an agent decided
-      ParseError             the engine: a reply could not be used; the text tells the model why
-      TransportError         the engine: no reply came
-        RateLimited          the engine: wait, then ask again
-        ServerError          the engine: ask again (5xx, cut or hung connection)
-          Loading            the engine: wait until the model is loaded, then ask again
-        BadReply             the engine: the response holds no reply (too long, not JSON)
-        Refused              the engine: the endpoint refuses this one request (4xx)
-          HumanTimeout       the engine: a person did not decide in time, or nobody plays the agent
+      ToolBroken             the engine: a tool raised another exception while an agent decided
+      ParseError             the engine: a reply could not be used; the message tells the model why
+      TransportError         the engine: no reply
+        RateLimited          the engine: wait, then retry
+        ServerError          the engine: retry (5xx, closed or hung connection)
+          Loading            the engine: wait until the model is loaded, then retry
+        BadReply             the engine: the response contains no reply (too long, not JSON)
+        Refused              the engine: the endpoint rejects this request (4xx)
+          HumanTimeout       the engine: a person did not decide in time, or no person plays the agent
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ from mesa_llm._deprecated import deprecated_name
 
 
 class MesaLLMError(Exception):
-    """Base of all exceptions that this package raises on purpose."""
+    """Base class of all exceptions that this package raises."""
 
     usage: Any = None
-    """The `Usage` of the request that failed, as far as the endpoint reports it; None: nothing is known of it."""
+    """`Usage` of the failed request, if the endpoint reported it; else None."""
 
 
 class ConfigError(MesaLLMError):
-    """Something was set up in a way that cannot work; the message says what to change."""
+    """A setting or input is invalid; the message says what to change."""
 
 
 class AccessRefused(ConfigError):
-    """An endpoint refuses the key, the model or the address, or the account is out of money."""
+    """An endpoint rejects the key, the model or the address, or the account is out of money."""
 
     def __init__(self, text: str, *, is_out_of_money: bool = False) -> None:
-        """Store what is refused.
+        """Store the reason.
 
         Args:
-            text: The error of the endpoint, and what to do.
+            text: Error of the endpoint, and what to do about it.
             is_out_of_money: Whether the account is out of money.
         """
         super().__init__(text)
@@ -55,19 +55,19 @@ class AccessRefused(ConfigError):
 
 
 class ReplayError(ConfigError):
-    """A replay asked for something the recording does not hold."""
+    """A replay made a request that has no recorded reply."""
 
 
 class BudgetExceeded(MesaLLMError):
-    """A budget of calls, tokens or dollars is spent; starting the same run again continues it."""
+    """A budget of calls, tokens or dollars is used up; starting the run again resumes it."""
 
 
 class Stopped(MesaLLMError):
-    """A step was stopped while agents decided: it has not happened, and the next `step()` goes on with it."""
+    """A step was stopped while agents decided; it is not counted, and the next `step()` resumes it."""
 
 
 class AllDecisionsFailed(MesaLLMError):
-    """Every decision of a run failed; the message says why the first one did."""
+    """Every decision of a run failed; the message gives the reason for the first."""
 
 
 class DecisionError(MesaLLMError):
@@ -79,20 +79,19 @@ class ToolError(MesaLLMError):
 
 
 class ToolBroken(MesaLLMError):
-    """A tool raised an error other than a refusal; the decision of the agent that called it has failed."""
+    """A tool raised an exception other than `ToolError`, so the decision of the calling agent failed."""
 
 
 class ParseError(MesaLLMError):
     """A reply could not be turned into a decision or an answer; the message tells the model why."""
 
     def __init__(self, text: str, *, kind: str = "Unparsed", partial: object = None) -> None:
-        """Store why.
+        """Store the reason.
 
         Args:
             text: The reason.
-            kind: Kind of the failure, if it stays one: `Unparsed`, or `OffList` for an answer that was not possible.
-            partial: Decision on the usable part of a sheet, which stands if the rest stays unusable; None: there is
-                none.
+            kind: Kind of the failure if repair fails: `Unparsed`, or `OffList` for an answer that was not an option.
+            partial: Decision on the usable part of a sheet, used if the rest cannot be repaired; None: there is none.
         """
         super().__init__(text)
         self.kind, self.partial = kind, partial
@@ -102,14 +101,14 @@ class TransportError(MesaLLMError):
     """A language model gave no reply."""
 
     usage: Any = None
-    """`Usage` that the endpoint reported although its reply cannot be used; None: it reported none."""
+    """`Usage` that the endpoint reported for an unusable reply; None if it reported none."""
 
 
 class RateLimited(TransportError):
-    """The endpoint asks to be called less often (HTTP 429)."""
+    """The endpoint's rate limit was exceeded (HTTP 429)."""
 
     def __init__(self, text: str, retry_after_s: float | None = None) -> None:
-        """Store how long the endpoint asks to wait.
+        """Store how long to wait.
 
         Args:
             text: The error of the endpoint.
@@ -120,35 +119,35 @@ class RateLimited(TransportError):
 
 
 class ServerError(TransportError):
-    """The endpoint failed, hung or cut the connection; asking again may help."""
+    """The endpoint failed, hung or closed the connection; a retry may succeed."""
 
 
 class Loading(ServerError):
     """The endpoint is still loading the model."""
 
     def __init__(self, text: str, retry_after_s: float | None = None) -> None:
-        """Store how long the endpoint expects that to take.
+        """Store how long the endpoint expects loading to take.
 
         Args:
             text: The error of the endpoint.
-            retry_after_s: Seconds that it asks to wait, if it says so.
+            retry_after_s: Seconds to wait, if the endpoint states them.
         """
         super().__init__(text)
         self.retry_after_s = retry_after_s
 
 
 class BadReply(TransportError):
-    """The response holds no reply: it is too long, not JSON, or of the wrong shape."""
+    """The response contains no reply: it is too long, not JSON, or has the wrong structure."""
 
 
 class Refused(TransportError):
-    """The endpoint refuses this one request; asking again does not help."""
+    """The endpoint rejects this request; a retry does not help."""
 
 
 class HumanTimeout(Refused):
-    """A person did not decide in time, or nobody plays this agent; with `on_error="rule"` the rule twin stands in."""
+    """A person did not decide in time, or no person plays this agent; `on_error="rule"` uses the rule twin instead."""
 
 
 def __getattr__(name: str) -> Any:
-    """Return an exception by its old name."""
+    """Return an exception by its deprecated name."""
     return deprecated_name(__name__, name)

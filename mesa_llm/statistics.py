@@ -1,14 +1,14 @@
 """Statistics of runs: paired comparisons, intervals, corrections for many tests, and slopes.
 
-    compare(with_memory, without)        # paired by seed: difference with interval, effect size, p by permutation
+    compare(with_memory, without)        # paired by seed: difference with interval, effect size, permutation p
     mean_estimate(runs)                  # mean with its bootstrap interval
     ratio_estimate(design, reference)    # ratio of two means, paired by seed, with its interval
     correct([one, other])                # Benjamini–Hochberg over all comparisons of a study
-    permutation_p([first, second, …])    # are the means of several groups equal? labels are permuted
+    permutation_p([first, second, …])    # test whether the means of several groups are equal
     line_through(x, y)                   # slope and intercept, with standard errors and intervals
 
-Each sequence holds one value a run, in the order of the seeds; NaN or None marks a run without a value, and its pair is
-left out. Samples and permutations are drawn with a fixed seed, so that the same runs give the same figures.
+Each sequence holds one value per run, in the order of the seeds. NaN or None marks a missing value, and its pair is
+left out. Samples and permutations are drawn with a fixed seed, so the same runs always give the same results.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ from scipy import stats
 from mesa_llm.text import NOT_KNOWN, figure_text
 
 MIN_PAIRS = 6
-"""Minimum number of pairs with which a paired permutation test can find a p below 0.05."""
+"""Minimum number of pairs for a paired permutation test to reach p < 0.05."""
 
 FloatArray = NDArray[np.float64]
 
 Column = Sequence[float | None]
-"""Values of one figure, one a run; NaN or None where a run lacks it."""
+"""Values of one measure, one per run; NaN or None where a run lacks it."""
 
 N_RESAMPLES = 2_000
 """Number of bootstrap samples."""
 
 N_PERMUTATIONS = 9_999
-"""Maximum number of permutations; if there are no more than that, all are made, and the test is exact."""
+"""Maximum number of permutations; if there are no more, all are used, and the test is exact."""
 
 COVERAGE = 0.95
-"""Share of the bootstrap samples that an interval holds."""
+"""Confidence level of intervals."""
 
 SEED = 1
 """Seed of samples and permutations."""
@@ -48,10 +48,10 @@ SEED = 1
 
 @dataclass(frozen=True)
 class Estimate:
-    """A figure over runs."""
+    """An estimate over runs, with its interval."""
 
     value: float
-    """Mean over runs, or a figure computed from means."""
+    """Mean over runs, or a value computed from means."""
 
     low: float | None
     """Lower end of its interval; None with fewer than two runs."""
@@ -104,7 +104,7 @@ class FittedLine:
 
 
 def with_interval(estimate: Estimate | None) -> str:
-    """Write an estimate with its interval, if it has one."""
+    """Format an estimate with its interval, if it has one."""
     if estimate is None:
         return NOT_KNOWN
     if estimate.low is None or estimate.high is None:
@@ -113,7 +113,7 @@ def with_interval(estimate: Estimate | None) -> str:
 
 
 def mean_estimate(values: Column) -> Estimate | None:
-    """Average values over runs, with the percentile interval of bootstrap samples of the runs.
+    """Average values over runs, with a percentile bootstrap interval.
 
     Returns:
         The mean; None if no run has the value.
@@ -128,10 +128,10 @@ def mean_estimate(values: Column) -> Estimate | None:
 def compare(first: Column, second: Column) -> Comparison | None:
     """Compare two treatments over runs with equal seeds.
 
-    With n pairs no p is below 2 / 2ⁿ, so it takes six pairs or more to find one below 0.05.
+    With n pairs, the smallest possible p is 2 / 2ⁿ, so it takes at least six pairs to get below 0.05.
 
     Args:
-        first: Values of one treatment, one a run.
+        first: Values of one treatment, one per run.
         second: Values of the other, in the same order of seeds.
 
     Returns:
@@ -155,28 +155,27 @@ def compare(first: Column, second: Column) -> Comparison | None:
 def ratio_estimate(first: Column, second: Column) -> Estimate:
     """Compute the ratio of two means over runs with equal seeds, with a bootstrap interval over the pairs.
 
-    If the divisor reaches 0 in a sample, the interval has no ends.
+    If the denominator reaches 0 in a sample, the interval has no ends.
 
     Args:
-        first: Values of the dividend, one a run.
-        second: Values of the divisor, in the same order of seeds.
+        first: Values of the numerator, one per run.
+        second: Values of the denominator, in the same order of seeds.
 
     Raises:
-        ValueError: If the two differ in length, there is no pair, or the mean of the divisor is not positive, so that a
-            ratio would mean nothing.
+        ValueError: If the two differ in length, there is no pair, or the mean of the denominator is not positive.
     """
     one, other = _paired(first, second)
     if not len(one):
-        raise ValueError("a ratio needs a pair of runs at least, and there is none")
+        raise ValueError("a ratio needs at least one pair of runs")
     divisor = float(other.mean())
     if divisor <= 0:
-        raise ValueError(f"a ratio to {divisor:.4g} says nothing, as it is not positive; take the difference instead")
+        raise ValueError(f"the denominator of a ratio must be positive, got {divisor:.4g}; use the difference instead")
     low, high = _bootstrap_interval((one, other), _ratio)
     return Estimate(float(one.mean()) / divisor, low, high, len(one))
 
 
 def correct(comparisons: Sequence[Comparison | None]) -> list[Comparison | None]:
-    """Adjust the p of all comparisons of a study for their number; comparisons without a p do not count.
+    """Correct the p-values of all comparisons of a study for multiple testing, ignoring those without one.
 
     Source:
         Benjamini and Hochberg (1995), Controlling the False Discovery Rate, JRSS B 57(1).
@@ -186,7 +185,7 @@ def correct(comparisons: Sequence[Comparison | None]) -> list[Comparison | None]
 
 
 def adjusted_p(p_values: Sequence[float | None]) -> list[float | None]:
-    """Adjust p-values by Benjamini and Hochberg's procedure; None stays None and does not count."""
+    """Adjust p-values by the Benjamini–Hochberg procedure; None stays None and is not counted."""
     indices = [index for index, p in enumerate(p_values) if p is not None]
     adjusted: list[float | None] = [None] * len(p_values)
     if indices:
@@ -199,11 +198,11 @@ def adjusted_p(p_values: Sequence[float | None]) -> list[float | None]:
 def permutation_p(groups: Sequence[Column]) -> float | None:
     """Test whether the means of several independent groups are equal, by permuting group membership.
 
-    The statistic is that of a one-way analysis of variance. Given a slope for each run, it tests whether slopes are
-    equal across groups.
+    The statistic is that of a one-way analysis of variance. With one slope per run as values, this tests whether slopes
+    are equal across groups.
 
     Args:
-        groups: Values of each group, one a run.
+        groups: Values of each group, one per run.
 
     Returns:
         p; None with fewer than two groups of two runs.
@@ -253,9 +252,9 @@ def _column(values: Column) -> FloatArray:
 
 
 def _paired(first: Column, second: Column) -> tuple[FloatArray, FloatArray]:
-    """Return the values of the runs in which both are known."""
+    """Return the values of the runs that have both."""
     if len(first) != len(second):
-        raise ValueError(f"pairs need as many values of one as of the other, got {len(first)} and {len(second)}")
+        raise ValueError(f"paired samples must have equal lengths, got {len(first)} and {len(second)}")
     one, other = _column(first), _column(second)
     both = np.isfinite(one) & np.isfinite(other)
     return one[both], other[both]
@@ -275,11 +274,11 @@ def _variance_between(*samples: FloatArray, axis: int = -1) -> FloatArray:
 
 
 def _bootstrap_interval(samples: tuple[FloatArray, ...], statistic: object) -> tuple[float | None, float | None]:
-    """Return the ends of a percentile interval; None with fewer than two runs, or if a sample has no such figure."""
+    """Return the ends of a percentile interval; None with fewer than two runs, or if the statistic is undefined."""
     if len(samples[0]) < 2:
         return None, None
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", stats.DegenerateDataWarning)  # it says what the missing ends say
+        warnings.simplefilter("ignore", stats.DegenerateDataWarning)  # the missing ends show it already
         result = stats.bootstrap(
             samples,
             statistic,

@@ -1,7 +1,7 @@
-"""Texts for people and models to read: on one line, clipped, quoted, and in tables.
+"""Format text for people and models: on one line, clipped, quoted, or in tables.
 
-Texts and names of agents reach the prompts of others only through `one_line` or `quoted`, so that none of them can look
-like a line of the world, of a memory, or of somebody else.
+Agents' texts and names reach other agents' prompts only through `one_line` or `quoted`, so that they cannot be mistaken
+for a line of the world, of a memory, or of another agent.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from difflib import get_close_matches
 from typing import Any
 
 MAX_NAME = 80
-"""Maximum number of characters of a name in the prompts of others."""
+"""Maximum number of characters of a name in other agents' prompts."""
 
 MAX_QUOTE = 2_000
 """Default maximum number of characters of a quotation."""
 
 NOT_KNOWN = "–"
-"""Placeholder for a missing figure."""
+"""Placeholder for a missing number."""
 
 NOTHING_DONE = "You did nothing."
 """What came of doing nothing, in any world."""
 
 TINY = 5e-5
-"""Figures below it are shown as 0."""
+"""Smaller magnitudes are shown as 0."""
 
 COMMON = frozenset(
     re.findall(
@@ -35,13 +35,13 @@ COMMON = frozenset(
         "two under until was were what when where which while who whose why will with would yet yesterday you your",
     )
 )
-"""Common English words, which are no names even at the start of a sentence, and say little about a text's topic."""
+"""Common English words, which are not names even at the start of a sentence, and say little about a text's topic."""
 
 _ESCAPE = r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)"
-"""Sequences that colour, move or rename a terminal."""
+"""Terminal escape sequences."""
 
 _EMOJI = r"[\u2190-\u2bff\ufe0f\U0001f000-\U0001faff]"
-"""Pictures and their modifiers: a joiner between two makes them one, as a person and a rocket make an astronaut."""
+"""Emoji and their modifiers; a joiner combines two into one, such as a person and a rocket into an astronaut."""
 
 _UNSEEN = re.compile(
     rf"{_ESCAPE}|(?<!{_EMOJI})\u200d|\u200d(?!{_EMOJI})|"
@@ -52,35 +52,35 @@ _UNSEEN = re.compile(
 
 
 def counted(count: int, noun: str, plural: str = "") -> str:
-    """Return a number with its noun, in the plural unless the number is one.
+    """Format a number with its noun, in the plural unless the number is one.
 
     Args:
         count: The number.
         noun: The noun, in the singular.
-        plural: Its plural; empty: the noun with an s.
+        plural: Its plural; empty: the noun with an appended s.
     """
     return f"{count} {noun}" if count == 1 else f"{count} {plural or f'{noun}s'}"
 
 
 def none_succeeded(n_decisions: int, whose: str = "") -> str:
-    """Return the beginning of a message that all decisions failed.
+    """Format the beginning of a message that all decisions failed.
 
     Args:
         n_decisions: Number of decisions.
-        whose: Whom or what they belong to; empty: left out.
+        whose: Owner of the decisions; empty: omitted.
     """
     of = f" of {whose}" if whose else ""
     return f"the only decision{of} failed" if n_decisions == 1 else f"none of the {n_decisions} decisions{of} succeeded"
 
 
 def suggestion(name: str, names: Iterable[str]) -> str:
-    """Return the part of an error that suggests a name in place of a misspelt one; empty if none is close."""
+    """Return an addition to an error that suggests a name instead of a misspelt one; empty if none is close."""
     close = get_close_matches(name, list(names), n=1)
     return f"; did you mean {close[0]}?" if close else ""
 
 
 def clip(text: str, max_characters: int) -> str:
-    """Cut a text to a number of characters; an ellipsis shows the cut."""
+    """Truncate a text to a number of characters, with an ellipsis at the cut."""
     if len(text) <= max_characters:
         return text
     return text[: max_characters - 1] + "…" if max_characters > 0 else ""
@@ -89,9 +89,8 @@ def clip(text: str, max_characters: int) -> str:
 def one_line(text: str, max_characters: int | None = None) -> str:
     """Put a text on one line, without invisible characters.
 
-    Line breaks of every kind (`\\r`, U+0085, U+2028, …) and runs of blanks become one blank. Terminal escapes, control
-    characters, zero-width characters (except those that join emoji) and marks that turn the direction of writing are
-    removed.
+    Line breaks of every kind (`\\r`, U+0085, U+2028, …) and runs of whitespace become one space. Terminal escapes,
+    control characters, zero-width characters (except those that join emoji) and bidirectional marks are removed.
 
     Args:
         text: Any text.
@@ -104,7 +103,7 @@ def one_line(text: str, max_characters: int | None = None) -> str:
 
 
 def quoted(text: str, max_characters: int = MAX_QUOTE) -> str:
-    """Quote what somebody wrote: on one line, in “…”, which the text itself cannot close.
+    """Quote an agent's text: on one line, in “…”, which the text itself cannot close.
 
     Args:
         text: Any text.
@@ -119,7 +118,7 @@ _INNER = str.maketrans("“”„‟", "‘’‚‛")
 
 
 def printable(text: str) -> str:
-    """Return a text that is safe to print in a terminal: control characters are written as escapes."""
+    """Escape control characters, making a text safe to print in a terminal."""
     if text.isprintable():
         return text
     return "".join([c if c.isprintable() or c in "\n\t\u200d" else c.encode("unicode_escape").decode() for c in text])
@@ -129,7 +128,7 @@ _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?")
 
 
 def spreadsheet_cell(value: Any) -> Any:
-    """Return a value as a cell that no spreadsheet takes for a formula; numbers stay as they are."""
+    """Escape a cell that a spreadsheet would treat as a formula; numbers are unchanged."""
     if not isinstance(value, str):
         return value
     text = printable(value)
@@ -137,7 +136,7 @@ def spreadsheet_cell(value: Any) -> Any:
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Write a table with aligned columns, as lines."""
+    """Format a table with aligned columns, as lines."""
     widths = [max(len(row[column]) for row in (head, *rows)) for column in range(len(head))]
     return [
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in (head, *rows)
@@ -145,7 +144,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def figure_text(value: float | None) -> str:
-    """Write a figure with three significant digits."""
+    """Format a number with three significant digits."""
     if value is None:
         return NOT_KNOWN
     if abs(value) < TINY:

@@ -1,4 +1,4 @@
-"""What agents see around them in any space of Mesa, and how they move from cell to cell."""
+"""Describe an agent's surroundings in any Mesa space, and let it move between cells."""
 
 from mesa_llm.space.compass import Direction
 from mesa_llm.space.moves import MovesOnGrid, MovesToPlaces, PlaceName, describe_surroundings

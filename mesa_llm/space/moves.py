@@ -1,4 +1,4 @@
-"""Moving from cell to cell, as actions of an agent, and an observation of where it can go."""
+"""Actions to move between cells, and an observation of where an agent can go."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _COORDINATES = re.compile(r"\s*[(\[]?\s*-?[\d.]+(\s*,\s*-?[\d.]+)*\s*[)\]]?\s*")
 
 
 def _place_text(value: object) -> object:
-    """Read the name of a cell in any form that models write: 5, "5", [2, 3], "(2, 3)"."""
+    """Normalise the name of a cell as language models write it: 5, "5", [2, 3], "(2, 3)"."""
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     if isinstance(value, list | tuple):
@@ -30,20 +30,20 @@ def _place_text(value: object) -> object:
 
 
 PlaceName = Annotated[str, BeforeValidator(_place_text)]
-"""Name of a cell as texts show it, for the argument of an action; any form that models write is read."""
+"""Name of a cell as argument of an action, in any form that language models write."""
 
 
 class MovesToPlaces:
-    """Lets an agent move to a neighbouring cell by its name, in any discrete space of Mesa.
+    """Lets an agent move to a neighbouring cell by name, in any discrete space of Mesa.
 
-    For agents with a `cell`, such as `CellAgent`, whose own `move_to` stays what it is.
+    For agents with a `cell`, such as `CellAgent`, whose own `move_to` is not affected.
     """
 
     def can_move(self) -> bool:
         """Check whether a neighbouring cell has room.
 
         Raises:
-            ConfigError: If the agent can be in no cell.
+            ConfigError: If this kind of agent has no cell.
         """
         return any(not near.cell.is_full for near in _next_cells(self))
 
@@ -61,14 +61,14 @@ class MovesToPlaces:
 class MovesOnGrid:
     """Lets an agent move to a neighbouring cell of a grid, square or hexagonal, by a compass direction.
 
-    For agents with a `cell`, such as `CellAgent`. North is the row above, (-1, 0), as everywhere in Mesa.
+    For agents with a `cell`, such as `CellAgent`. North is the row above, (-1, 0), as in all of Mesa.
     """
 
     def can_move(self) -> bool:
         """Check whether a neighbouring cell has room.
 
         Raises:
-            ConfigError: If the agent is in a space other than a grid of two dimensions.
+            ConfigError: If the agent is in a space other than a two-dimensional grid.
         """
         return any(not near.cell.is_full for near in _by_direction(self).values())
 
@@ -85,13 +85,13 @@ class MovesOnGrid:
 def describe_surroundings(agent: Any, radius: float = 1, describe: Describe | None = None) -> Observation:
     """Return an agent's surroundings as an observation.
 
-    An agent in no space reads who else there is. An agent with `MovesOnGrid` or `MovesToPlaces` also reads where it
-    can go, and the `options` of its action say the same. The `facts` are the `Surroundings`.
+    Without a space, the observation lists the other agents. With `MovesOnGrid` or `MovesToPlaces`, it also lists where
+    the agent can go, as do the `options` of its action. The `facts` are the `Surroundings`.
 
     Args:
         agent: Any Mesa agent, in any space or in none.
-        radius: How far it sees: in moves, or in units of a continuous space.
-        describe: Describes a neighbour; by default by its name, or its class, with its id.
+        radius: Range of sight: in moves, or in units of a continuous space.
+        describe: Describes a neighbour; by default by its name or class, and its id.
 
     Raises:
         ConfigError: If the radius does not fit the space, or the space cannot be found.
@@ -113,26 +113,26 @@ def describe_surroundings(agent: Any, radius: float = 1, describe: Describe | No
 
 
 def _next_cells(agent: Any) -> list[Near]:
-    """Return the cells one move away; none if the agent is in no place.
+    """Return the cells one move away; none if the agent has not been placed.
 
     Raises:
-        ConfigError: If the agent can be in no cell.
+        ConfigError: If this kind of agent has no cell.
     """
     return [] if _cell_of(agent) is None else near_cells(space_of(agent), agent.cell, 1)[1:]
 
 
 def _cell_of(agent: Any) -> Any:
-    """Return the agent's cell; None if it is in no place.
+    """Return the agent's cell; None if it has not been placed.
 
     Raises:
-        ConfigError: If the agent can be in no cell.
+        ConfigError: If this kind of agent has no cell.
     """
     try:
         return agent.cell
     except AttributeError:
         raise ConfigError(
             f"{type(agent).__name__} has no cell to move from: MovesOnGrid and MovesToPlaces are for agents in cells, "
-            "such as CellAgent; write an action of its own for another space"
+            "such as CellAgent; write your own action for other spaces"
         ) from None
 
 
@@ -140,13 +140,13 @@ def _by_direction(agent: Any) -> dict[Direction, Near]:
     """Return the cells one move away by direction.
 
     Raises:
-        ConfigError: If the agent is in a space other than a grid of two dimensions.
+        ConfigError: If the agent is in a space other than a two-dimensional grid.
     """
     if _cell_of(agent) is None:
         return {}
     space, start = space_of(agent), agent.cell.coordinate
     if not isinstance(space, Grid) or len(space.dimensions) != 2:
-        raise ConfigError(f"MovesOnGrid is for grids of two dimensions; in a {type(space).__name__} use MovesToPlaces")
+        raise ConfigError(f"MovesOnGrid is for two-dimensional grids; in a {type(space).__name__} use MovesToPlaces")
     directions: dict[Direction, Near] = {}
     for near in _next_cells(agent):
         offset = grid_offset(space, start, near.cell.coordinate)
@@ -160,7 +160,7 @@ def _enter(agent: Any, near: Near | None, destination: str) -> ActionResult:
     """Move an agent into a neighbouring cell, and return where it is now.
 
     Raises:
-        ToolError: If there is no such cell next to it, or it is full.
+        ToolError: If there is no such cell next to it, or the cell is full.
     """
     if near is not None and not near.cell.is_full:
         agent.cell = near.cell

@@ -24,7 +24,7 @@ class Spot:
 
     @property
     def label(self) -> str:
-        """The cell's name as texts show it and actions take it: `2,3`, `5`, `Anna`."""
+        """Name of the cell in texts and action arguments: `2,3`, `5`, `Anna`."""
         return place_label(self.place)
 
 
@@ -71,7 +71,7 @@ class Surroundings:
     """The cells one move away that have room."""
 
     layers: Mapping[str, Any] = field(default_factory=dict)
-    """Values of the property layers, or other plain properties, of its cell by name."""
+    """Property layers and other plain properties of its cell: name → value."""
 
     @property
     def text(self) -> str:

@@ -1,4 +1,4 @@
-"""Looking around in every space of Mesa: who is where, which cells are empty, what the agent's own cell holds."""
+"""Collect an agent's surroundings in any Mesa space: neighbours, empty cells, and properties of its own cell."""
 
 from __future__ import annotations
 
@@ -24,39 +24,39 @@ Describe = Callable[[Any], str]
 
 
 def surroundings(agent: mesa.Agent[Any], radius: float = 1, describe: Describe | None = None) -> Surroundings:
-    """Look around an agent, in whatever space of Mesa it is.
+    """Collect the surroundings of an agent, in any Mesa space.
 
-    Only cells within the radius are visited, whatever the number of agents.
+    Only cells within the radius are visited, so the cost does not depend on the number of agents.
 
     Args:
-        agent: Who looks.
-        radius: How far: in moves, a whole number, 0 for its own cell; in units of a continuous space.
-        describe: Describes a neighbour; by default by its name, or its class, with its id.
+        agent: The observer.
+        radius: Range of sight: a whole number of moves, 0 for its own cell, or units of a continuous space.
+        describe: Describes a neighbour; by default by its name or class, and its id.
 
     Raises:
         ConfigError: If the radius does not fit the space, or the space cannot be found.
     """
     if getattr(agent, "cell", None) is not None:
         if not math.isfinite(radius) or radius < 0 or radius != int(radius):
-            raise ConfigError(f"a radius in cells is a whole number of 0 or more, got {radius!r}")
+            raise ConfigError(f"a radius in cells must be a whole number of 0 or more, got {radius!r}")
         return _around_cell(agent, int(radius), describe or description)
     if isinstance(agent, ContinuousSpaceAgent):
         if not 0 < radius < math.inf:
-            raise ConfigError(f"a radius in a continuous space is a number above 0, got {radius!r}")
+            raise ConfigError(f"a radius in a continuous space must be above 0, got {radius!r}")
         return _around_point(agent, radius, describe or description)
     _refuse_old_space(agent)
     return Surroundings("nowhere")
 
 
 def others_text(agent: mesa.Agent[Any], describe: Describe | None = None) -> str:
-    """List the agents of a model without a space, the reader first; empty if there is nobody else.
+    """List the agents of a model without a space, the observer first; empty if it is alone.
 
-    Agents that think come first. If there are too many to list, each agent reads of those made after it, wrapping
-    round, so that nobody is known to everyone.
+    LLM agents come first. If there are too many to list, each agent sees those created after it, wrapping round, so
+    that no agent is known to all.
 
     Args:
-        agent: Who looks.
-        describe: Describes another agent; by default by its name, or its class, with its id.
+        agent: The observer.
+        describe: Describes another agent; by default by its name or class, and its id.
     """
     everyone = list(agent.model.agents)
     here = everyone.index(agent) if agent in agent.model.agents else 0
@@ -69,7 +69,7 @@ def others_text(agent: mesa.Agent[Any], describe: Describe | None = None) -> str
 
 
 def description(agent: mesa.Agent[Any]) -> str:
-    """Return an agent's name, or its class, with its id; also for agents that do not think."""
+    """Return an agent's name or class, and its id; also for plain Mesa agents."""
     if isinstance(agent, ConfigMixin) and agent.config.name:
         return f"{agent.config.name} ({agent.unique_id})"
     return f"{type(agent).__name__} {agent.unique_id}"
@@ -86,8 +86,8 @@ def space_of(agent: mesa.Agent[Any]) -> DiscreteSpace[Cell]:
         if isinstance(space, DiscreteSpace) and _holds(space, cell):
             return space
     raise ConfigError(
-        f"{description(agent)} is in a cell of a space that its model does not name; "
-        "keep the space as an attribute of the model (`self.grid`) or of the agent (`self.space`)"
+        f"{description(agent)} is in a cell of a space that its model does not hold; "
+        "store the space as an attribute of the model (`self.grid`) or of the agent (`self.space`)"
     )
 
 
@@ -101,7 +101,7 @@ def kind_of(space: DiscreteSpace[Cell]) -> SpaceKind:
 
 
 class Near(NamedTuple):
-    """A cell, as seen from another."""
+    """A cell seen from another."""
 
     cell: Cell
     spot: Spot
@@ -122,7 +122,7 @@ def near_cells(space: DiscreteSpace[Cell], start: Cell, radius: int) -> list[Nea
 
 
 def _around_cell(agent: mesa.Agent[Any], radius: int, describe: Describe) -> Surroundings:
-    """Look around an agent in a cell."""
+    """Collect the surroundings of an agent in a cell."""
     start, space = cast("Any", agent).cell, space_of(agent)
     cells = near_cells(space, start, max(radius, 1))
     spots = [(cell, spot) for cell, spot in cells if spot.distance <= radius]
@@ -146,7 +146,7 @@ def _around_cell(agent: mesa.Agent[Any], radius: int, describe: Describe) -> Sur
 
 
 def _around_point(agent: ContinuousSpaceAgent, radius: float, describe: Describe) -> Surroundings:
-    """Look around an agent in a continuous space, where x points east and y north."""
+    """Collect the surroundings of an agent in a continuous space, where x points east and y north."""
     space: Any = agent.space
     point = np.array(agent.position, dtype=float)
     agents_near, distances = space.get_agents_in_radius(point, radius)
@@ -171,7 +171,7 @@ def _in_order(neighbours: list[Neighbour]) -> tuple[Neighbour, ...]:
 
 
 def _holds(space: DiscreteSpace[Cell], cell: Cell) -> bool:
-    """Check whether a cell is one of a space."""
+    """Check whether a cell belongs to a space."""
     try:
         space.all_cells[cell]
     except KeyError:
@@ -180,7 +180,7 @@ def _holds(space: DiscreteSpace[Cell], cell: Cell) -> bool:
 
 
 def _cell_words(space: DiscreteSpace[Cell], start: Cell, cell: Cell, moves: int) -> str:
-    """Describe where a cell lies, seen from another of the same space."""
+    """Describe the direction of a cell, seen from another in the same space."""
     kind = kind_of(space)
     if not moves:
         return f"in your {TERMS[kind].spot}"
@@ -195,7 +195,7 @@ def _cell_words(space: DiscreteSpace[Cell], start: Cell, cell: Cell, moves: int)
 
 
 def _point_words(distance: float, offset: Any) -> str:
-    """Describe where a point lies: its distance and, in two dimensions, its direction."""
+    """Describe the distance of a point and, in two dimensions, its direction."""
     if not distance:
         return "at your point"
     far = f"{distance:.1f} away" if distance >= 1 else f"{distance:.2g} away"
@@ -203,9 +203,9 @@ def _point_words(distance: float, offset: Any) -> str:
 
 
 def _layers(space: DiscreteSpace[Cell], cell: Cell) -> dict[str, Any]:
-    """Return a cell's values by name: the property layers of its grid, and plain values among its own properties.
+    """Return a cell's property layers and the plain values among its own properties, by name.
 
-    Mesa keeps the layers of a grid as properties of the cell class that it makes for this grid.
+    Mesa stores the layers of a grid as properties of a cell class created for that grid.
     """
     values = {str(name): value for name, value in cell.properties.items()}
     if isinstance(space, Grid):
@@ -216,12 +216,12 @@ def _layers(space: DiscreteSpace[Cell], cell: Cell) -> dict[str, Any]:
 
 
 def _plain(value: object) -> Any:
-    """Turn a numpy scalar into Python's own."""
+    """Convert a NumPy scalar to a Python value."""
     return value.item() if isinstance(value, np.generic) else value
 
 
 def _plain_place(coordinate: object) -> Place:
-    """Convert a cell's coordinate to plain values; any other node to its text."""
+    """Convert a cell's coordinate to plain values, and any other node to text."""
     if isinstance(coordinate, tuple):
         parts = [_plain(part) for part in cast("tuple[object, ...]", coordinate)]
         return tuple(parts) if all(isinstance(part, int) for part in parts) else str(coordinate)
@@ -230,17 +230,17 @@ def _plain_place(coordinate: object) -> Place:
 
 
 def _point_place(position: Any) -> tuple[float, ...]:
-    """Turn a position into plain numbers."""
+    """Convert a position to plain numbers."""
     return tuple(float(part) for part in position)
 
 
 def _refuse_old_space(agent: mesa.Agent[Any]) -> None:
-    """Refuse an agent in a space of `mesa.space`, which Mesa 4 removed, rather than show it nobody."""
+    """Reject an agent in a space of `mesa.space`, which Mesa 4 removed, instead of showing it no neighbours."""
     if getattr(agent, "pos", None) is None:
         return
     for value in vars(agent.model).values():
         if any(base.__module__ == "mesa.space" for base in type(value).__mro__):
             raise ConfigError(
-                f"{description(agent)} is in a {type(value).__name__} of mesa.space, which Mesa 4 took out; "
+                f"{description(agent)} is in a {type(value).__name__} of mesa.space, which Mesa 4 removed; "
                 "use mesa.discrete_space or mesa.experimental.continuous_space"
             )

@@ -97,9 +97,9 @@ def test_options_without_an_order_are_refused(values: Any) -> None:
 
 def test_who_an_agent_is_is_a_config_or_a_text() -> None:
     dictionary: Any = {"persona": "You are kind."}
-    with pytest.raises(ConfigError, match="config= is an AgentConfig or the text of a persona, got"):
+    with pytest.raises(ConfigError, match="config= must be an AgentConfig or a persona as text, got"):
         LLMAgent(PotModel(0, rng=1), config=dictionary)
-    with pytest.raises(ConfigError, match="config= is an AgentConfig or the text"):
+    with pytest.raises(ConfigError, match="config= must be an AgentConfig or a persona"):
         Giver.enter(BoltzmannWealth(BoltzmannScenario(n=1, rng=1)).agents, config=3)
 
 
@@ -107,7 +107,7 @@ def test_a_config_that_is_set_later_is_what_config_takes() -> None:
     payer, dictionary = LLMAgent(PotModel(0, rng=1)), {"name": "Ann"}
     payer.config = "You like round numbers."  # pyright: ignore[reportAttributeAccessIssue]
     assert payer.prompt(Observation("Now."))[0].content == "You like round numbers."
-    with pytest.raises(ConfigError, match="config= is an AgentConfig or the text of a persona, got"):
+    with pytest.raises(ConfigError, match="config= must be an AgentConfig or a persona as text, got"):
         payer.config = dictionary  # pyright: ignore[reportAttributeAccessIssue]
 
 

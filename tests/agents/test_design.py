@@ -185,7 +185,7 @@ def test_what_makes_a_memory_goes_by_its_name() -> None:
         ({"decide": "tests.agents.test_design:OWN"}, "no function"),
         ({"settings": {"temperature": 9}}, "temperature"),
         ({"settings": {"warmth": 1}}, "warmth"),
-        ({"reasoning": "much"}, "reasoning is one of"),
+        ({"reasoning": "much"}, "reasoning must be one of"),
         ({"memory": "elephant"}, "elephant"),
         ({"tools": "weigh"}, "tools"),
         ({"allowed": "pay"}, "allowed"),

@@ -298,7 +298,7 @@ def test_a_user_of_its_own_is_who_its_config_says() -> None:
     model, dictionary = SocialModel(n_agents=2, rng=1), {"name": "Ann"}
     user = SocialUser(model, config="You like round numbers.")
     assert user.config.persona == "You like round numbers."
-    with pytest.raises(ConfigError, match="config= is an AgentConfig or the text of a persona, got"):
+    with pytest.raises(ConfigError, match="config= must be an AgentConfig or a persona as text, got"):
         user.config = dictionary  # pyright: ignore[reportAttributeAccessIssue]
 
 

@@ -356,7 +356,7 @@ def test_an_old_space_is_refused_rather_than_seen_empty() -> None:
     model.grid = MultiGrid(3, 3, torus=False)
     agent = mesa.Agent(model)
     model.grid.place_agent(agent, (1, 1))
-    with pytest.raises(ConfigError, match=r"MultiGrid of mesa\.space, which Mesa 4 took out"):
+    with pytest.raises(ConfigError, match=r"MultiGrid of mesa\.space, which Mesa 4 removed"):
         surroundings(agent)
 
 
