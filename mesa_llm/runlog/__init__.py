@@ -1,4 +1,4 @@
-"""The run log: one SQLite file per run, from which the run is resumed, replayed and read."""
+"""The run log: one SQLite file per run, used to resume, replay and analyse it."""
 
 from mesa_llm.runlog.log import RunLog
 

@@ -1,6 +1,6 @@
-"""The two connections of a run log: the recording, where replies are looked up, and the trace that a run writes.
+"""The two database connections of a run log: the recording with the replies, and the trace that the run writes.
 
-They are the same connection, except in a replay, which keeps its new trace in memory.
+They are one connection, except in a replay, which keeps its new trace in memory.
 """
 
 from __future__ import annotations
@@ -33,26 +33,26 @@ from mesa_llm.runlog.tables import SQL_ERRORS, close_with, line_of
 Mode = Literal["record", "replay", "read"]
 
 CHECK_EVERY_S = 0.05
-"""Minimum number of seconds between two looks at the file while nothing new is recorded, or within a step."""
+"""Minimum number of seconds between two checks of the file while nothing new is recorded, or within a step."""
 
 _WRITERS: weakref.WeakValueDictionary[Path, Database] = weakref.WeakValueDictionary()
-"""File → the log of this process that is recorded in it."""
+"""File → the log of this process that records to it."""
 
 
 class Database:
-    """The open database of a run log; SQLite's errors are raised as a `ConfigError` that says what to do.
+    """The open database of a run log; SQLite errors are raised as a `ConfigError` that says what to do.
 
     Attributes:
         path: The file, or None for a log in memory.
-        mode: `record` (use recorded replies, and add to them), `replay` (recorded replies alone), or `read`.
+        mode: `record` (reuse recorded replies and append new ones), `replay` (only recorded replies), or `read`.
     """
 
     def __init__(self, path: str | Path | None, mode: Mode) -> None:
-        """Open the file, creating it if there is none.
+        """Open the file, creating it if necessary.
 
         Args:
             path: File of the run; None or `":memory:"` keeps the log in memory.
-            mode: `record` writes; `replay` and `read` change nothing.
+            mode: `record` writes; `replay` and `read` leave the file unchanged.
 
         Raises:
             ConfigError: If the file is missing (replay, read), is not a run log, is damaged, or is being recorded by
@@ -63,12 +63,12 @@ class Database:
         self._lock = threading.RLock()
         self._is_closed = False
         self._process = os.getpid()
-        self._fault: str | None = None  # why nothing can be written any more
+        self._fault: str | None = None  # why the log can no longer be written
         self._is_used = self._is_written = False
         self._check_due_s = 0.0
         self._write_lock: WriteLock | None = None
-        self._file: Path | None = None  # the resolved path, where it is recorded
-        self._opened: OpenFile | None = None  # as this writer left it
+        self._file: Path | None = None  # resolved path, if recording
+        self._opened: OpenFile | None = None  # its state after the last write
         self._replies = self._open()
         self._trace = connect(":memory:") if mode == "replay" else self._replies
         close_with(self, self._replies, self._trace)
@@ -77,10 +77,10 @@ class Database:
             self._trace.executescript(SCHEMA)
 
     def _open(self) -> sqlite3.Connection:
-        """Open the recording; in mode `record`, as its only writer."""
+        """Open the recording; in mode `record`, as the only writer."""
         if self.path is None:
             if self.mode != "record":
-                raise ConfigError("a run log in memory is gone with its model; give the file of a recorded run")
+                raise ConfigError("a run log in memory is lost with its model; give the file of a recorded run")
             return connect(":memory:")
         if self.mode != "record" and not self.path.is_file():
             raise ConfigError(f"there is no run log at {str(self.path)!r}; record a run with log= (--log) first")
@@ -99,7 +99,7 @@ class Database:
             database, self._write_lock = open_to_write(self.path)
         except (*SQL_ERRORS, OSError) as error:
             is_damaged = isinstance(error, (sqlite3.DatabaseError, UnicodeDecodeError)) and not is_about_place(error)
-            hint = f". If it is a damaged one: mesa-llm inspect {self.path} --recover NEW.sqlite" if is_damaged else ""
+            hint = f". If the log is damaged: mesa-llm inspect {self.path} --recover NEW.sqlite" if is_damaged else ""
             raise ConfigError(f"{str(self.path)!r} cannot be used as a run log: {line_of(error)}{hint}") from error
         _WRITERS[self._file] = self
         self._opened = OpenFile(self.path, database)
@@ -107,7 +107,7 @@ class Database:
 
     @staticmethod
     def _close_unused(path: Path) -> None:
-        """Close a log of this file that was opened and never used: the constructor of its model failed later on."""
+        """Close a log of this file that was never used because the constructor of its model failed."""
         other = _WRITERS.get(path)
         if other is None or other._is_closed:
             return
@@ -118,7 +118,7 @@ class Database:
             other.close()
 
     def _read_one(self, database: sqlite3.Connection, query: str) -> Any:
-        """Read one value while the log is being opened; close the log if the file is damaged."""
+        """Read a single value while opening the log; close the log if the file is damaged."""
         try:
             return database.execute(query).fetchone()[0]
         except SQL_ERRORS as error:
@@ -126,52 +126,52 @@ class Database:
             raise self._damage_error(error) from error
 
     def _damage_error(self, error: Exception) -> ConfigError:
-        """Return the error for a damaged file, or for one that somebody else has changed."""
+        """Return the error for a file that is damaged or was changed by another program."""
         if change := self._change():
             return self._save_elsewhere(change)
         return ConfigError(self._damage(error))
 
     def _damage(self, error: Exception) -> str:
         return (
-            f"{str(self.path)!r} is damaged: {line_of(error)}. What can still be read of it is read by "
+            f"{str(self.path)!r} is damaged: {line_of(error)}. To recover what is still readable: "
             f"mesa-llm inspect {self.path} --recover NEW.sqlite"
         )
 
     def _give_up(self, error: Exception) -> ConfigError:
-        """Mark the log as one that can no longer be written, and return the error that says so."""
+        """Mark the log as no longer writable, and return the error."""
         with suppress(sqlite3.Error):
             self._trace.rollback()
         if change := self._change():
             return self._save_elsewhere(change)
         if is_damage(error):
-            self._fault = f"{self._damage(error)}. Nothing more is asked; a run with that new log goes on"
+            self._fault = f"{self._damage(error)}. No more requests are sent; to resume, run again with the new log"
         else:
             self._fault = (
-                f"{str(self.path)!r} cannot be written: {line_of(error)}. Nothing more is asked; what was recorded "
-                f"before is kept, and the same run with the same log goes on {remedy(error)}"
+                f"{str(self.path)!r} cannot be written: {line_of(error)}. No more requests are sent. What was "
+                f"recorded before is kept, and the same run with the same log can be resumed {remedy(error)}"
             )
         return ConfigError(self._fault)
 
     def _change(self) -> str:
-        """Describe what somebody else has done to the file since it was opened to be written; empty if nothing."""
+        """Describe how another program has changed the file since it was opened for writing; empty if it has not."""
         return "" if self._opened is None or self._fault is not None else self._opened.change()
 
     def _require_file(self) -> None:
-        """Check that the file is the one that was opened and nobody else has written to it.
+        """Check that the file is the one that was opened, and that no other program has written to it.
 
         Raises:
-            ConfigError: If it is not; what is recorded has then been saved in another file.
+            ConfigError: If it is not. The recording has then been saved in another file.
         """
         if change := self._change():
             raise self._save_elsewhere(change)
 
     def _save_elsewhere(self, change: str) -> ConfigError:
-        """Save what is recorded, from the open connection, as the file is no longer what this run left.
+        """Save the recording from the open connection, since another program has changed the file.
 
-        A file that is gone is written anew; any other one is left to whoever changed it.
+        A file that was deleted is written again; a file that was changed is left alone.
 
         Returns:
-            The error that says what happened to the file, and where the recording is now.
+            An error that says what happened to the file, and where the recording is now.
         """
         opened, self._opened = cast("OpenFile", self._opened), None
         self._fault = f"{str(self.path)!r} was {change} while it was being recorded"
@@ -184,12 +184,12 @@ class Database:
                 target.execute("PRAGMA journal_mode=DELETE")
                 is_whole = target.execute("PRAGMA integrity_check(1)").fetchone()[0] == "ok"
         except (*SQL_ERRORS, OSError) as error:
-            self._fault += f", and what this run recorded cannot be saved in {str(file)!r}: {line_of(error)}"
+            self._fault += f", and the recording cannot be saved in {str(file)!r}: {line_of(error)}"
         else:
-            saved = "What this run recorded is" if is_whole else "Only part of what this run recorded could be saved"
-            way = "the same run goes on with that log" if is_whole else f"mesa-llm inspect {file} --recover NEW.sqlite"
+            saved = "The recording is saved" if is_whole else "Only part of the recording could be saved"
+            way = "run again with that log to resume" if is_whole else f"mesa-llm inspect {file} --recover NEW.sqlite"
             self._fault += f". {saved} in {str(file)!r}: {way}"
-        self._fault += ". Nothing more is asked"
+        self._fault += ". No more requests are sent"
         return ConfigError(self._fault)
 
     def _query(self, source: sqlite3.Connection, query: str, values: Any = ()) -> list[Any]:
@@ -205,19 +205,19 @@ class Database:
             raise self._damage_error(error) from error
 
     def _columns_of(self, table: str, source: sqlite3.Connection) -> str:
-        """Return the columns of a table as a query of the recording or the trace names them."""
+        """Return the columns of a table for a query of the recording or the trace."""
         return selection(table, self._format if source is self._replies else FORMAT)
 
     @property
     def _recorded(self) -> sqlite3.Connection:
-        """The recording, with every reply kept so far."""
+        """The recording, including every reply kept so far."""
         self._check_open()
         self._write_pending()
         return self._replies
 
     @property
     def _db(self) -> sqlite3.Connection:
-        """The trace, to which this run writes."""
+        """The trace that this run writes."""
         self._check_open()
         self._write_pending()
         return self._trace
@@ -225,7 +225,7 @@ class Database:
     def _check_open(self) -> None:
         if self._is_closed:
             name = f" {str(self.path)!r}" if self.path is not None else ""
-            raise ConfigError(f"the run log{name} is closed; to go on, make the model anew with the same log=")
+            raise ConfigError(f"the run log{name} is closed; to resume, create the model again with the same log=")
 
     def _check_writable(self) -> None:
         """Check that this process may write the log; the first time, record that it does."""
@@ -235,7 +235,7 @@ class Database:
         if self.path is not None and self._process != os.getpid():
             raise ConfigError(
                 f"{str(self.path)!r} is being recorded by process {self._process}, which this one was forked from; "
-                "make the model anew here, with another log="
+                "create the model again in this process, with another log="
             )
         if not self._is_written and self._write_lock is not None:
             self._is_written = True
@@ -247,7 +247,7 @@ class Database:
                 raise self._give_up(error) from error
 
     def _write_pending(self) -> None:
-        """Write what a subclass has kept in memory, before anything is read or committed; here, nothing is.
+        """Write what a subclass has buffered, before anything is read or committed; does nothing by default.
 
         Raises:
             ConfigError: If it cannot be written, as on a full disk.
@@ -257,7 +257,7 @@ class Database:
         """Commit the recorded replies, so that they survive the process.
 
         Raises:
-            ConfigError: If it cannot be written, as on a full disk, or somebody else has changed the file.
+            ConfigError: If it cannot be written, as on a full disk, or another program has changed the file.
         """
         with self._lock:
             if self._is_closed:
@@ -277,7 +277,7 @@ class Database:
         """Move commits from the write-ahead log into the file, without waiting for readers.
 
         Raises:
-            ConfigError: If it cannot be written, or somebody else has changed the file.
+            ConfigError: If it cannot be written, or another program has changed the file.
         """
         if self._opened is None:
             return
@@ -289,10 +289,10 @@ class Database:
         self._check_due_s = clock.monotonic() + CHECK_EVERY_S
 
     def close(self) -> None:
-        """Close the file, which is then complete by itself; errors of writing are not raised a second time.
+        """Close the file, which is then self-contained; write errors are not raised a second time.
 
         Raises:
-            ConfigError: If somebody else has changed the file since the last commit.
+            ConfigError: If another program has changed the file since the last commit.
         """
         with self._lock:
             if self._is_closed:
@@ -310,7 +310,7 @@ class Database:
                 self._is_closed = True
                 with suppress(sqlite3.Error):
                     if self._opened is not None:
-                        self._trace.execute("PRAGMA journal_mode=DELETE")  # fails while somebody reads the file
+                        self._trace.execute("PRAGMA journal_mode=DELETE")  # fails while another process reads the file
                 self._replies.close()
                 self._trace.close()
                 if self._write_lock is not None:

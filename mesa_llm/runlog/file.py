@@ -1,8 +1,8 @@
-"""Opens the file of a run log: one writer at a time, any number of readers; a file of another kind is refused.
+"""Open run log files, with one writer at a time and any number of readers.
 
-During a step, replies are in SQLite's write-ahead log beside the file (`-wal`); the file of a closed log is complete by
-itself and can be read anywhere. SQLite's locks are only as reliable as the file system's: do not record a log on a
-network share.
+During a step, replies are in SQLite's write-ahead log beside the file (`-wal`); the file of a closed log is
+self-contained. SQLite's locks are only as reliable as those of the file system, so do not record a log on a network
+share.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from mesa_llm.runlog.layout import SCHEMA, check, connect, upgrade
 from mesa_llm.runlog.tables import SQL_ERRORS, close_with
 
 MAX_WAL = 4_000_000
-"""Number of bytes of the write-ahead log beyond which it is moved into the file within a step."""
+"""Size of the write-ahead log, in bytes, beyond which it is checkpointed within a step."""
 
 MAX_CACHE = 32_000_000
-"""Number of bytes of a log that its writer keeps in memory, where they survive if somebody overwrites the file."""
+"""Size of the writer's page cache, in bytes; cached pages survive if another program overwrites the file."""
 
 
 class WriteLock:
-    """Exclusive right to write a run log, until it is freed or its process ends, however it ends.
+    """Exclusive lock for writing a run log, held until it is freed or its process ends.
 
-    The lock is a transaction in an empty database beside the log (`.lock`), begun and never committed: SQLite holds and
-    releases it on every system, between processes and within one.
+    The lock is an uncommitted transaction in an empty database beside the log (`.lock`), which SQLite manages on every
+    system, between processes and within one.
     """
 
     def __init__(self, log: Path) -> None:
@@ -43,14 +43,14 @@ class WriteLock:
 
         Raises:
             BlockingIOError: If another writer holds it.
-            sqlite3.Error: If its folder cannot be written to.
+            sqlite3.Error: If its folder is not writable.
         """
         self.path = log.with_name(f"{log.name}.lock")
         while True:
             self._database = sqlite3.connect(self.path, timeout=0, isolation_level=None, check_same_thread=False)
             identity = self._identity()
             try:
-                self._database.execute("PRAGMA journal_mode=MEMORY")  # nothing is written: no journal file is needed
+                self._database.execute("PRAGMA journal_mode=MEMORY")  # nothing is written, so no journal file is needed
                 self._database.execute("BEGIN IMMEDIATE")
             except sqlite3.Error as error:
                 self._database.close()
@@ -60,7 +60,7 @@ class WriteLock:
             if identity is not None and identity == self._identity():
                 close_with(self, self._database)
                 return
-            self._database.close()  # its last holder has just deleted the file that is open here
+            self._database.close()  # the previous holder has just deleted the file that is open here
 
     def _identity(self) -> tuple[int, int] | None:
         """Return the device and inode of the lock's file; None if it does not exist."""
@@ -72,13 +72,13 @@ class WriteLock:
 
     def free(self) -> None:
         """Release the lock."""
-        with suppress(OSError):  # Windows deletes no open file: there, an empty one remains
+        with suppress(OSError):  # Windows cannot delete open files, so an empty one remains
             self.path.unlink()
         self._database.close()
 
 
 def open_to_write(path: Path) -> tuple[sqlite3.Connection, WriteLock]:
-    """Open a run log as its only writer, creating it if there is none.
+    """Open a run log as its only writer, creating it if necessary.
 
     Raises:
         ConfigError: If another writer holds it, or it is not a run log of this format.
@@ -99,7 +99,7 @@ def open_to_write(path: Path) -> tuple[sqlite3.Connection, WriteLock]:
 
 
 def _with_schema(database: sqlite3.Connection, path: Path) -> sqlite3.Connection:
-    """Create the tables of a run log in an empty file; check any other file, and leave it as it is."""
+    """Create the tables of a run log in an empty file; check any other file without changing it."""
     try:
         if database.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone():
             check(database, path)
@@ -112,13 +112,13 @@ def _with_schema(database: sqlite3.Connection, path: Path) -> sqlite3.Connection
 
 
 def is_about_place(error: Exception) -> bool:
-    """Check whether an SQLite error is about where a file lies, not what it holds: full disk, read-only, no folder."""
+    """Check whether an SQLite error concerns the location of a file: full disk, read-only, missing folder."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the primary result code
     return code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
 
 
 def is_damage(error: Exception) -> bool:
-    """Check whether an error says that a file does not hold what was written to it, as when it was cut short."""
+    """Check whether an error means that a file is corrupt, for example truncated."""
     code = getattr(error, "sqlite_errorcode", 0)
     if code & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR):
         return True
@@ -126,28 +126,27 @@ def is_damage(error: Exception) -> bool:
 
 
 def remedy(error: Exception) -> str:
-    """Return when a log can be written again after an error that is no damage."""
+    """Return when a log can be written again after an error other than damage."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
         return "as soon as there is room"
     if isinstance(error, sqlite3.OperationalError):
-        return "as soon as the file and its folder can be written to"
-    return "when the language model returns what a log can hold"
+        return "as soon as the file and its folder are writable"
+    return "once the language model returns values that a log can store"
 
 
 class OpenFile:
-    """The file of a log that is being written, as its writer left it, so that a change by anybody else is noticed.
+    """The file of a log that is being written, with its last known state to detect changes by other programs.
 
-    Sync clients and people replace, move, overwrite and delete files while SQLite has them open; it would go on
-    writing to a file that nobody finds any more. Only `checkpoint` writes to the file itself; commits go to the
-    write-ahead log.
+    Sync clients and users replace, move, overwrite and delete files that SQLite has open, and SQLite would keep writing
+    to a file that no longer has a name. Only `checkpoint` writes to the file itself; commits go to the write-ahead log.
     """
 
     def __init__(self, path: Path, database: sqlite3.Connection) -> None:
         """Record which file is open.
 
         Args:
-            path: The file, under the name that the user gave it; a symbolic link may have another target later.
+            path: The file as named by the user; the target of a symbolic link may change later.
             database: Its connection.
         """
         self.path = path.absolute()
@@ -157,11 +156,11 @@ class OpenFile:
         self._left: tuple[_State, _State] | None = None  # the file and its write-ahead log; None: not written yet
 
     def is_free(self) -> bool:
-        """Check whether no file has the name any more, and one can be written there."""
+        """Check whether the file no longer exists and a new one can be written in its place."""
         return not os.path.lexists(self.path) and self.path.parent.is_dir()
 
     def change(self) -> str:
-        """Describe what somebody else has done to the file; empty if nothing, or if the file system cannot tell."""
+        """Describe how another program has changed the file; empty if it has not, or the file system cannot tell."""
         try:
             found = _state(self.path)
         except FileNotFoundError:
@@ -182,7 +181,7 @@ class OpenFile:
         return "" if is_there else "left without its write-ahead log (-wal)"
 
     def has_large_wal(self) -> bool:
-        """Check whether the write-ahead log has grown so large that it should not wait for the end of the step."""
+        """Check whether the write-ahead log is too large to wait for the end of the step."""
         try:
             return os.stat(self._wal).st_size > MAX_WAL
         except OSError:
@@ -199,20 +198,20 @@ class OpenFile:
             self._left = (_state(self.path), _state(self._wal))
 
     def abandon(self) -> None:
-        """Leave the file as it is found, also when the database is closed, and remove what this writer left beside it.
+        """Leave the changed file alone, also on closing the database, and remove this writer's write-ahead log.
 
-        Its write-ahead log would otherwise be taken for that of the file that is there now.
+        Otherwise it would be taken for that of the file that is there now.
         """
         self._database.setconfig(sqlite3.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, True)
         wal = Path(self._wal)
-        with suppress(OSError):  # Windows deletes no open file
+        with suppress(OSError):  # Windows cannot delete open files
             if self._left is None or not wal.exists() or _state(wal)[:2] == self._left[1][:2]:
                 wal.unlink(missing_ok=True)
                 wal.with_name(f"{wal.name.removesuffix('wal')}shm").unlink(missing_ok=True)
 
 
 _State = tuple[int, int, int, int]
-"""Device, inode, bytes and time of the last change of a file; the last two 0 on Windows, which reports them late."""
+"""Device, inode, size and modification time of a file; the last two are 0 on Windows, which reports them late."""
 
 
 def _state(path: str | Path) -> _State:
@@ -222,7 +221,7 @@ def _state(path: str | Path) -> _State:
 
 
 def recovery_file(path: Path) -> Path:
-    """Return a new file for what a run has recorded, beside its log, or among temporary files if its folder is gone."""
+    """Return a path for a copy of a recording, beside its log, or in the temporary folder if its own is gone."""
     folder = path.parent if path.parent.is_dir() else Path(tempfile.gettempdir())
     for number in count(1):
         file = folder / f"{path.stem}.recovered{'' if number == 1 else number}{path.suffix}"
@@ -232,9 +231,9 @@ def recovery_file(path: Path) -> Path:
 
 
 def begin_to_write(database: sqlite3.Connection, path: Path) -> None:
-    """Record which process writes a log, and switch on write-ahead logging, in which commits are fast.
+    """Record which process writes a log, and enable write-ahead logging for fast commits.
 
-    A log of an earlier format is brought to this one first, in the same transaction.
+    A log of an earlier format is upgraded first, in the same transaction.
 
     Raises:
         OSError: If it is gone.
@@ -245,7 +244,7 @@ def begin_to_write(database: sqlite3.Connection, path: Path) -> None:
     database.execute(f"PRAGMA cache_size=-{MAX_CACHE // 1024}")
     if path.stat().st_size < MAX_CACHE:
         database.execute("PRAGMA quick_check(1)")  # reads every page
-    database.execute("PRAGMA wal_autocheckpoint=0")  # `OpenFile` has to know when the file itself is written
+    database.execute("PRAGMA wal_autocheckpoint=0")  # `OpenFile` must know when the file itself is written
     now = datetime.now(UTC).isoformat(" ", "seconds")
     with database:
         database.execute("BEGIN IMMEDIATE")
@@ -255,7 +254,7 @@ def begin_to_write(database: sqlite3.Connection, path: Path) -> None:
 
 
 def _writer(path: Path) -> str:
-    """Describe the writer of a locked log, and what to do about it."""
+    """Describe the process that has locked a log, and what to do about it."""
     try:
         database = open_to_read(path)
         row = database.execute("SELECT pid, host, since FROM writer").fetchone()
@@ -263,7 +262,7 @@ def _writer(path: Path) -> str:
     except (*SQL_ERRORS, ConfigError):
         row = None
     if row is None:
-        return "somebody else, who has just begun; give another log, or wait until that run is over"
+        return "another run, which has just started; give another log, or wait until that run is over"
     pid, host, since = row
     if (pid, host) == (os.getpid(), socket.gethostname()):
         return f"another model of this process (since {since}); close that one first: model.close()"
@@ -287,7 +286,7 @@ def open_to_read(path: Path) -> sqlite3.Connection:
             raise
         if not (wal.is_file() and wal.stat().st_size):
             return _checked(f"{address}?mode=ro&immutable=1", path)
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # Windows deletes no open file
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # Windows cannot delete open files
         copy = copied(path, Path(folder))
         return _checked(f"{copy.as_uri()}?mode=ro", path)
 
@@ -301,7 +300,7 @@ def _is_writable(folder: Path) -> bool:
 
 
 def copied(path: Path, folder: Path) -> Path:
-    """Copy a log into a folder, with the write-ahead log that may lie beside it.
+    """Copy a log and its write-ahead log, if any, into a folder.
 
     Returns:
         Path of the copy.

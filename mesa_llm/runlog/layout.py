@@ -1,7 +1,7 @@
-"""The layout of a run log: its tables, their columns, and how a log of an earlier format gets them.
+"""The database schema of a run log, and upgrades from earlier formats.
 
-A file is used only if its schema is, word for word, one that this package creates: a trigger, a view or a generated
-column in a stranger's file could alter or hide what is written and read.
+A file is only used if its schema is exactly one that this package creates, since a trigger, a view or a generated
+column in a file from elsewhere could alter or hide data.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ FORMAT = 5
 """Version of the layout, written to `PRAGMA user_version` and to the manifest."""
 
 MAX_VALUE = 16_000_000
-"""Maximum number of bytes of a value of a run log; SQLite refuses to read or write a larger one."""
+"""Maximum size of a value in a run log, in bytes; SQLite refuses to read or write larger ones."""
 
 FORMATS = range(3, FORMAT + 1)
-"""The formats that are read."""
+"""Supported formats."""
 
 _TABLES = """
 CREATE TABLE manifest (name TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -49,34 +49,34 @@ CREATE INDEX events_at ON events (time);
 CREATE INDEX messages_at ON messages (time);
 CREATE INDEX answers_at ON answers (time, agent);
 """
-"""The tables of format 3. A call's prompt, parameters and options are numbers of texts: see `tables.Texts`.
+"""The tables of format 3. A call's prompt, parameters and options are ids of texts; see `tables.Texts`.
 
-No index is ordered by a digest, so that rows written together lie on few pages.
+No index is ordered by a digest, so rows written together are stored on few pages.
 """
 
 _UPGRADES = {
     4: (
-        "ALTER TABLE calls ADD COLUMN checksum INTEGER",  # of what decides a replay: see `tables.call_checksum`
+        "ALTER TABLE calls ADD COLUMN checksum INTEGER",  # of what a replay reads: see `tables.call_checksum`
         "ALTER TABLE decisions ADD COLUMN reading TEXT",
     ),
     5: ("ALTER TABLE actions ADD COLUMN facts TEXT",),
 }
-"""Format → the statements that make it of the format before; their columns are NULL in rows recorded earlier."""
+"""Format → statements that upgrade to it from the previous one; new columns are NULL in older rows."""
 
 _OLDER_TABLES = ("hash NOT NULL", "hash BLOB NOT NULL")
-"""What texts were created with since version 0.9.1, and before."""
+"""Declaration of `texts.hash` since version 0.9.1, and before."""
 
 _STATISTICS = frozenset(
     {"CREATE TABLE sqlite_stat1(tbl,idx,stat)", "CREATE TABLE sqlite_stat4(tbl,idx,neq,nlt,ndlt,sample)"}
 )
-"""Tables that SQLite's ANALYZE creates; they hold no code."""
+"""Tables created by SQLite's ANALYZE, which are harmless."""
 
 SCHEMA = f"{_TABLES}{';'.join(sum(_UPGRADES.values(), ()))};PRAGMA user_version={FORMAT};"
 """Creates the tables of a run log in an empty database."""
 
 
 def connect(path: str, *, uri: bool = False) -> sqlite3.Connection:
-    """Open a database for use by all threads; functions and views that a damaged file declares are not trusted."""
+    """Open a database for use by all threads, without trusting functions and views declared in the file."""
     database = sqlite3.connect(path, check_same_thread=False, uri=uri, timeout=30)
     database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_VALUE)
     database.execute("PRAGMA trusted_schema=OFF")
@@ -86,7 +86,7 @@ def connect(path: str, *, uri: bool = False) -> sqlite3.Connection:
 
 @cache
 def columns() -> dict[str, list[str]]:
-    """Return the names of the columns of each table of a run log."""
+    """Return the column names of each table of a run log."""
     return _columns(FORMAT)
 
 
@@ -99,7 +99,7 @@ def _columns(version: int) -> dict[str, list[str]]:
 
 @cache
 def selection(table: str, version: int) -> str:
-    """Return the columns of a table as a query names them, with NULL for those that a log's format does not have."""
+    """Return the columns of a table for a query, with NULL for those that the log's format lacks."""
     present = _columns(version)[table]
     return ", ".join(name if name in present else f"NULL AS {name}" for name in columns()[table])
 
@@ -114,7 +114,7 @@ def format_of(database: sqlite3.Connection) -> int:
 
 
 def upgrade(database: sqlite3.Connection) -> None:
-    """Bring a run log of an earlier format to this one, in the open transaction.
+    """Upgrade a run log of an earlier format, within the open transaction.
 
     Raises:
         sqlite3.Error: If it cannot be written.
@@ -127,10 +127,10 @@ def upgrade(database: sqlite3.Connection) -> None:
 
 
 def check(database: sqlite3.Connection, path: Path) -> None:
-    """Check that a database is a run log of this format or of one that can be upgraded, and nothing else.
+    """Check that a database is a run log of a supported format.
 
     Raises:
-        ConfigError: If it is something else, has another format, or a schema that is not a run log's own.
+        ConfigError: If it is not, or its schema contains anything else.
         sqlite3.Error: If it cannot be read.
     """
     schema = _schema(database)
@@ -155,14 +155,14 @@ _Part = tuple[str, str, str, str]
 
 
 def _schema(database: sqlite3.Connection) -> Counter[_Part]:
-    """Count the parts of a schema, with their SQL on one line; a damaged one may hold the same part twice."""
+    """Count the parts of a schema, with their SQL on one line; a damaged schema may contain the same part twice."""
     rows = database.execute("SELECT type, name, tbl_name, sql FROM sqlite_master")
     return Counter((str(kind), str(name), str(table), " ".join(str(sql).split())) for kind, name, table, sql in rows)
 
 
 @cache
 def _own_schemas(version: int) -> tuple[Counter[_Part], ...]:
-    """Return every schema that this package has given to logs of a format, the present one first."""
+    """Return every schema that this package has used for a format, the current one first."""
     schemas: list[Counter[_Part]] = []
     for texts in _OLDER_TABLES:
         with closing(_empty(version, texts)) as empty:
@@ -171,7 +171,7 @@ def _own_schemas(version: int) -> tuple[Counter[_Part], ...]:
 
 
 def _empty(version: int, texts: str = _OLDER_TABLES[0]) -> sqlite3.Connection:
-    """Return an empty run log of a format in memory."""
+    """Create an empty in-memory run log of a format."""
     database = connect(":memory:")
     database.executescript(_TABLES.replace(_OLDER_TABLES[0], texts))
     for later in FORMATS[1 : FORMATS.index(version) + 1]:

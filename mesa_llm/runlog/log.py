@@ -1,8 +1,8 @@
 """One SQLite file per run: requests and replies, decisions, and their outcomes.
 
-Replies cost money: each is committed as it arrives, and looked up by a digest of everything that can change it. All
-else (decisions, outcomes, events, messages, one row per step) can be recomputed from them, and is written at the end of
-each step, together with the digest of the run so far.
+Replies cost money, so each is committed as it arrives. They are looked up by a digest of everything that affects them.
+Everything else (decisions, outcomes, events, messages, one row per step) can be recomputed from them, and is written at
+the end of each step together with the digest of the run so far.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _SELECT_REPLY = {
     "WHERE time = ? AND agent = ? AND key = ?"
     for version in FORMATS
 }
-"""Format of a log → how a reply is looked up in it."""
+"""Format of a log → query that looks up a reply."""
 
 _IN_PLACE = "FROM calls WHERE agent = ? AND time = ? AND purpose = ? AND call = ?"
 
@@ -55,12 +55,12 @@ _OTHER = f"SELECT 1 {_IN_PLACE} AND rowid > ? AND rowid <= ? AND (error_kind IS 
 _ANSWER = "INSERT INTO answers VALUES (:time, :agent, :question, :answer, :failure, :purpose)"
 
 CAPABILITIES = "capabilities"
-"""Key in the manifest: the capabilities of custom transports, by name."""
+"""Manifest key: capabilities of custom transports, by name."""
 
 _REPLACED_AFTER = "asked_again_after"
-"""Key in the manifest: number of the last call recorded before a run first asked failed requests again.
+"""Manifest key: number of the last call recorded before a run first retried failed requests.
 
-What follows such a request can differ from the recording, so that calls up to that number may no longer be the run's.
+What follows such a retry can differ from the recording, so calls up to that number may no longer belong to the run.
 """
 
 _DELETE_ANSWER = (
@@ -68,16 +68,16 @@ _DELETE_ANSWER = (
 )
 
 PreparedCall = tuple[Any, ...]
-"""First columns of a call's row, which its request fills."""
+"""First columns of a call's row, which depend only on its request."""
 
 
 class RunLog(Queries):
-    """The record of one run, from which it is resumed, replayed and read.
+    """The record of one run, used to resume, replay and analyse it.
 
     Attributes:
         path: The file, or None for a log in memory.
-        mode: `record` (use recorded replies, and add to them), `replay` (recorded replies alone), or `read`.
-        may_repeat: Whether requests have to be looked up, as some may have been recorded before.
+        mode: `record` (reuse recorded replies and append new ones), `replay` (only recorded replies), or `read`.
+        may_repeat: Whether requests must be looked up because some may have been recorded before.
         n_copied: Number of replies copied from the parent's log.
     """
 
@@ -92,25 +92,24 @@ class RunLog(Queries):
         parent_steps: int = 0,
         facts: Mapping[str, Any] | None = None,
     ) -> None:
-        """Open a log, creating the file if there is none.
+        """Open a log, creating the file if necessary.
 
         Args:
             path: File of the run; None or `":memory:"` keeps the log in memory.
-            mode: `record` is for one model at a time; `replay` and `read` leave the file as it is, and a replay keeps
+            mode: `record` is for one model at a time; `replay` and `read` do not change the file, and a replay keeps
                 its new trace in memory.
-            retry_failures: Ask again where the recording holds a failed request.
-            ask_again: Ask again where the recording holds a different request from the current one, as after a change
-                to a prompt; what is recorded is kept.
-            parent: Log of the run that this one branches from: replies to equal requests are copied from it.
-            parent_steps: Number of steps in which the requests must be the parent's.
-            facts: Further facts of a new run, such as what it branches from: they are written together with its
-                identity, so that no log holds one without the other.
+            retry_failures: Send a request again if it failed in the recording.
+            ask_again: Send a request if the recording holds a different one in its place, as after a change to a
+                prompt. The recording is kept.
+            parent: Log of the run that this one branches from; replies to equal requests are copied from it.
+            parent_steps: Number of steps in which every request must be in the parent's log.
+            facts: Further facts of a new run, such as its parent, written together with its identity.
 
         Raises:
             ConfigError: If the file is missing (replay, read), is not a run log, is damaged, or is being recorded by
                 another model.
         """
-        self._pending: list[tuple[Any, ...]] = []  # rows of calls that the next commit writes
+        self._pending: list[tuple[Any, ...]] = []  # rows of calls for the next commit
         super().__init__(path, mode)
         self._retry_failures = retry_failures
         self._may_differ = ask_again
@@ -123,10 +122,10 @@ class RunLog(Queries):
         self._answers_before: int = self._read_one(self._trace, "SELECT ifnull(max(rowid), 0) FROM answers")
         self._replaced = 0  # see `_REPLACED_AFTER`
         self._is_past_replaced = False  # whether this run has used a call recorded after that one
-        self._changes = ""  # the versions that differ from the recording's
-        self._is_whole = self._calls_before == 0  # whether the recording is known to be what was written
+        self._changes = ""  # versions that differ from the recording
+        self._is_whole = self._calls_before == 0  # whether the recording is known to be intact
         self._has_new_replies = False
-        self._first_open = 0  # all steps before it have ended
+        self._first_open = 0  # all earlier steps have ended
         self._digest = hashlib.sha256()
         self._rows: dict[str, list[tuple[Any, ...]]] = {}
         self._facts: list[list[Any]] = []
@@ -139,12 +138,12 @@ class RunLog(Queries):
     # -- what the run is
 
     def models(self) -> list[str]:
-        """List the models that replied, as `Queries.models` does; also the parent's, where its steps are repeated."""
+        """List the models that replied, as `Queries.models` does, including the parent's if its steps are repeated."""
         parents = self._parent.models() if self._parent is not None and self._parent_steps else []
         return list(dict.fromkeys([*super().models(), *parents]))
 
     def begin(self, identity: Mapping[str, Any], about: Mapping[str, Any]) -> None:
-        """Write the identity of the run; refuse a file that holds another run. Only in mode `record`.
+        """Write the identity of the run, rejecting a file that holds another run. Only in mode `record`.
 
         Args:
             identity: Facts that must be those of the recording for it to be continued.
@@ -181,11 +180,11 @@ class RunLog(Queries):
         self._checkpoint()
 
     def note_capabilities(self, model: str, flags: Mapping[str, bool]) -> None:
-        """Record the capabilities of a custom transport, for a replay that knows only its name.
+        """Record the capabilities of a custom transport for replays, which only know its name.
 
         Args:
-            model: Its name.
-            flags: Those of its capabilities that are not the default.
+            model: Name of the transport.
+            flags: Capabilities that differ from the default.
 
         Raises:
             ConfigError: If it cannot be written, as on a full disk.
@@ -197,12 +196,12 @@ class RunLog(Queries):
         self.note(CAPABILITIES, {**recorded, model: dict(flags)}, commit=False)
 
     def note(self, name: str, value: Any, *, commit: bool = True) -> None:
-        """Record a further fact of the run in its manifest; a replay records none.
+        """Record a further fact in the manifest; ignored in a replay.
 
         Args:
-            name: Its key, other than those of the run's identity.
+            name: Key, different from those of the run's identity.
             value: Any JSON value.
-            commit: False if it may be committed with the next reply.
+            commit: Whether to commit now instead of with the next reply.
 
         Raises:
             ConfigError: If it cannot be written, as on a full disk.
@@ -220,7 +219,7 @@ class RunLog(Queries):
             self.commit()
 
     def note_unanswered(self, model: str, paid: Usage) -> None:
-        """Add to the usage of requests that were sent for replies that never came, as the run was ended before.
+        """Add to the usage of requests that never got a reply because the run ended first.
 
         Args:
             model: Name of the model.
@@ -237,20 +236,20 @@ class RunLog(Queries):
         )
 
     def holds_step(self, step: int) -> bool:
-        """Check whether the recording that was opened holds this step or a later one, at least in part."""
+        """Check whether the opened recording holds at least part of this step or a later one."""
         if self._query(self._recorded, "SELECT 1 FROM steps WHERE time >= ? LIMIT 1", (step,)):
             return True
         decided = "SELECT 1 FROM calls WHERE time >= ? AND rowid <= ? AND purpose = 'decide' LIMIT 1"
         return bool(self._query(self._recorded, decided, (step, self._calls_before)))
 
     def copy_to(self, path: Path) -> None:
-        """Copy what is recorded so far into a new file.
+        """Copy the recording so far to a new file.
 
         Raises:
-            ConfigError: If it cannot be written, or this is a replay, whose recording is already a file.
+            ConfigError: If it cannot be written, or this is a replay, whose recording already is a file.
         """
         if self.mode == "replay":
-            raise ConfigError(f"this run is a replay; copy the file that it replays, {str(self.path)!r}")
+            raise ConfigError(f"this run is a replay; copy its recording instead, {str(self.path)!r}")
         self.commit()
         try:
             with self._lock, closing(connect(str(path))) as target:
@@ -264,9 +263,9 @@ class RunLog(Queries):
         """Look up the reply to a request; a recorded failure is returned as its error.
 
         Raises:
-            ConfigError: If the log cannot be written any more or is damaged, or the recording holds another request in
+            ConfigError: If the log can no longer be written or is damaged, or the recording holds another request in
                 this place and `ask_again` is not set.
-            ReplayError: If the parent has to hold the request, and does not.
+            ReplayError: If the parent must hold the request, and does not.
         """
         self._check_writable()
         self._is_used = True
@@ -298,7 +297,7 @@ class RunLog(Queries):
         """Copy the reply to a request from the parent's log; None if there is no parent, or it has no reply.
 
         Raises:
-            ReplayError: If the request is made in one of the first `parent_steps` steps, and the parent has no reply.
+            ReplayError: If the parent has no reply to a request of the first `parent_steps` steps.
         """
         if self._parent is None:
             return None
@@ -312,7 +311,7 @@ class RunLog(Queries):
         return reply
 
     def _allow_differences(self) -> None:
-        """Record that requests may differ from the recording from here on, also when this run is resumed."""
+        """Record that requests may differ from the recording from here on, even after this run is resumed."""
         if self._may_differ or self.mode != "record":
             return
         self._may_differ = True
@@ -324,7 +323,7 @@ class RunLog(Queries):
             raise self._give_up(error) from error
 
     def _check_same_request(self, request: Request) -> None:
-        """Check that the recording holds no other request in this place: the run would pay for both.
+        """Check that the recording holds no other request in this place; the run would pay for both.
 
         Raises:
             ConfigError: If it does.
@@ -336,17 +335,17 @@ class RunLog(Queries):
         if self._query(self._recorded, _OTHER, values):
             hint = f" (changed since: {self._changes})" if self._changes else ""
             raise ConfigError(
-                f"{self.explain(request)}\nThe prompt, the code or a version is not what it was{hint}. To ask "
-                "again from here on, give --ask-again (in Python ask_again=True); what is recorded is kept."
+                f"{self.explain(request)}\nThe prompt, the code or a version has changed{hint}. To send "
+                "new requests from here on, give --ask-again (in Python ask_again=True); the recording is kept."
             )
 
     def prepare(self, request: Request) -> PreparedCall:
-        """Write the texts of a request while its reply is awaited, so that recording the reply takes less time.
+        """Write the texts of a request while waiting for its reply, to record the reply faster.
 
         They are committed with the next reply.
 
         Returns:
-            The columns that the request fills, for `keep`.
+            The columns that depend on the request, for `keep`.
 
         Raises:
             ConfigError: If it cannot be written, as on a full disk.
@@ -377,11 +376,11 @@ class RunLog(Queries):
 
         Args:
             request: The request.
-            reply: The reply, or the error in its place.
-            latency_s: Seconds until it came.
-            prepared: What `prepare` returned for the request; None: it was not called.
-            commit: False if the caller calls `commit` itself, once for all replies that arrived together.
-            paid: Usage of the requests that failed, if `reply` is an error; None: none was sent.
+            reply: The reply or the error.
+            latency_s: Seconds until it arrived.
+            prepared: Result of `prepare` for the request; None if it was not called.
+            commit: Whether to commit now; False if the caller commits once for all replies that arrived together.
+            paid: Usage of the failed requests, if `reply` is an error; None if none was sent.
 
         Raises:
             ConfigError: If it cannot be written, as on a full disk.
@@ -400,14 +399,14 @@ class RunLog(Queries):
                 key, agent, time, *_ = request_columns
                 check = call_checksum(key, agent, time, *outcome)
                 self._pending.append((*request_columns, *outcome, check))
-        except (sqlite3.Error, *CHECKSUM_ERRORS) as error:  # a transport can return what is no number
+        except (sqlite3.Error, *CHECKSUM_ERRORS) as error:  # a transport may return non-numeric values
             raise self._give_up(error) from error
         self._has_new_replies = True
         if commit:
             self.commit()
 
     def _write_pending(self) -> None:
-        """Write the replies kept in memory, all with one statement, as each statement costs time."""
+        """Write the buffered replies with one statement, which is faster than one each."""
         if not self._pending or self._fault is not None:
             return
         try:
@@ -415,14 +414,14 @@ class RunLog(Queries):
                 rows, self._pending = self._pending, []
                 self._texts.write()
                 self._trace.executemany(_INSERT, rows)
-        except (sqlite3.Error, OverflowError, UnicodeError) as error:  # a transport can return what SQLite cannot hold
+        except (sqlite3.Error, OverflowError, UnicodeError) as error:  # a value that SQLite cannot store
             raise self._give_up(error) from error
 
     def explain(self, request: Request) -> str:
         """Describe how a request without a recorded reply differs from the one recorded in its place.
 
         Raises:
-            ConfigError: If the file is damaged, which may be why it was not found.
+            ConfigError: If the file is damaged, which may be the reason.
         """
         self._require_whole_calls()
         salt = request.salt
@@ -440,10 +439,10 @@ class RunLog(Queries):
         return "\n".join([text, *self._changed])
 
     def _require_whole_calls(self) -> None:
-        """Check once that every call of the recording is what was written, and stands in its place in the index.
+        """Check once that every call of the recording is intact and correctly indexed.
 
         Raises:
-            ConfigError: If one is not; it names the first.
+            ConfigError: If one is not. The message names the first.
         """
         if self._is_whole:
             return
@@ -461,17 +460,17 @@ class RunLog(Queries):
         self._is_whole = True
 
     def _call_error(self, agent: object, time: object, purpose: object, call: object) -> ConfigError:
-        """Return the error for a call that is not what was written."""
+        """Return the error for a corrupt call."""
         place = f"agent {agent}, step {time}, {purpose} call {call}"
-        return self._damage_error(ValueError(f"the reply recorded for {place} is not what was written"))
+        return self._damage_error(ValueError(f"the reply recorded for {place} is corrupt"))
 
     # -- trace
 
     def add(self, record: Decision | Failure | Outcome | Event | Message, time: int) -> None:
-        """Note what happened, to be written at the end of the step.
+        """Buffer a record, to be written at the end of the step.
 
         Args:
-            record: What happened.
+            record: The record.
             time: Step in which it happened.
 
         Raises:
@@ -511,16 +510,16 @@ class RunLog(Queries):
         self._rows.setdefault(table, []).append(row)
 
     def _json_of(self, value: object) -> str:
-        """Return arguments or an answer as JSON, cached for the step: decision and outcome hold the same object."""
+        """Serialise arguments or an answer, cached for the step: decision and outcome share it."""
         if value is None:
             return "null"
         entry = self._written.get(id(value))
         if entry is None:
-            entry = self._written[id(value)] = (value, canonical_json(value))  # holds the value, so that its id stays
+            entry = self._written[id(value)] = (value, canonical_json(value))  # holding the value keeps its id unique
         return entry[1]
 
     def end_step(self, time: int, row: Mapping[str, Any]) -> str:
-        """End a step: extend the digest, and write the step's trace in one transaction.
+        """End a step: extend the digest and write the trace of the step in one transaction.
 
         Args:
             time: The step.
@@ -538,7 +537,7 @@ class RunLog(Queries):
         self._digest.update(record.encode("utf-8", "surrogatepass"))
         digest = self.digest
         self.commit()
-        span = (min(self._first_open, time), time)  # includes steps that broke off after the last one that ended
+        span = (min(self._first_open, time), time)  # includes steps broken off since the last completed one
         try:
             with self._lock, self._trace:
                 for table in ("decisions", "actions", "events", "messages", "steps"):
@@ -556,7 +555,7 @@ class RunLog(Queries):
         return digest
 
     def _replace_rows(self, table: str, span: tuple[int, int]) -> None:
-        """Write the noted rows of a table in place of those it holds of some steps, given as the first and the last."""
+        """Replace the rows of a table for a range of steps (first, last) by the buffered ones."""
         self._trace.execute(f"DELETE FROM {table} WHERE time BETWEEN ? AND ?", span)
         if rows := self._rows.get(table):
             insert = f"INSERT INTO {table} VALUES ({','.join('?' * len(rows[0]))})"
@@ -568,13 +567,13 @@ class RunLog(Queries):
 
     @property
     def digest(self) -> str:
-        """Digest of all steps that have ended: decisions, outcomes, events, messages, collected rows."""
+        """Digest of all completed steps: decisions, outcomes, events, messages, collected rows."""
         return self._digest.hexdigest()
 
     def keep_answer(self, row: Mapping[str, Any]) -> None:
-        """Record the answer to a question asked aside, which is no part of the run's digest.
+        """Record an answer to a survey question, which is not part of the digest.
 
-        It replaces the answer that an earlier run with this log recorded for the same agent, question and step.
+        It replaces an answer that an earlier run with this log recorded for the same agent, question and step.
 
         Args:
             row: time, agent, question, answer, failure and purpose.
@@ -592,14 +591,14 @@ class RunLog(Queries):
             raise self._give_up(error) from error
 
     def close(self) -> None:
-        """Close the file, and the parent's; errors of writing are not raised a second time."""
+        """Close the file and the parent's; write errors are not raised a second time."""
         super().close()
         if self._parent is not None:
             self._parent.close()
 
 
 def _differing(recorded: Mapping[str, Any], current: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what differs between two runs, parameter by parameter, including parameters that only the first has."""
+    """Yield the parameters that differ between two runs, including those that only the first has."""
     for name, value in current.items():
         old = recorded.get(name)
         if isinstance(value, dict) and isinstance(old, dict):
@@ -610,7 +609,7 @@ def _differing(recorded: Mapping[str, Any], current: Mapping[str, Any]) -> Itera
 
 
 def _storable_row(row: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return a row with its texts as SQLite can store them."""
+    """Return a row with its texts in a form that SQLite can store."""
     return tuple([storable(value) if type(value) is str and not value.isascii() else value for value in row])
 
 

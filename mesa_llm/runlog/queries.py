@@ -1,4 +1,4 @@
-"""Reads a run log as values, rows and tables."""
+"""Read a run log as values, rows and tables."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _PAID = f"""
 SELECT count(reply), sum(prompt_tokens), sum(reply_tokens), total(dollars), sum(attempts), {_CACHED} FROM calls"""
 
 UNANSWERED = "unanswered"
-"""Key in the manifest: usage of requests that were sent for replies that never came, by model."""
+"""Manifest key: usage of requests that never got a reply, by model."""
 
 
 _FACTS = {
@@ -38,11 +38,11 @@ _FACTS = {
     "messages": "sender, recipients, text",
     "steps": "measures",
 }
-"""Table → its columns that a digest covers."""
+"""Table → columns covered by the digest."""
 
 
 class Queries(Database):
-    """A run log that can be read."""
+    """A readable run log."""
 
     def __init__(self, path: str | Path | None, mode: Mode) -> None:
         """Open the file, as `Database` does."""
@@ -51,7 +51,7 @@ class Queries(Database):
 
     @property
     def format(self) -> int:
-        """Version of the layout of the recording."""
+        """Format version of the recording."""
         return self._format
 
     @property
@@ -64,7 +64,7 @@ class Queries(Database):
             raise self._damage_error(error) from error
 
     def models(self) -> list[str]:
-        """List the models that replied at least once, by their names in the log: model and endpoint.
+        """List the models that replied at least once, by their names in the log (model and endpoint).
 
         Raises:
             ConfigError: If the file is damaged.
@@ -75,7 +75,7 @@ class Queries(Database):
     def table(self, name: str) -> pd.DataFrame:
         """Read a table: `calls`, `decisions`, `actions`, `events`, `messages`, `steps` or `answers`.
 
-        What was decided and done in a step of an `LLMModel` is in it once the step is over.
+        Decisions and actions of an `LLMModel` appear once their step is over.
 
         Raises:
             ConfigError: If there is no such table, or the file is damaged.
@@ -86,11 +86,11 @@ class Queries(Database):
         return frame.astype({"ok": bool}) if name == "actions" else frame
 
     def rows(self, name: str, agent: int | None = None) -> Iterator[tuple[Any, ...]]:
-        """Read a table row by row, however large it is, with prompts and keys as text.
+        """Read a table row by row, in constant memory, with prompts and keys as text.
 
         Args:
             name: See `table`.
-            agent: Mesa `unique_id` of the agent whose rows are read, if the table has such a column; None: all rows.
+            agent: Mesa `unique_id` to filter by, if the table has an agent column; None: all rows.
 
         Raises:
             ConfigError: If there is no such table, or the file is damaged.
@@ -128,7 +128,7 @@ class Queries(Database):
         return keys_of(key), agent, time, purpose, call, model, *texts, *rest
 
     def rows_of(self, name: str, time: Any, agent: Any) -> list[tuple[Any, ...]]:
-        """Read the rows of a table about one agent in one step, in the form of `rows`.
+        """Read the rows of a table for one agent and step, in the form of `rows`.
 
         Args:
             name: `calls`, `decisions`, `actions` or `answers`.
@@ -143,15 +143,15 @@ class Queries(Database):
         return [self._readable(name, row) for row in self._query(source, query, (time, agent))]
 
     def latest(self, name: str, size: int, skip: int = 0) -> tuple[list[dict[str, Any]], int]:
-        """Read the end of a table, as pages do, however long it is.
+        """Read the last rows of a table, for paging.
 
         Args:
             name: See `table`.
             size: Maximum number of rows.
-            skip: Number of rows at the end that are left out.
+            skip: Number of rows to skip at the end.
 
         Returns:
-            The rows by column, newest first; and the number of rows in the table.
+            The rows by column, newest first, and the number of rows in the table.
 
         Raises:
             ConfigError: If there is no such table, or the file is damaged.
@@ -165,7 +165,7 @@ class Queries(Database):
         return [dict(zip(columns()[name], self._readable(name, row), strict=True)) for row in rows], count
 
     def step_facts(self, step: int) -> list[list[Any]]:
-        """Read what the digest of a step is made of: its decisions, outcomes, events, messages and collected data.
+        """Read what the digest of a step covers: decisions, outcomes, events, messages and collected data.
 
         Raises:
             ConfigError: If the file is damaged.
@@ -181,7 +181,7 @@ class Queries(Database):
         return facts
 
     def agents(self) -> list[int]:
-        """List the Mesa `unique_id` of every agent that was asked something or decided, in order."""
+        """List the Mesa `unique_id` of every agent with a request or a decision, in order."""
         tables = {"calls": self._recorded, "decisions": self._db, "answers": self._db}
         batches = [self._query(source, f"SELECT DISTINCT agent FROM {name}") for name, source in tables.items()]
         return sorted({agent for rows in batches for (agent,) in rows if isinstance(agent, int)})
@@ -191,7 +191,7 @@ class Queries(Database):
         return self.table("calls")
 
     def decisions(self) -> pd.DataFrame:
-        """Read every decision; `kind` and `reason` are set where it failed, `reading` where a reply was read."""
+        """Read every decision; `kind` and `reason` are set for failures, `reading` for parsed replies."""
         return self.table("decisions")
 
     def actions(self) -> pd.DataFrame:
@@ -221,7 +221,7 @@ class Queries(Database):
         Args:
             agent: Mesa `unique_id` of the agent.
             limit: Maximum number of requests.
-            last_step: Last step whose requests are read; None: no bound, so that a replay's include steps to come.
+            last_step: Last step to include; None: no limit, so a replay includes later steps of the recording.
         """
         source = self._recorded
         query = (
@@ -235,11 +235,11 @@ class Queries(Database):
         """Sum the usage of a run, one row per language model.
 
         Args:
-            agent: Mesa `unique_id` of the agent whose usage is summed; None: all agents.
+            agent: Mesa `unique_id` of the agent; None: all agents.
 
         Returns:
-            model, calls, failed, prompt_tokens, reply_tokens, dollars, mean_latency_s, requests (those sent again, and
-            those whose reply never came, included), cached_tokens.
+            Columns model, calls, failed, prompt_tokens, reply_tokens, dollars, mean_latency_s, requests (including
+            retries and requests without a reply), cached_tokens.
         """
         import pandas as pd
 
@@ -258,7 +258,7 @@ class Queries(Database):
         return pd.DataFrame(table, columns=["model", "calls", "failed", *before, "mean_latency_s", *after])
 
     def paid(self) -> Usage:
-        """Sum the usage of everything that was ever sent for this run, in this session and in earlier ones.
+        """Sum the usage of all requests ever sent for this run, in this session and earlier ones.
 
         Raises:
             ConfigError: If the file is damaged.
@@ -269,7 +269,7 @@ class Queries(Database):
 
 
 def unanswered_in(manifest: Mapping[str, Any]) -> dict[str, Usage]:
-    """Read the usage, by model, of requests whose reply never came; anything but numbers is left out."""
+    """Read the usage, by model, of requests that never got a reply; non-numeric values are ignored."""
     recorded = manifest.get(UNANSWERED)
     found: dict[str, Usage] = {}
     for model, fields in cast("Mapping[str, Any]", recorded).items() if isinstance(recorded, dict) else ():
@@ -280,11 +280,11 @@ def unanswered_in(manifest: Mapping[str, Any]) -> dict[str, Usage]:
 
 
 _FIELDS = frozenset({"requests", "prompt_tokens", "reply_tokens", "cached_tokens", "dollars"})
-"""Fields of the usage of an unanswered request that are recorded."""
+"""Usage fields that are recorded for unanswered requests."""
 
 
 def _value_of(stored: Any) -> Any:
-    """Read a column that may hold JSON; any other text is returned unchanged."""
+    """Parse a column that may hold JSON; return other text unchanged."""
     try:
         return loaded(stored) if isinstance(stored, str) else stored
     except ValueError:

@@ -1,4 +1,4 @@
-"""Recovers what can still be read from a damaged run log into a new one."""
+"""Recover the readable rows of a damaged run log into a new one."""
 
 from __future__ import annotations
 
@@ -26,38 +26,38 @@ from mesa_llm.runlog.tables import (
 )
 
 SALVAGED = ("manifest", "texts", "calls", "decisions", "actions", "events", "messages", "steps", "answers")
-"""Tables, in the order in which they are read."""
+"""Tables in reading order."""
 
 MAX_ROWS = 1 << 40
-"""Maximum number of a row; no rows are looked for beyond it."""
+"""Maximum row number; recovery does not search beyond it."""
 
 
 @dataclass(frozen=True)
 class RecoveredTable:
-    """What was recovered of one table."""
+    """Result of recovering one table."""
 
     table: str
     """Its name."""
 
     kept: int
-    """Number of rows that were recovered."""
+    """Number of recovered rows."""
 
     lost: int
-    """Number of rows known to be lost; where the end of a table is gone, there may be more."""
+    """Number of rows known to be lost; there may be more if the end of a table is missing."""
 
     is_whole: bool
     """False if more rows may be lost than `lost` counts."""
 
 
 def recover(damaged: Path, new: Path) -> list[RecoveredTable]:
-    """Write everything that can be read from a damaged log into a new file; the damaged file is left as it is.
+    """Copy everything readable from a damaged log into a new file; the damaged file is not changed.
 
     Args:
         damaged: The run log.
         new: A file that does not exist yet.
 
     Returns:
-        What was recovered of each table.
+        Result for each table.
 
     Raises:
         ConfigError: If `damaged` is not a file, `new` exists or cannot be written, or nothing can be read.
@@ -65,9 +65,9 @@ def recover(damaged: Path, new: Path) -> list[RecoveredTable]:
     if not damaged.is_file():
         raise ConfigError(f"there is no run log at {str(damaged)!r}")
     if new.exists():
-        raise ConfigError(f"{str(new)!r} exists already; name a new file for what is recovered")
+        raise ConfigError(f"{str(new)!r} already exists; name a new file")
     if not os.access(new.absolute().parent, os.W_OK):
-        raise ConfigError(f"{str(new)!r} cannot be written; name a new file in a folder that can be written to")
+        raise ConfigError(f"{str(new)!r} cannot be written; name a new file in a writable folder")
     try:
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             copy = copied(damaged, Path(folder))
@@ -75,17 +75,17 @@ def recover(damaged: Path, new: Path) -> list[RecoveredTable]:
                 target.executescript(SCHEMA)
                 results = [_recover(table, source, target) for table in SALVAGED]
     except (*SQL_ERRORS, OSError) as error:
-        with suppress(OSError):  # in a read-only place, there is nothing to remove
+        with suppress(OSError):  # in a read-only folder, there is nothing to remove
             new.unlink(missing_ok=True)
         raise ConfigError(f"{str(damaged)!r} cannot be recovered into {str(new)!r}: {line_of(error)}") from error
     if not any(result.kept for result in results):
         new.unlink()
-        raise ConfigError(f"nothing can be read of {str(damaged)!r}: no row of it is what a run log holds")
+        raise ConfigError(f"nothing can be recovered from {str(damaged)!r}: it contains no row of a run log")
     return results
 
 
 def _open_copy(copy: Path, damaged: Path) -> sqlite3.Connection:
-    """Open a copy of a log; a damaged header or table of contents is replaced by a new log's."""
+    """Open a copy of a log, replacing a damaged header or schema by those of a new log."""
     try:
         return _checked(copy, damaged)
     except (*SQL_ERRORS, ConfigError):
@@ -99,7 +99,7 @@ def _open_copy(copy: Path, damaged: Path) -> sqlite3.Connection:
 
 
 def _is_of_another_format(file: Path) -> bool:
-    """Check whether the manifest, too, says that a log is of another format: then its header is not damaged."""
+    """Check whether the manifest also names another format, which means that the header is not damaged."""
     try:
         with closing(connect(str(file))) as database:
             row = database.execute("SELECT value FROM manifest WHERE name = 'format'").fetchone()
@@ -109,7 +109,7 @@ def _is_of_another_format(file: Path) -> bool:
 
 
 def _checked(file: Path, damaged: Path) -> sqlite3.Connection:
-    """Open a copy of a log, and close it again if it is not a run log."""
+    """Open a copy of a log; close it again if it is not a run log."""
     database = connect(str(file))
     try:
         check(database, damaged)
@@ -120,9 +120,9 @@ def _checked(file: Path, damaged: Path) -> sqlite3.Connection:
 
 
 def _graft(pristine: Path, copy: Path) -> None:
-    """Replace the header and the table of contents of a damaged log by those of a new one.
+    """Replace the header and the schema of a damaged log by those of a new one.
 
-    All logs of a format have the same ones, but for the number of pages, as their tables are created in one order.
+    Except for the number of pages, they are the same in all logs of a format, since tables are created in fixed order.
     """
     with closing(connect(str(pristine))) as empty:
         roots = {root for (root,) in empty.execute("SELECT rootpage FROM sqlite_master")}
@@ -136,13 +136,13 @@ def _graft(pristine: Path, copy: Path) -> None:
             page = bytearray(contents[(index - 1) * size : index * size])
             if index == 1:
                 page[28:32] = pages.to_bytes(4)
-                page[32:40] = bytes(8)  # no list of free pages
+                page[32:40] = bytes(8)  # empty freelist
             file.seek((index - 1) * size)
             file.write(page)
 
 
 def _recover(table: str, source: sqlite3.Connection, target: sqlite3.Connection) -> RecoveredTable:
-    """Copy the rows of a table that can be read and are sound."""
+    """Copy the readable, valid rows of a table."""
     names = columns()[table]
     slots = ",".join("?" * (len(names) + 1))
     n_kept, n_lost, last = 0, 0, 0
@@ -163,20 +163,20 @@ def _recover(table: str, source: sqlite3.Connection, target: sqlite3.Connection)
                     raise ValueError(f"row {row_id} of {table} is not sound")
                 target.execute(f"INSERT INTO {table} (rowid, {', '.join(names)}) VALUES ({slots})", row)
                 n_kept += 1
-            except (sqlite3.IntegrityError, ValueError):  # errors of this row; any other one ends the recover
+            except (sqlite3.IntegrityError, ValueError):  # other errors end the recovery
                 n_lost += 1
     return RecoveredTable(table, n_kept, n_lost, is_whole and not follows_gap)
 
 
 _NUMBERED = frozenset({"texts", "calls"})
-"""Tables whose rows are numbered almost without gaps, so that lost ones can be counted."""
+"""Tables whose row numbers have almost no gaps, so lost rows can be counted."""
 
 
 def _rows(source: sqlite3.Connection, table: str) -> Iterator[Sequence[Any] | None]:
-    """Yield all rows that can be read, in order, and None in place of each stretch that cannot."""
+    """Yield all readable rows in order, and None for each unreadable stretch."""
     query = f"SELECT rowid, {selection(table, format_of(source))} FROM {table} WHERE rowid > ? ORDER BY rowid"
     pages, size = (source.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "page_size"))
-    after, max_gap = cast("int | None", -1), pages * size // 4  # no row is smaller
+    after, max_gap = cast("int | None", -1), pages * size // 4  # a row takes at least four bytes
     while after is not None:
         try:
             for row in source.execute(query, (after,)):
@@ -184,7 +184,7 @@ def _rows(source: sqlite3.Connection, table: str) -> Iterator[Sequence[Any] | No
                 if after < row[0] <= MAX_ROWS:
                     after = int(row[0])
                     yield row
-                elif max_gap < 0:  # pages that point at each other
+                elif max_gap < 0:  # pages point at each other
                     return
             return
         except SQL_ERRORS:
@@ -193,7 +193,7 @@ def _rows(source: sqlite3.Connection, table: str) -> Iterator[Sequence[Any] | No
 
 
 def _next_readable(source: sqlite3.Connection, query: str, broken: int) -> int | None:
-    """Find where reading can go on after a stretch of rows that cannot be read.
+    """Find where reading can continue after an unreadable stretch of rows.
 
     Args:
         source: The damaged log.
@@ -223,7 +223,7 @@ def _next_readable(source: sqlite3.Connection, query: str, broken: int) -> int |
 
 
 def _is_sound(table: str, values: Sequence[Any]) -> bool:
-    """Check whether a row holds what its table should hold; reading it has already refused texts that are not UTF-8."""
+    """Check whether a row is valid for its table; text that is not UTF-8 has already been rejected."""
     row = dict(zip(columns()[table], values, strict=True))
     try:
         match table:

@@ -1,4 +1,4 @@
-"""The tables of a run log, and how requests and replies are stored in them and compared."""
+"""Store requests and replies in the tables of a run log, and compare them."""
 
 from __future__ import annotations
 
@@ -22,38 +22,38 @@ from mesa_llm.errors import ConfigError, TransportError
 from mesa_llm.records import Reply, Request, ToolCall, ToolSpec
 
 IN_COLUMNS = ("prompt_tokens", "reply_tokens", "dollars", "latency_s", "attempts")
-"""Fields of a reply with columns of their own; the others, where not empty, are stored as one JSON object."""
+"""Reply fields with their own columns; the others, if not empty, are stored as one JSON object."""
 
 OUTCOME = ("reply", "error_kind", "error", *IN_COLUMNS)
-"""Columns that hold what came of a call."""
+"""Columns with the outcome of a call."""
 
 CHECKED = ("checksum", "key", "agent", "time", *OUTCOME)
-"""Columns of a call that `is_whole_call` takes."""
+"""Columns of a call that `is_whole_call` checks."""
 
 SQL_ERRORS = (sqlite3.Error, UnicodeDecodeError)
-"""Errors of reading a damaged file; a `UnicodeDecodeError` where SQLite's message quotes damaged bytes."""
+"""Errors from reading a damaged file; `UnicodeDecodeError` if SQLite's message quotes damaged bytes."""
 
 LOST = "[this text is lost]"
 """Placeholder for a text that a damaged log has lost."""
 
 MAX_KNOWN = 4_000_000
-"""Number of characters of texts after which a cache of them is cleared.
+"""Number of characters after which a text cache is cleared.
 
-Of the lines of prompts, those that came again since the last time are kept.
+Lines of prompts that were used since the last clearing are kept.
 """
 
 MAX_RECALLED = 5_000
-"""Number of texts, of the first and of the last in a log, that a run that continues it loads to reuse."""
+"""Number of texts that a resumed run loads from the beginning and from the end of the log."""
 
 MAX_PROMPT = 16_000_000
-"""Maximum number of characters of a prompt that is read; a log can name a long line any number of times."""
+"""Maximum number of characters of a prompt on reading, since a damaged log may repeat a long line many times."""
 
 MAX_SPAN = 100_000
-"""Maximum number of lines in a span; a damaged span could otherwise fill the memory."""
+"""Maximum number of lines in a span, since a damaged span could fill the memory."""
 
 
 def close_with(owner: object, *databases: sqlite3.Connection) -> None:
-    """Close databases when their owner is collected, or Python ends; a forked process leaves them to its parent."""
+    """Close databases when their owner is garbage-collected or Python exits; forks leave them to their parent."""
     weakref.finalize(owner, _close_own, os.getpid(), databases)
 
 
@@ -64,21 +64,21 @@ def _close_own(process: int, databases: tuple[sqlite3.Connection, ...]) -> None:
 
 
 class Texts:
-    """The texts of all requests, each stored once: prompts by line, since they have many lines in common.
+    """The texts of all requests, each stored once. Prompts are stored by line, since they have many lines in common.
 
-    A message is stored as the numbers of its lines, consecutive numbers as a span: `"1-25 31 40"`.
+    A message is stored as the ids of its lines, with consecutive ids as a span: `"1-25 31 40"`.
     """
 
     def __init__(self, database: sqlite3.Connection) -> None:
-        """Read nothing yet.
+        """Store the database; nothing is read yet.
 
         Args:
             database: The run log.
         """
         self._database = database
-        self._next = 0  # number of the next new text; 0: not read yet
+        self._next = 0  # id of the next new text; 0: not read yet
         self._numbers: dict[str, int] = {}
-        self._older_numbers: dict[str, int] = {}  # of texts not used since the last clearing
+        self._older_numbers: dict[str, int] = {}  # ids of texts not used since the last clearing
         self._stored_contents: dict[str, str] = {}
         self._texts: dict[int, str] = {}
         self._new: list[tuple[int, int, str]] = []
@@ -88,7 +88,7 @@ class Texts:
         """Queue the new texts of a request for `write`.
 
         Returns:
-            How a call refers to its texts: its messages as JSON, and the numbers of its parameters and options.
+            References of a call to its texts: its messages as JSON, and the ids of its parameters and options.
         """
         if not self._next:
             self._next = self._database.execute("SELECT ifnull(max(id), 0) FROM texts").fetchone()[0] + 1
@@ -116,13 +116,13 @@ class Texts:
         return prompt, parameters, self.number(request.options_text)
 
     def write(self) -> None:
-        """Write the queued texts, in the open transaction."""
+        """Write the queued texts within the open transaction."""
         if self._new:
             texts, self._new = self._new, []
             self._database.executemany("INSERT INTO texts VALUES (?, ?, ?)", texts)
 
     def _recall(self) -> None:
-        """Load the first and the last texts that are stored, as they are likely to come again."""
+        """Load the first and the last stored texts, which are most likely to be reused."""
         last = self._next - MAX_RECALLED
         recalled = "SELECT text, id FROM texts WHERE id <= ? OR id > ? ORDER BY id DESC"
         for text, text_id in self._database.execute(recalled, (MAX_RECALLED, last)):
@@ -132,7 +132,7 @@ class Texts:
                 break
 
     def number(self, text: str) -> int:
-        """Return the number of a text; a new text is queued for `write`."""
+        """Return the id of a text; a new text is queued for `write`."""
         text_id = self._numbers.get(text)
         if text_id is not None:
             return text_id
@@ -146,7 +146,7 @@ class Texts:
         return text_id
 
     def _write(self, content: str) -> str:
-        """Return the content of a message as the numbers of its lines."""
+        """Encode the content of a message as the ids of its lines."""
         ids = self._numbers
         spans: list[int | str] = []
         first = last = -1
@@ -161,10 +161,10 @@ class Texts:
             first = last = text_id
         if last > first:
             spans[-1] = f"{first}-{last}"
-        return compact_json(spans).decode()[1:-1].replace('"', "").replace(",", " ")  # faster than number by number
+        return compact_json(spans).decode()[1:-1].replace('"', "").replace(",", " ")  # faster than one by one
 
     def text(self, text_id: object) -> str:
-        """Return the text with a number; `LOST` if a damaged log no longer holds it."""
+        """Return the text with an id; `LOST` if it is missing from a damaged log."""
         if not isinstance(text_id, int):
             return LOST
         text = self._texts.get(text_id)
@@ -188,7 +188,7 @@ class Texts:
             stored: The call's `prompt` column.
 
         Raises:
-            ConfigError: If it has more than `MAX_PROMPT` characters, as none that was sent has.
+            ConfigError: If it has more than `MAX_PROMPT` characters, which no real prompt has.
         """
         messages: list[dict[str, Any]] = []
         size = 0
@@ -212,24 +212,24 @@ class Texts:
         """Yield the lines of a stored content.
 
         Raises:
-            ValueError: If it holds anything but spans of texts, as in a damaged log.
+            ValueError: If it contains anything but spans of texts, as in a damaged log.
         """
         for span in content.split(" "):
             first, _, last = span.partition("-")
             begin, end = int(first), int(last or first)
             if not 0 < begin <= end <= begin + MAX_SPAN:
-                raise ValueError(f"{span!r} is no span of texts")
+                raise ValueError(f"{span!r} is not a span of texts")
             for text_id in range(begin, end + 1):
                 yield self.text(text_id)
 
 
 def checksum(text: str) -> int:
-    """Compute the CRC-32 of a text, by which a damaged one is recognised."""
+    """Compute the CRC-32 of a text, to detect damage."""
     return zlib.crc32(text.encode())
 
 
 def is_intact(text: str, check: object) -> bool:
-    """Check whether a text is what was written; logs from before version 0.9.1 hold digests in place of checksums."""
+    """Check whether a text is undamaged; logs from before version 0.9.1 hold digests instead of checksums."""
     if isinstance(check, bytes):
         return hashlib.blake2b(text.encode(), digest_size=12).digest() == check
     return checksum(text) == check
@@ -248,10 +248,10 @@ def call_checksum(
     latency_s: float,
     attempts: int,
 ) -> int:
-    """Compute the CRC-32 of the columns of a call that decide a replay, by which a damaged one is recognised.
+    """Compute the CRC-32 of the columns of a call that a replay uses, to detect damage.
 
     Raises:
-        struct.error: If a value is not of the type of its column, as in a damaged log; or another of `CHECKSUM_ERRORS`.
+        struct.error: If a value has the wrong type, as in a damaged log; or another of `CHECKSUM_ERRORS`.
     """
     price = -1.0 if dollars is None else dollars
     numbers = _NUMBERS(agent, time, prompt_tokens, reply_tokens, price, latency_s, attempts)
@@ -262,11 +262,11 @@ def call_checksum(
 _NUMBERS = struct.Struct("<qq5d").pack
 
 CHECKSUM_ERRORS = (struct.error, AttributeError, TypeError, OverflowError, UnicodeError)
-"""Errors of `call_checksum` where a value is not of the type of its column."""
+"""Errors of `call_checksum` if a value has the wrong type."""
 
 
 def is_whole_call(check: object, *values: Any) -> bool:
-    """Check whether a call is what was written; calls from before format 4 have no checksum.
+    """Check whether a call is undamaged; calls from before format 4 have no checksum.
 
     Args:
         check: Its `checksum`.
@@ -281,12 +281,12 @@ def is_whole_call(check: object, *values: Any) -> bool:
 
 
 def storable(text: str) -> str:
-    """Return a text as SQLite can store it: lone surrogates, which UTF-8 cannot hold, become escapes."""
+    """Escape lone surrogates, which UTF-8 and hence SQLite cannot store."""
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
 def readable(request: Request) -> tuple[str, str, str, str]:
-    """Return a request in the form that `difference` compares: model, messages, parameters, options."""
+    """Return a request in the form for `difference`: model, messages, parameters, options."""
     messages = _PLAIN.encode([message.to_wire() for message in request.messages])
     return request.model, messages, _parameters(request), request.options_text
 
@@ -298,7 +298,7 @@ def _parameters(request: Request) -> str:
 
 
 def stored_keys(keys: Sequence[str]) -> bytes | str:
-    """Return the keys of a decision's calls as they are stored: in bytes, half the room, if all are digests."""
+    """Encode the keys of a decision's calls for storage: as bytes, to halve their size, if all are digests."""
     try:
         if len(keys) == 1 and len(keys[0]) == _KEY_DIGITS:  # nearly all decisions
             return bytes.fromhex(keys[0])
@@ -308,7 +308,7 @@ def stored_keys(keys: Sequence[str]) -> bytes | str:
 
 
 def keys_of(stored: object) -> str:
-    """Return stored keys as text, with spaces between them."""
+    """Return stored keys as text, separated by spaces."""
     if not isinstance(stored, bytes):
         return "" if stored is None else str(stored)
     digits = stored.hex()
@@ -316,7 +316,7 @@ def keys_of(stored: object) -> str:
 
 
 _KEY_DIGITS = 64
-"""Hexadecimal digits of a key."""
+"""Number of hexadecimal digits of a key."""
 
 
 def line_of(error: Exception) -> str:
@@ -337,7 +337,7 @@ def loaded(text: object) -> Any:
 
 
 def stored_reply(reply: Reply) -> str:
-    """Return as JSON the fields of a reply that have no columns of their own."""
+    """Serialise the fields of a reply that have no columns of their own."""
     calls = [[call.name, call.arguments, call.call_id] for call in reply.tool_calls] if reply.tool_calls else ()
     fields: dict[str, Any] = {"text": reply.text, "tool_calls": calls}
     for name in _DOCUMENT_FIELDS:
@@ -350,10 +350,10 @@ _DOCUMENT_FIELDS = tuple(each.name for each in fields(Reply) if each.name not in
 
 
 def reply_of(document: str, *columns: Any) -> Reply:
-    """Build a reply from what is stored of it.
+    """Rebuild a stored reply.
 
     Args:
-        document: What `stored_reply` returned.
+        document: Result of `stored_reply`.
         *columns: Values of its `IN_COLUMNS`.
 
     Raises:
@@ -370,7 +370,7 @@ def reply_of(document: str, *columns: Any) -> Reply:
     for call in calls:
         texts += [call.name, call.call_id]
         if type(call.arguments) is not dict:
-            raise ValueError("a reply cannot be read: the arguments of a call are no object")
+            raise ValueError("a reply cannot be read: the arguments of a call are not an object")
     counts = (reply.prompt_tokens, reply.reply_tokens, reply.attempts)
     numbers = (reply.latency_s, 0.0 if reply.dollars is None else reply.dollars)
     for values, kinds in ((texts, _TEXT), (counts, _COUNT), (numbers, _NUMBER)):
@@ -387,7 +387,7 @@ _PLAIN = json.JSONEncoder(ensure_ascii=False)
 
 @lru_cache(maxsize=1024)
 def _tools_document(tools: tuple[ToolSpec, ...]) -> str:
-    """Return what a request stores of its tools, as members of a JSON object: their names and digests."""
+    """Return the tools of a request as members of a JSON object, by name and digest."""
     names, digests = [tool.name for tool in tools], [tool.digest[:12] for tool in tools]
     return f'"tools":{canonical_json(names)},"tools_digest":{canonical_json(digests)}'
 
@@ -397,7 +397,7 @@ def difference(recorded: Sequence[str], current: Sequence[str]) -> str:
 
     Args:
         recorded: Model, messages, parameters and options of the recorded request, as `readable` returns them.
-        current: The same of the new request.
+        current: The same for the new request.
 
     Returns:
         The first 40 lines of a unified diff.
@@ -408,7 +408,7 @@ def difference(recorded: Sequence[str], current: Sequence[str]) -> str:
 
 
 def _lines(model: str, prompt: str, parameters: str, options: str) -> list[str]:
-    """Write a request as lines to compare."""
+    """Format a request as lines for comparison."""
     lines = [f"model: {model}"]
     for message in loaded(prompt):
         lines += [f"{message['role']}: {line}" for line in str(message["content"]).splitlines() or [""]]
@@ -420,7 +420,7 @@ def _lines(model: str, prompt: str, parameters: str, options: str) -> list[str]:
 
 
 def failure_of(kind: object, text: object) -> TransportError:
-    """Build the error of a recorded failure; a `TransportError` if its kind is unknown."""
+    """Rebuild the error of a recorded failure; a `TransportError` if its kind is unknown."""
     error = getattr(errors, FAILURES.get(str(kind), str(kind)), TransportError)
     is_known = isinstance(error, type) and issubclass(error, TransportError)
     return error(str(text)) if is_known else TransportError(str(text))

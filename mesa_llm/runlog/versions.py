@@ -1,4 +1,4 @@
-"""The versions of the packages that a run uses."""
+"""Versions of the packages that a run uses."""
 
 from __future__ import annotations
 

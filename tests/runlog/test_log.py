@@ -96,10 +96,10 @@ def test_a_log_that_is_changed_while_it_is_recorded_stops_the_run_and_loses_noth
         model.run_for(2)
     if when != "in a step":
         change(log, copy)
-    with pytest.raises(ConfigError, match=r"while it was being recorded\. What this run recorded is in") as error:
+    with pytest.raises(ConfigError, match=r"while it was being recorded\. The recording is saved in") as error:
         model.run_for(2) if when != "before the end" else model.close()
     model.close()
-    (kept,) = re.findall(r"is in '(.*?)'", str(error.value))
+    (kept,) = re.findall(r"saved in '(.*?)'", str(error.value))
     again = recorded(Path(kept))
     assert (again.runlog.digest, again.usage.replayed) == (whole.runlog.digest, len(n_asked))
     left = {file.name for file in tmp_path.iterdir()}
@@ -517,7 +517,7 @@ def test_a_log_that_cannot_be_written_asks_for_nothing_more(tmp_path) -> None:
         model.runlog._trace.execute("PRAGMA max_page_count=60")
         counts = []
         for _ in range(3):
-            with pytest.raises(ConfigError, match=r"cannot be written: database or disk is full\. Nothing more is"):
+            with pytest.raises(ConfigError, match=r"cannot be written: database or disk is full\. No more requests"):
                 model.run_for(20)
             counts.append(server.count)
     assert 0 < len(model.runlog.calls()) <= counts[0] <= len(model.runlog.calls()) + 2

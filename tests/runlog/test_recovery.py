@@ -148,7 +148,7 @@ def test_rows_around_a_lost_stretch_are_all_kept_and_the_lost_ones_counted(tmp_p
 def test_what_is_salvaged_never_overwrites_a_file(tmp_path) -> None:
     PotModel(rng=1, log=tmp_path / "run.sqlite").runlog.close()
     (tmp_path / "new.sqlite").write_text("mine")
-    with pytest.raises(ConfigError, match="exists already"):
+    with pytest.raises(ConfigError, match="already exists"):
         recover(tmp_path / "run.sqlite", tmp_path / "new.sqlite")
     assert (tmp_path / "new.sqlite").read_text() == "mine"
 

@@ -344,7 +344,7 @@ def test_a_space_that_nobody_names_is_an_error_that_says_what_to_do() -> None:
     model = Meadow()
     sheep = Sheep(model)
     sheep.cell = OrthogonalMooreGrid((3, 3), random=model.random)[1, 1]
-    with pytest.raises(ConfigError, match=r"keep the space as an attribute of the model"):
+    with pytest.raises(ConfigError, match=r"store the space as an attribute of the model"):
         surroundings(sheep)
 
 
