@@ -1,4 +1,4 @@
-"""Mesa models whose agents decide together: `LLMModel`, its options, and the bridge between its worlds."""
+"""Mesa models with LLM agents: `LLMModel`, its options, and the bridge between its worlds."""
 
 from mesa_llm.model.bridge import Bridge
 from mesa_llm.model.model import LLMModel

@@ -1,4 +1,4 @@
-"""The bridge: carries events of one world to the agents of another, one step later."""
+"""Carry events of one world to the agents of another, one step later."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from mesa_llm.records import Event
 from mesa_llm.text import clip, one_line
 
 Hook = Callable[[Event], None]
-"""Called with each event when it is delivered, so that one world can act on another's news."""
+"""Called with each delivered event, so that one world can react to another."""
 
 Relevance = Callable[[int, Event], bool]
-"""Returns whether an event matters to the agent of an id."""
+"""Returns whether an event is relevant to the agent with an id."""
 
 
 class ViralPost(TypedDict):
-    """Facts of a `viral_post`: a post that many liked or passed on."""
+    """Facts of a `viral_post`: a post with many likes or reposts."""
 
     post_id: int
     author_id: int
@@ -53,7 +53,7 @@ class MetricChange(TypedDict):
 
 
 class PolicyChange(TypedDict):
-    """Facts of a `policy_change`: what was enacted, and the variable that it sets, if any."""
+    """Facts of a `policy_change`: the policy, and the variable that it sets, if any."""
 
     policy: str
     description: str
@@ -62,7 +62,7 @@ class PolicyChange(TypedDict):
 
 
 class MarketResolved(TypedDict):
-    """Facts of a `market_resolved`: a question that was answered."""
+    """Facts of a `market_resolved`: a question and its answer."""
 
     market_id: str
     question: str
@@ -77,7 +77,7 @@ PAYLOADS: dict[str, Any] = {
     "policy_change": PolicyChange,
     "market_resolved": MarketResolved,
 }
-"""Kinds of events that several worlds know → the facts that each holds at least."""
+"""Kind of event shared by several worlds → minimum facts of such an event."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class Delivery:
     """An event that reached an agent."""
 
     time: int
-    """Step in which the agent heard of it."""
+    """Step in which it reached the agent."""
 
     agent: int
     """Mesa `unique_id` of the agent."""
@@ -96,7 +96,7 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class _Announcement:
-    """News from outside the run, which reaches its readers whatever world they observe."""
+    """News from outside the run."""
 
     event: Event
     last_step: int
@@ -104,19 +104,19 @@ class _Announcement:
     world: str
 
     def reaches(self, worlds: frozenset[str], agent: int | None) -> bool:
-        """Check whether an agent that observes these worlds reads it; None: anyone."""
+        """Check whether an agent that observes these worlds reads it; None: any agent."""
         return (self.agents is None or agent in self.agents) and (not self.world or self.world in worlds)
 
 
 class Bridge:
     """Carries events between worlds: published at the end of a step, read in the next.
 
-    An agent reads the news of worlds that it does not observe; what it sees in its own worlds needs no digest. A world
-    can act on what happened in another through a hook (`connect`).
+    Agents read a digest of news from worlds that they do not observe. Worlds can react to events in other worlds
+    through hooks (`connect`).
 
     Attributes:
         log: Every event that arrived, with its step of arrival.
-        deliveries: Events that reached agents, as far as `deliver` was called.
+        deliveries: Events that reached agents, as recorded by `deliver`.
     """
 
     def __init__(
@@ -130,17 +130,17 @@ class Bridge:
         relevance: Relevance | None = None,
         payloads: Mapping[str, Any] | None = None,
     ) -> None:
-        """Set up the routes.
+        """Create a bridge.
 
         Args:
             schedule: Shocks, each delivered in the step of its `time`.
-            steps_alive: Number of steps in which an event can be read; 0: only hooks get it.
-            max_events: Maximum number of events in one digest; the newest are kept.
-            max_characters: Maximum number of characters of one digest; a line longer than half of them is cut.
-            own_worlds: Whether agents also read the news of the worlds they are in.
-            relevance: Returns whether an event matters to an agent; None: every event matters to everyone.
-            payloads: Kind → type of its facts; events of these kinds are checked when they are published.
-                `PAYLOADS` are those of the worlds of this package.
+            steps_alive: Number of steps in which an event can be read; 0: only hooks receive it.
+            max_events: Maximum number of events in a digest; the newest are kept.
+            max_characters: Maximum number of characters of a digest; a line longer than half of that is cut.
+            own_worlds: Whether agents also read the news of the worlds they observe.
+            relevance: Returns whether an event is relevant to an agent; None: every event is relevant to all.
+            payloads: Kind → type of its facts, checked on publication. `PAYLOADS` are those of the worlds of this
+                package.
         """
         self._schedule = sorted(schedule, key=lambda event: event.time)
         self._steps_alive = steps_alive
@@ -155,7 +155,7 @@ class Bridge:
         self._announced: list[_Announcement] = []
         self._hooks: dict[str, list[Hook]] = {}
         self._time = 0
-        self._delivered: dict[int, list[Event]] = {}  # agent → what it heard in this step
+        self._delivered: dict[int, list[Event]] = {}  # agent → events it received in this step
         self.log: list[tuple[int, Event]] = []
         self.deliveries: list[Delivery] = []
 
@@ -176,10 +176,10 @@ class Bridge:
             self._subscriptions[agent] = frozenset(kinds)
 
     def publish(self, events: Iterable[Event]) -> list[Event]:
-        """Accept events for the next step; equal ones count once.
+        """Accept events for the next step, dropping duplicates.
 
         Raises:
-            ConfigError: If the facts of an event are not those of its kind.
+            ConfigError: If the facts of an event do not match its kind.
         """
         fresh: list[Event] = []
         for event in events:
@@ -198,7 +198,7 @@ class Bridge:
             event: The news.
             time: The next step.
             agents: Mesa `unique_id`s of its readers; None: everyone.
-            world: Name of a world whose visitors are the only readers; empty: any world's.
+            world: Name of a world to which readers are restricted; empty: any world.
             steps: Number of steps in which it can be read.
         """
         readers = None if agents is None else frozenset(agents)
@@ -209,7 +209,7 @@ class Bridge:
 
     @property
     def has_announcements(self) -> bool:
-        """Whether there is news from outside the run at all."""
+        """Whether there is any news from outside the run."""
         return bool(self._announced)
 
     def announcements_for(self, worlds: Iterable[str], agent: int) -> list[Event]:
@@ -225,7 +225,7 @@ class Bridge:
         return events
 
     def start_step(self, time: int) -> list[Event]:
-        """Deliver what was published in the last step and what is scheduled for this one.
+        """Deliver the events published in the last step and those scheduled for this one.
 
         Args:
             time: The step that begins.
@@ -250,7 +250,7 @@ class Bridge:
 
     @property
     def has_news(self) -> bool:
-        """Whether there is news for anybody in this step."""
+        """Whether there is any news in this step."""
         return bool(self._current or self._announced)
 
     def heard(self, worlds: Iterable[str], agent: int | None = None) -> list[Event]:
@@ -258,7 +258,7 @@ class Bridge:
 
         Args:
             worlds: Names of the worlds that the agent observes.
-            agent: Mesa `unique_id`, for its subscriptions and the relevance to it; None: anyone.
+            agent: Mesa `unique_id`, to apply its subscriptions and relevance; None: any agent.
         """
         if not self.has_news:
             return []
@@ -280,12 +280,12 @@ class Bridge:
 
         Args:
             worlds: Names of the worlds that the agent observes.
-            agent: Mesa `unique_id`; None: anyone.
+            agent: Mesa `unique_id`; None: any agent.
         """
         return "\n".join(map(self.line, self.heard(worlds, agent)))
 
     def line(self, event: Event) -> str:
-        """Write an event as a digest does."""
+        """Format an event as a line of a digest."""
         return clip(_line(event), self._longest_line)
 
     @property
@@ -297,7 +297,7 @@ class Bridge:
         return self._record(self.heard(worlds, agent), agent)
 
     def _record(self, events: Iterable[Event], agent: int) -> list[Event]:
-        """Record that events reached an agent, and return those that are new to it in this step."""
+        """Record that events reached an agent; return those that are new to it in this step."""
         delivered = self._delivered.setdefault(agent, [])
         fresh = [event for event in events if event not in delivered]
         delivered += fresh
@@ -316,7 +316,7 @@ class Bridge:
             check.validate_python(dict(event.facts))
         except ValidationError as error:
             faults = "; ".join(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors())
-            raise ConfigError(f"world {event.source!r} told of a {event.kind} with wrong facts: {faults}") from None
+            raise ConfigError(f"world {event.source!r} reported a {event.kind} with wrong facts: {faults}") from None
 
 
 def _line(event: Event) -> str:
@@ -324,7 +324,7 @@ def _line(event: Event) -> str:
 
 
 def wording(event: Event) -> str:
-    """Describe an event that has no text of its own."""
+    """Describe an event without a text by its facts."""
     facts: Mapping[str, object] = event.facts
     description = ", ".join(f"{name} {value}" for name, value in facts.items())
     return (

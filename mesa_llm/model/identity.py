@@ -1,4 +1,4 @@
-"""The identity of a run, for its manifest and the name of its log, and parameters read back from a manifest."""
+"""Compute the identity of a run for its manifest and log name, and restore parameters from a manifest."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ T = TypeVar("T")
 RESUME_OPTIONS = frozenset(
     {"log", "replay", "rng", "retry_failures", "ask_again", *EngineOptions.__annotations__} - {"parser"}
 )
-"""Options that may differ when a run is continued."""
+"""Options that may differ when a run is resumed."""
 
 
 def identity(model: Any, arguments: inspect.BoundArguments, seed: int | None) -> dict[str, Any]:
-    """Return the identity of a run; a recording can only be continued by a run with the same identity.
+    """Return the identity of a run; a recording can only be resumed by a run with the same identity.
 
     Args:
         model: The model.
         arguments: Arguments of its constructor.
-        seed: Its seed; None if a scenario brought it.
+        seed: Its seed; None if it comes from a scenario.
     """
     kind, scenario = type(model), model.scenario
     arguments.apply_defaults()
@@ -55,7 +55,7 @@ def identity(model: Any, arguments: inspect.BoundArguments, seed: int | None) ->
     own = fields_of(scenario)
     if isinstance(scenario, kind.scenario_class) and own.keys() - {"rng"} <= set(kind.scenario_class.fields):
         parameters |= {name: own[name] for name in kind.scenario_class.fields}
-    elif has_scenario:  # a scenario of another class says what else would be said twice
+    elif has_scenario:  # a scenario of another class already has the other values
         parameters = {name: value for name, value in parameters.items() if name not in own}
         parameters["scenario"] = scenario
     passing = RESUME_OPTIONS | {parameter.name for parameter in kind.scenario_class.parameters() if parameter.is_output}
@@ -65,7 +65,7 @@ def identity(model: Any, arguments: inspect.BoundArguments, seed: int | None) ->
 
 
 def _is_default(kind: type[Any], name: str, value: Any) -> bool:
-    """Check whether an option that a constructor passes on has its default."""
+    """Check whether an option that a constructor passes on has its default value."""
     for parent in kind.__mro__:
         parameter = inspect.signature(parent.__init__).parameters.get(name) if "__init__" in vars(parent) else None
         if parameter is not None and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
@@ -76,7 +76,7 @@ def _is_default(kind: type[Any], name: str, value: Any) -> bool:
 
 
 def with_recorded_addresses(run: dict[str, Any], recorded: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the identity of a run, with its language models at the addresses of the recording."""
+    """Return the identity of a run with the recorded addresses of its language models."""
 
     def back(now: Any, then: Any) -> Any:
         if isinstance(now, dict) and isinstance(then, dict):
@@ -95,14 +95,14 @@ def with_recorded_addresses(run: dict[str, Any], recorded: Mapping[str, Any]) ->
 
 
 def _files(parameters: Any) -> Iterator[tuple[str, str]]:
-    """Find the files that parameters name, and compute digests of their contents."""
+    """Find the files named in parameters, and compute digests of their contents."""
     for name, text in _texts(parameters):
         if _is_file(text):
             yield f"{name}={text}", _digest(text)
 
 
 def _texts(parameters: Any, name: str = "") -> Iterator[tuple[str, str]]:
-    """Find the texts in parameters, each with the name of its parameter, without those about tool servers."""
+    """Yield the texts in parameters with their parameter names, except those about tool servers."""
     if isinstance(parameters, Mapping):
         for key, value in cast("Mapping[str, Any]", parameters).items():
             path = f"{name}.{key}" if name else str(key)
@@ -116,7 +116,7 @@ def _texts(parameters: Any, name: str = "") -> Iterator[tuple[str, str]]:
 
 
 def _digest(path: str | Path) -> str:
-    """Return the first digits of the SHA-256 of a file; empty if there is none."""
+    """Return the first digits of the SHA-256 of a file; empty if the file does not exist."""
     try:
         return hashlib.sha256(Path(path).read_bytes()).hexdigest()[:16]
     except (OSError, ValueError):
@@ -124,16 +124,16 @@ def _digest(path: str | Path) -> str:
 
 
 _SERVERS = "design.design.servers"
-"""Tool servers in the identity of a run: their programs may change, as their answers are recorded."""
+"""Tool servers in the identity of a run. Their programs may change, since their answers are recorded."""
 
 
 def _is_file(text: str) -> bool:
-    """Check whether a parameter names a file; a bare word does not, even if the folder holds a file of that name."""
+    """Check whether a parameter names a file; a bare word does not, even if such a file exists."""
     return bool(Path(text).suffix or Path(text).name != text) and os.path.isfile(text)
 
 
 def with_recorded_paths(run: dict[str, Any], recorded: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the identity of a run, with files of the recorded contents under the paths of the recording."""
+    """Return the identity of a run with the recorded paths of files whose contents are unchanged."""
     before = {name: (text, digest) for name, text, digest in _split(recorded.get("files", {}))}
     if not before:
         return run
@@ -147,12 +147,12 @@ def with_recorded_paths(run: dict[str, Any], recorded: Mapping[str, Any]) -> dic
 
 
 def located(parameters: Mapping[str, Any], files: Mapping[str, str], log: Path) -> dict[str, Any]:
-    """Return the parameters of a recorded run, with its files where they are now.
+    """Return the parameters of a recorded run with the present locations of its files.
 
     Args:
-        parameters: The parameters, as the manifest holds them.
-        files: Digests of the files that they name, as the manifest holds them.
-        log: The run log: files not in the current folder are looked for in that of the log, and above it.
+        parameters: Parameters from the manifest.
+        files: Digests of their files, from the manifest.
+        log: The run log; files not in the current folder are searched in the folder of the log and its parents.
     """
 
     def found(name: str, text: str) -> str:
@@ -168,22 +168,22 @@ def missing_file(parameters: Mapping[str, Any], files: Mapping[str, str]) -> tup
     """Return the first file of a recorded run that is missing, as `parameter=path`, with its digest.
 
     Args:
-        parameters: The parameters, with files where they are now.
-        files: Digests of the files that the recorded parameters named.
+        parameters: The parameters, with present locations of files.
+        files: Digests of the recorded files.
     """
     named = (f"{name}={text}" for name, text in _texts(parameters) if not os.path.isfile(text))
     return next(((file, files[file]) for file in named if file in files), None)
 
 
 def _split(files: Any) -> Iterator[tuple[str, str, str]]:
-    """Return the name of the parameter, the path and the digest of each file of a manifest, which may be damaged."""
+    """Yield parameter name, path and digest of each file in a manifest, which may be damaged."""
     for key, digest in cast("dict[str, str]", files).items() if isinstance(files, dict) else ():
         name, _, text = key.partition("=")
         yield name, text, digest
 
 
 def _with_texts(parameters: Any, change: Callable[[str, str], str], name: str = "") -> Any:
-    """Return parameters with texts changed; `change` gets the name of the parameter, and the text."""
+    """Return parameters with all texts replaced by `change(parameter name, text)`."""
     match parameters:
         case dict():
             fields = cast("dict[str, Any]", parameters)
@@ -198,7 +198,7 @@ def _with_texts(parameters: Any, change: Callable[[str, str], str], name: str = 
 
 
 def check_files(runlog: RunLog, run: Mapping[str, Any]) -> None:
-    """Check that the files of a replay are those of the recording.
+    """Check that the files of a replay match the recording.
 
     Raises:
         ConfigError: If one has changed.
@@ -210,12 +210,12 @@ def check_files(runlog: RunLog, run: Mapping[str, Any]) -> None:
 
 
 def setting_digest(setting: Sequence[Any], options: Mapping[str, Any], parameters: Mapping[str, Any]) -> str:
-    """Return a digest of what makes a run what it is, for the name of its log.
+    """Return a digest of the settings of a run, for the name of its log.
 
     Args:
-        setting: Everything but the options, as JSON can write it.
-        options: Options of the model; those that may differ when a run is continued do not count.
-        parameters: Parameters of its scenario; the contents of files that they name count, too.
+        setting: JSON-compatible settings other than options.
+        options: Options of the model; those that may differ when a run is resumed are ignored.
+        parameters: Parameters of its scenario; the contents of files they name are included.
     """
     chosen = {name: value for name, value in options.items() if name not in RESUME_OPTIONS}
     files = dict(_files(parameters))
@@ -223,33 +223,33 @@ def setting_digest(setting: Sequence[Any], options: Mapping[str, Any], parameter
 
 
 def name_of(kind: type[Any]) -> str:
-    """Return the name by which a class can be found again: `module:qualname`."""
+    """Return the import name of a class: `module:qualname`."""
     return f"{kind.__module__}:{kind.__qualname__}"
 
 
 def class_named(name: str, parent: type[T]) -> type[T]:
-    """Find a class by its `module:qualname`, and check its type before it is called.
+    """Import a class by its `module:qualname`, and check its base class.
 
     Args:
         name: The name.
         parent: Required base class.
 
     Raises:
-        ConfigError: If there is none, or it has another base class.
+        ConfigError: If it does not exist, or has another base class.
     """
     cls = object_named(name)
     if not (isinstance(cls, type) and issubclass(cls, parent)):
         is_plain = isinstance(cls, type) and issubclass(cls, mesa.Model)
-        hint = ", but a plain Mesa model: a program runs it, and replays it by connect(model, log=…, replay=True)"
-        raise ConfigError(f"{name} is no {parent.__name__}{hint * is_plain}")
+        hint = ", but a plain Mesa model; replay it from Python with connect(model, log=…, replay=True)"
+        raise ConfigError(f"{name} is not a subclass of {parent.__name__}{hint * is_plain}")
     return cls
 
 
 def object_named(name: str) -> Any:
-    """Import whatever a `module:qualname` names.
+    """Import the object named by a `module:qualname`.
 
     Raises:
-        ConfigError: If there is no such thing.
+        ConfigError: If it does not exist.
     """
     module, _, qualname = current_name(name).partition(":")
     try:
@@ -259,10 +259,10 @@ def object_named(name: str) -> Any:
 
 
 def parameter_from_json(value: Any) -> Any:
-    """Return a parameter from its JSON in the manifest: scenarios and designs are built again.
+    """Restore a parameter from its JSON in the manifest, including scenarios and designs.
 
     Raises:
-        ConfigError: If it had no seed, or its class cannot be found or is no scenario.
+        ConfigError: If a scenario had no seed, or its class cannot be found or is not a scenario.
     """
     if isinstance(value, dict) and set(value) == {"design"}:
         return AgentDesign.from_json(value["design"])
@@ -270,14 +270,14 @@ def parameter_from_json(value: Any) -> Any:
         return value
     fields: dict[str, Any] = value["fields"]
     if not isinstance(fields.get("rng"), (int, list)):
-        raise ConfigError("the scenario of this run had no seed, so that it is not run again; give scenarios a rng=")
+        raise ConfigError("the scenario of this run had no seed, so it cannot be run again; give scenarios a rng=")
     return class_named(str(value["scenario"]), Scenario)(**fields)
 
 
 def parameter_as_json(value: Any) -> Any:
-    """Return a parameter as JSON for the manifest: a scenario as its class and fields, a transport as its name.
+    """Serialise a parameter for the manifest: a scenario as its class and fields, a transport as its name.
 
-    Any parameter may name a model and its address (`judge="NAME@URL"`), which loses its user and query.
+    Any parameter may name a model and its address (`judge="NAME@URL"`); user and query are removed from the address.
     """
     if isinstance(value, Scenario):
         fields = {name: parameter_as_json(field) for name, field in fields_of(value).items()}

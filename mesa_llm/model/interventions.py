@@ -1,4 +1,4 @@
-"""Interventions: news, posts and changes from outside a run, made between two steps and kept in its log."""
+"""Interventions: news, posts and changes from outside a run, applied between steps and recorded in its log."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ SOURCE = "outside"
 """Source of the events that report interventions."""
 
 EVERYONE = "all"
-"""Readers of news for all agents."""
+"""Value of `News.to` for all agents."""
 
 NEWSROOM = "Newsroom"
-"""Account for posts by nobody in particular."""
+"""Default account for posts."""
 
 INTERVENTIONS = "interventions"
-"""Name of the interventions in the manifest of a run log."""
+"""Manifest key of the interventions."""
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=5000)]
 
@@ -41,13 +41,13 @@ Line = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max
 
 
 class _Intervention(BaseModel, frozen=True, extra="forbid"):
-    """Something that is done to a run from outside."""
+    """An intervention in a run from outside."""
 
     def __init__(self, **fields: Any) -> None:
         """Check the fields.
 
         Raises:
-            ConfigError: If one is missing, unknown or cannot be.
+            ConfigError: If one is missing, unknown or invalid.
         """
         try:
             super().__init__(**fields)
@@ -56,12 +56,12 @@ class _Intervention(BaseModel, frozen=True, extra="forbid"):
 
     @property
     def document(self) -> dict[str, Any]:
-        """The intervention as JSON values, as the run log keeps it."""
+        """The intervention as JSON values, as stored in the run log."""
         return self.model_dump(mode="json")
 
 
 class News(_Intervention, frozen=True):
-    """News that agents read in their next observations, whatever world they observe."""
+    """News that agents read in their next observations, in any world."""
 
     kind: Literal["news"] = "news"
     """What it is."""
@@ -70,14 +70,14 @@ class News(_Intervention, frozen=True):
     """Text of the news."""
 
     to: str | tuple[int | str, ...] = EVERYONE
-    """Readers: `all`, the name of a world (the agents who observe it), or ids and names of agents."""
+    """Readers: `all`, the name of a world (all agents that observe it), or ids and names of agents."""
 
     steps: Annotated[int, Field(ge=1, le=10_000)] = 1
     """Number of steps in which it can be read."""
 
 
 class Post(_Intervention, frozen=True):
-    """A post in a world that has posts; the world decides who sees it."""
+    """A post in a world that supports posts; the world decides who sees it."""
 
     kind: Literal["post"] = "post"
     """What it is."""
@@ -86,14 +86,14 @@ class Post(_Intervention, frozen=True):
     """Text of the post."""
 
     author: Annotated[str | int, Field(union_mode="left_to_right")] = NEWSROOM
-    """Account that publishes it, by name or number; for an unknown name, a new account is opened."""
+    """Account that publishes it, by name or number; an unknown name creates a new account."""
 
     world: str = ""
-    """Name of the world; empty: the first that has posts."""
+    """Name of the world; empty: the first that supports posts."""
 
 
 class Change(_Intervention, frozen=True):
-    """A new value of a variable that a world, or the model's scenario, lets change during a run."""
+    """A new value for a changeable variable of a world or of the model's scenario."""
 
     kind: Literal["change"] = "change"
     """What it is."""
@@ -102,23 +102,23 @@ class Change(_Intervention, frozen=True):
     """Name of the variable."""
 
     value: Any
-    """The new value, as JSON holds it."""
+    """The new value, as a JSON value."""
 
     world: str = ""
     """Name of the world; empty: the scenario, or the first world that has such a variable."""
 
 
 class Minds(_Intervention, frozen=True, arbitrary_types_allowed=True):
-    """Another language model or design for all agents, from the next step on."""
+    """A change of language model or design for all agents, from the next step on."""
 
     kind: Literal["minds"] = "minds"
     """What it is."""
 
     llm: Any = None
-    """What agents think with: a model string or a transport; None: as before."""
+    """New language model: a model string or a transport; None: unchanged."""
 
     design: AgentDesign | None = None
-    """Design to apply on top of their present one; None: none."""
+    """Design to apply on top of the present one; None: unchanged."""
 
     @property
     def document(self) -> dict[str, Any]:
@@ -135,13 +135,13 @@ _WRITTEN: TypeAdapter[Intervention] = TypeAdapter(Annotated[Intervention, Field(
 
 
 def intervention_from(value: Any) -> Intervention:
-    """Return an intervention from the form in which a person wrote it or a log holds it.
+    """Parse an intervention as written by a user or stored in a log.
 
     Args:
-        value: The intervention; its JSON values, with `kind`; or a text, which is news for everyone.
+        value: An intervention; its JSON values, with `kind`; or a text, which is news for everyone.
 
     Raises:
-        ConfigError: If it is none.
+        ConfigError: If it is not an intervention.
     """
     if isinstance(value, News | Post | Change | Minds):
         return value
@@ -153,12 +153,13 @@ def intervention_from(value: Any) -> Intervention:
         return _WRITTEN.validate_python(value)
     except ValidationError as error:
         wanted = "a text, or an object with the kind news, post, change or minds and its fields"
-        raise ConfigError(f"{clip(str(value), 80)!r} is no intervention: {describe(error)}; wanted {wanted}") from None
+        reason = f"{clip(str(value), 80)!r} is not an intervention: {describe(error)}; wanted {wanted}"
+        raise ConfigError(reason) from None
 
 
 @dataclass(frozen=True, slots=True)
 class InterventionRecord:
-    """An intervention that took place."""
+    """An intervention that was made."""
 
     step: int
     """First step that it affects."""
@@ -171,22 +172,22 @@ class InterventionRecord:
 
     @property
     def text(self) -> str:
-        """Description of what was done."""
+        """Description of the intervention and its refusal, if any."""
         return f"{description(self.intervention)}{self.refusal and f'; refused: {self.refusal}'}"
 
 
 class Interventions:
-    """The interventions of one run; those that its log holds are made again in their steps.
+    """The interventions of one run; recorded ones are repeated in their steps.
 
     Attributes:
         log: The interventions so far, in order.
     """
 
     def __init__(self, model: Any) -> None:
-        """Read the interventions that the log of a model holds.
+        """Read the recorded interventions of a model.
 
         Args:
-            model: The model, whose run has been identified.
+            model: The model; its log must already hold the identity of the run.
         """
         self._model_ref = weakref.ref(model)
         self._lock = threading.RLock()
@@ -203,7 +204,7 @@ class Interventions:
         return model
 
     def add(self, value: Any) -> int:
-        """Intervene before the next step; if a step is under way, before the one that follows it.
+        """Intervene before the next step; if a step is in progress, before the following one.
 
         Args:
             value: See `intervention_from`.
@@ -212,13 +213,13 @@ class Interventions:
             First step that it affects.
 
         Raises:
-            ConfigError: If it is no intervention, the model has nothing for it to act on, the run is over, or the log
-                holds another run.
+            ConfigError: If it is not an intervention, the model has nothing for it to act on, the run is over, or the
+                log holds another run.
         """
         intervention = intervention_from(value)
         model = self._model
         if not model.running:
-            raise ConfigError("the run is over, and nothing can be done to it any more; branch it at an earlier step")
+            raise ConfigError("the run is over; to intervene, branch it at an earlier step")
         check(model, intervention)
         with self._lock:
             if not model.is_between_steps:
@@ -228,15 +229,15 @@ class Interventions:
             return model.now
 
     def schedule(self, step: int, value: Any) -> None:
-        """Intervene before a future step; an intervention that the log already holds for it is not made twice.
+        """Intervene before a future step; an intervention already recorded for it is not repeated.
 
         Args:
             step: The step, from 1.
             value: See `intervention_from`.
 
         Raises:
-            ConfigError: If it is no intervention, the model has nothing for it to act on, or the step is over, in this
-                run or in its log.
+            ConfigError: If it is not an intervention, the model has nothing for it to act on, or the step is over, in
+                this run or in its log.
         """
         intervention, model = intervention_from(value), self._model
         check(model, intervention)
@@ -254,11 +255,11 @@ class Interventions:
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """All interventions as the run log keeps them, including those of future steps."""
+        """All interventions as stored in the run log, including those of future steps."""
         return list(self._recorded)
 
     def start_step(self) -> None:
-        """Make the interventions that the log holds for this step, and those queued during the last one."""
+        """Apply the interventions recorded for this step, and those queued during the last one."""
         now = self._model.now
         with self._lock:
             for row in self._due(now):
@@ -268,19 +269,19 @@ class Interventions:
                 self._apply(intervention, is_late=True)
 
     def _due(self, step: int) -> list[dict[str, Any]]:
-        """Return the interventions that the log holds for a step and that have not been made yet."""
+        """Return the recorded interventions of a step that have not been applied yet."""
         n_made = sum(record.step == step for record in self.log)
         return [row for row in self._recorded if row["step"] == step][n_made:]
 
     def _apply(
         self, intervention: Intervention, row: Mapping[str, Any] | None = None, *, is_late: bool = False
     ) -> None:
-        """Make an intervention, and record it.
+        """Apply an intervention and record it.
 
         Args:
             intervention: The intervention.
-            row: Its row in the log; None: it is new to this run.
-            is_late: Whether to record a refusal, as its caller has moved on; else a refusal is an error.
+            row: Its row in the log; None if it is new.
+            is_late: Whether to record a refusal because the caller can no longer handle it; else raise an error.
         """
         model, now = self._model, self._model.now
         if row is None:
@@ -303,7 +304,7 @@ class Interventions:
             model.runlog.note(INTERVENTIONS, self._recorded)
 
     def _claimed(self, intervention: Intervention, now: int) -> dict[str, Any] | None:
-        """Return the row of the log that holds an intervention; None if it is new.
+        """Return the row of an intervention in the log; None if it is new.
 
         Raises:
             ConfigError: If the log holds this step without it.
@@ -321,7 +322,7 @@ class Interventions:
         return None
 
 
-# -- what is done
+# -- effects
 
 
 def description(intervention: Intervention) -> str:
@@ -340,12 +341,12 @@ def description(intervention: Intervention) -> str:
 
 
 def publishers(model: Any) -> list[str]:
-    """Return the names of the worlds that have posts."""
+    """Return the names of the worlds that support posts."""
     return [world.name for world in model.worlds if isinstance(world, Publisher)]
 
 
 def variables(model: Any) -> dict[tuple[str, str], Any]:
-    """Return the variables that may be changed during a run: (world, name) → present value.
+    """Return the changeable variables: (world, name) → present value.
 
     The scenario's variables come first, under the world `""`.
     """
@@ -357,7 +358,7 @@ def variables(model: Any) -> dict[tuple[str, str], Any]:
 
 
 def meaning_of(model: Any, world: str, variable: str) -> str:
-    """Return the meaning and range of a changeable variable, as its scenario or world declares them.
+    """Return the meaning and range of a changeable variable, as declared by its scenario or world.
 
     Args:
         model: The model.
@@ -373,10 +374,10 @@ def meaning_of(model: Any, world: str, variable: str) -> str:
 
 
 def check(model: Any, intervention: Intervention) -> None:
-    """Check that a model has what an intervention acts on.
+    """Check that a model has something for an intervention to act on.
 
     Raises:
-        ConfigError: If it does not; says what there is instead.
+        ConfigError: If it does not. The message lists the alternatives.
     """
     match intervention:
         case News():
@@ -385,9 +386,7 @@ def check(model: Any, intervention: Intervention) -> None:
             names = publishers(model)
             if not names or world not in ("", *names):
                 there_are = ", ".join(names) or "none"
-                raise ConfigError(
-                    f"no world {world or 'of this model'} has posts to add to; those that have: {there_are}"
-                )
+                raise ConfigError(f"no world {world or 'of this model'} supports posts; those that do: {there_are}")
         case Change():
             owner_of(model, intervention)
         case Minds(llm=llm, design=design):
@@ -420,11 +419,11 @@ def owner_of(model: Any, change: Change) -> Changeable | None:
     """Return the world that a change applies to; None: the model's scenario.
 
     Raises:
-        ConfigError: If nothing has such a variable.
+        ConfigError: If there is no such variable.
     """
     owners = [world for (world, name) in variables(model) if name == change.variable and change.world in ("", world)]
     worlds = {world.name: world for world in model.worlds if isinstance(world, Changeable)}
-    if not owners and change.world in worlds:  # a world may take names that it has not used yet
+    if not owners and change.world in worlds:  # a world may accept new names
         return worlds[change.world]
     if not owners:
         there_are = ", ".join(f"{world}.{name}" if world else name for world, name in variables(model)) or "none"
@@ -435,7 +434,7 @@ def owner_of(model: Any, change: Change) -> Changeable | None:
 
 
 def apply(model: Any, intervention: Intervention) -> None:
-    """Carry out an intervention in a model.
+    """Carry out an intervention.
 
     Raises:
         ToolError: If a world refuses it.
@@ -460,7 +459,7 @@ def apply(model: Any, intervention: Intervention) -> None:
 
 
 def _change_scenario(model: Any, name: str, value: Any) -> None:
-    """Replace a model's scenario by one with another value."""
+    """Replace the scenario of a model by a copy with one value changed."""
     scenario: LLMScenario = model.scenario
     fields = {field: getattr(scenario, field) for field in type(scenario).fields}
     try:

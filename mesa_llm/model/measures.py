@@ -1,4 +1,4 @@
-"""Measures that several models take."""
+"""Measures shared by several models."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from collections.abc import Iterable
 
 
 def gini(values: Iterable[float]) -> float:
-    """Compute the Gini coefficient: 0 where all have the same, close to 1 where one has everything.
+    """Compute the Gini coefficient, from 0 (all equal) to nearly 1 (one has everything).
 
     Args:
-        values: What each has, shape `(n,)`, none below zero.
+        values: Nonnegative amounts, shape `(n,)`.
 
     Returns:
-        The coefficient; 0 for nobody, and where nobody has anything.
+        The coefficient; 0 if there are no values or all are zero.
 
     Source:
         Sen (1973), On Economic Inequality: the mean absolute difference over twice the mean.
     """
     ordered = sorted(map(float, values))
-    total = math.fsum(ordered)  # the same on every processor, unlike a product of numpy arrays
+    total = math.fsum(ordered)  # the same on every processor, unlike a product of NumPy arrays
     if total <= 0:
         return 0.0
     n = len(ordered)

@@ -1,4 +1,4 @@
-"""A Mesa model whose agents think: its set-up, interventions from outside, and results."""
+"""A Mesa model with LLM agents: set-up, interventions from outside, and results."""
 
 from __future__ import annotations
 
@@ -41,28 +41,28 @@ if TYPE_CHECKING:
 
 
 class LLMModel(StagedModel):
-    """A Mesa model whose agents think.
+    """A Mesa model with LLM agents.
 
-    A step: messages and news arrive; the activation says who acts; they observe, decide together, and act in order;
-    the worlds end their step; data are collected. Override `end_step` for what happens after everyone has acted.
+    In each step, messages and news arrive, and the activation selects the agents. These observe, decide together and
+    act in order. Then the worlds end their step, and data are collected. Override `end_step` to add to that.
 
     Attributes:
-        scenario_class: Class of its scenario, which declares its parameters.
-        option_defaults: Name of an option that every model takes → its default.
-        changeable: Fields of the scenario that may be changed during a run, because the model reads them in every step
-            or passes them on in `scenario_changed`.
+        scenario_class: Class of the scenario, which declares the parameters.
+        option_defaults: Option common to all models → its default.
+        changeable: Fields of the scenario that may change during a run, because the model reads them in every step or
+            passes them on in `scenario_changed`.
         instructions: File in the folder `prompts` beside the model's code that all agents read first; empty: none.
-        worlds: The worlds its agents live in.
+        worlds: Worlds of the agents.
         schedule: Order of visits to the worlds; None: all of them in every step.
-        population: Personas of its agents, for agents that look their own up; None: each agent holds its own.
-        engine: Asks the language models.
+        population: Personas of its agents, for agents that look up their own; None: each agent holds its own.
+        engine: Sends requests to the language models.
         runlog: Requests, replies, decisions and outcomes of the run.
         mailbox: Messages between agents.
         bridge: News between worlds.
         interventions: Interventions from outside the run.
-        now: The step that is being decided, from 1.
-        reasoning: How all agents reason before they decide; None: as their configs say.
-        reply_tokens: Maximum length of all agents' replies; None: as their configs say.
+        now: The current step, from 1.
+        reasoning: Reasoning of all agents before they decide; None: from their configs.
+        reply_tokens: Maximum number of tokens of a reply, for all agents; None: from their configs.
         last_decisions: Agent id → its last decision or failure.
         last_outcomes: Agent id → outcomes of its actions in the last step.
     """
@@ -80,13 +80,13 @@ class LLMModel(StagedModel):
         """Keep the arguments for the manifest of the run log.
 
         Raises:
-            TypeError: If the constructor does not take them.
+            TypeError: If the constructor does not accept them.
         """
         model = super().__new__(cls)
         try:
             model._arguments = constructor(cls).bind_partial(*args, **kwargs)
         except TypeError as error:
-            hint = "to take the options of all models, its __init__ needs **options, handed on to super().__init__"
+            hint = "to accept the options of all models, its __init__ needs **options, passed on to super().__init__"
             raise TypeError(f"{cls.__name__}() {error}; {hint}") from None
         return model
 
@@ -94,12 +94,12 @@ class LLMModel(StagedModel):
         """Set the signature: the scenario's parameters and the options of all models.
 
         Raises:
-            TypeError: If `scenario_class` is no `LLMScenario`.
+            TypeError: If `scenario_class` is not an `LLMScenario`.
         """
         super().__init_subclass__(**kwargs)
         if not issubclass(cast("type", cls.scenario_class), LLMScenario):
             name = cls.scenario_class.__name__
-            raise TypeError(f"{cls.__name__}.scenario_class has to be an LLMScenario; write class {name}(LLMScenario)")
+            raise TypeError(f"{cls.__name__}.scenario_class must be an LLMScenario; write class {name}(LLMScenario)")
         cls.__signature__ = signature_of(cls)
 
     def __init__(
@@ -125,10 +125,10 @@ class LLMModel(StagedModel):
         """Set up a model; no language model is opened before the first step.
 
         Args:
-            scenario: The model's parameters; None: those given by keyword, and the defaults.
-            llm: What agents think with: a model string, a transport, or a mapping from agent id or class name to
+            scenario: The model's parameters; None: keyword arguments and defaults.
+            llm: Language model of the agents: a model string, a transport, or a mapping from agent id or class name to
                 one of these, with `"*"` for all others.
-            worlds: The worlds its agents live in.
+            worlds: Worlds of the agents.
             activation: Who acts in a step; a callable, or a name in `mesa_llm.engine.activation.ACTIVATIONS`.
             design: Task-independent choice of the agents' components; takes precedence over the model's own.
             bridge: Carries news between worlds; None: a plain `Bridge`.
@@ -151,7 +151,7 @@ class LLMModel(StagedModel):
         plain = {"on_error": on_error, "reasoning": reasoning, "reply_tokens": reply_tokens}
         checked = checked_options(RunOptions, plain)
         if design is not None and not isinstance(cast("Any", design), AgentDesign):
-            raise ConfigError(f"design is an AgentDesign, got {design!r:.60}; AgentDesign.from_json makes one of JSON")
+            raise ConfigError(f"design must be an AgentDesign, got {design!r:.60}; see AgentDesign.from_json")
         if replay and log is None:
             raise ConfigError("replay=True needs the log= of a recorded run")
         mode = "replay" if replay else "record"
@@ -189,7 +189,7 @@ class LLMModel(StagedModel):
             if "runlog" not in vars(self):
                 kind = type(self).__name__
                 raise AttributeError(
-                    f"{kind} has no {name} yet: its __init__ has to call super().__init__(scenario, **options) first",
+                    f"{kind} has no {name} yet: its __init__ must call super().__init__(scenario, **options) first",
                     name=name,
                 )
             return super().__getattribute__(name)
@@ -207,12 +207,12 @@ class LLMModel(StagedModel):
 
     @cached_property
     def instructions_text(self) -> str:
-        """Text that all agents read first: the file `instructions` of the model's folder `prompts`; empty: none.
+        """Text that all agents read first, from the file `instructions` in the model's folder `prompts`; empty: none.
 
-        A text in the code takes its place: `instructions_text = "You live in a bar."` in the class.
+        To define it in code instead, set `instructions_text = "You live in a bar."` in the class.
 
         Raises:
-            ConfigError: If there is no file of another name than `instructions.md`.
+            ConfigError: If a file other than the default `instructions.md` does not exist.
         """
         if not self.instructions:
             return ""
@@ -221,14 +221,14 @@ class LLMModel(StagedModel):
                 return ""
             raise ConfigError(
                 f"{type(self).__name__}.instructions is {self.instructions!r:.60}, the name of a file in the folder "
-                'prompts, and there is no such file; for a text in the code, write instructions_text = "…" in the class'
+                'prompts, and there is no such file; or set instructions_text = "…" in the class'
             )
         return self.prompt(self.instructions, model=self, scenario=self.scenario)
 
     def prompt(self, name: str, **values: Any) -> str:
         """Fill in a template of the model's folder `prompts`, or of the library.
 
-        It is read anew in each step if it has changed.
+        A changed file is reloaded in the next step.
 
         Args:
             name: File name, such as `plan.md`.
@@ -242,7 +242,7 @@ class LLMModel(StagedModel):
         return self._prompts[name].fill(values)
 
     def register_agent(self, agent: Any) -> None:
-        """Register an agent: apply the design to it, and load its memory of an earlier life."""
+        """Register an agent, apply the design to it, and load its memory from an earlier run."""
         super().register_agent(agent)
         if not getattr(agent, "is_minded", False):
             return
@@ -256,7 +256,7 @@ class LLMModel(StagedModel):
                 agent.memory = past_memory(self._memories.pop(name))
 
     def llm_of(self, agent: Any) -> str | LLM:
-        """Return an agent's language model: the one that `llm=` names for it, the design's, or the default."""
+        """Return an agent's language model: from `llm=`, from the design, or the default."""
         design_llm = None if self.design is None else self.design.llm
         llm: Any = self.llm
         if not _is_mapping(type(llm)):
@@ -271,7 +271,7 @@ class LLMModel(StagedModel):
         raise ConfigError(f"llm= names no model for agent {agent.unique_id} ({type(agent).__name__}); add one for '*'")
 
     def begin_step(self) -> None:
-        """Deliver messages and news, and draw the stages. Does nothing if the step has begun, or the run is over.
+        """Deliver messages and news, and draw the stages; does nothing if the step has begun or the run is over.
 
         Raises:
             ConfigError: In the first step, if `memories=` names agents that do not exist.
@@ -285,34 +285,34 @@ class LLMModel(StagedModel):
         self.interventions.start_step()
         super()._deliver()
 
-    # -- from outside
+    # -- interventions
 
     def inject(self, intervention: Any) -> int:
         """Intervene in the run from outside, before the next step.
 
-        It is recorded in the run log: a replay, or a run that continues the log, makes it again in the same step.
+        It is recorded in the run log and repeated in the same step when the run is replayed or resumed.
 
         Args:
             intervention: `News`, `Post` or `Change`; its JSON values; or a text, which is news for everyone.
 
         Returns:
-            First step that it affects: the next one, or the one after if a step is under way.
+            First step that it affects: the next one, or the one after if a step is in progress.
 
         Raises:
-            ConfigError: If it is no intervention, the model has nothing for it to act on, the run is over, or the log
-                holds that step without it.
+            ConfigError: If it is not an intervention, the model has nothing for it to act on, the run is over, or the
+                log holds that step without it.
         """
         return self.interventions.add(intervention)
 
     def scenario_changed(self) -> None:
-        """Override to pass changed fields of the scenario on to the objects that copied them, such as worlds."""
+        """Override to pass changed fields of the scenario on to objects that hold copies, such as worlds."""
 
     def change_minds(self, llm: str | LLM | None = None, design: AgentDesign | None = None) -> None:
-        """Let all agents think with something else from now on; used by branches, which record it.
+        """Change the language model or design of all agents from now on; used by branches, which record it.
 
         Args:
-            llm: Model string or transport; None: as before.
-            design: Design to apply on top of their present one; None: none.
+            llm: Model string or transport; None: unchanged.
+            design: Design to apply on top of the present one; None: unchanged.
         """
         if llm is not None:
             self.llm = llm
@@ -322,15 +322,15 @@ class LLMModel(StagedModel):
             for agent in llm_agents(self):
                 design.apply_to(agent)
 
-    # -- looking
+    # -- results
 
     @property
     def usage(self) -> Usage:
-        """Calls, tokens and dollars of the run so far."""
+        """Calls, tokens and US dollars of the run so far."""
         return self.engine.usage
 
     def story(self) -> str:
-        """Summarise the run so far in words; override for a better summary."""
+        """Summarise the run so far as text; override for a better summary."""
         counts: Counter[str] = Counter()
         refused = 0
         for action, ok in self.runlog.actions()[["action", "ok"]].itertuples(index=False):
@@ -340,9 +340,9 @@ class LLMModel(StagedModel):
         return f"Done: {summary}. Refused by the world: {refused}."
 
     def stances(self) -> Mapping[int, float]:
-        """Return the agents' stances on what the run is about, by id, -1 (against) to 1 (for); by default none.
+        """Return the agents' stances on the topic of the run, by id, from -1 (against) to 1 (for); by default none.
 
-        Override it: reports find coalitions by stance, and graphs show it.
+        Override it to let reports detect coalitions and graphs show stances.
         """
         return {}
 
@@ -352,7 +352,7 @@ class LLMModel(StagedModel):
         return dict(self.engine.usage_by_purpose)
 
     def results(self) -> dict[str, Any]:
-        """Return the scores of the run by name; by default the last row of the data collector. Override."""
+        """Return the scores of the run by name; override to change the default, the last row of the data collector."""
         return {name: value for name, value in self._collected().items() if name not in ("agents", "agents_by_type")}
 
     def survey(
@@ -367,15 +367,16 @@ class LLMModel(StagedModel):
 
         Args:
             questions: The questions, or their texts.
-            agents: The agents to ask; None: all that think.
-            purpose: Name that the survey is counted under.
-            shows_scene: Whether the prompt holds what the agent observes now.
+            agents: The agents to survey; None: all LLM agents.
+            purpose: Purpose under which the requests are counted.
+            shows_scene: Whether the prompt includes the agent's current observation.
 
         Returns:
-            One row an agent and question: time, agent, question, answer, failure, purpose.
+            One row per agent and question: time, agent, question, answer, failure, purpose.
 
         Raises:
-            ConfigError: If there is no question, the purpose is one of the run itself, or an agent has no mind.
+            ConfigError: If there is no question, the purpose is reserved for the run itself, or an agent is not an LLM
+                agent.
         """
         return survey(self, questions, agents, purpose=purpose, shows_scene=shows_scene)
 
@@ -390,7 +391,7 @@ class LLMModel(StagedModel):
         reasoning: Reasoning = "none",
         rule: Callable[[str], Any] | None = None,
     ) -> list[Decision | Failure]:
-        """Ask a language model that takes no part in the run, such as a judge or an annotator, all prompts at once.
+        """Send prompts concurrently to a language model outside the run, such as a judge or an annotator.
 
         Requests are recorded, replayed and budgeted like decisions, and counted under their purpose; designs,
         activations and surveys do not apply.
@@ -401,14 +402,14 @@ class LLMModel(StagedModel):
             answer: Type of the answer: anything pydantic can check.
             purpose: Purpose of the requests, in one word.
             settings: Sampling settings.
-            reasoning: How it reasons before it answers.
+            reasoning: Reasoning before it answers.
             rule: Answers for `llm="rule"`, called with the prompt.
 
         Returns:
-            For each prompt a decision with the `answer`, or the failure that says why there is none.
+            For each prompt, a decision with the `answer`, or a failure with the reason why there is none.
 
         Raises:
-            ConfigError: If the purpose is taken, or a rule is consulted and there is none.
+            ConfigError: If the purpose is reserved, or `llm="rule"` is used without a rule.
         """
         how = {"answer": answer, "settings": settings, "reasoning": reasoning, "rule": rule}
         return consult(self, llm, prompts, purpose=purpose, **how)
@@ -427,17 +428,17 @@ LLMModel.option_defaults = {
 
 @cache
 def _is_mapping(kind: type) -> bool:
-    """Check whether `llm=` is a mapping; cached by class, as the check is slow."""
+    """Check whether `llm=` is a mapping; cached by class, since the check is slow."""
     return issubclass(kind, Mapping)
 
 
 def _unknown_message(kind: type[LLMModel], names: Sequence[str]) -> str:
-    """Explain that options are unknown, and list those there are."""
+    """Format the error for unknown options, listing the known ones."""
     own_names = [parameter.name for parameter in parameters_of(kind)]
     if names[0] == "seed":
         hint = "; the seed is rng="
     elif names[0] in vars(kind.scenario_class):
-        hint = f"; {kind.scenario_class.__name__}.{names[0]} has no type and so is no parameter, annotate it"
+        hint = f"; {kind.scenario_class.__name__}.{names[0]} has no type annotation and so is no parameter"
     else:
         hint = suggestion(names[0], [*own_names, *kind.option_defaults])
     own = f"parameters of {kind.__name__}: {', '.join(own_names) or 'none'}"

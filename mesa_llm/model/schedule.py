@@ -1,4 +1,4 @@
-"""Schedules for agents who live in several worlds of one model in turn, with a role in each."""
+"""Schedules for agents that visit several worlds of a model in turn, with a role in each."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mesa_llm.world import Finite, World
 
 @dataclass(frozen=True)
 class Visit:
-    """A visit of the agents to one world."""
+    """A visit of the agents to a world."""
 
     world: str
     """Name of the world."""
@@ -25,10 +25,10 @@ class Visit:
 
 @dataclass(frozen=True)
 class Role:
-    """An agent's part in one world, from entering it until it enters a world where it has another role.
+    """An agent's role in a world, kept until it enters a world where it has another role.
 
-    Roles with the same memory share it; a memory for each keeps the worlds apart. The model's design changes the config
-    of each role. Derive memory and tools from the agent's own, to which the design has already been applied.
+    Roles may share a memory, or have separate ones to keep the worlds apart. The model's design changes the config of
+    each role. Derive memory and tools from the agent's own, to which the design has already been applied.
     """
 
     config: AgentConfig
@@ -38,7 +38,7 @@ class Role:
     """Its memory there."""
 
     tools: tuple[Callable[..., Any], ...] = ()
-    """The researcher's own functions, besides the tools of the world."""
+    """Additional functions, besides the tools of the world."""
 
 
 class WorldSchedule:
@@ -46,8 +46,8 @@ class WorldSchedule:
 
         model.schedule = WorldSchedule([Visit("social"), Visit("exchange", 50)], until="exchange")
 
-    During a visit, agents live in that world alone: they see no other, have only its tools, and only its time passes.
-    Their ids are the same in all worlds.
+    During a visit, agents observe and act in that world only, and only its time passes. Their ids are the same in all
+    worlds.
 
     Attributes:
         visits: The visits of a cycle.
@@ -61,15 +61,15 @@ class WorldSchedule:
         until: str = "any",
         members: Mapping[str, Collection[int]] | None = None,
     ) -> None:
-        """Begin with the first visit.
+        """Create a schedule that begins with the first visit.
 
         Args:
             visits: The visits of a cycle.
             until: When the run ends: as soon as `any` or `all` of the worlds are over, or the world of this name is.
-            members: Name of a world → ids of the agents who visit it; everyone visits a world that is not named.
+            members: Name of a world → ids of the agents that visit it; all agents visit worlds not named here.
 
         Raises:
-            ConfigError: If there is no visit, a visit has no length, or `until` or `members` names a world that is not
+            ConfigError: If there is no visit, a visit has length 0, or `until` or `members` names a world that is not
                 visited.
         """
         self.visits = tuple(visits)
@@ -79,24 +79,24 @@ class WorldSchedule:
         self._index = self._spent = 0
         names = [visit.world for visit in self.visits]
         if not names or any(visit.length < 1 for visit in self.visits):
-            raise ConfigError(f"a schedule has one visit at least, each of length 1 or more; got {self.visits}")
+            raise ConfigError(f"a schedule needs at least one visit, each of length 1 or more; got {self.visits}")
         if until not in ("any", "all", *names):
-            raise ConfigError(f"until is any, all, or a world that is visited ({', '.join(names)}); got {until!r}")
+            raise ConfigError(f"until must be any, all, or a visited world ({', '.join(names)}); got {until!r}")
         if strangers := sorted(set(self._members) - set(names)):
-            raise ConfigError(f"members names {strangers[0]!r}, which is not visited; visited are {', '.join(names)}")
+            raise ConfigError(f"members names {strangers[0]!r}, which is not visited; visited: {', '.join(names)}")
 
     @property
     def visit(self) -> Visit:
-        """The visit that is under way."""
+        """The current visit."""
         return self.visits[self._index]
 
     @property
     def remaining(self) -> int:
-        """Remaining length of the visit."""
+        """Remaining length of the current visit."""
         return self.visit.length - self._spent
 
     def present(self, worlds: Sequence[World]) -> tuple[World, ...]:
-        """Return the world that is visited now.
+        """Return the world of the current visit.
 
         Args:
             worlds: The worlds of the model.
@@ -107,29 +107,29 @@ class WorldSchedule:
         found = tuple(world for world in worlds if world.name == self.visit.world)
         if not found:
             names = ", ".join(world.name for world in worlds) or "none"
-            raise ConfigError(f"the schedule visits {self.visit.world!r}, and the worlds of the model are: {names}")
+            raise ConfigError(f"the schedule visits {self.visit.world!r}; the worlds of the model are: {names}")
         return found
 
     def includes(self, agent_id: int) -> bool:
-        """Check whether an agent visits the present world."""
+        """Check whether an agent visits the current world."""
         members = self._members.get(self.visit.world)
         return members is None or agent_id in members
 
     def enter(self, agent: Any) -> None:
-        """Assign an agent its role in the present world, if it has one there."""
+        """Assign an agent its role in the current world, if it has one."""
         role: Role | None = agent.roles.get(self.visit.world)
         if role is not None:
             agent.config, agent.memory, agent.tools = role.config, role.memory, role.tools
 
     def advance(self, length: int, worlds: Sequence[World]) -> bool:
-        """Pass a part of the visit; when it ends, begin the next visit to a world that is not over.
+        """Advance the visit; when it ends, begin the next visit to a world that is not over.
 
         Args:
             length: Length that has passed.
             worlds: The worlds of the model.
 
         Returns:
-            Whether the run goes on.
+            Whether the run continues.
         """
         over = {world.name for world in worlds if isinstance(world, Finite) and world.is_over}
         names = {visit.world for visit in self.visits}

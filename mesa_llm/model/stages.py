@@ -1,4 +1,4 @@
-"""A step of a Mesa model in stages: the agents of a stage observe and decide together, then act in order."""
+"""Run a model step in stages: the agents of a stage observe and decide together, then act in order."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ USAGE = {
     "failures": "step_failures",
     "seconds": "step_seconds",
 }
-"""Columns that every DataCollector of an LLM model collects on its own in each step; they are not in the digest."""
+"""Columns added to every DataCollector of an LLM model; they are not part of the digest."""
 
 
 class StagedModel(ResumableModel):
@@ -64,7 +64,7 @@ class StagedModel(ResumableModel):
         bridge: Bridge | None,
         on_error: OnError,
     ) -> None:
-        """Set up the parts of a step; see `LLMModel`."""
+        """Create the parts of a step; see `LLMModel`."""
         super().__init__(scenario=scenario)
         self.worlds = tuple_of_worlds(worlds)
         self.activation = activation_for(activation)
@@ -84,7 +84,7 @@ class StagedModel(ResumableModel):
         self._known_kinds: set[type] = set()
 
     def step(self) -> None:
-        """Let all agents that are due decide together and act in order; do nothing if an event has ended the run."""
+        """Let all due agents decide together and act in order; does nothing if an event has ended the run."""
         if not self.running and self._stages is None:
             return
         with gc_paused():
@@ -92,14 +92,14 @@ class StagedModel(ResumableModel):
             while self._stages:
                 self._act(self._decide())
                 if self._stages:
-                    with gc_running():  # what the agents of this stage saw is gone by now
+                    with gc_running():  # the observations of this stage are freed by now
                         self._stop_if_interrupted()
             maintain_memories(agent for agent in self._acted.values() if agent in self.agents)
             self._finish_step()
         self._stop_if_interrupted()
 
     def begin_step(self) -> None:
-        """Deliver messages and news, and draw the stages; do nothing if the step has begun, or the run is over."""
+        """Deliver messages and news, and draw the stages; does nothing if the step has begun or the run is over."""
         if self._stages is not None or not self.running:
             return
         if not self._is_set_up:
@@ -123,10 +123,10 @@ class StagedModel(ResumableModel):
                 stages = [[turn for turn in stage if self.schedule.includes(turn.agent.unique_id)] for stage in stages]
         self._stages = [stage for stage in stages if stage]
         if self.now == 1 and not self.agents:
-            self.engine.warn("step 1: the model has no agents; their __init__ has to call super().__init__(model)")
+            self.engine.warn("step 1: the model has no agents; their __init__ must call super().__init__(model)")
 
     def _deliver(self) -> None:
-        """Deliver messages, and news of other worlds."""
+        """Deliver messages and news of other worlds."""
         for message in self.mailbox.deliver():
             self.runlog.add(message, self.now)
         for event in self.bridge.start_step(self.now):
@@ -137,47 +137,47 @@ class StagedModel(ResumableModel):
 
     @property
     def present_worlds(self) -> tuple[World, ...]:
-        """The worlds that agents live in now: the one that the schedule visits, or all of them."""
+        """Worlds that agents live in now: the one that the schedule visits, or all."""
         return self.worlds if self.schedule is None else self.schedule.present(self.worlds)
 
     @property
     def ending_worlds(self) -> tuple[World, ...]:
-        """The worlds whose step ends with this one, by default those that agents live in now. Override."""
+        """Worlds whose step ends with this one; override to change the default, the present worlds."""
         return self.present_worlds
 
     @property
     def visit_length(self) -> int:
-        """Length of the schedule's visit that passes with this step. Override to count something other than steps."""
+        """Length by which this step advances the schedule's visit; override to count units other than steps."""
         return 1
 
     @contextmanager
     def _writing(self) -> Generator[None]:
-        """Mark the block as one that writes: it must not be stopped, as its changes could not be undone."""
+        """Mark a block that writes to the model, which must not be stopped, since its changes cannot be undone."""
         self._is_writing = True
         try:
             with self.engine.interrupts_deferred():
                 yield
         except BaseException:
-            self._is_writing = self._in_step  # who guards the step asks for it
+            self._is_writing = self._in_step  # read by the guard of the step
             raise
         self._is_writing = False
 
     @property
     def _is_to_stop(self) -> bool:
-        """Whether to stop the next request; stopping an earlier run does not stop requests made by hand."""
+        """Whether to stop the next request; stopping a run does not affect requests made outside of steps."""
         return self._stopping and not self._is_writing and (self._in_step or self._stages is not None)
 
     def _stop_if_interrupted(self) -> None:
-        """Raise the Ctrl-C that was deferred while the model was written to."""
+        """Raise a Ctrl-C that was deferred during a write to the model."""
         if self.engine.is_interrupted:
             self.engine.is_interrupted = False
             raise KeyboardInterrupt
 
     def observations(self) -> dict[Any, Observation]:
-        """Return the observations of the agents that are due: the first half of a step, for an outside controller.
+        """Return the observations of the due agents: the first half of a step, for an outside controller.
 
         Returns:
-            Agent → observation, in the order in which they will act; empty if nobody acts in this step, or the run is
+            Agent → observation, in the order in which they will act; empty if no agent acts in this step, or the run is
             over. An agent with several turns at once has the keys `(agent, label)`.
 
         Raises:
@@ -187,7 +187,7 @@ class StagedModel(ResumableModel):
         return dict(zip(_keys(turns, seen), seen, strict=True))
 
     def _look(self) -> tuple[list[Turn], list[Observation]]:
-        """Let the agents that are due observe, unless they have already."""
+        """Let the due agents observe, unless they have already."""
         if self._broken_off:
             raise ConfigError(self._broken_off)
         self.begin_step()
@@ -207,7 +207,7 @@ class StagedModel(ResumableModel):
         return turns, self._seen
 
     def _view_of(self, turn: Turn) -> Observation:
-        """Return the observation of a turn, with the news from outside that is not yet in it."""
+        """Return the observation of a turn, including news from outside the run."""
         seen = turn.agent.observe() if turn.observation is None else turn.observation
         if not self.bridge.has_announcements:
             return seen
@@ -219,15 +219,15 @@ class StagedModel(ResumableModel):
 
         Args:
             decisions: Agent (or its id; `(agent, label)` if it has several turns) → an action (`ToolCall`), a list of
-                actions, a typed answer, or what `ask` returned; agents left out do nothing.
+                actions, a typed answer, or a result of `ask`; agents left out do nothing.
 
         Returns:
             Outcomes by the keys of `observations`. An invalid decision (an action that is not offered, arguments or an
-            answer of the wrong type) fails like that of a language model: none of it is carried out, and each of its
-            actions is returned as refused, with the reason.
+            answer of the wrong type) fails as for a language model: none of it is carried out, and each of its actions
+            is returned as refused, with the reason.
 
         Raises:
-            ConfigError: If an agent is not due; then nothing has happened.
+            ConfigError: If an agent is not due; nothing is changed then.
         """
         with self._alone():
             self._require_outside()
@@ -245,7 +245,7 @@ class StagedModel(ResumableModel):
             except BaseException as error:
                 self._end_broken(error)
                 raise
-            if self._stages is not None and not self._stages:  # also where an action has just ended the run
+            if self._stages is not None and not self._stages:  # also if an action has just ended the run
                 self._mesa_step()
             self._stop_if_interrupted()
         return {
@@ -266,15 +266,15 @@ class StagedModel(ResumableModel):
         return checked
 
     def ask(self, agents: Sequence[Any], observations: Sequence[Observation] | None = None) -> list[Decision | Failure]:
-        """Let agents decide together, and record their decisions: the primitive under a step.
+        """Let agents decide together and record their decisions; the building block of a step.
 
         Args:
             agents: The agents.
             observations: Observation of each; None: its own `observe()`.
 
         Returns:
-            Decision or failure of each, in the order of the agents; with `on_error="rule"`, the rule twin's decision in
-            place of a failure.
+            Decision or failure of each, in the order of the agents; with `on_error="rule"`, the decision of its rule
+            twin (its rule-based counterpart) instead of a failure.
 
         Raises:
             ConfigError: If an agent has no mind.
@@ -284,10 +284,10 @@ class StagedModel(ResumableModel):
         states = self.random.getstate(), self.rng.bit_generator.state
         try:
             if self._stopping and not self._is_writing:
-                raise Stopped("stopped before agents decided; the next step() goes on with this one")
+                raise Stopped("stopped before agents decided; the next step() resumes this one")
             results = self.engine.gather(agents, observations)
         except BaseException:
-            self._stopping &= self._in_step  # a controller from outside has been told now
+            self._stopping &= self._in_step  # an outside controller has been notified now
             self.random.setstate(states[0])
             self.rng.bit_generator.state = states[1]
             raise
@@ -312,20 +312,20 @@ class StagedModel(ResumableModel):
 
     @property
     def due_turns(self) -> list[Turn]:
-        """The turns of the current stage, in the order in which they act, without agents that died before it began."""
+        """Turns of the current stage, in acting order, without agents that were removed before it began."""
         stage = self._stages[0] if self._stages else []
         return [turn for turn in stage if self._seen is not None or turn.agent in self.agents]
 
     @property
     def due(self) -> list[Any]:
-        """The agents of the current stage, in the order in which they act, once for each turn."""
+        """Agents of the current stage, in acting order, once for each turn."""
         return [turn.agent for turn in self.due_turns]
 
     def _decide(self) -> list[Decision | Failure]:
         turns, seen = self._look()
         agents = [turn.agent for turn in turns]
         if len(set(agents)) < len(agents):
-            _keys(turns, seen)  # which have to differ
+            _keys(turns, seen)  # raises if two are the same
         return self.ask(agents, seen)
 
     def _act(self, decisions: Sequence[Decision | Failure]) -> list[list[Outcome]]:
@@ -340,7 +340,7 @@ class StagedModel(ResumableModel):
             now, living = self.now, self.agents
             for turn, observation, decision in zip(turns, observations, decisions, strict=True):
                 agent = turn.agent
-                is_alive = agent in living  # those before it in the order may have removed it
+                is_alive = agent in living  # agents that acted before it may have removed it
                 outcomes = agent.act(decision, observation) if is_alive else []
                 self._acted[agent.unique_id] = agent
                 self.last_decisions[agent.unique_id] = decision
@@ -365,7 +365,7 @@ class StagedModel(ResumableModel):
         return []
 
     def end_step(self) -> None:
-        """Override to do something after everyone has acted."""
+        """Override to do something after all agents have acted."""
 
     def _finish_step(self) -> None:
         self._stages = None
@@ -392,7 +392,7 @@ class StagedModel(ResumableModel):
             raise DecisionError(f"{counted(len(self._failed), 'decision')} failed in step {self.now}: {reasons}")
 
     def _warn_of_rows_collected_twice(self, collector: DataCollector) -> None:
-        """Warn once if the model calls `collect` in `step` or `end_step`, as plain Mesa models have to."""
+        """Warn once if the model calls `collect` in `step` or `end_step`, as plain Mesa models must."""
         times = [*vars(collector).get("_collection_steps", ())[-2:], self.time]
         if len(set(times)) < len(times):
             self.engine.warn_once(
@@ -418,28 +418,28 @@ class StagedModel(ResumableModel):
         return row
 
     def stop(self, *, gives_up: bool = True) -> None:
-        """Stop the run from any thread; a step that is being decided counts as not having happened.
+        """Stop the run from any thread; a step that is still being decided is undone.
 
         A step whose agents are acting is finished first, with all its requests.
 
         Args:
-            gives_up: Whether to give up the requests in flight; else nothing more is sent, but their replies, which
+            gives_up: Whether to cancel the requests in flight; else no new ones are sent, but their replies, which
                 cost money, are awaited.
         """
         super().stop()
         if not self._is_writing:
             (self.engine.stop if gives_up else self.engine.finish)()
 
-    # -- what a step brought
+    # -- results of a step
 
     @property
     def n_refused(self) -> int:
-        """Number of actions and answers that the worlds have refused so far."""
+        """Number of actions and answers refused by the worlds so far."""
         return self._n_refused
 
     @property
     def datacollector(self) -> Any:
-        """Mesa's data collector, which also collects calls, tokens, dollars, failures and seconds of each step."""
+        """Mesa's data collector, extended by calls, tokens, dollars, failures and seconds of each step."""
         return self._datacollector
 
     @datacollector.setter
@@ -471,19 +471,19 @@ class StagedModel(ResumableModel):
 
 
 def _keys(turns: Sequence[Turn], observations: Sequence[Observation]) -> list[Any]:
-    """Return the key of each turn: its agent, or agent and label if the agent has several turns."""
+    """Return the key of each turn: its agent, or (agent, label) if the agent has several turns."""
     counts = Counter(turn.agent.unique_id for turn in turns)
     keys = [
         turn.agent if counts[turn.agent.unique_id] == 1 else (turn.agent, observation.label)
         for turn, observation in zip(turns, observations, strict=True)
     ]
     if len(set(keys)) < len(keys):
-        raise ConfigError("an agent is asked several things at once under one label; give each Observation its label=")
+        raise ConfigError("an agent has several turns with the same label; give each Observation its own label=")
     return keys
 
 
 def _looks_at(turn: Turn, world: World) -> bool:
-    """Check whether an agent observes this world for itself in its turn."""
+    """Check whether an agent observes this world itself in its turn."""
     agent = turn.agent
     return turn.observation is None and isinstance(agent, LLMMixin) and any(own is world for own in agent.worlds)
 

@@ -1,4 +1,4 @@
-"""A Mesa model that can step again after a step that failed or was stopped."""
+"""A Mesa model that can continue after a step that failed or was stopped."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ from mesa_llm.records import Observation
 class ResumableModel(mesa.Model[Any, Any]):
     """A model whose steps may fail or be stopped.
 
-    Mesa (3.5.1 and 4.0.0a0) schedules no further step once a step has raised: the model is silently dead. Here the next
-    step is scheduled again. A step that was stopped while agents observed or decided has not happened: the time is set
-    back, and the next step continues it. A step in which an action or a rule of the world raised is over. A step that
-    was broken off while it was being finished can only be continued by a new model with the same run log.
+    Mesa (3.5.1 and 4.0.0a0) schedules no further step once a step has raised, so the model silently stops. Here the
+    next step is scheduled again. If a step is stopped while agents observe or decide, the time is set back, and the
+    next step resumes it. If an action or a rule of the world raises, the step is over. If a step is interrupted after
+    agents have begun to act, it can only be resumed by a new model with the same run log.
 
     Attributes:
-        now: The step that is being decided, from 1.
-        is_stepping: Whether a step is under way.
+        now: The current step, from 1.
+        is_stepping: Whether a step is in progress.
     """
 
     def __init__(self, **kwargs: Any) -> None:
-        """Create the model; Mesa schedules whatever `self.step` is at that moment.
+        """Create the model; Mesa schedules the present `self.step`.
 
         Args:
             **kwargs: `rng` or `scenario`, for Mesa.
         """
         self.step = self._guarded_step
         self._in_run = self._in_step = self._stopping = self._is_writing = self._is_over = False
-        self._this_step = 0  # while it is under way: Mesa's `time`, which takes longer to read
-        self._stages: list[list[Turn]] | None = None  # what is left of a step that is under way
-        self._seen: list[Observation] | None = None  # what the agents of its current stage see
+        self._this_step = 0  # Mesa's `time` during a step, which is slower to read
+        self._stages: list[list[Turn]] | None = None  # remaining stages of the current step
+        self._seen: list[Observation] | None = None  # observations of the current stage
         self._broken_off = ""
         self._stepping = threading.RLock()
         super().__init__(**kwargs)
@@ -48,17 +48,17 @@ class ResumableModel(mesa.Model[Any, Any]):
 
     @property
     def now(self) -> int:
-        """The step that is being decided, from 1."""
+        """The current step, from 1."""
         return self._this_step if self._in_step else int(self.time) + 1
 
     @property
     def is_stepping(self) -> bool:
-        """Whether a step is under way, so that requests come from the run and not from a call by hand."""
+        """Whether a step is in progress, so that requests belong to the run."""
         return self._in_step or self._is_writing
 
     @property
     def is_between_steps(self) -> bool:
-        """Whether no step is under way, in this thread or another, and none has begun."""
+        """Whether no step has begun, in this thread or another."""
         if not self._stepping.acquire(blocking=False):
             return False
         try:
@@ -67,10 +67,10 @@ class ResumableModel(mesa.Model[Any, Any]):
             self._stepping.release()
 
     def advance(self) -> None:
-        """Make one step, unless the run is over (`running` is False).
+        """Run one step, unless the run is over (`running` is False).
 
         Raises:
-            ConfigError: If another thread is stepping the model, a step is under way, or one was broken off for good.
+            ConfigError: If another thread is stepping the model, a step is in progress, or one was broken off for good.
         """
         with self._alone():
             self._require_outside()
@@ -81,7 +81,7 @@ class ResumableModel(mesa.Model[Any, Any]):
         """Run until the model is done (`running` is False), or `stop` is called.
 
         Args:
-            max_steps: Maximum number of steps to make; None: no limit, for models that end by themselves.
+            max_steps: Maximum number of steps; None: no limit, for models that end by themselves.
         """
         with self._run():
             n_steps = 0
@@ -110,13 +110,13 @@ class ResumableModel(mesa.Model[Any, Any]):
                 self._in_run = self._stopping = False
 
     def _require_outside(self) -> None:
-        """Refuse a step within a step, such as that of an agent that steps its model when it acts."""
+        """Reject a step within a step, such as that of an agent that steps its model when it acts."""
         if self._in_step:
-            raise ConfigError(f"step {self.now} is under way, and no other can be made in it; see next_stage()")
+            raise ConfigError(f"step {self.now} is in progress, and steps cannot be nested; see next_stage()")
 
     @contextmanager
     def _alone(self) -> Generator[None]:
-        """Keep other threads from stepping the model at the same time."""
+        """Prevent other threads from stepping the model at the same time."""
         if not self._stepping.acquire(blocking=False):
             raise ConfigError("another thread is stepping this model; wait for it, or stop() it, and step again")
         try:
@@ -125,14 +125,14 @@ class ResumableModel(mesa.Model[Any, Any]):
             self._stepping.release()
 
     def stop(self) -> None:
-        """Stop from any thread: a step before its next stage, a run before its next step.
+        """Stop a step before its next stage, and a run before its next step, from any thread.
 
         A step whose agents have acted is finished first.
         """
         self._stopping = self._in_run or self._in_step
 
     def _guarded_step(self) -> None:
-        """Run one step, and leave the model able to step again."""
+        """Run one step and make sure that the model can step again."""
         if self._broken_off:
             self._take_back()
             raise ConfigError(self._broken_off)
@@ -142,7 +142,7 @@ class ResumableModel(mesa.Model[Any, Any]):
         is_early = self._stopping
         try:
             if is_early:
-                raise Stopped("stopped between two steps; run_for() goes on with the next")
+                raise Stopped("stopped between two steps; run_for() continues with the next")
             type(self).step(self)
         except BaseException as error:
             if is_early or (self._stages is not None and not self._is_writing):
@@ -160,7 +160,7 @@ class ResumableModel(mesa.Model[Any, Any]):
     def _end_broken(self, error: BaseException) -> None:
         """End a step that raised after agents had acted.
 
-        An error in an action or a rule ends the step. A stop from outside breaks it off: no valid step can follow.
+        An error in an action or a rule ends the step. A stop from outside breaks it off, and no valid step can follow.
         """
         self._stages = self._seen = None
         self._is_writing = False
@@ -169,19 +169,19 @@ class ResumableModel(mesa.Model[Any, Any]):
             return
         why = f"{type(error).__name__}: {error}".rstrip(": ")
         self._broken_off = (
-            f"step {int(self.time)} was broken off while it was being finished ({why}), so that this model cannot go "
-            "on; make it anew with the same log=: every reply that came is used"
+            f"step {int(self.time)} was broken off after agents had begun to act ({why}), so this model cannot "
+            "continue; create it again with the same log=, which reuses all replies"
         )
 
     def _take_back(self) -> None:
-        """Set the time back: the step has not happened."""
+        """Set the time back to before the step."""
         self.time -= 1
-        if "steps" in vars(self):  # Mesa 3 counts steps as well
+        if "steps" in vars(self):  # Mesa 3 also counts steps
             self.steps -= 1
         self._rearm()
 
     def _rearm(self) -> None:
-        """Schedule the next step, as Mesa would have done."""
+        """Schedule the next step as Mesa does."""
         broken = self._default_schedule
         run: Any = broken.function()  # pyright: ignore[reportOptionalCall]
         broken.stop()
@@ -189,9 +189,13 @@ class ResumableModel(mesa.Model[Any, Any]):
         self._default_schedule = self.schedule_recurring(run, schedule, priority=Priority.HIGH)
 
     def __getstate__(self) -> NoReturn:
-        """Refuse to be copied or pickled, and say what to do instead."""
+        """Reject copying and pickling, with advice on what to do instead.
+
+        Raises:
+            ConfigError: Always.
+        """
         raise ConfigError(
             f"{type(self).__name__} holds connections and an open run log, and cannot be copied or pickled; "
-            "make it anew with the same parameters and log=, which replays it for nothing (a DataCollector copies what "
+            "create it again with the same parameters and log=, which replays it for free (a DataCollector copies what "
             "its reporters return: let them return numbers and texts, not agents, cells or methods)"
         )

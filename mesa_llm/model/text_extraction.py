@@ -24,7 +24,7 @@ MAX_SUMMARY = 300
 """Maximum number of characters of a summary."""
 
 MAX_CHARACTERS, MAX_BETS = 100, 50
-"""Maximum number of characters, and of questions, that are found in a text."""
+"""Maximum number of characters, and of questions, extracted from a text."""
 
 MAX_QUESTION = 200
 """Maximum number of characters of a question; a longer one is cut."""
@@ -36,7 +36,7 @@ MAX_TEXT = 12_000
 """Maximum number of characters of a text in a prompt."""
 
 SETTINGS = Settings(temperature=0.3, max_tokens=4000)
-"""Sampling settings for finding a cast or markets."""
+"""Sampling settings for extraction."""
 
 
 class Character(BaseModel):
@@ -53,7 +53,7 @@ class Character(BaseModel):
 
     @property
     def handle(self) -> str:
-        """Its name on a social network."""
+        """Handle on a social network."""
         return re.sub(r"\W+", "_", self.name.lower()).strip("_")
 
 
@@ -87,17 +87,17 @@ class Bets(BaseModel):
 def characters_from(
     model: Any, llm: str | LLM, text: str, n: int, goal: str = ""
 ) -> tuple[list[Character], Failure | None]:
-    """Find the people and institutions that a text names: with a language model, or by capitalised words.
+    """Extract the people and institutions named in a text, with a language model or by capitalised words.
 
     Args:
         model: A Mesa model, whose log records the request.
-        llm: Language model to ask; `rule`: none.
+        llm: Language model to use; `rule`: none.
         text: The text.
-        n: Maximum number of characters of the cast.
-        goal: Question that they have a say or a stake in; empty: none.
+        n: Maximum number of characters in the cast.
+        goal: Question in which they have a say or a stake; empty: none.
 
     Returns:
-        The cast, each name once; and the failure of the language model if the rule had to step in.
+        The cast, without repeated names, and the failure of the language model if the rule was used instead.
     """
 
     def by_rule(_prompt: str) -> Cast:
@@ -108,17 +108,17 @@ def characters_from(
 
 
 def bets_from(model: Any, llm: str | LLM, text: str, n: int, goal: str = "") -> tuple[list[Bet], Failure | None]:
-    """Find questions that people could bet on: with a language model, or by rule (the goal and the text's questions).
+    """Extract questions to bet on, with a language model or by rule (the goal and the text's own questions).
 
     Args:
         model: A Mesa model, whose log records the request.
-        llm: Language model to ask; `rule`: none.
+        llm: Language model to use; `rule`: none.
         text: The text.
         n: Maximum number of questions.
-        goal: The question that matters; empty: none.
+        goal: The main question; empty: none.
 
     Returns:
-        The questions, each once; and the failure of the language model if the rule had to step in.
+        The questions, without duplicates, and the failure of the language model if the rule was used instead.
     """
 
     def by_rule(_prompt: str) -> Bets:
@@ -168,7 +168,7 @@ def personas_of(characters: Iterable[Character], about: str = "a text") -> list[
 
     Args:
         characters: The cast.
-        about: Name of the text that speaks of them.
+        about: Name of the text that mentions them.
     """
     people: list[Persona] = []
     for one in characters:
@@ -193,15 +193,14 @@ def names_in(text: str, n: int) -> list[str]:
 
 
 def read_characters(text: str) -> list[Character]:
-    """Read a cast from a reply in free text as SimSwarm does, to compare; `characters_from` asks for a typed answer.
+    """Parse a cast from a free-text reply as SimSwarm does, for comparison with the typed `characters_from`.
 
     Args:
-        text: The reply, with a JSON list in a fenced block, or between the first `[` and the last `]`. Items that are
-            no objects with a name are left out, as are names that are too short; names, types and summaries are
-            converted to texts.
+        text: The reply, with a JSON list in a fenced block, or between the first `[` and the last `]`. Items without a
+            name and names that are too short are left out; names, types and summaries are converted to text.
 
     Raises:
-        ValueError: If there is no such list, or nobody is left in it.
+        ValueError: If there is no such list, or it names no character.
     """
     fenced = re.search(r"```(?:json)?\s*(\[.*?\])\s*```", text, re.DOTALL)
     bare = re.search(r"\[.*\]", text, re.DOTALL)
@@ -217,5 +216,5 @@ def read_characters(text: str) -> list[Character]:
         if len(name) >= MIN_NAME:
             people.append(Character(name=name[:MAX_NAME], type=kind or "person", summary=summary))
     if not people:
-        raise ValueError(f"nobody is named in {text!r:.80}")
+        raise ValueError(f"no character is named in {text!r:.80}")
     return people

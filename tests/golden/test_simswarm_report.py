@@ -111,7 +111,7 @@ def slug_of(name: str) -> str:
 @pytest.mark.parametrize("case", section(CASES, "extract_entities"))
 def test_a_cast_is_read_from_a_reply(case: Any) -> None:
     if "raises" in case["r"]:
-        with pytest.raises(ValueError, match=r"wanted a JSON list|nobody is named"):
+        with pytest.raises(ValueError, match=r"wanted a JSON list|no character is named"):
             read_characters(case["llm"])
         return
     wanted = case["r"]["ok"]

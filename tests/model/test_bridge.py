@@ -121,7 +121,7 @@ def test_each_delivery_is_noted_once() -> None:
 def test_facts_that_a_kind_does_not_have_are_refused(facts) -> None:
     event = Event("economy", "metric_change", facts)
     Bridge().publish([event])
-    with pytest.raises(ConfigError, match="'economy' told of a metric_change with wrong facts: "):
+    with pytest.raises(ConfigError, match="'economy' reported a metric_change with wrong facts: "):
         Bridge(payloads=PAYLOADS).publish([event])
 
 

@@ -126,10 +126,10 @@ def test_a_post_from_outside_is_in_the_feeds_under_the_account_that_it_names() -
     [
         ("", "News: text: string should have at least 1 character"),
         ("x" * 601, "News: text: string should have at most 600 characters"),
-        ({"kind": "storm"}, "is no intervention.*wanted a text, or an object with the kind news, post, change"),
+        ({"kind": "storm"}, "is not an intervention.*wanted a text, or an object with the kind news, post, change"),
         (News(text="x", to="moon"), r"news to 'moon': wanted all, a world \(social, market, economy\), or agents"),
         (News(text="x", to=(99,)), "news to 99: there is no such agent"),
-        (Post(text="x", world="market"), "no world market has posts to add to; those that have: social"),
+        (Post(text="x", world="market"), "no world market supports posts; those that do: social"),
         ({"kind": "post", "text": " "}, "Post: text: string should have at least 1 character"),
         (Change(variable="fee", value=2), "refused: fee = 2; wanted fee, a share from 0 on and below 1"),
         (Change(variable="feed", value="best"), "refused: there is no feed 'best'"),

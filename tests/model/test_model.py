@@ -477,8 +477,8 @@ def test_options_that_cannot_be_are_refused_in_words(options, fault) -> None:
 @pytest.mark.parametrize(
     ("name", "value", "fault"),
     [
-        ("interventions", [], r"PotModel\.interventions is \[\], where the model keeps its Interventions"),
-        ("schedule", ["Monday"], "where the model keeps its WorldSchedule; give the attribute another name"),
+        ("interventions", [], r"PotModel\.interventions is \[\], but the model needs its Interventions there"),
+        ("schedule", ["Monday"], "but the model needs its WorldSchedule there; rename your attribute"),
         ("worlds", Pot(), r"worlds is a tuple of worlds, got .*; of one world, write \(world,\)"),
         ("worlds", (Pot,), "a world is an object with a name"),
         ("activation", "all", "no activation"),
@@ -494,7 +494,7 @@ def test_an_attribute_that_hides_a_part_of_the_model_is_named(name, value, fault
 def test_instructions_that_name_no_file_are_an_error_and_may_be_a_text_in_the_code() -> None:
     seen: list[str] = []
     script = ScriptedLLM(lambda request: seen.append(request.messages[0].content) or call("pay", coins=1))
-    with pytest.raises(ConfigError, match=r"'You like pots.', the name of a file .* write instructions_text"):
+    with pytest.raises(ConfigError, match=r"'You like pots.', the name of a file .* set instructions_text"):
         type("Named", (PotModel,), {"instructions": "You like pots."})(1, script, rng=1).step()
     type("Written", (PotModel,), {"instructions_text": "You like pots."})(1, script, rng=1).step()
     assert seen[0].startswith("You like pots.")
@@ -538,7 +538,7 @@ def test_an_agent_cannot_live_in_two_worlds_of_one_name() -> None:
 @pytest.mark.parametrize("use", [lambda model: model.step(), LLMAgent, lambda model: model.random])
 def test_a_model_that_was_not_set_up_says_what_its_constructor_lacks(use) -> None:
     bare = type("Bare", (LLMModel,), {"__init__": lambda self, **options: None})()
-    with pytest.raises(AttributeError, match=r"Bare has no \w+ yet: its __init__ has to call super\(\).__init__"):
+    with pytest.raises(AttributeError, match=r"Bare has no \w+ yet: its __init__ must call super\(\).__init__"):
         use(bare)
 
 
@@ -550,7 +550,7 @@ def test_a_constructor_that_takes_no_options_says_how_to_take_them() -> None:
 
 def test_a_field_without_a_type_is_named_when_it_is_set() -> None:
     scenario = type("LooseScenario", (LLMScenario,), {"n_agents": 3})
-    with pytest.raises(ConfigError, match=r"LooseScenario\.n_agents has no type and so is no parameter"):
+    with pytest.raises(ConfigError, match=r"LooseScenario\.n_agents has no type annotation and so is no parameter"):
         type("Loose", (LLMModel,), {"scenario_class": scenario})(n_agents=4)
 
 
@@ -582,7 +582,7 @@ def test_what_cannot_reply_is_refused_as_the_language_model_of_an_agent() -> Non
 
 def test_a_model_without_agents_is_warned_of_as_when_theirs_were_never_set_up(caplog) -> None:
     PotModel(0, rng=1).run_for(2)
-    assert caplog.messages == ["step 1: the model has no agents; their __init__ has to call super().__init__(model)"]
+    assert caplog.messages == ["step 1: the model has no agents; their __init__ must call super().__init__(model)"]
 
 
 def test_a_step_that_mostly_failed_is_warned_of_once(caplog) -> None:
@@ -677,8 +677,8 @@ class Ann(Payer):
     ("memories", "fault"),
     [
         ({1: WindowMemory().to_json(), "Ann": WindowMemory().to_json()}, "names agent 1 twice, as 'Ann' too"),
-        ({"Ann": WindowMemory()}, "not a memory that to_json"),
-        ({"Ann": "all my life"}, "not a memory that to_json"),
+        ({"Ann": WindowMemory()}, "a memory from to_json"),
+        ({"Ann": "all my life"}, "a memory from to_json"),
         ({"Bob": WindowMemory().to_json()}, "there are no such agents"),
     ],
 )

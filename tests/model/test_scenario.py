@@ -131,7 +131,7 @@ def test_a_parameter_cannot_have_the_name_of_what_all_scenarios_have(name: str) 
 
 
 def test_a_model_cannot_name_a_scenario_of_mesas_as_its_class() -> None:
-    with pytest.raises(TypeError, match=r"has to be an LLMScenario; write class PlainScenario\(LLMScenario\)"):
+    with pytest.raises(TypeError, match=r"must be an LLMScenario; write class PlainScenario\(LLMScenario\)"):
         type("Plain", (LLMModel,), {"scenario_class": PlainScenario})
 
 

@@ -201,7 +201,7 @@ def test_a_second_ctrl_c_breaks_a_step_off_for_good_and_its_log_goes_on(tmp_path
     with pytest.raises(KeyboardInterrupt):
         model.run_for(4)
     for go_on in (model.step, model.observations):
-        with pytest.raises(ConfigError, match=r"step 2 was broken off .* make it anew with the same log="):
+        with pytest.raises(ConfigError, match=r"step 2 was broken off .* create it again with the same log="):
             go_on()
     model.close()
     anew = polled(Script(), tmp_path / "run.sqlite")
@@ -376,13 +376,13 @@ def test_a_step_within_a_step_is_refused(how) -> None:
 
     model = PotModel(0, rng=1)
     Restless(model)
-    with pytest.raises(ConfigError, match="step 1 is under way"):
+    with pytest.raises(ConfigError, match="step 1 is in progress"):
         model.step()
 
 
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickle.dumps])
 def test_a_model_is_neither_copied_nor_pickled_and_says_what_to_do(copied) -> None:
-    with pytest.raises(ConfigError, match="make it anew with the same parameters and log="):
+    with pytest.raises(ConfigError, match="create it again with the same parameters and log="):
         copied(PotModel(1, rng=1))
 
 

@@ -221,7 +221,7 @@ def test_lives_go_round_with_where_they_come_from(tmp_path) -> None:
     assert (again.run, again.steps, again.seed) == (model.runlog.digest, 4, model.run_seed)
     assert [(life.agent, life.first_step, life.last_step) for life in again.lives] == [(n, 1, 4) for n in (1, 2, 3, 4)]
     (tmp_path / "lives.json").write_text('{"version": 2}')
-    with pytest.raises(ConfigError, match="no saved lives of version 1"):
+    with pytest.raises(ConfigError, match="no saved memories of version 1"):
         SavedMemories.read(tmp_path / "lives.json")
 
 
@@ -399,9 +399,9 @@ def test_a_run_over_two_worlds_that_was_cut_goes_on_as_if_it_had_not_been(tmp_pa
 @pytest.mark.parametrize(
     ("visits", "until", "members", "message"),
     [
-        ([], "any", {}, "one visit at least"),
+        ([], "any", {}, "at least one visit"),
         ([Visit("red", 0)], "any", {}, "length 1 or more"),
-        ([Visit("red")], "blue", {}, "until is any, all, or a world that is visited"),
+        ([Visit("red")], "blue", {}, "until must be any, all, or a visited world"),
         ([Visit("red")], "any", {"green": (1,)}, "not visited"),
     ],
 )
@@ -413,7 +413,7 @@ def test_a_schedule_that_cannot_be_is_refused(visits, until, members, message) -
 def test_a_schedule_names_a_world_of_the_model() -> None:
     model = HallsModel(rng=1)
     model.schedule = WorldSchedule([Visit("green")])
-    with pytest.raises(ConfigError, match="visits 'green', and the worlds of the model are: red, blue"):
+    with pytest.raises(ConfigError, match="visits 'green'; the worlds of the model are: red, blue"):
         model.step()
 
 
