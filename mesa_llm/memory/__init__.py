@@ -1,4 +1,4 @@
-"""Memories of agents: bounded, recalled as text for prompts, and portable to another life."""
+"""Agent memories: bounded, recalled as text for prompts, and transferable to another run."""
 
 from mesa_llm.memory.chat import ChatMemory
 from mesa_llm.memory.entry import CHARACTERS_PER_TOKEN, EntryKind, Memory, MemoryEntry, estimate_tokens

@@ -1,4 +1,4 @@
-"""The memory that is a conversation: what was shown and what was answered, in turn."""
+"""A memory in the form of a conversation between world and agent."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from mesa_llm.records import ChatMessage
 from mesa_llm.text import clip, one_line
 
 _BY_AGENT = frozenset({"decision", "thought"})
-"""Kinds that the agent wrote itself."""
+"""Kinds of entries written by the agent itself."""
 
 _OF_MANY_LINES = frozenset({"observation", "decision", "thought"})
-"""Kinds whose line breaks are kept: what the world showed, which nobody else wrote, and what the agent wrote."""
+"""Kinds of entries that keep their line breaks, because the world or the agent itself wrote them."""
 
 _FRAME_CHARACTERS = 24
-"""Characters counted for each entry beside its text: its step, and what chat templates put around a message."""
+"""Characters added for each entry: its step, and the overhead of chat templates."""
 
 
 class ChatMemory(EntryMemory):
-    """Remembers the conversation with the world as pairs: what the agent was shown, and what it answered.
+    """Remembers the conversation with the world as pairs of input and answer.
 
-    What it was shown since its last answer (the outcome of that answer, say) is not a pair yet: `recall` returns
-    it. A prompt of `messages`, then one user message with the recalled lines and the new observation, therefore
-    alternates strictly and leaves nothing out.
+    Input since the last answer (such as the outcome of that answer) is not a pair yet and is returned by `recall`.
+    A prompt that consists of `messages` and one user message with the recalled lines and the new observation therefore
+    alternates strictly and is complete.
     """
 
     __slots__ = ("_characters", "_exchanges", "_messages", "max_tokens", "pairs")
@@ -52,11 +52,11 @@ class ChatMemory(EntryMemory):
         self.max_tokens = whole_number("max_tokens", max_tokens, 128)
         self.pairs = whole_number("pairs", pairs, 1)
         self._characters = 0
-        self._exchanges: list[list[MemoryEntry]] = []  # the entries, split where the world follows the agent
-        self._messages: list[ChatMessage] = []  # of all exchanges but the last, once they were asked for
+        self._exchanges: list[list[MemoryEntry]] = []  # entries, split wherever the world follows the agent
+        self._messages: list[ChatMessage] = []  # cache of all exchanges but the last
 
     def add(self, entry: MemoryEntry) -> None:
-        """Remember something, cut to a quarter of the tokens; beyond the bounds, the oldest pairs are forgotten."""
+        """Add an entry, cut to a quarter of `max_tokens`; beyond the bounds, the oldest pairs are forgotten."""
         characters = CHARACTERS_PER_TOKEN * self.max_tokens
         is_own = entry.kind in _BY_AGENT
         entry_text = entry.text.strip() if entry.kind in _OF_MANY_LINES else one_line(entry.text)
@@ -74,7 +74,7 @@ class ChatMemory(EntryMemory):
             self._forget(characters)
 
     def _forget(self, characters: int) -> None:
-        """Forget the oldest pairs beyond the bounds; if the last one is too long by itself, its oldest entries.
+        """Forget the oldest pairs beyond the bounds, or the oldest entries of the last pair if it is too long.
 
         Args:
             characters: Maximum number of characters.
@@ -91,10 +91,10 @@ class ChatMemory(EntryMemory):
             del exchanges[0][0]
 
     def forget(self, is_forgotten: Callable[[MemoryEntry], bool]) -> None:
-        """Forget some entries, wherever they stand.
+        """Forget selected entries.
 
         Args:
-            is_forgotten: Returns True for the entries to forget.
+            is_forgotten: Returns whether to forget an entry.
         """
         remaining = [entry for entry in self._entries if not is_forgotten(entry)]
         self._entries, self._exchanges, self._messages, self._characters = [], [], [], 0
@@ -102,7 +102,7 @@ class ChatMemory(EntryMemory):
             self.add(entry)
 
     def recall(self, cue: str, time: int, *, aside: bool = False) -> str:
-        """Return what the agent was shown since its last answer, one line each, oldest first."""
+        """Return the input since the agent's last answer, one line per entry, oldest first."""
         exchanges = self._exchanges
         pending = exchanges[-1] if exchanges and not _is_answered(exchanges[-1]) else ()
         return "\n".join([f"{entry.lead}: {_line_of(entry)}" for entry in pending])
@@ -122,12 +122,12 @@ class ChatMemory(EntryMemory):
 
 
 def _line_of(entry: MemoryEntry) -> str:
-    """Return the text of an entry on one line; of most kinds, `add` has already put it on one."""
+    """Return the text of an entry on one line; for most kinds, `add` has already done that."""
     return one_line(entry.text) if entry.kind in _OF_MANY_LINES else entry.text
 
 
 def _is_answered(exchange: list[MemoryEntry]) -> bool:
-    """Check whether the agent has the last word in an exchange."""
+    """Check whether an exchange ends with an entry of the agent."""
     return exchange[-1].kind in _BY_AGENT
 
 
@@ -145,7 +145,7 @@ def _cost(entry: MemoryEntry) -> int:
 
 
 def _with_steps(entries: list[MemoryEntry]) -> str:
-    """Join entries line by line, with a heading wherever another step begins, unless the text names the step itself."""
+    """Join entries line by line, with a heading for each new step unless the text names the step itself."""
     lines: list[str] = []
     when = ""
     for entry in entries:

@@ -1,4 +1,4 @@
-"""Memory entries, the interface of memories, and what those of entries have in common."""
+"""Memory entries, the interface of memories, and the base of memories that store entries."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from mesa_llm.text import one_line
 EntryKind = Literal["observation", "decision", "outcome", "message", "thought", "insight"]
 
 CHARACTERS_PER_TOKEN = 4
-"""Number of characters counted as one token: right within some 20 % for English, too many for Chinese or Japanese."""
+"""Number of characters per token: accurate to about 20 % for English, too high for Chinese or Japanese."""
 
 
 def estimate_tokens(text: str) -> int:
@@ -28,10 +28,10 @@ def estimate_tokens(text: str) -> int:
 
 @frozen
 class MemoryEntry:
-    """One thing an agent remembers.
+    """One entry of an agent's memory.
 
     Raises:
-        ValueError: If the kind is unknown, or the importance lies outside 0..1.
+        ValueError: If the kind is unknown, or the importance is outside 0..1.
     """
 
     time: int
@@ -41,7 +41,7 @@ class MemoryEntry:
     """Kind of the entry."""
 
     text: str
-    """What is remembered, as text."""
+    """Text of the entry."""
 
     importance: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] = 0.5
     """Importance, from 0 to 1."""
@@ -53,17 +53,17 @@ class MemoryEntry:
     """Unit of time of that world: `step`, `month`, `round`, …"""
 
     is_past: bool = False
-    """Whether it comes from another life, so that its line says so and names its world."""
+    """Whether it comes from an earlier life, which its line then mentions with the world."""
 
     because: tuple[str, ...] = ()
-    """Lines of the entries that an insight cites."""
+    """Lines of the entries cited by an insight."""
 
     def __post_init__(self) -> None:
         """Check the kind and the importance."""
         if self.kind not in LEADS:
             raise ValueError(f"kind must be one of {', '.join(get_args(EntryKind))}; got {self.kind!r}")
         if not 0 <= self.importance <= 1:
-            raise ValueError(f"importance must lie in 0..1, got {self.importance!r}")
+            raise ValueError(f"importance must be in 0..1, got {self.importance!r}")
 
     @property
     def when(self) -> str:
@@ -81,13 +81,13 @@ class MemoryEntry:
         return f"{self.lead}: {self.text}"
 
     def as_line_within(self, characters: int) -> MemoryEntry:
-        """Return the entry with its text on one line, cut so that `line` has at most this many characters."""
+        """Return the entry with its text on one line, cut so that `line` fits a number of characters."""
         text = one_line(self.text, characters - len(f"{self.lead}: "))
         return self if text == self.text else replace(self, text=text)
 
 
 def newest_lines(entries: list[MemoryEntry], characters: int) -> list[str]:
-    """Return the lines of the newest entries that fit, oldest first; each line counts its line break."""
+    """Return the lines of the newest entries that fit, counting line breaks, oldest first."""
     lines: list[str] = []
     for entry in reversed(entries):
         characters -= len(entry.line) + 1
@@ -99,45 +99,45 @@ def newest_lines(entries: list[MemoryEntry], characters: int) -> list[str]:
 
 @runtime_checkable
 class Memory(Protocol):
-    """Stores what an agent lived through, within bounds, and recalls it for the agent's prompts.
+    """Stores an agent's experiences, within bounds, and recalls them for its prompts.
 
-    It never calls a language model itself: a memory that needs one returns a prompt from `summary_request`.
+    A memory never calls a language model itself. If it needs one, `summary_request` returns a prompt.
     """
 
     __slots__ = ()
 
     def add(self, entry: MemoryEntry) -> None:
-        """Remember something; what no longer fits is forgotten. An entry with a blank text is ignored."""
+        """Add an entry, forgetting others if necessary; an entry with a blank text is ignored."""
         ...
 
     def recall(self, cue: str, time: int, *, aside: bool = False) -> str:
-        """Return what comes to mind, as lines with step numbers, oldest first; empty if nothing does.
+        """Return recalled memories as lines with step numbers, oldest first; empty if there are none.
 
         Args:
             cue: Query that memories are compared with.
-            time: Step in which it is recalled.
-            aside: True leaves no trace in the memory, as for a survey that must not change what comes later.
+            time: Current step.
+            aside: Whether to leave the memory unchanged, as for a survey that must not affect the run.
         """
         ...
 
     def messages(self) -> tuple[ChatMessage, ...]:
-        """Return the earlier conversation, which precedes the new observation in a prompt; empty if there is none."""
+        """Return the earlier conversation, to precede the new observation in a prompt; empty if there is none."""
         return ()
 
     def summary_request(self) -> str | None:
-        """Return the prompt that asks for a summary of what is about to be forgotten; None if none is needed."""
+        """Return the prompt for a summary of entries about to be forgotten; None if none is needed."""
         return None
 
     def keep_summary(self, text: str) -> None:
         """Store the summary that was requested."""
 
     def to_json(self) -> dict[str, Any]:
-        """Return the whole memory as JSON values, from which `mesa_llm.memory.memory_from_json` builds it again."""
+        """Return the whole memory as JSON values, which `mesa_llm.memory.memory_from_json` restores."""
         ...
 
 
 class SavedMemory(BaseModel):
-    """The form in which memories of all kinds are saved."""
+    """Saved form of memories of all kinds."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -145,7 +145,7 @@ class SavedMemory(BaseModel):
     """Version of this form."""
 
     kind: str
-    """Name of the kind of memory, as `open_memory` knows it."""
+    """Name of the kind of memory, as for `open_memory`."""
 
     settings: dict[str, JsonValue] = Field(default_factory=dict)
     """Argument of its constructor → value."""
@@ -154,7 +154,7 @@ class SavedMemory(BaseModel):
     """Its entries, oldest first."""
 
     accessed: list[int] = Field(default_factory=list)
-    """Step of each entry's last recall, for memories that forget by it."""
+    """Step of each entry's last recall, for memories that use it."""
 
     summary: str = ""
     """The running summary, for memories that have one."""
@@ -164,19 +164,19 @@ class SavedMemory(BaseModel):
 
     @classmethod
     def read(cls, saved: Mapping[str, Any]) -> SavedMemory:
-        """Check that a mapping is a saved memory, and return it.
+        """Validate a saved memory.
 
         Raises:
-            ConfigError: If it is not of this form.
+            ConfigError: If it does not have this form.
         """
         if not isinstance(saved, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] - it may come from a file
-            raise ConfigError(f"this is not a memory that to_json() returned, but a {type(saved).__name__}")
+            raise ConfigError(f"expected a memory from to_json(), got a {type(saved).__name__}")
         try:
             return cls.model_validate(dict(saved))
         except ValidationError as error:
             fault = error.errors(include_url=False)[0]
             path = ".".join(str(part) for part in fault["loc"]) or "it"
-            raise ConfigError(f"this is not a memory that to_json() returned: {path}: {fault['msg']}") from None
+            raise ConfigError(f"not a memory from to_json(): {path}: {fault['msg']}") from None
 
 
 class EntryMemory(Memory):
@@ -185,7 +185,7 @@ class EntryMemory(Memory):
     __slots__ = ("_entries",)
 
     kind: ClassVar[str]
-    """Name of this kind of memory, as `open_memory` knows it."""
+    """Name of this kind of memory, as for `open_memory`."""
 
     settings: ClassVar[tuple[str, ...]] = ()
     """Names of its constructor's arguments that are saved."""
@@ -200,11 +200,11 @@ class EntryMemory(Memory):
 
     @property
     def entries(self) -> tuple[MemoryEntry, ...]:
-        """The entries, in the order in which they were added."""
+        """The entries, in order of addition."""
         return tuple(self._entries)
 
     def saved(self) -> SavedMemory:
-        """Return the memory in the form it is saved in."""
+        """Return the saved form of the memory."""
         settings = {name: getattr(self, name) for name in self.settings}
         return SavedMemory(kind=self.kind, settings=settings, entries=self._entries)
 
@@ -214,14 +214,14 @@ class EntryMemory(Memory):
 
     @classmethod
     def from_json(cls, saved: Mapping[str, Any]) -> Self:
-        """Build the memory that `to_json` saved; both recall the same.
+        """Restore a memory saved by `to_json`; both recall the same.
 
         Raises:
-            ConfigError: If the values are of another form or kind, or out of range.
+            ConfigError: If the values have another form or kind, or are out of range.
         """
         form = SavedMemory.read(saved)
         if form.kind != cls.kind:
-            raise ConfigError(f"a saved {form.kind!r} memory is no {cls.kind!r} memory; use memory_from_json")
+            raise ConfigError(f"a saved {form.kind!r} memory is not a {cls.kind!r} memory; use memory_from_json")
         unknown = sorted(set(form.settings) - set(cls.settings))
         if unknown:
             raise ConfigError(f"a {cls.kind!r} memory has no setting {unknown[0]!r}, only {cls.settings}")
@@ -230,13 +230,13 @@ class EntryMemory(Memory):
         return memory
 
     def restore(self, form: SavedMemory) -> None:
-        """Load the entries of a saved memory; bounds apply as for new entries."""
+        """Load the entries of a saved memory, applying bounds as for new entries."""
         for entry in form.entries:
             self.add(entry)
 
 
 def whole_number(name: str, value: object, minimum: int) -> int:
-    """Return a setting of a memory that is a count.
+    """Validate an integer setting of a memory.
 
     Raises:
         ConfigError: If it is not an integer, or below the minimum.
@@ -247,10 +247,10 @@ def whole_number(name: str, value: object, minimum: int) -> int:
 
 
 def number_within(name: str, value: object, minimum: float, maximum: float) -> float:
-    """Return a setting of a memory that is a quantity, as a float.
+    """Validate a numeric setting of a memory and return it as a float.
 
     Raises:
-        ConfigError: If it is not a number, or outside the range, whose ends belong to it.
+        ConfigError: If it is not a number, or outside the inclusive range.
     """
     if not isinstance(value, int | float) or isinstance(value, bool) or not minimum <= value <= maximum:
         raise ConfigError(f"{name} of a memory must be a number in {minimum}..{maximum}, got {value!r}")

@@ -1,4 +1,4 @@
-"""Memories by name, from saved ones, and as a component of an agent."""
+"""Create memories by name or from saved ones, and attach them to agents."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ MemorySpec = Memory | Callable[[], Memory] | str | None
 
 
 def open_memory(spec: MemorySpec = None) -> Memory:
-    """Return the memory that a specification describes.
+    """Create the memory described by a specification.
 
     Args:
-        spec: A memory, used as it is; a class or function that makes one; a name (`none`, `window`, `chat`,
-            `stream`, `reflection`, `summary`), optionally with its first settings after colons (`window:30` keeps
-            30 entries, `chat:2000` that many tokens and `chat:2000:5` also 5 pairs at most, `stream:12` and
-            `reflection:12` recall 12 entries, `reflection:12:5` reflects at a summed importance of 5, `summary:10`
-            keeps 10 entries); None for a window.
+        spec: A memory, used unchanged; a class or function that creates one; a name (`none`, `window`, `chat`,
+            `stream`, `reflection`, `summary`), optionally followed by its first settings (`window:30` keeps 30 entries,
+            `chat:2000` keeps 2,000 tokens and `chat:2000:5` also at most 5 pairs, `stream:12` and `reflection:12`
+            recall 12 entries, `reflection:12:5` reflects at a summed importance of 5, `summary:10` keeps 10 entries);
+            None for a window.
 
     Raises:
         ConfigError: If it is none of these, the name is unknown, or a setting does not fit.
@@ -45,11 +45,11 @@ def open_memory(spec: MemorySpec = None) -> Memory:
     # A spec may come from an untyped notebook or a parameter file.
     if isinstance(memory, Memory):  # pyright: ignore[reportUnnecessaryIsInstance]
         return memory
-    raise ConfigError(f"a memory is a Memory, a function that makes one, or a name; got {memory!r}")
+    raise ConfigError(f"memory must be a Memory, a function that creates one, or a name; got {memory!r}")
 
 
 def _named_memory(spec: str) -> Memory:
-    """Open a memory by its name, with its first settings after colons."""
+    """Create a memory from its name, optionally followed by settings separated by colons."""
     name, *texts = spec.split(":")
     kind = KINDS.get(name)
     if kind is None:
@@ -64,18 +64,18 @@ def _named_memory(spec: str) -> Memory:
 
 
 def memory_from_json(saved: Mapping[str, Any], embedder: Embedder | None = None) -> Memory:
-    """Build the memory that `to_json` saved; both recall the same.
+    """Restore a memory saved by `to_json`; both recall the same.
 
     Args:
-        saved: What `to_json` returned.
-        embedder: Embeds texts, in a stream memory that was made with an embedder of its own; that is not saved.
+        saved: Result of `to_json`.
+        embedder: Embedder of a stream memory that had its own, since embedders are not saved.
 
     Raises:
         ConfigError: If it is not a saved memory, or of an unknown kind.
     """
     kind = KINDS.get(SavedMemory.read(saved).kind)
     if kind is None:
-        raise ConfigError(f"there is no memory {saved['kind']!r}; there are: {', '.join(KINDS)}")
+        raise ConfigError(f"there is no memory {saved['kind']!r}; choose one of: {', '.join(KINDS)}")
     memory = kind.from_json(saved)
     if embedder is not None and isinstance(memory, StreamMemory):
         memory.use_embedder(embedder)
@@ -83,10 +83,10 @@ def memory_from_json(saved: Mapping[str, Any], embedder: Embedder | None = None)
 
 
 def past_memory(saved: Mapping[str, Any]) -> Memory:
-    """Build a memory whose lines say that they come from an earlier life, and from which world.
+    """Restore a memory and mark its lines as coming from an earlier life and its world.
 
     Args:
-        saved: What `to_json` returned in that life.
+        saved: Result of `to_json` in that life.
 
     Raises:
         ConfigError: If it is not a saved memory, or of an unknown kind.
@@ -97,26 +97,26 @@ def past_memory(saved: Mapping[str, Any]) -> Memory:
 
 
 class MemoryMixin:
-    """Gives an agent a `memory` that lasts from step to step."""
+    """Gives an agent a `memory` that persists across steps."""
 
     __slots__ = ()
 
     _memory: Memory | None = None
 
     first_memory: MemorySpec = None
-    """Memory that an agent has unless it is given one, as `open_memory` takes it; created when first needed."""
+    """Default memory, as a specification for `open_memory`; created on first use."""
 
     def __init__(self, *args: Any, memory: MemorySpec = None, **kwargs: Any) -> None:
         """Store the specification of the agent's memory.
 
         Args:
             *args: Passed on.
-            memory: What `open_memory` takes; None: `first_memory`. Agents that are given the same memory object share
-                it; with a name or a class, each has its own.
+            memory: Specification for `open_memory`; None: `first_memory`. Agents with the same memory object share it;
+                with a name or a class, each has its own.
             **kwargs: Passed on.
 
         Raises:
-            ConfigError: As `open_memory` raises it.
+            ConfigError: If `open_memory` rejects the specification.
         """
         if memory is not None:
             self._memory = open_memory(memory)
@@ -124,7 +124,7 @@ class MemoryMixin:
 
     @property
     def memory(self) -> Memory:
-        """What the agent remembers."""
+        """The agent's memory."""
         if self._memory is None:
             self._memory = open_memory(self.first_memory)
         return self._memory

@@ -1,4 +1,4 @@
-"""The memory stream that reflects: once enough importance has added up, it draws insights, which are memories too.
+"""A memory stream with reflection: once enough importance has accumulated, insights are added as memories.
 
 Source:
     Park et al. (2023), Generative Agents: Interactive Simulacra of Human Behavior, UIST '23, section 4.2.
@@ -22,10 +22,10 @@ from mesa_llm.prompts import LIBRARY_PROMPTS, Prompts
 from mesa_llm.text import COMMON, clip, one_line
 
 MAX_RECENT = 100
-"""Maximum number of latest entries that questions are about."""
+"""Maximum number of recent entries that questions are about."""
 
 MAX_EVIDENCE = 20
-"""Maximum number of entries that one question is answered from."""
+"""Maximum number of entries used to answer a question."""
 
 MAX_CITED = 5
 """Maximum number of entries that an insight cites."""
@@ -80,7 +80,7 @@ class Reflection:
 
     @property
     def prompt(self) -> str:
-        """The prompt that asks for insights."""
+        """Prompt for insights."""
         lines = [entry.line for entry in self.evidence]
         return self.prompts.fill("memory_insights.md", question=self.question, lines=lines, n=self.max_insights)
 
@@ -142,13 +142,13 @@ class ReflectiveMemory(StreamMemory):
         self._asked_at: int | None = None
 
     def add(self, entry: MemoryEntry) -> None:
-        """Remember something; the importance of all but insights counts towards the next reflection."""
+        """Add an entry; the importance of all entries but insights counts towards the next reflection."""
         super().add(entry)
         if entry.kind != "insight" and one_line(entry.text):
             self._unreflected += entry.importance
 
     def is_due(self, time: int) -> bool:
-        """Check whether to reflect now: at the threshold, though once a step at most, or while questions are open.
+        """Check whether to reflect now: at the threshold, at most once per step, or while questions are open.
 
         Args:
             time: The step that ends.
@@ -157,11 +157,11 @@ class ReflectiveMemory(StreamMemory):
 
     @property
     def open_questions(self) -> tuple[str, ...]:
-        """Questions of the reflection under way; empty before they are stored, and after it."""
+        """Questions of the current reflection; empty if there is none or they are not stored yet."""
         return self._questions
 
     def questions_prompt(self) -> str:
-        """Return the prompt that asks for the most salient questions about recent entries."""
+        """Return the prompt for the most salient questions about recent entries."""
         lines = newest_lines(self._entries[-MAX_RECENT:], _PROMPT_CHARACTERS)
         return self.prompts.fill("memory_questions.md", lines="\n".join(lines), n=self.questions)
 
@@ -177,7 +177,7 @@ class ReflectiveMemory(StreamMemory):
         self._asked_at = time
 
     def reflections(self, time: int) -> list[Reflection]:
-        """Return the questions with the memories recalled for them, which leaves no trace in the memory.
+        """Return the questions with the memories recalled for them, without changing the memory.
 
         Args:
             time: The step that ends.
@@ -201,7 +201,7 @@ class ReflectiveMemory(StreamMemory):
         ]
 
     def conclude(self, answers: Iterable[tuple[Reflection, Sequence[Insight]]], time: int, unit: str = "step") -> None:
-        """Store the insights, and end the reflection; an insight that cites none of its memories is dropped.
+        """Store the insights and end the reflection; insights that cite none of the memories are dropped.
 
         Args:
             answers: The questions with their insights, as a model wrote them.
@@ -216,7 +216,7 @@ class ReflectiveMemory(StreamMemory):
                 self._add_insight(insight.insight, cited, insight.importance / 10, time, unit)
 
     def reflect_by_rule(self, time: int, unit: str = "step") -> None:
-        """Reflect without a language model: store as insights which words recur in recent entries.
+        """Reflect without a language model, storing recurring words in recent entries as insights.
 
         Args:
             time: The step that ends.
@@ -239,10 +239,10 @@ class ReflectiveMemory(StreamMemory):
             self.add(MemoryEntry(time, "insight", line, importance, unit=unit, because=because))
 
     def saved(self) -> SavedMemory:
-        """Return the memory in the form it is saved in."""
+        """Return the saved form of the memory."""
         return super().saved().model_copy(update={"unreflected": self._unreflected})
 
     def restore(self, form: SavedMemory) -> None:
-        """Load the entries of a saved memory, and the importance summed since its last reflection."""
+        """Load the entries of a saved memory and the importance accumulated since its last reflection."""
         super().restore(form)
         self._unreflected = form.unreflected

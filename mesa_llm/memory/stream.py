@@ -1,4 +1,4 @@
-"""The memory stream of generative agents: what is recent, important and relevant comes to mind.
+"""The memory stream of generative agents, which recalls recent, important and relevant entries.
 
 Source:
     Park et al. (2023), Generative Agents: Interactive Simulacra of Human Behavior, UIST '23, section 4.1.
@@ -28,16 +28,16 @@ FloatArray = NDArray[np.float64]
 Rows = NDArray[np.float32]
 
 _DECIMALS = 6
-"""Number of decimals in which values are compared; scaling to 0..1 would otherwise magnify rounding errors."""
+"""Number of decimals for comparing values, since scaling to 0..1 would magnify rounding errors."""
 
 
 class StreamMemory(EntryMemory):
-    """Remembers much, and recalls the `k` entries with the highest score for a cue.
+    """Remembers many entries, and recalls the `k` with the highest score for a cue.
 
     The score is the weighted sum of recency (`decay` to the power of the steps since an entry was last
     recalled), importance, and relevance (cosine between the embeddings of entry and cue), each scaled to 0..1
-    over all entries. Of equal scores, the entry that was added later wins. Where the clock starts again, as in another
-    life, the life before counts as having just ended.
+    over all entries. Of equal scores, the entry that was added later wins. If the clock restarts, as in another life,
+    the earlier life counts as having just ended.
     """
 
     __slots__ = (
@@ -82,9 +82,9 @@ class StreamMemory(EntryMemory):
         super().__init__()
         self.k = whole_number("k", k, 1)
         self.decay = number_within("decay", decay, 1e-9, 1.0)
-        # Settings may come from a file, where anything can stand.
+        # Settings may come from an untrusted file.
         if not isinstance(weights, Sequence) or len(weights) != 3:  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise ConfigError(f"weights are three numbers (recency, importance, relevance), got {weights!r}")
+            raise ConfigError(f"weights must be three numbers (recency, importance, relevance), got {weights!r}")
         self.weights = [number_within("a weight", weight, 0.0, 1e6) for weight in weights]
         self.capacity = whole_number("capacity", capacity, 1)
         self.max_tokens = whole_number("max_tokens", max_tokens, 32)
@@ -99,12 +99,12 @@ class StreamMemory(EntryMemory):
         return self._embedder
 
     def use_embedder(self, embedder: Embedder) -> None:
-        """Embed with an embedder from now on, as after loading a memory, which is saved without it."""
+        """Set the embedder, for example after loading a memory, which is saved without it."""
         self._embedder = embedder
         self._vectors = [None] * len(self._entries)
 
     def add(self, entry: MemoryEntry) -> None:
-        """Remember something; beyond the capacity, the least recent and important of the other entries is forgotten."""
+        """Add an entry; beyond the capacity, the least recent and important of the others is forgotten."""
         line_entry = entry.as_line_within(CHARACTERS_PER_TOKEN * self.max_tokens - 1)
         if not line_entry.text:
             return
@@ -132,11 +132,11 @@ class StreamMemory(EntryMemory):
         return "\n".join(self._entries[index].line for index in indices)
 
     def _best(self, cue: str, time: int, accessed: list[int], n: int, characters: int) -> list[int]:
-        """Return the indices of the `n` entries with the highest scores, as far as their lines fit, oldest first.
+        """Return the indices of the `n` entries with the highest scores whose lines fit, oldest first.
 
         Args:
             cue: Query that entries are compared with.
-            time: Step in which they are looked up.
+            time: Current step.
             accessed: Step of each entry's last recall, none later than `time`.
             n: Maximum number of entries.
             characters: Maximum number of characters of their lines, with line breaks.
@@ -152,7 +152,7 @@ class StreamMemory(EntryMemory):
         return sorted(indices)
 
     def saved(self) -> SavedMemory:
-        """Return the memory in the form it is saved in; vectors are not saved, but computed again."""
+        """Return the saved form of the memory; vectors are not saved but recomputed."""
         return super().saved().model_copy(update={"accessed": list(self._accessed)})
 
     def restore(self, form: SavedMemory) -> None:
@@ -198,18 +198,18 @@ class StreamMemory(EntryMemory):
         rows = np.asarray(self._open_embedder().embed(texts), dtype=np.float32)
         if rows.ndim != 2 or len(rows) != len(texts) or not np.isfinite(rows).all():
             raise ConfigError(
-                f"the embedder gave an array of shape {rows.shape} for {len(texts)} texts; "
+                f"the embedder returned an array of shape {rows.shape} for {len(texts)} texts; "
                 "wanted one row of finite numbers for each"
             )
         lengths = np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
         return (rows / lengths).astype(np.float32)
 
     def _open_embedder(self) -> Embedder:
-        """Return the embedder; one opened by name is not stored, as it would be copied with the agent."""
+        """Return the embedder; one opened by name is not stored, since it would be copied with the agent."""
         return open_embedder(self.embedding) if self._embedder is None else self._embedder
 
     def _forget_one(self, time: int) -> None:
-        """Forget the entry with the lowest weighted sum of recency and importance; of equal ones, the oldest."""
+        """Forget the entry with the lowest weighted sum of recency and importance, the oldest of equal ones."""
 
         def strength(index: int) -> float:
             age = max(0, time - self._accessed[index])
@@ -221,17 +221,17 @@ class StreamMemory(EntryMemory):
 
 
 def _scaled(values: FloatArray) -> FloatArray:
-    """Scale values so that they range from 0 to 1, shape unchanged; all 0 if all are equal."""
+    """Scale values to the range 0 to 1, shape unchanged; all 0 if all are equal."""
     rounded = np.round(values, _DECIMALS)
     spread = rounded.max() - rounded.min()
     return (rounded - rounded.min()) / spread if spread > 0 else np.zeros_like(rounded)
 
 
 def until(time: int, accessed: list[int]) -> list[int]:
-    """Shift the steps of an earlier life, whose clock was ahead of this one, so that the latest of them is now.
+    """Shift the steps of an earlier life, whose clock was ahead of this one, to end at the current step.
 
-    All entries up to the last with a step ahead of the clock belong to that life and are shifted together; those added
-    since are not.
+    All entries up to the last with a step ahead of the clock belong to that life and are shifted together; later ones
+    are not shifted.
 
     Args:
         time: The current step.

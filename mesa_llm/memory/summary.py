@@ -1,4 +1,4 @@
-"""The memory of the latest entries, with a running summary of what came before."""
+"""A memory of the latest entries, with a running summary of earlier ones."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from mesa_llm.prompts import LIBRARY_PROMPTS
 from mesa_llm.text import one_line
 
 _CHARACTERS_PER_WORD = 7
-"""Number of characters of an English word with its space, on the generous side."""
+"""Number of characters of an English word with its space, a generous estimate."""
 
 
 class SummaryMemory(EntryMemory):
-    """Remembers the last `keep` entries as they were, and a running summary of what came before.
+    """Remembers the last `keep` entries unchanged, and a running summary of earlier ones.
 
     After adding entries, call `summary_request`, have a language model write the summary, and pass it to
-    `keep_summary`. Until then older entries wait, up to four times `keep` entries and twice `max_tokens` in all; beyond
-    that, the oldest are lost.
+    `keep_summary`. Until then, older entries wait, up to a total of four times `keep` entries and twice `max_tokens`;
+    beyond that, the oldest are lost.
     """
 
     __slots__ = ("_asked", "_characters", "_summary", "keep", "max_tokens", "prompts")
@@ -36,7 +36,7 @@ class SummaryMemory(EntryMemory):
         """Create an empty memory.
 
         Args:
-            keep: Number of latest entries that stay as they are when older ones go into the summary.
+            keep: Number of latest entries that stay unchanged when older ones are summarised.
             max_tokens: Maximum number of tokens recalled, estimated at four characters each; the summary takes
                 at most half of them. 64 or more.
 
@@ -62,7 +62,7 @@ class SummaryMemory(EntryMemory):
         return CHARACTERS_PER_TOKEN * self.max_tokens // 2
 
     def add(self, entry: MemoryEntry) -> None:
-        """Remember something; beyond the bounds for waiting entries, the oldest are lost."""
+        """Add an entry; beyond the bounds for waiting entries, the oldest are lost."""
         line_entry = entry.as_line_within(self._half - 1)
         if not line_entry.text:
             return
@@ -88,7 +88,7 @@ class SummaryMemory(EntryMemory):
         return self.prompts.fill("memory_summary.md", summary=self._summary, lines=lines, words=n_words)
 
     def keep_summary(self, text: str) -> None:
-        """Replace the running summary, and forget the entries it covers; a blank text changes nothing.
+        """Replace the running summary and forget the entries it covers; a blank text is ignored.
 
         Args:
             text: The new summary, as a model wrote it; it is cut to half of `max_tokens`.
@@ -101,7 +101,7 @@ class SummaryMemory(EntryMemory):
         self._asked = 0
 
     def saved(self) -> SavedMemory:
-        """Return the memory in the form it is saved in."""
+        """Return the saved form of the memory."""
         return super().saved().model_copy(update={"summary": self._summary})
 
     def restore(self, form: SavedMemory) -> None:

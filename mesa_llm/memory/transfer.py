@@ -1,7 +1,7 @@
-"""Lives: memories that are carried from one run into another, cut to size, and turned into placebos.
+"""Transfer memories from one run to another, shortened or turned into placebos.
 
-A placebo has the length of a memory without its meaning. It separates the effect that any long text has on an agent
-from the effect of what the memory says.
+A placebo has the length of a memory without its meaning. It separates the effect of any long text on an agent from the
+effect of the content of the memory.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from mesa_llm.records import ChatMessage
 from mesa_llm.tools.tool import describe
 
 Use = Literal["replace", "merge", "readonly"]
-"""How an agent takes over a memory of another life: in place of its own; before its own, within the bounds of that; or
-in place of its own, with nothing added any more."""
+"""How an agent takes over a memory from another life: instead of its own (`replace`); before its own and within its
+bounds (`merge`); or instead of its own and without adding entries (`readonly`)."""
 
 
 class SavedMemoryOf(BaseModel):
-    """The memory of one agent, and the steps that it covers."""
+    """The memory of an agent and the steps it covers."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -47,17 +47,17 @@ class SavedMemoryOf(BaseModel):
     """Step of the newest entry; None without entries."""
 
     memory: dict[str, Any]
-    """The memory, as its `to_json` returns it."""
+    """The memory, as returned by its `to_json`."""
 
 
 class SavedMemories(BaseModel):
-    """The memories of all agents of a run, in the form of a file.
+    """The memories of all agents of a run, for saving to a file.
 
         lives = saved_memories(model)
         lives.write("town.json")
         import_memory(agent, SavedMemories.read("town.json").lives[0].memory, "readonly")
 
-    Equal lives give equal files.
+    Equal memories give equal files.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -104,14 +104,14 @@ class SavedMemories(BaseModel):
         except OSError as error:
             raise ConfigError(f"{str(path)!r} cannot be read: {error}") from None
         except ValidationError as error:
-            raise ConfigError(f"{str(path)!r} holds no saved lives of version 1: {describe(error)}") from None
+            raise ConfigError(f"{str(path)!r} holds no saved memories of version 1: {describe(error)}") from None
         for life in lives.lives:
             SavedMemory.read(life.memory)
         return lives
 
 
 def saved_memories(model: Any) -> SavedMemories:
-    """Collect the memories of all agents of a model that have minds, and the run that they come from.
+    """Collect the memories of all LLM agents of a model, with the identity of the run.
 
     Args:
         model: An `LLMModel`.
@@ -137,7 +137,7 @@ def _saved_life(agent: Any) -> SavedMemoryOf:
 
 
 class ReadOnlyMemory:
-    """A memory that is recalled and never changes."""
+    """A memory that never changes."""
 
     __slots__ = ("_memory",)
 
@@ -153,7 +153,7 @@ class ReadOnlyMemory:
         """Store nothing."""
 
     def recall(self, cue: str, time: int, *, aside: bool = False) -> str:
-        """Return what comes to mind; this leaves no trace in the memory."""
+        """Return recalled memories without changing the memory."""
         return self._memory.recall(cue, time, aside=True)
 
     def messages(self) -> tuple[ChatMessage, ...]:
@@ -173,11 +173,11 @@ class ReadOnlyMemory:
 
 
 def import_memory(agent: Any, saved: Mapping[str, Any], use: Use = "replace") -> None:
-    """Let an agent remember another life.
+    """Give an agent the memory of another life.
 
     Args:
         agent: The agent.
-        saved: A memory, as `to_json` returned it.
+        saved: A memory, as returned by `to_json`.
         use: How the agent takes it over.
 
     Raises:
@@ -201,7 +201,7 @@ def import_memory(agent: Any, saved: Mapping[str, Any], use: Use = "replace") ->
 
 
 def _with_summary_first(form: SavedMemory) -> list[MemoryEntry]:
-    """Return the entries of a past memory; its running summary, if it has one, is the oldest of them."""
+    """Return the entries of a past memory, preceded by its running summary, if any."""
     if not form.summary:
         return form.entries
     oldest = next(iter(form.entries), MemoryEntry(0, "insight", form.summary, is_past=True))
@@ -212,7 +212,7 @@ def within_tokens(saved: Mapping[str, Any], max_tokens: int) -> dict[str, Any]:
     """Return a memory with only its newest entries that fit into a number of tokens.
 
     Args:
-        saved: A memory, as `to_json` returned it. A running summary stays as it is, and does not count.
+        saved: A memory, as returned by `to_json`. A running summary is kept and does not count.
         max_tokens: Maximum number of tokens of the entries' texts, estimated at four characters each.
 
     Raises:
@@ -229,13 +229,13 @@ def within_tokens(saved: Mapping[str, Any], max_tokens: int) -> dict[str, Any]:
 
 
 def scrambled(saved: Mapping[str, Any], rng: random.Random) -> dict[str, Any]:
-    """Return a memory whose words are shuffled over all entries and the running summary.
+    """Return a memory whose words are shuffled across all entries and the running summary.
 
-    Each text keeps its number of words and the blanks between them, and the memory its number of characters.
+    Each text keeps its number of words and its whitespace, and the memory keeps its number of characters.
 
     Args:
-        saved: A memory, as `to_json` returned it.
-        rng: Source of the order.
+        saved: A memory, as returned by `to_json`.
+        rng: Source of random draws.
 
     Raises:
         ConfigError: If it is not a saved memory.
@@ -249,11 +249,11 @@ def scrambled(saved: Mapping[str, Any], rng: random.Random) -> dict[str, Any]:
 
 
 def neutral(saved: Mapping[str, Any], sentences: Sequence[str]) -> dict[str, Any]:
-    """Return a memory in which each entry, and the running summary, is neutral text of the same number of characters.
+    """Return a memory whose entries and running summary are replaced by neutral text of equal length.
 
     Args:
-        saved: A memory, as `to_json` returned it.
-        sentences: Sentences of the neutral text, used in order, and again from the first.
+        saved: A memory, as returned by `to_json`.
+        sentences: Sentences of the neutral text, used in order and repeated.
 
     Raises:
         ConfigError: If it is not a saved memory, or the sentences have no text.
@@ -264,11 +264,11 @@ def neutral(saved: Mapping[str, Any], sentences: Sequence[str]) -> dict[str, Any
 
 
 def filler(length: int, source: Iterator[str]) -> str:
-    """Return the next characters of an endless text, without blanks at the ends; full stops make up the length.
+    """Take the next characters of an endless text, stripped and padded with full stops.
 
     Args:
         length: Number of characters.
-        source: The characters, as `endless` yields them.
+        source: Characters from `endless`.
     """
     text = "".join(next(source) for _ in range(length))
     inner = text.strip()
@@ -276,7 +276,7 @@ def filler(length: int, source: Iterator[str]) -> str:
 
 
 def endless(sentences: Sequence[str]) -> Iterator[str]:
-    """Yield the characters of some sentences, one after another, again and again.
+    """Yield the characters of some sentences in an endless cycle.
 
     Args:
         sentences: The sentences.
@@ -286,23 +286,23 @@ def endless(sentences: Sequence[str]) -> Iterator[str]:
     """
     text = " ".join(sentences).strip()
     if not text:
-        raise ConfigError("a neutral memory needs sentences to be made of, and there are none")
+        raise ConfigError("a neutral memory needs sentences, and there are none")
     return cycle(f"{text} ")
 
 
 def _texts(form: SavedMemory) -> list[str]:
-    """Return the texts that a memory recalls: those of its entries, and its summary."""
+    """Return the texts of a memory: those of its entries, and its summary."""
     return [*(entry.text for entry in form.entries), form.summary]
 
 
 def _with_texts(form: SavedMemory, texts: Sequence[str]) -> dict[str, Any]:
-    """Return a memory with other texts, in the order of `_texts`."""
+    """Return a memory with its texts replaced, in the order of `_texts`."""
     *entry_texts, summary = texts
     entries = [replace(entry, text=text) for entry, text in zip(form.entries, entry_texts, strict=True)]
     return _dumped(form.model_copy(update={"summary": summary}), entries, form.accessed)
 
 
 def _dumped(form: SavedMemory, entries: Sequence[MemoryEntry], accessed: Sequence[int]) -> dict[str, Any]:
-    """Return a memory with other entries, as JSON values."""
+    """Return a memory with its entries replaced, as JSON values."""
     changed = form.model_copy(update={"entries": list(entries), "accessed": list(accessed)})
     return changed.model_dump(mode="json", exclude_defaults=True) | {"version": 1}

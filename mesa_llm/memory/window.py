@@ -1,4 +1,4 @@
-"""No memory, and the memory of the latest entries."""
+"""A memory of nothing, and a memory of the latest entries."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class NoMemory(EntryMemory):
 
 
 class WindowMemory(EntryMemory):
-    """Remembers the last `k` entries, as far as they fit into a number of tokens."""
+    """Remembers the last `k` entries that fit into a number of tokens."""
 
     __slots__ = ("_characters", "_lines", "k", "max_tokens")
     kind: ClassVar[str] = "window"
@@ -50,7 +50,7 @@ class WindowMemory(EntryMemory):
         self._lines: list[str] = []  # the line of each entry
 
     def add(self, entry: MemoryEntry) -> None:
-        """Remember something; beyond `k` entries or `max_tokens`, the oldest are forgotten."""
+        """Add an entry; beyond `k` entries or `max_tokens`, the oldest are forgotten."""
         max_characters = CHARACTERS_PER_TOKEN * self.max_tokens
         line_entry = entry.as_line_within(max_characters - 1)
         if not line_entry.text:

@@ -409,7 +409,7 @@ def test_settings_out_of_range_are_refused(settings: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("saved", "complaint"),
     [
-        ({}, "not a memory that to_json"),
+        ({}, "a memory from to_json"),
         ({"kind": "elephant"}, "there is no memory 'elephant'"),
         ({"kind": "window", "version": 2}, "version"),
         ({"kind": "window", "settings": {"size": 3}}, "no setting 'size'"),
@@ -429,7 +429,7 @@ def test_a_damaged_memory_is_refused(saved: dict[str, Any], complaint: str) -> N
 
 @pytest.mark.parametrize("importance", [-0.1, 1.1, float("nan"), float("inf")])
 def test_importance_lies_between_0_and_1(importance: float) -> None:
-    with pytest.raises(ValueError, match="importance must lie in"):
+    with pytest.raises(ValueError, match="importance must be in"):
         saw(1, "sun", importance)
 
 
@@ -481,7 +481,7 @@ def test_what_is_no_memory_is_refused_when_it_is_set() -> None:
     thinker = Thinker()
     thinker.memory = "chat"
     assert isinstance(thinker.memory, ChatMemory)
-    with pytest.raises(ConfigError, match=r"a memory is a Memory, .* got \[\]"):
+    with pytest.raises(ConfigError, match=r"memory must be a Memory, .* got \[\]"):
         thinker.memory = []  # pyright: ignore[reportAttributeAccessIssue]
 
 
