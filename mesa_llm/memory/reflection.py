@@ -86,15 +86,15 @@ class Reflection:
 
 
 class ReflectiveMemory(StreamMemory):
-    """A stream memory that reflects at the end of a step once enough has happened.
+    """A stream memory that reflects at the end of a step once enough importance has accumulated.
 
-    When the summed importance of what was added since the last reflection reaches `threshold`, the agent's language
-    model is asked for the most salient questions about recent entries; for each, entries are recalled, from which it
-    draws insights that cite them. Insights are entries of their own kind, which are recalled like all others and may be
-    cited by later ones. A memory whose agent has no language model reflects by rule: it notes which words recur.
+    When the summed importance of entries since the last reflection reaches `threshold`, the agent's language model
+    names the most salient questions about recent entries. For each question, entries are recalled, and the model draws
+    insights that cite them. Insights are entries of their own kind, recalled like all others and citable by later ones.
+    Without a language model, the memory reflects by rule, noting recurring words.
 
-    At the end of a step, call `is_due`, have `questions_prompt` and the prompts of `reflections` answered, and pass the
-    answers to `keep_questions` and `conclude`.
+    At the end of a step, call `is_due`, send `questions_prompt` and the prompts of `reflections` to the model, and pass
+    its answers to `keep_questions` and `conclude`.
     """
 
     __slots__ = ("_asked_at", "_questions", "_unreflected", "insights", "prompts", "questions", "threshold")
@@ -139,7 +139,7 @@ class ReflectiveMemory(StreamMemory):
         self.prompts = LIBRARY_PROMPTS
         self._unreflected = 0.0
         self._questions: tuple[str, ...] = ()
-        self._asked_at: int | None = None
+        self._reflected_at: int | None = None
 
     def add(self, entry: MemoryEntry) -> None:
         """Add an entry; the importance of all entries but insights counts towards the next reflection."""
@@ -153,7 +153,7 @@ class ReflectiveMemory(StreamMemory):
         Args:
             time: The step that ends.
         """
-        return bool(self._questions) or (self._unreflected >= self.threshold and self._asked_at != time)
+        return bool(self._questions) or (self._unreflected >= self.threshold and self._reflected_at != time)
 
     @property
     def open_questions(self) -> tuple[str, ...]:
@@ -174,7 +174,7 @@ class ReflectiveMemory(StreamMemory):
         """
         lines = [one_line(text, _TEXT_CHARACTERS) for text in texts]
         self._questions = tuple(dict.fromkeys(filter(None, lines)))[: self.questions]
-        self._asked_at = time
+        self._reflected_at = time
 
     def reflections(self, time: int) -> list[Reflection]:
         """Return the questions with the memories recalled for them, without changing the memory.

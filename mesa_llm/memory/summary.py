@@ -48,7 +48,7 @@ class SummaryMemory(EntryMemory):
         self.max_tokens = whole_number("max_tokens", max_tokens, 64)
         self.prompts = LIBRARY_PROMPTS
         self._summary = ""
-        self._asked = 0  # number of oldest entries that the summary asked for covers
+        self._n_summarised = 0  # number of oldest entries covered by the requested summary
         self._characters = 0
 
     @property
@@ -82,8 +82,8 @@ class SummaryMemory(EntryMemory):
         if len(self._entries) <= 2 * self.keep and self._characters <= 2 * self._half:
             return None
         staying = len(newest_lines(self._entries[-self.keep :], self._half))
-        self._asked = len(self._entries) - staying
-        lines = "\n".join(entry.line for entry in self._entries[: self._asked])
+        self._n_summarised = len(self._entries) - staying
+        lines = "\n".join(entry.line for entry in self._entries[: self._n_summarised])
         n_words = self._half // _CHARACTERS_PER_WORD
         return self.prompts.fill("memory_summary.md", summary=self._summary, lines=lines, words=n_words)
 
@@ -97,8 +97,8 @@ class SummaryMemory(EntryMemory):
         if not summary:
             return
         self._summary = summary
-        self._forget(self._asked)
-        self._asked = 0
+        self._forget(self._n_summarised)
+        self._n_summarised = 0
 
     def saved(self) -> SavedMemory:
         """Return the saved form of the memory."""
@@ -113,4 +113,4 @@ class SummaryMemory(EntryMemory):
         """Forget the oldest entries."""
         self._characters -= sum(len(entry.line) + 1 for entry in self._entries[:count])
         del self._entries[:count]
-        self._asked = max(0, self._asked - count)
+        self._n_summarised = max(0, self._n_summarised - count)

@@ -155,13 +155,13 @@ def located(parameters: Mapping[str, Any], files: Mapping[str, str], log: Path) 
         log: The run log; files not in the current folder are searched in the folder of the log and its parents.
     """
 
-    def found(name: str, text: str) -> str:
+    def present_path(name: str, text: str) -> str:
         digest = files.get(f"{name}={text}")
         if digest is None or _digest(text) == digest:
             return text
         return next((str(folder / text) for folder in log.absolute().parents if _digest(folder / text) == digest), text)
 
-    return _with_texts(parameters, found)
+    return _with_texts(parameters, present_path)
 
 
 def missing_file(parameters: Mapping[str, Any], files: Mapping[str, str]) -> tuple[str, str] | None:

@@ -104,11 +104,11 @@ class WorldSchedule:
         Raises:
             ConfigError: If the model has no such world.
         """
-        found = tuple(world for world in worlds if world.name == self.visit.world)
-        if not found:
+        visited = tuple(world for world in worlds if world.name == self.visit.world)
+        if not visited:
             names = ", ".join(world.name for world in worlds) or "none"
             raise ConfigError(f"the schedule visits {self.visit.world!r}; the worlds of the model are: {names}")
-        return found
+        return visited
 
     def includes(self, agent_id: int) -> bool:
         """Check whether an agent visits the current world."""
@@ -138,12 +138,12 @@ class WorldSchedule:
             return False
         self._spent += length
         if self._spent >= self.visit.length:
-            self._go_on()
+            self._begin_next_visit()
         while self.visit.world in over:
-            self._go_on()
+            self._begin_next_visit()
         return True
 
-    def _go_on(self) -> None:
+    def _begin_next_visit(self) -> None:
         self._spent = 0
         self._index = (self._index + 1) % len(self.visits)
         self.n_cycles += self._index == 0

@@ -148,8 +148,8 @@ def distinct(characters: Iterable[Character]) -> list[Character]:
         name = one_line(one.name, MAX_NAME)
         if len(name) >= MIN_NAME:
             clean = Character(name=name, type=one_line(one.type, 40), summary=one_line(one.summary, MAX_SUMMARY))
-            found.setdefault(clean.handle or name.casefold(), clean)
-    return list(found.values())
+            unique.setdefault(clean.handle or name.casefold(), clean)
+    return list(unique.values())
 
 
 def checked_bets(bets: Iterable[Bet]) -> list[Bet]:
@@ -159,8 +159,8 @@ def checked_bets(bets: Iterable[Bet]) -> list[Bet]:
         question = one_line(bet.question, MAX_QUESTION)
         price = min(max(bet.price, PRICES[0]), PRICES[1]) if bet.price == bet.price else 0.5
         if question:
-            found.setdefault(question.casefold(), Bet(question=question, price=price))
-    return list(found.values())
+            unique.setdefault(question.casefold(), Bet(question=question, price=price))
+    return list(unique.values())
 
 
 def personas_of(characters: Iterable[Character], about: str = "a text") -> list[Persona]:
@@ -185,11 +185,11 @@ def names_in(text: str, n: int) -> list[str]:
         text: The text.
         n: Maximum number of names.
     """
-    found: dict[str, str] = {}
+    unique: dict[str, str] = {}
     for word in re.findall(r"[^\W\d_]{3,}", text):
         if word[0].isupper() and word.lower() not in COMMON:
-            found.setdefault(word.lower(), word)
-    return list(found.values())[:n]
+            unique.setdefault(word.lower(), word)
+    return list(unique.values())[:n]
 
 
 def read_characters(text: str) -> list[Character]:
@@ -204,13 +204,13 @@ def read_characters(text: str) -> list[Character]:
     """
     fenced = re.search(r"```(?:json)?\s*(\[.*?\])\s*```", text, re.DOTALL)
     bare = re.search(r"\[.*\]", text, re.DOTALL)
-    found = fenced[1] if fenced else bare[0] if bare else ""
+    json_text = fenced[1] if fenced else bare[0] if bare else ""
     try:
-        written: list[Any] = TypeAdapter(list[Any]).validate_python(json.loads(found))
+        items: list[Any] = TypeAdapter(list[Any]).validate_python(json.loads(json_text))
     except (ValueError, ValidationError, RecursionError):
         raise ValueError(f"wanted a JSON list of objects with name, type and summary, got {text!r:.80}") from None
     people: list[Character] = []
-    for one in written:
+    for one in items:
         fields: dict[str, Any] = one if isinstance(one, dict) else {}
         name, kind, summary = (str(fields.get(key, "")).strip() for key in ("name", "type", "summary"))
         if len(name) >= MIN_NAME:

@@ -195,15 +195,15 @@ def _indices(pairs: _Pairs, keys: Mapping[str, Key]) -> tuple[str, npt.NDArray[n
     for labels in ({}, *pairs.labels):
         names = [labels.get(name, name) for name in pairs.names]
         for kind, key in keys.items():
-            found = [key.get(name, UNKNOWN) for name in names]
+            indices = [key.get(name, UNKNOWN) for name in names]
             if kind == "username":
-                found = [
+                indices = [
                     key.get(name[1:], UNKNOWN) if index == UNKNOWN and name.startswith("@") else index
-                    for name, index in zip(names, found, strict=True)
+                    for name, index in zip(names, indices, strict=True)
                 ]
-            n_found = len(found) - found.count(UNKNOWN)
-            if n_found > best[0]:
-                best = n_found, kind, found
+            n_known = len(indices) - indices.count(UNKNOWN)
+            if n_known > best[0]:
+                best = n_known, kind, indices
     return best[1], np.array(best[2], dtype=np.int64)
 
 
@@ -294,8 +294,8 @@ def _columns(cells: Sequence[str], where: str) -> tuple[tuple[int, int], bool]:
         ConfigError: If there are fewer than two columns, or more than two without names.
     """
     names = [folded(cell) for cell in cells]
-    followers = [place for place, name in enumerate(names) if name in FOLLOWERS]
-    followees = [place for place, name in enumerate(names) if name in FOLLOWEES]
+    followers = [index for index, name in enumerate(names) if name in FOLLOWERS]
+    followees = [index for index, name in enumerate(names) if name in FOLLOWEES]
     if followers and followees:
         return (followers[0], followees[0]), True
     if len(cells) < 2:

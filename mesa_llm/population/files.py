@@ -146,7 +146,7 @@ def from_oasis(path: str | Path, activity: str | Path | None = None, rule: Rule 
         ConfigError: If the file has neither format, or rows cannot be used. The message names file, line, row and
             column.
     """
-    return _read_oasis(path, _placed(path), activity, rule, skip=False).personas
+    return _read_oasis(path, _numbered_rows(path), activity, rule, skip=False).personas
 
 
 def read_users(
@@ -167,17 +167,17 @@ def read_users(
     Raises:
         ConfigError: If the file cannot be read, holds no users or, without `skip`, has unusable rows or items.
     """
-    placed = _placed(path)
+    placed = _numbered_rows(path)
     rows = _whole(placed)
     if _is_x(rows) or _has(rows, REDDIT_COLUMNS):
         return _read_oasis(path, placed, activity, rule, skip=skip)
     _require_users(rows, path)
     require_people(rows, str(path))
-    found = _read_rows(path, placed, lambda row, *where: persona_of(row, where[0], where[1] + 1, where[2]), skip=skip)
-    return found.users(list(found.personas.values()))
+    content = _read_rows(path, placed, lambda row, *where: persona_of(row, where[0], where[1] + 1, where[2]), skip=skip)
+    return content.users(list(content.personas.values()))
 
 
-def _placed(path: str | Path) -> list[PlacedRow]:
+def _numbered_rows(path: str | Path) -> list[PlacedRow]:
     """Read the rows of a file of users."""
     placed = read_table(path, KNOWN)
     return [(line, person_row(row, f"{path}, line {line}") if isinstance(row, dict) else row) for line, row in placed]
@@ -221,7 +221,7 @@ def _read_rows(path: str | Path, placed: Sequence[PlacedRow], read: RowReader, *
     Raises:
         ConfigError: If no row is usable or, without `skip`, any row or item is not.
     """
-    found = _Rows(placed, {}, [], [])
+    content = _Rows(placed, {}, [], [])
     for index, (line, row) in enumerate(placed):
         source = f"{path}, line {line}"
         faults: list[str] = []
@@ -232,13 +232,13 @@ def _read_rows(path: str | Path, placed: Sequence[PlacedRow], read: RowReader, *
             if faults and not (persona.name or persona.username or persona.persona or persona.bio):
                 raise ConfigError(faults[0])
         except ConfigError as error:
-            found.refusals.append(Refusal(line, str(error)))
+            content.refusals.append(Refusal(line, str(error)))
         else:
-            found.personas[index] = persona
-            found.dropped += [Refusal(line, fault) for fault in faults]
-    if found.refusals and not (skip and found.personas):
-        raise ConfigError(_refused(found.refusals, len(placed)))
-    return found
+            content.personas[index] = persona
+            content.dropped += [Refusal(line, fault) for fault in faults]
+    if content.refusals and not (skip and content.personas):
+        raise ConfigError(_refusal_text(content.refusals, len(placed)))
+    return content
 
 
 def _refuse(reason: str) -> None:
@@ -271,14 +271,14 @@ def _read_oasis(
                 hours[index] = [-1] * HOURS
         return persona
 
-    found = _read_rows(path, placed, read, skip=skip)
-    counts = np.array([hours[index] for index in found.personas], dtype=np.int64) if has_hours else None
+    content = _read_rows(path, placed, read, skip=skip)
+    counts = np.array([hours[index] for index in content.personas], dtype=np.int64) if has_hours else None
     if activity is not None:
-        counts = _matching(activity, path, len(placed))[list(found.personas)]
-    return found.users(_settled(found, counts, rule), counts)
+        counts = _activity_of(activity, path, len(placed))[list(content.personas)]
+    return content.users(_final_personas(content, counts, rule), counts)
 
 
-def _refused(refusals: Sequence[Refusal], n_rows: int) -> str:
+def _refusal_text(refusals: Sequence[Refusal], n_rows: int) -> str:
     """Describe the rows that cannot be used."""
     first, *others = refusals
     if not others:
@@ -289,29 +289,29 @@ def _refused(refusals: Sequence[Refusal], n_rows: int) -> str:
     return f"{first.reason} ({n_others} more of {n_rows} rows cannot be used either, on lines {lines}{more})"
 
 
-def _matching(activity: str | Path, path: str | Path, n: int) -> npt.NDArray[np.int64]:
+def _activity_of(activity: str | Path, path: str | Path, n: int) -> npt.NDArray[np.int64]:
     counts = read_activity(activity)
     if len(counts) != n:
         raise ConfigError(f"{activity} has {len(counts)} rows, but {path} has {n} users")
     return counts
 
 
-def _settled(found: _Rows, counts: npt.NDArray[np.int64] | None, rule: Rule) -> list[Persona]:
+def _final_personas(content: _Rows, counts: npt.NDArray[np.int64] | None, rule: Rule) -> list[Persona]:
     """Renumber the users without those left out, and convert their hours of activity to probabilities."""
-    new_index = {index: new for new, index in enumerate(found.personas)}
+    new_index = {index: new for new, index in enumerate(content.personas)}
     table: list[tuple[float, ...]] = [()] * len(new_index)
     if counts is not None:
         known = np.flatnonzero(counts.min(axis=1) >= 0)
         for index, day in zip(known.tolist(), hourly_activity(counts[known], rule).tolist(), strict=True):
             table[index] = tuple(day)
-    settled: list[Persona] = []
-    for (index, persona), day in zip(found.personas.items(), table, strict=True):
-        line = found.placed[index][0]
+    personas: list[Persona] = []
+    for (index, persona), day in zip(content.personas.items(), table, strict=True):
+        line = content.placed[index][0]
         lost = [followed for followed in persona.follows if followed not in new_index]
-        found.dropped += [Refusal(line, f"line {line}: follows user {one}, whose row cannot be used") for one in lost]
+        content.dropped += [Refusal(line, f"line {line}: follows user {one}, whose row cannot be used") for one in lost]
         follows = tuple(new_index[followed] for followed in persona.follows if followed in new_index)
-        settled.append(persona.model_copy(update={"follows": follows, "activity": day}))
-    return settled
+        personas.append(persona.model_copy(update={"follows": follows, "activity": day}))
+    return personas
 
 
 def read_activity(path: str | Path) -> npt.NDArray[np.int64]:

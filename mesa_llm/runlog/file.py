@@ -162,17 +162,17 @@ class OpenFile:
     def change(self) -> str:
         """Describe how another program has changed the file; empty if it has not, or the file system cannot tell."""
         try:
-            found = _state(self.path)
+            state = _state(self.path)
         except FileNotFoundError:
             return "deleted or moved away"
         except OSError:
             return ""
-        if found[:2] != self._identity:
+        if state[:2] != self._identity:
             return "replaced by another file"
         if self._left is None:
             return ""
         file, wal = self._left
-        if found != file:
+        if state != file:
             return "overwritten by another program"
         try:
             is_there = _state(self._wal)[:2] == wal[:2]

@@ -191,6 +191,6 @@ def _foreign_parts(schema: Counter[_Part], version: int) -> str:
         f"{kind} {name} that no run log has" if (kind, name) not in names else f"{kind} {name} declared as {sql[:200]}"
         for kind, name, _, sql in sorted(schema - own)
     ]
-    found = {(kind, name) for kind, name, _, _ in schema}
-    missing = [f"no {kind} {name}" for kind, name, _, _ in sorted(own - schema) if (kind, name) not in found]
+    present = {(kind, name) for kind, name, _, _ in schema}
+    missing = [f"no {kind} {name}" for kind, name, _, _ in sorted(own - schema) if (kind, name) not in present]
     return f"it has {', '.join((foreign + missing)[:10])}"

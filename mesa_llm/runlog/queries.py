@@ -271,12 +271,12 @@ class Queries(Database):
 def unanswered_in(manifest: Mapping[str, Any]) -> dict[str, Usage]:
     """Read the usage, by model, of requests that never got a reply; non-numeric values are ignored."""
     recorded = manifest.get(UNANSWERED)
-    found: dict[str, Usage] = {}
+    usage: dict[str, Usage] = {}
     for model, fields in cast("Mapping[str, Any]", recorded).items() if isinstance(recorded, dict) else ():
         numbers = cast("Mapping[str, Any]", fields) if isinstance(fields, dict) else {}
         kept = {name: value for name, value in numbers.items() if name in _FIELDS and isinstance(value, int | float)}
-        found[model] = Usage(**cast("dict[str, Any]", kept))
-    return found
+        usage[model] = Usage(**cast("dict[str, Any]", kept))
+    return usage
 
 
 _FIELDS = frozenset({"requests", "prompt_tokens", "reply_tokens", "cached_tokens", "dollars"})

@@ -111,13 +111,13 @@ def _calculated(
         values.close()
     filled: list[tuple[int, Sequence[Any] | str]] = []
     for number, cells in rows:
-        found = [
-            (stored.get(number, ()) + (None,) * len(cells))[place] if cell is FORMULA else cell
-            for place, cell in enumerate(cells)
+        row = [
+            (stored.get(number, ()) + (None,) * len(cells))[index] if cell is FORMULA else cell
+            for index, cell in enumerate(cells)
         ]
-        lacks = any(cell is FORMULA and value is None for cell, value in zip(cells, found, strict=True))
+        lacks = any(cell is FORMULA and value is None for cell, value in zip(cells, row, strict=True))
         reason = "found a formula without a stored value; open the file in Excel and save it"
-        filled.append((number, reason if lacks else found))
+        filled.append((number, reason if lacks else row))
     return filled
 
 

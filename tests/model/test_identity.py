@@ -14,7 +14,7 @@ from tests.pot import PotModel
 
 
 def test_a_plain_model_is_told_how_it_is_run_and_replayed() -> None:
-    with pytest.raises(ConfigError, match=r"not a subclass of LLMModel, but a plain Mesa model; .* connect\(model, log="):
+    with pytest.raises(ConfigError, match=r"not a subclass of LLMModel, but a plain .*; .* connect\(model, log="):
         class_named("tests.engine.test_plain:Field", LLMModel)
 
 
