@@ -42,7 +42,7 @@ def surroundings(agent: mesa.Agent[Any], radius: float = 1, describe: Describe |
         return _around_cell(agent, int(radius), describe or description)
     if isinstance(agent, ContinuousSpaceAgent):
         if not 0 < radius < math.inf:
-            raise ConfigError(f"a radius in a continuous space must be above 0, got {radius!r}")
+            raise ConfigError(f"a radius in a continuous space must be a finite number above 0, got {radius!r}")
         return _around_point(agent, radius, describe or description)
     _refuse_old_space(agent)
     return Surroundings("nowhere")

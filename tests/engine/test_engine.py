@@ -49,7 +49,7 @@ def test_one_agent_that_is_asked_twice_under_one_label_in_a_stage_is_an_error() 
             return [stage * 2 for stage in super()._everything(model)]
 
     model = Twice(rng=1)
-    with pytest.raises(ConfigError, match="one label; give each Observation its label="):
+    with pytest.raises(ConfigError, match="same label; give each Observation its own label="):
         model.step()
     assert (model.time, model.answers) == (0, [])
 

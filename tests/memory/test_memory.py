@@ -380,7 +380,7 @@ def test_a_memory_opens_by_name(spec: Any, kind: type, setting: tuple[str, int] 
         ("window:0", "must be a whole number of 1 or more, got 0"),
         ("none:3", "has no settings"),
         ("chat:2000:5:1", "has only max_tokens, pairs"),
-        (7, "a function that makes one, or a name; got 7"),
+        (7, "a function that creates one, or a name; got 7"),
         (int, "or a name; got 0"),
     ],
 )

@@ -663,7 +663,7 @@ def test_a_model_that_collects_what_is_collected_anyway_is_warned_of_once(method
     setattr(Twice, method, collect)
     Twice(1, rng=1).run_for(4)
     (message,) = caplog.messages
-    assert "leave datacollector.collect(self) out of step() and end_step()" in message
+    assert "remove datacollector.collect(self) from step() and end_step()" in message
 
 
 class Ann(Payer):

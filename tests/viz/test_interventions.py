@@ -47,7 +47,7 @@ def test_a_model_offers_what_it_has() -> None:
 def test_what_cannot_be_done_is_said() -> None:
     model, desk = PotModel(2, rng=1), InterventionRunner()
     desk.send(model, Post(text="x"))
-    assert "has posts" in finished(desk).error
+    assert "supports posts" in finished(desk).error
     desk.send(model, News(text="x"))
     assert (finished(desk).note, desk.error) == ("Sent. Agents read it in step 1.", "")
 

@@ -93,7 +93,7 @@ def test_a_diagonal_that_is_not_positive_has_no_ratios_and_says_so(sign) -> None
     debt = Task("debt", POT.make, lambda model: {"coins": sign * model.coins}, 3, 1, "Our own.", {"n_agents": 2})
     found = cross([debt], {"own": None, "sotopia": ORIGINAL_DESIGNS["sotopia"]}, llm=PAYER, seeds=2)
     assert [found.cell(debt, name).ratio for name in found.designs] == [None, None]
-    assert "not positive; take the difference instead" in found.text()
+    assert "use the difference instead" in found.text()
     assert found.cell(debt, "sotopia").comparison is not None
 
 
