@@ -277,7 +277,7 @@ class StagedModel(ResumableModel):
             twin (its rule-based counterpart) instead of a failure.
 
         Raises:
-            ConfigError: If an agent has no mind.
+            ConfigError: If an agent is not an LLM agent.
         """
         self._check_agents(agents)
         observations = [agent.observe() for agent in agents] if observations is None else observations

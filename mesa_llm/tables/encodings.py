@@ -95,10 +95,10 @@ def decoded(content: bytes, path: Path) -> str:
         text = content[len(mark) :].decode(encoding)
     except UnicodeDecodeError as error:
         if mark or encoding != "utf-8":
-            raise ConfigError(f"{path} is no whole text in {encoding.upper()}: {error.reason}; {SAVE_AS}") from error
+            raise ConfigError(f"{path} is not valid {encoding.upper()}: {error.reason}; {SAVE_AS}") from error
         text = _western(content, path)
     if "\0" in text:
-        raise ConfigError(f"{path} is no text: it holds NUL characters; {SAVE_AS}")
+        raise ConfigError(f"{path} is not a text file: it contains NUL characters; {SAVE_AS}")
     return text
 
 

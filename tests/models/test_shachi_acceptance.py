@@ -190,7 +190,7 @@ def test_a_matrix_of_raw_scores_has_ones_on_its_diagonal() -> None:
     assert np.diag(ratios) == pytest.approx(1)
     assert ratios[0][1] == pytest.approx(raw[0, 1].mean() / raw[1, 1].mean())
     for diagonal in ([0.0] * 6, [-1.0] * 6):
-        with pytest.raises(ValueError, match="must be positive, .*; use the difference instead"):
+        with pytest.raises(ValueError, match=r"must be positive, .*; use the difference instead"):
             ratio_estimate(raw[0, 1], diagonal)
 
 
