@@ -143,7 +143,7 @@ def _prompt(model: Any, name: str, text: str, n: int, goal: str) -> str:
 
 def distinct(characters: Iterable[Character]) -> list[Character]:
     """Clean up characters: names on one line, without duplicates and names that are too short."""
-    found: dict[str, Character] = {}
+    unique: dict[str, Character] = {}
     for one in characters:
         name = one_line(one.name, MAX_NAME)
         if len(name) >= MIN_NAME:
@@ -154,7 +154,7 @@ def distinct(characters: Iterable[Character]) -> list[Character]:
 
 def checked_bets(bets: Iterable[Bet]) -> list[Bet]:
     """Clean up questions: on one line, without duplicates, with prices within bounds (0.5 for NaN)."""
-    found: dict[str, Bet] = {}
+    unique: dict[str, Bet] = {}
     for bet in bets:
         question = one_line(bet.question, MAX_QUESTION)
         price = min(max(bet.price, PRICES[0]), PRICES[1]) if bet.price == bet.price else 0.5
