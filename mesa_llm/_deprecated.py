@@ -110,6 +110,14 @@ def current_name(name: str) -> str:
     return f"{MODULES[old]}{module.removeprefix(old)}:{match['name']}" if old else name
 
 
+def first_name(name: str) -> str:
+    """Return the `module:name` that an object had first, by which files of earlier versions were named."""
+    module, colon, qualname = name.partition(":")
+    now = max((now for now in MODULES.values() if f"{module}.".startswith(f"{now}.")), key=len, default="")
+    old = next((old for old, moved in MODULES.items() if moved == now), "")
+    return f"{old}{module.removeprefix(now)}{colon}{qualname}" if now else name
+
+
 def with_current_names(recorded: Any) -> Any:
     """Return a JSON value of a run log with the objects that it names under their present names."""
     match recorded:

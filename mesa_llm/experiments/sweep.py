@@ -20,6 +20,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from mesa_llm._deprecated import first_name
 from mesa_llm.agents.design import OWN_DESIGN, AgentDesign
 from mesa_llm.canonical import plain, with_text_names
 from mesa_llm.engine.access import Access
@@ -87,7 +88,7 @@ class SweepJob:
     @cached_property
     def log(self) -> Path:
         """Path of its run log, one for each setting; cached, as other machines may lack the files of the setting."""
-        setting = [self.model, dict(self.parameters), self.llm, dict(self.design_json)]
+        setting = [first_name(self.model), dict(self.parameters), self.llm, dict(self.design_json)]
         digest = setting_digest(setting, self.options, self.parameters)
         return self.folder / f"{digest[:12]}-{self.seed}.sqlite"
 

@@ -18,7 +18,7 @@ from mesa_llm import AgentDesign, ConfigError
 from mesa_llm.cli.app import app
 from mesa_llm.cli.sweep import print_sweep, values_of
 from mesa_llm.errors import BudgetExceeded
-from mesa_llm.experiments.sweep import sweep
+from mesa_llm.experiments.sweep import SweepJob, sweep
 from mesa_llm_models.discussion.model import DiscussionModel
 from mesa_llm_models.market.model import MarketModel
 from mesa_llm_models.social.model import SocialModel
@@ -76,6 +76,12 @@ def test_runs_are_made_anew_where_a_file_that_they_are_made_of_has_changed(tmp_p
         file.write_text(TALK.format(scenario), encoding="utf-8")
         made = sweep(DiscussionModel, folder=tmp_path / "runs", fixed={"config": str(file)}, steps=None, workers=1)
         assert (made.n_done, len(made.table)) == (n_done, 1)
+
+
+def test_a_sweep_begun_when_the_models_had_another_name_finds_its_logs(tmp_path: Path) -> None:
+    model = "mesa_llm_models.social.model:SocialModel"
+    job = SweepJob(model, {"n_agents": 5}, "rule", "", {}, 1, 2, tmp_path, {})
+    assert job.log == tmp_path / "0ca19a2a2085-1.sqlite"  # as version 0.10 named it
 
 
 @pytest.mark.parametrize("option", ["retry_failures", "ask_again", "allow_new_endpoint"])
