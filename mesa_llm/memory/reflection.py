@@ -97,7 +97,7 @@ class ReflectiveMemory(StreamMemory):
     its answers to `keep_questions` and `conclude`.
     """
 
-    __slots__ = ("_asked_at", "_questions", "_unreflected", "insights", "prompts", "questions", "threshold")
+    __slots__ = ("_questions", "_reflected_at", "_unreflected", "insights", "prompts", "questions", "threshold")
     kind: ClassVar[str] = "reflection"
     settings: ClassVar[tuple[str, ...]] = ("k", "threshold", *StreamMemory.settings[1:], "questions", "insights")
 

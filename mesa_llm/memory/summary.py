@@ -28,7 +28,7 @@ class SummaryMemory(EntryMemory):
     beyond that, the oldest are lost.
     """
 
-    __slots__ = ("_asked", "_characters", "_summary", "keep", "max_tokens", "prompts")
+    __slots__ = ("_characters", "_n_summarised", "_summary", "keep", "max_tokens", "prompts")
     kind: ClassVar[str] = "summary"
     settings: ClassVar[tuple[str, ...]] = ("keep", "max_tokens")
 

@@ -477,8 +477,8 @@ def test_options_that_cannot_be_are_refused_in_words(options, fault) -> None:
 @pytest.mark.parametrize(
     ("name", "value", "fault"),
     [
-        ("interventions", [], r"PotModel\.interventions is \[\], but the model needs its Interventions there"),
-        ("schedule", ["Monday"], "but the model needs its WorldSchedule there; rename your attribute"),
+        ("interventions", [], r"PotModel\.interventions is \[\], where the model keeps its Interventions"),
+        ("schedule", ["Monday"], "where the model keeps its WorldSchedule; give the attribute another name"),
         ("worlds", Pot(), r"worlds is a tuple of worlds, got .*; of one world, write \(world,\)"),
         ("worlds", (Pot,), "a world is an object with a name"),
         ("activation", "all", "no activation"),
@@ -663,7 +663,7 @@ def test_a_model_that_collects_what_is_collected_anyway_is_warned_of_once(method
     setattr(Twice, method, collect)
     Twice(1, rng=1).run_for(4)
     (message,) = caplog.messages
-    assert "remove datacollector.collect(self) from step() and end_step()" in message
+    assert "leave datacollector.collect(self) out of step() and end_step()" in message
 
 
 class Ann(Payer):
