@@ -5,17 +5,17 @@ import os
 import shutil
 import sqlite3
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 
 from mesa_llm import ConfigError, RunLog
 from mesa_llm.model.recording import Recording, advance_to
 from mesa_llm.testing import honest
-from mesa_llm_models.classics.recordings import CLASSICS
 from tests.pot import PotModel
 
-OLD = CLASSICS["boltzmann_wealth"].file
-"""A log that version 0.4.0 recorded, of format 3."""
+OLD = Path(__file__).parents[1] / "model" / "recorded" / "asked_0_9_7.sqlite"
+"""A log that version 0.9.7 recorded, of format 3."""
 
 
 def format_of(path) -> int:
@@ -28,7 +28,7 @@ def test_a_log_of_format_3_is_read_and_replayed_as_it_is(tmp_path) -> None:
     recording = Recording.read(tmp_path / "run.sqlite")
     with closing(recording.replayed()) as again:
         assert again.runlog.digest == recording.digests[recording.last_step]
-        assert '"wealth":' in "".join(again.runlog.actions()["facts"])
+        assert '"post_id":' in "".join(again.runlog.actions()["facts"])
     log = RunLog(tmp_path / "run.sqlite", "read")
     assert set(log.calls()["checksum"]) == set(log.decisions()["reading"]) == {None}
     assert set(log.actions()["facts"]) == {"{}"}
@@ -38,7 +38,7 @@ def test_a_log_of_format_3_is_read_and_replayed_as_it_is(tmp_path) -> None:
 def test_a_log_of_format_3_is_continued_in_this_one(tmp_path) -> None:
     shutil.copy(OLD, tmp_path / "run.sqlite")
     recording = Recording.read(tmp_path / "run.sqlite")
-    with closing(recording.rebuilt(log=tmp_path / "run.sqlite")) as again:
+    with closing(recording.rebuilt(log=tmp_path / "run.sqlite", api_base="http://127.0.0.1:18097/v1")) as again:
         advance_to(again, recording.last_step)
         assert (again.runlog.digest, again.usage.calls) == (recording.digests[recording.last_step], 0)
     assert format_of(tmp_path / "run.sqlite") == 5
