@@ -19,14 +19,30 @@ MODULES = {
 """Modules → where they are now, for run logs that name them; the modules inside a package move with it."""
 
 NAMES = {
-    "ActionTables": ("mesa_llm.reports", "DeedTables"),
     "AllDecisionsFailed": ("mesa_llm.errors", "NothingDecided"),
     "BudgetExceeded": ("mesa_llm.errors", "BudgetSpent"),
+    "HumanTimeout": ("mesa_llm.errors", "Absent"),
+    "ServerError": ("mesa_llm.errors", "ServerTrouble"),
+    "AgentMemory": ("mesa_llm.memory", "SavedLife"),
+    "SavedMemories": ("mesa_llm.memory", "SavedLives"),
+    "saved_memories": ("mesa_llm.memory", "saved_lives"),
+    "ActionTables": ("mesa_llm.reports", "DeedTables"),
     "LoggedAction": ("mesa_llm.reports", "Deed"),
     "actions_of": ("mesa_llm.reports", "deeds_of"),
-    "HumanTimeout": ("mesa_llm.errors", "Absent"),
     "MissingAnswers": ("mesa_llm.viz", "LackingAnswers"),
-    "ServerError": ("mesa_llm.errors", "ServerTrouble"),
+    "BidderAccount": ("mesa_llm.worlds.auction", "Account"),
+    "BiddingPlan": ("mesa_llm.worlds.auction", "Plan"),
+    "SkillRating": ("mesa_llm.worlds.auction", "Rating"),
+    "ActionForecast": ("mesa_llm.worlds.exchange", "Forecast"),
+    "ForumPost": ("mesa_llm.worlds.exchange", "Post"),
+    "QuarterlyReport": ("mesa_llm.worlds.exchange", "Report"),
+    "StockTrade": ("mesa_llm.worlds.exchange", "Trade"),
+    "TradingAccount": ("mesa_llm.worlds.exchange", "Account"),
+    "MarketQuestion": ("mesa_llm.worlds.market", "Question"),
+    "AnswerKey": ("mesa_llm.worlds.questionnaire", "Place"),
+    "TwoSampleTest": ("mesa_llm.worlds.questionnaire", "Comparison"),
+    "require_texts": ("mesa_llm.worlds.questionnaire", "demand_texts"),
+    "PostIndex": ("mesa_llm.worlds.social", "Board"),
 }
 """Public names → the module that defines them, and what they were called before."""
 

@@ -1,5 +1,8 @@
 """Agent memories: bounded, recalled as text for prompts, and transferable to another run."""
 
+from typing import Any
+
+from mesa_llm._deprecated import deprecated_name
 from mesa_llm.memory.chat import ChatMemory
 from mesa_llm.memory.entry import CHARACTERS_PER_TOKEN, EntryKind, Memory, MemoryEntry, estimate_tokens
 from mesa_llm.memory.factory import KINDS, MemoryMixin, MemorySpec, memory_from_json, open_memory, past_memory
@@ -7,9 +10,9 @@ from mesa_llm.memory.reflection import ReflectiveMemory
 from mesa_llm.memory.stream import StreamMemory
 from mesa_llm.memory.summary import SummaryMemory
 from mesa_llm.memory.transfer import (
+    AgentMemory,
     ReadOnlyMemory,
     SavedMemories,
-    SavedMemoryOf,
     import_memory,
     neutral,
     saved_memories,
@@ -22,6 +25,7 @@ from mesa_llm.text import one_line
 __all__ = [
     "CHARACTERS_PER_TOKEN",
     "KINDS",
+    "AgentMemory",
     "ChatMemory",
     "EntryKind",
     "Memory",
@@ -32,7 +36,6 @@ __all__ = [
     "ReadOnlyMemory",
     "ReflectiveMemory",
     "SavedMemories",
-    "SavedMemoryOf",
     "StreamMemory",
     "SummaryMemory",
     "WindowMemory",
@@ -47,3 +50,8 @@ __all__ = [
     "scrambled",
     "within_tokens",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Return a name of this package by its old name."""
+    return deprecated_name(__name__, name)

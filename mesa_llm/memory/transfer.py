@@ -29,7 +29,7 @@ Use = Literal["replace", "merge", "readonly"]
 bounds (`merge`); or instead of its own and without adding entries (`readonly`)."""
 
 
-class SavedMemoryOf(BaseModel):
+class AgentMemory(BaseModel):
     """The memory of an agent and the steps it covers."""
 
     model_config = ConfigDict(extra="forbid")
@@ -77,7 +77,7 @@ class SavedMemories(BaseModel):
     steps: int
     """Number of steps of the run."""
 
-    lives: list[SavedMemoryOf]
+    lives: list[AgentMemory]
     """The agents, in order of their `unique_id`."""
 
     def text(self) -> str:
@@ -127,11 +127,11 @@ def saved_memories(model: Any) -> SavedMemories:
     )
 
 
-def _saved_life(agent: Any) -> SavedMemoryOf:
+def _saved_life(agent: Any) -> AgentMemory:
     memory: dict[str, Any] = agent.memory.to_json()
     steps = [entry.time for entry in SavedMemory.read(memory).entries]
     ends = (min(steps), max(steps)) if steps else (None, None)
-    return SavedMemoryOf(
+    return AgentMemory(
         agent=agent.unique_id, name=agent.config.name, first_step=ends[0], last_step=ends[1], memory=memory
     )
 

@@ -1,5 +1,8 @@
 """The auction: lots, bidders, the auctioneer, beliefs, scores, and the world itself."""
 
+from typing import Any
+
+from mesa_llm._deprecated import deprecated_name
 from mesa_llm.worlds.auction.beliefs import Belief
 from mesa_llm.worlds.auction.facts import AuctionFacts, LotView, RivalView, SaleView
 from mesa_llm.worlds.auction.lots import (
@@ -87,3 +90,8 @@ __all__ = [
     "score_bidders",
     "score_sales",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Return a name of this package by its old name."""
+    return deprecated_name(__name__, name)

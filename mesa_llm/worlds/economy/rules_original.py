@@ -17,7 +17,7 @@ from mesa_llm.worlds.economy.state import (
 )
 
 
-class OriginalRules:
+class OriginalEconomyRules:
     """SimSwarm's rules, defects included: nothing is paid or bounded, and only firing or investing too much is refused.
 
     Called directly they accept whatever Python can convert, as SimSwarm does: NaN, negative amounts, numbers in

@@ -18,7 +18,7 @@ from mesa_llm.worlds import Rules
 from mesa_llm.worlds.economy import text as wording
 from mesa_llm.worlds.economy.facts import CAPITAL_STEP, MAX_OTHERS, EconomyFacts, Notables, ParticipantView
 from mesa_llm.worlds.economy.rules import HOUSEHOLDS, MAX_DOLLARS, NUMBER, CorrectedRules
-from mesa_llm.worlds.economy.rules_original import OriginalRules
+from mesa_llm.worlds.economy.rules_original import OriginalEconomyRules
 from mesa_llm.worlds.economy.state import (
     MINIMUM_WAGE,
     TAX_RATE,
@@ -88,8 +88,8 @@ class Economy(DoNothing):
             self.parameters.check_counts()
         self.is_original = rules == "original"
         self.state = EconomyState(purse=0.0 if self.is_original else self.parameters.starting_purse)
-        rules_class = OriginalRules if self.is_original else CorrectedRules
-        self.rules: OriginalRules | CorrectedRules = rules_class(self.state, self.parameters)
+        rules_class = OriginalEconomyRules if self.is_original else CorrectedRules
+        self.rules: OriginalEconomyRules | CorrectedRules = rules_class(self.state, self.parameters)
         self._enacted: list[Policy] = []
         self._notables = Notables()
 
@@ -151,7 +151,7 @@ class Economy(DoNothing):
             variables=dict(state.variables),
             own=replace(own),
         )
-        if isinstance(self.rules, OriginalRules):
+        if isinstance(self.rules, OriginalEconomyRules):
             return facts
         others = self._notables.others_of(agent_id)
         return replace(

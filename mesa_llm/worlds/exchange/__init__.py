@@ -1,5 +1,8 @@
 """A stock exchange modelled on StockAgent: order books, loans, company reports, a forum, bankruptcy."""
 
+from typing import Any
+
+from mesa_llm._deprecated import deprecated_name
 from mesa_llm.worlds.exchange.book import Order, OrderBook, Quote, Side
 from mesa_llm.worlds.exchange.companies import COMPANIES, Company, QuarterlyReport, report_on
 from mesa_llm.worlds.exchange.facts import TraderFacts
@@ -89,3 +92,8 @@ __all__ = [
     "shares_text",
     "spendable_text",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Return a name of this package by its old name."""
+    return deprecated_name(__name__, name)

@@ -1,5 +1,8 @@
 """Prediction markets: automated market makers, the ledger, scores of forecasts, and the world itself."""
 
+from typing import Any
+
+from mesa_llm._deprecated import deprecated_name
 from mesa_llm.worlds.market.facts import MarketFacts, MarketView, floor_shares
 from mesa_llm.worlds.market.makers import Maker, MakerName, Outcome, open_maker
 from mesa_llm.worlds.market.rules import Ledger
@@ -37,3 +40,8 @@ __all__ = [
     "open_maker",
     "score_forecasts",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Return a name of this package by its old name."""
+    return deprecated_name(__name__, name)

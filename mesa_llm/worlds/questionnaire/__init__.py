@@ -16,6 +16,9 @@ For a model that asks questions:
 - `summary` and `compare` summarise scores and test them against norms.
 """
 
+from typing import Any
+
+from mesa_llm._deprecated import deprecated_name
 from mesa_llm.worlds.questionnaire.files import read_instruments
 from mesa_llm.worlds.questionnaire.instruments import Instrument, Mode, Norm, Scale, Subscale, require_texts
 from mesa_llm.worlds.questionnaire.items import Answer, Item, Sheet, in_item_order, pages, sheets_of
@@ -55,3 +58,8 @@ __all__ = [
     "sheets_of",
     "summary",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Return a name of this package by its old name."""
+    return deprecated_name(__name__, name)

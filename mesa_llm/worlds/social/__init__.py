@@ -1,5 +1,8 @@
 """A social network: posts, replies, reposts, votes and follows, and feeds."""
 
+from typing import Any
+
+from mesa_llm._deprecated import deprecated_name
 from mesa_llm.worlds.social.accounts import Account
 from mesa_llm.worlds.social.curves import SpreadCurves, read_curves
 from mesa_llm.worlds.social.facts import (
@@ -57,3 +60,8 @@ __all__ = [
     "XFeed",
     "read_curves",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Return a name of this package by its old name."""
+    return deprecated_name(__name__, name)

@@ -16,7 +16,7 @@ BARE_REPOSTS = "SELECT user_id, created_at, repost_id FROM bare_repost WHERE pos
 """Reposts that are only counted."""
 
 
-class OriginalRules(SocialRules, SocialView):
+class OriginalSocialRules(SocialRules, SocialView):
     """Rules under which a repost is only counted, and nearly nothing is refused; see `SocialSettings.rules`."""
 
     follows_anybody = True

@@ -28,7 +28,7 @@ from mesa_llm.worlds.social.options import ActionOptions
 from mesa_llm.worlds.social.post_index import REPOST, PostIndex, first_allowed
 from mesa_llm.worlds.social.recommenders import bars_muted
 from mesa_llm.worlds.social.rules import SocialRules
-from mesa_llm.worlds.social.rules_original import OriginalMeasures, OriginalRules
+from mesa_llm.worlds.social.rules_original import OriginalMeasures, OriginalSocialRules
 from mesa_llm.worlds.social.settings import FEEDS, PRESETS, SocialSettings
 from mesa_llm.worlds.social.state import UNPRINTABLE, Notice
 from mesa_llm.worlds.social.text import NOTICE_CHARACTERS, group_notices
@@ -359,9 +359,9 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, DoNothing):
 @cache
 def _with_original_rules(kind: type[Any]) -> type[Any]:
     """Return a class of social worlds with the rules of `rules_original` in place of its own."""
-    if issubclass(kind, OriginalRules):
+    if issubclass(kind, OriginalSocialRules):
         return kind
-    return type(kind.__name__, (OriginalRules, kind), {"__module__": kind.__module__, "__doc__": kind.__doc__})
+    return type(kind.__name__, (OriginalSocialRules, kind), {"__module__": kind.__module__, "__doc__": kind.__doc__})
 
 
 def trend_scores(board: PostIndex, rows: IntArray, moment: float) -> FloatArray:

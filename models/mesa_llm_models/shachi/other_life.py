@@ -11,8 +11,8 @@ from pydantic import Field
 
 from mesa_llm import ConfigError, Label, LLMOptions, Observation
 from mesa_llm.memory import (
+    AgentMemory,
     SavedMemories,
-    SavedMemoryOf,
     estimate_tokens,
     import_memory,
     neutral,
@@ -101,7 +101,7 @@ class CarriedModel(CognitiveBiasesModel):
         """Give each decider its memory."""
         super().__init__(scenario, **options)
         chosen = self.scenario
-        self.drawn: list[SavedMemoryOf] = []
+        self.drawn: list[AgentMemory] = []
         if chosen.lives is None:
             return
         n = len(self.agents)
@@ -144,7 +144,7 @@ class CarriedModel(CognitiveBiasesModel):
         }
 
 
-def memory_of(life: SavedMemoryOf, arm: Arm, max_tokens: int, rng: random.Random) -> dict[str, Any]:
+def memory_of(life: AgentMemory, arm: Arm, max_tokens: int, rng: random.Random) -> dict[str, Any]:
     """Return the memory of a life, or a placebo of the same length.
 
     Args:
@@ -165,7 +165,7 @@ def memory_of(life: SavedMemoryOf, arm: Arm, max_tokens: int, rng: random.Random
             return memory
 
 
-def draw_lives(saved: SavedMemories, n: int, rng: random.Random) -> list[SavedMemoryOf]:
+def draw_lives(saved: SavedMemories, n: int, rng: random.Random) -> list[AgentMemory]:
     """Draw lives with any memory, without repetition as long as there are enough.
 
     Args:
@@ -179,7 +179,7 @@ def draw_lives(saved: SavedMemories, n: int, rng: random.Random) -> list[SavedMe
     lives = [life for life in saved.lives if life.last_step is not None]
     if not lives:
         raise ConfigError("nobody in this file of lives remembers anything; run the source with a memory")
-    drawn: list[SavedMemoryOf] = []
+    drawn: list[AgentMemory] = []
     while len(drawn) < n:
         drawn += rng.sample(lives, min(n - len(drawn), len(lives)))
     return drawn
