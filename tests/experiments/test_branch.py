@@ -205,7 +205,7 @@ def test_what_cannot_be_branched_is_one_clear_error(parent: Path, tmp_path: Path
 KILLED = """
 import os, signal, sys
 from mesa_llm import branch
-from tests.model.test_branch import Payers
+from tests.experiments.test_branch import Payers
 parent, log, after = sys.argv[1:]
 returns = 0
 def count(frame, event, _):
