@@ -223,7 +223,7 @@ def test_a_study_is_one_command_that_goes_on_with_its_logs(tmp_path) -> None:
     [
         (["swarm"], "oasis has no study 'swarm'; it has spreading, polarisation, herd"),
         (["herd", "--set", "herding=-1"], "greater than or equal to 0"),
-        (["herd", "--set", "data=."], "--set data=.: wanted name=value"),
+        (["herd", "--set", "data=."], "--set data=.: expected name=value"),
         (["herd", "--plot", "herd.txt"], "expected a name ending in .png, .svg, .pdf"),
         (["herd", "--out", __file__], "expected the name of a folder"),
         (["fit"], "the study fit needs --set data=…"),
