@@ -1,9 +1,9 @@
 """The public names, and the module that defines each."""
 
-from .components.cost import CostMeter as CostMeter
+from .components.controls import CostMeter as CostMeter
 from .components.human import HumanPanel as HumanPanel
 from .components.inspector import AgentInspector as AgentInspector
-from .components.interview import InterviewForm as InterviewForm
+from .components.inspector import InterviewForm as InterviewForm
 from .components.markup import Markup as Markup
 from .components.markup import place_style as place_style
 from .components.picture import Picture as Picture
@@ -18,7 +18,7 @@ from .components.tables import table_of as table_of
 from .render.figures import finish as finish
 from .render.markup import markup as markup
 from .render.style import Figure as Figure
-from .render.tables import Row as Row
+from .render.trace import Row as Row
 from .server.page import LLMPage as LLMPage
 from .session.runner import Runner as Runner
 from .session.rw_lock import steady as steady

@@ -29,7 +29,7 @@ from mesa_llm.viz.classroom.admission import (
 from mesa_llm.viz.classroom.lesson import Lesson, LessonSession
 from mesa_llm.viz.classroom.room import ABSENT_S, Classroom, NoSeat, Visitor, clean_name
 from mesa_llm.viz.classroom.students import MAX_BODY, MAX_TEXT, StudentPages
-from mesa_llm.viz.components.cost import tiles_of
+from mesa_llm.viz.components.controls import tiles_of
 from mesa_llm.viz.server.auth import Auth
 from mesa_llm.viz.session.run_settings import RunSettings
 from mesa_llm.viz.session.runner import Runner, wait_until_closed

@@ -27,7 +27,7 @@ from mesa_llm.llm.human.forms import FormField, offers_of
 from mesa_llm.llm.human.queue import HumanLLM, HumanQueue
 from mesa_llm.records import ChatMessage, Request, Salt, ToolSpec, Usage
 from mesa_llm.viz import LLMPage, Runner, markup
-from mesa_llm.viz.components.cost import tiles_of
+from mesa_llm.viz.components.controls import tiles_of
 from mesa_llm.viz.components.human import HumanPanel, button_names
 from mesa_llm.viz.components.inspector import AgentInspector
 from mesa_llm.viz.components.page_state import PageState
@@ -36,8 +36,7 @@ from mesa_llm.viz.components.run_settings import controls_of, defaults, value_la
 from mesa_llm.viz.components.runs import Reopen, Runs
 from mesa_llm.viz.components.tables import ActionTable
 from mesa_llm.viz.render.agents import portrait
-from mesa_llm.viz.render.tables import action_row
-from mesa_llm.viz.render.trace import MAX_CHARACTERS, agent_steps, call_text, decision_text, shortened
+from mesa_llm.viz.render.trace import MAX_CHARACTERS, action_row, agent_steps, call_text, decision_text, shortened
 from mesa_llm.viz.server.page import _Component, tabs_of
 from mesa_llm.viz.session.forms import hint_of, read_fields
 from mesa_llm.viz.session.refresh import CHECK_S, watch

@@ -16,12 +16,11 @@ from mesa_llm.errors import ConfigError
 from mesa_llm.records import Request
 from mesa_llm.testing import honest
 from mesa_llm.viz.components.autocomplete import Suggestion, options_in
-from mesa_llm.viz.components.upload import read_text
 from mesa_llm.viz.render.markup import markup
 from mesa_llm.viz.render.style import picture_of
 from mesa_llm.viz.session.interviews import MAX_QUESTION, InterviewQueue, Waiting, interviews_with
 from mesa_llm.viz.session.rw_lock import lock_of
-from mesa_llm.viz.social.cascade import COLOURS, MAX_SHARERS, cascade_figure, root_of, spread_figure, tree_of
+from mesa_llm.viz.social.cascade import COLOURS, MAX_SHARERS, cascade_figure, read_text, root_of, spread_figure, tree_of
 from mesa_llm.viz.social.follows import ACTIVITY, MAX_USERS, TONE, colourings_of, follow_figure
 from mesa_llm.viz.social.reader import feed_values
 from mesa_llm.worlds.social import Account, SocialWorld, SpreadCurves, read_curves

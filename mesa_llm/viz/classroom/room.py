@@ -22,7 +22,7 @@ from mesa_llm.errors import ConfigError, HumanTimeout, MesaLLMError
 from mesa_llm.llm.human.queue import HumanLLM, HumanQueue, PendingQuestion
 from mesa_llm.records import Reply, Request
 from mesa_llm.text import one_line
-from mesa_llm.viz.classroom.draft import Draft, Lines
+from mesa_llm.viz.session.forms import Draft, Lines
 
 logger = logging.getLogger(__name__)
 

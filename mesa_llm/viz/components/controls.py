@@ -1,21 +1,29 @@
-"""Buttons that run a model, the status of the run, and its estimated cost."""
+"""Buttons that run a model or play a recording, the status of the run, and its cost, estimated and so far."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import solara
-from reacton import use_state
+from reacton import ipyvuetify as vuetify
+from reacton import use_memo, use_state
+from reacton.ipyvue import use_event
 from solara.core import component
 
+from mesa_llm.engine.engine import Engine
 from mesa_llm.model.cost_estimate import CAVEAT
+from mesa_llm.model.recording import Recording
+from mesa_llm.records import Usage
 from mesa_llm.text import counted
+from mesa_llm.viz.components.markup import Markup
 from mesa_llm.viz.components.page_state import PageState, use_page
 from mesa_llm.viz.session.cost_estimate import summary
 from mesa_llm.viz.session.run_settings import RunSettings
 from mesa_llm.viz.session.runner import Runner
 from mesa_llm.viz.session.session import PageSession
-from mesa_llm.viz.session.status import done, progress, reset_warning, status
+from mesa_llm.viz.session.status import description_of, done, playback_status, progress, reset_warning, status
 
 PAUSES = MappingProxyType({"none": 0.0, "0.1 s": 0.1, "0.5 s": 0.5, "1 s": 1.0, "2 s": 2.0, "5 s": 5.0})
 """Pause between two steps while playing: label → seconds."""
@@ -180,3 +188,111 @@ def Alarms(session: PageSession) -> None:
     runner = session.runner
     for fault in filter(None, (session.error, *((runner.error, runner.alarm) if runner else ()))):
         solara.Error(fault)
+
+
+@component
+def Playback(session: PageSession, recording: Recording, leave: Callable[[], None]) -> None:
+    """Let a visitor go back and forth in a recorded run.
+
+    Args:
+        session: The session.
+        recording: The run.
+        leave: Called when the visitor wants a new run.
+    """
+    page = use_page(session)
+    page.use_moment()
+    description = use_memo(lambda: description_of(recording), [recording])
+    runner = session.runner
+    if runner is None:
+        return
+    is_on_its_way = runner.busy and not runner.playing and not runner.finishing
+    last = recording.last_step
+    step = session.target if is_on_its_way else done(runner.model)
+
+    def go(to: int) -> None:
+        page.handler(session.go_to, min(max(to, 0), last))()
+
+    with solara.Column(gap="8px"):
+        solara.Text(f"Step {step}", classes=["mesa-llm-time"])
+        _Steps(step, last, go).key(f"step {step}")
+        with solara.Row(gap="6px", style={"flex-wrap": "wrap"}):
+            solara.Button("Back", icon_name="mdi-chevron-left", on_click=lambda: go(step - 1), disabled=step == 0)
+            play_button(page, runner, is_over=step >= last)
+            solara.Button("Next", icon_name="mdi-chevron-right", on_click=lambda: go(step + 1), disabled=step >= last)
+        solara.ProgressLinear(is_on_its_way)
+        solara.Text(playback_status(runner, done(runner.model), last), classes=["mesa-llm-status"])
+        solara.Text(
+            "This is a recorded run: no language model is called, and nothing is spent.", classes=["mesa-llm-hint"]
+        )
+        solara.Text(description, classes=["mesa-llm-hint"])
+        solara.Button("Start a new run", icon_name="mdi-restore", on_click=leave, outlined=True, block=True)
+
+
+@component
+def _Steps(step: int, last: int, go: Callable[[int], None]) -> None:
+    """Show a slider that takes effect when it is released."""
+
+    def let_go(*event: Any) -> None:
+        go(int(event[-1]))
+
+    slider = vuetify.Slider(
+        v_model=step, min=0, max=last, step=1, label=f"0 to {last}", inverse_label=True, thumb_label=True, dense=True
+    )
+    use_event(slider, "change", let_go)
+
+
+class Tile(NamedTuple):
+    """One number on display."""
+
+    number: str
+    """The number."""
+
+    what: str
+    """What it counts."""
+
+    mood: str = ""
+    """`failed` highlights it as a failure."""
+
+
+@component
+def CostMeter(model: Any) -> None:
+    """Show the decisions, failures, replies, tokens and dollars of a run, even during a step.
+
+    Args:
+        model: The model, which may be a plain Mesa model.
+    """
+    use_page(model).moment()
+    engine = Engine.of(model)
+    tiles = (
+        tiles_of(Usage(), 0)  # no agent has decided yet
+        if engine is None
+        else tiles_of(engine.usage, engine.decisions, engine.human_timeouts, engine.reprompted, engine.parsed_leniently)
+    )
+    Markup("cost.html", tiles=tiles)
+
+
+def tiles_of(usage: Usage, decisions: int, n_absent: int = 0, asked_again: int = 0, repaired: int = 0) -> list[Tile]:
+    """Return the numbers of a run.
+
+    Args:
+        usage: Usage of the run.
+        decisions: Number of decisions.
+        n_absent: Number of decisions that people left to the rule twin.
+        asked_again: Number of decisions whose first reply was unusable.
+        repaired: Number of decisions whose reply had to be repaired.
+    """
+    n_failed = usage.failures - n_absent
+    tiles = [
+        Tile(f"{decisions:,}", "decisions"),
+        Tile(f"{n_failed:,}", "failed", "failed" if n_failed else ""),
+        Tile(f"{usage.calls:,}", "replies"),
+        Tile(f"{usage.tokens:,}", "tokens"),
+        Tile(f"${usage.dollars:,.4f}" if usage.dollars else "$0", "spent"),
+    ]
+    more = {
+        "retried": asked_again,
+        "repaired replies": repaired,
+        "left to rule twins": n_absent,
+        "replayed": usage.replayed,
+    }
+    return [*tiles, *(Tile(f"{count:,}", what) for what, count in more.items() if count)]

@@ -1,7 +1,10 @@
-"""The runs that a page keeps: their folder, how to open them again, and their downloads."""
+"""The runs that a page keeps: how to open them again, their reports, and their downloads."""
 
 from __future__ import annotations
 
+import io
+import tempfile
+import zipfile
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -12,11 +15,19 @@ from reacton import use_memo, use_state
 from solara.core import component
 
 from mesa_llm.model.model import LLMModel
+from mesa_llm.reports import export
+from mesa_llm.viz.components.interventions import Progress
 from mesa_llm.viz.components.page_state import use_page
 from mesa_llm.viz.components.picture import Picture
-from mesa_llm.viz.render.downloads import Download
+from mesa_llm.viz.components.placement import llm_models_only
+from mesa_llm.viz.render.downloads import Download, file_name
+from mesa_llm.viz.session.interventions import WRITE, InterventionRunner
 from mesa_llm.viz.session.run_settings import ModelFactory
 from mesa_llm.viz.session.runs import KeptRun, available_downloads, kept_runs, run_file
+from mesa_llm.viz.session.rw_lock import steady
+
+RULE, AGENTS_MODEL = "by rules", "by the agents' language model"
+"""Authors of a report, as labelled on the page."""
 
 
 class Reopen(NamedTuple):
@@ -70,3 +81,61 @@ def _RecordedRuns(factory: ModelFactory, folder: Path, current: Path | None, reo
             solara.Button("Resume", icon_name="mdi-play", on_click=on_click, small=True, text=True)
             name = run.path.name
             Picture(name, [Download("Download", name, partial(run_file, run.path))])
+
+
+@component
+@llm_models_only
+def ReportCard(model: LLMModel) -> None:
+    """Let a visitor request a report of the run so far, and download its tables.
+
+    Args:
+        model: The model.
+    """
+    use_page(model).moment()
+    runner = InterventionRunner.of(model)
+    writers = [RULE, AGENTS_MODEL] if writer_of(model) else [RULE]
+    by, choose = use_state(RULE)
+    solara.Text(
+        "Verdict, findings, coalitions and story, based on the tables of the run so far. A language model is called "
+        "once, when you press the button, and writes the report from the rule-based findings.",
+        classes=["mesa-llm-hint"],
+    )
+    with solara.Row(gap="12px", style={"align-items": "center", "flex-wrap": "wrap"}):
+        if len(writers) > 1:
+            solara.ToggleButtonsSingle(by, values=writers, on_value=choose, dense=True)
+        writer = writer_of(model) if by == AGENTS_MODEL else "rule"
+        solara.Button(
+            "Write the report",
+            color="primary",
+            disabled=bool(runner.working) or not model.time,
+            on_click=lambda: runner.write(model, writer),
+        )
+    Progress(model, runner, WRITE)
+    name = type(model).__name__
+    files = [Download("Tables and graph (zip)", file_name(name, "tables", suffix="zip"), lambda: zipped(model))]
+    report = runner.report
+    if report is not None:
+        solara.HTML(tag="div", unsafe_innerHTML=report.fragment(), classes=["mesa-llm", "mesa-llm-readme"])
+        files += [
+            Download("HTML", file_name(name, "report", suffix="html"), lambda: report.html().encode()),
+            Download("Markdown", file_name(name, "report", suffix="md"), lambda: report.markdown().encode()),
+        ]
+    if model.time:
+        Picture("Report", files)
+
+
+def writer_of(model: LLMModel) -> str:
+    """Return the name of the one language model of all agents; empty if there is none."""
+    llm = model.llm
+    return llm if isinstance(llm, str) and llm not in ("rule", "random", "human") else ""
+
+
+def zipped(model: LLMModel) -> bytes:
+    """Return the exports of a run so far as a ZIP file."""
+    buffer = io.BytesIO()
+    with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        with steady(model):
+            counts = export(model, folder)
+        for name in counts:
+            archive.write(Path(folder) / name, name)
+    return buffer.getvalue()

@@ -17,7 +17,7 @@ from mesa_llm.model.model import LLMModel
 from mesa_llm.viz.components.markup import Markup
 from mesa_llm.viz.components.placement import llm_models_only
 from mesa_llm.viz.render.mesa_adapter import runlog_of
-from mesa_llm.viz.render.tables import Row, action_row, event_row
+from mesa_llm.viz.render.trace import Row, action_row, event_row
 from mesa_llm.viz.session.rw_lock import steady
 
 if TYPE_CHECKING:

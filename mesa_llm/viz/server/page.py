@@ -18,22 +18,17 @@ from mesa_llm.model.recording import Recording
 from mesa_llm.model.scenario import controls, parameters_of
 from mesa_llm.viz.classroom.lesson import Lesson, LessonSession
 from mesa_llm.viz.classroom.panel import ClassPanel
-from mesa_llm.viz.components.branches import Branches
-from mesa_llm.viz.components.controls import Alarms, Controls, CostEstimateCard, PlaySpeed
-from mesa_llm.viz.components.cost import CostMeter
+from mesa_llm.viz.components.controls import Alarms, Controls, CostEstimateCard, CostMeter, Playback, PlaySpeed
 from mesa_llm.viz.components.human import HumanPanel
-from mesa_llm.viz.components.inspector import AgentInspector
-from mesa_llm.viz.components.interventions import InterventionForm
-from mesa_llm.viz.components.interview import InterviewForm
+from mesa_llm.viz.components.inspector import AgentInspector, InterviewForm
+from mesa_llm.viz.components.interventions import Branches, InterventionForm
 from mesa_llm.viz.components.markup import place_style
 from mesa_llm.viz.components.page_state import AGENTS_TAB, PageState, browser_id, kernel_contexts, page_state, use_page
 from mesa_llm.viz.components.placement import place_steady
-from mesa_llm.viz.components.playback import Playback
 from mesa_llm.viz.components.plots import Measures, MesaPlot, is_mesa_plot
 from mesa_llm.viz.components.readme import About, Question
-from mesa_llm.viz.components.report import ReportCard
 from mesa_llm.viz.components.run_settings import RunSettingsForm, defaults
-from mesa_llm.viz.components.runs import Reopen, Runs
+from mesa_llm.viz.components.runs import Reopen, ReportCard, Runs
 from mesa_llm.viz.components.space import MakeRenderer, Space, has_space, plain_renderer
 from mesa_llm.viz.components.tables import ActionTable, EventLog
 from mesa_llm.viz.render.readme import Readme

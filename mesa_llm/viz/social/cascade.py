@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
-from typing import Any, NamedTuple
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import solara
@@ -21,7 +23,6 @@ from mesa_llm.viz.components.page_state import use_page
 from mesa_llm.viz.components.picture import Picture
 from mesa_llm.viz.components.placement import llm_models_only
 from mesa_llm.viz.components.plots import Plot
-from mesa_llm.viz.components.upload import Upload, read_text
 from mesa_llm.viz.render.downloads import plot_downloads
 from mesa_llm.viz.render.figures import enlarge
 from mesa_llm.viz.render.network import MAX_NAMES, ClickableSpot
@@ -49,6 +50,11 @@ Baselines = Callable[[SpreadCurves], Mapping[str, SpreadCurves]]
 
 MAX_FILES = 4
 """Maximum number of uploaded files that are plotted at once."""
+
+T = TypeVar("T")
+
+MAX_BYTES = 2_000_000
+"""Maximum size of a file, in bytes."""
 
 
 def root_of(world: SocialWorld, post_id: int) -> int:
@@ -342,3 +348,51 @@ def _Spread(model: LLMModel, curves: Curves | None, baselines: Baselines | None)
             solara.Button("Remove", on_click=lambda: keep({}), text=True, small=True)
     if fault:
         solara.Error(fault, dense=True)
+
+
+@solara.component_vue("upload.vue")
+def _Upload(
+    label: str = "", accept: str = "", max_bytes: int = MAX_BYTES, event_take: Callable[[Any], None] | None = None
+) -> None:
+    """Let a visitor choose a file; see `upload.vue`."""
+
+
+@component
+def Upload(label: str, on_file: Callable[[str, str], None], on_fault: Callable[[str], None], accept: str = "") -> None:
+    """Let a visitor choose a text file on their own machine.
+
+    Args:
+        label: Label of the field.
+        on_file: Called with its name and its text.
+        on_fault: Called with a reason if the file is too large.
+        accept: Accepted file name extensions, comma-separated; empty: all.
+    """
+
+    def take(file: Any) -> None:
+        name, text = str(file.get("name"))[:200], file.get("text")
+        if not isinstance(text, str) or file.get("size", 0) > MAX_BYTES or len(text) > MAX_BYTES:
+            on_fault(f"{name} is larger than {MAX_BYTES:,} bytes; choose a smaller file.")
+        else:
+            on_file(name, text)
+
+    _Upload(label=label, accept=accept, event_take=take)
+
+
+def read_text(read: Callable[[Path], T], name: str, text: str) -> T:
+    """Read an uploaded text with a function that reads files.
+
+    Args:
+        read: Reads a file.
+        name: Name of the file on the visitor's machine.
+        text: Its contents.
+
+    Raises:
+        ConfigError: As `read` does, with the name of the file on the visitor's machine.
+    """
+    with TemporaryDirectory() as folder:
+        path = Path(folder, f"file{Path(name).suffix[:10]}")
+        path.write_text(text, encoding="utf-8")
+        try:
+            return read(path)
+        except ConfigError as error:
+            raise ConfigError(str(error).replace(str(path), name)) from error
