@@ -1,4 +1,4 @@
-"""Agents that think: four components, four mixins, and an ordinary Mesa agent made of them."""
+"""Agents that think: four components, four mixins, an ordinary Mesa agent made of them, and a respondent."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ import mesa
 
 from mesa_llm.agents.conversion import check_components, enter
 from mesa_llm.agents.deliberation import DeliberationMixin
-from mesa_llm.agents.mailbox import Mailbox
+from mesa_llm.agents.mailbox import Mailbox, with_news
 from mesa_llm.agents.memory_maintenance import maintain_memories
-from mesa_llm.agents.news import with_news
 from mesa_llm.agents.observation import join
 from mesa_llm.agents.strategies import is_plan
 from mesa_llm.agents.text import answered_text, refused_text
@@ -36,6 +35,9 @@ A = TypeVar("A", bound="Mind")
 
 _FREE = frozenset({"consult", "query_for", "step", "unit_in"})
 """Methods whose names actions may take: in an `LLMModel`, only the agents' own code calls them."""
+
+UNREADABLE = frozenset({"Unparsed", "OffList", "Invalid", "BadReply"})
+"""Kinds of failure in which a reply came, but no answer could be read in it."""
 
 
 class LLMMixin(DeliberationMixin):
@@ -341,3 +343,14 @@ def _has_moved_on(model: mesa.Model[Any, Any], step: int) -> bool:
 
 _STEPS: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
 """Plain model → the last step in which one of its agents stepped."""
+
+
+class Respondent(LLMAgent):
+    """Somebody who answers the sheets of a `Questionnaire`, which is its model's `world`."""
+
+    def act(self, decision: Decision | Failure, seen: Observation | None = None) -> list[Outcome]:
+        """Hand in the answer; after a failure, report it, and the items of the sheet count as unanswered."""
+        if isinstance(decision, Failure):
+            is_unparsable, is_off_list = decision.kind in UNREADABLE, decision.kind == "OffList"
+            self.model.world.fail(self.unique_id, decision.label, is_unparsable=is_unparsable, is_off_list=is_off_list)
+        return super().act(decision, seen)

@@ -209,8 +209,7 @@ def _litellm(model: str) -> Encode:
     """Load litellm, and return what asks a remote embedding model by it."""
     if "://" in model:
         raise ConfigError(f"the embedding model {model!r} names an address; set PROVIDER_API_BASE in its place")
-    from mesa_llm.llm.litellm import load
-    from mesa_llm.llm.litellm_guard import watching
+    from mesa_llm.llm.litellm import load, watching
 
     litellm, _ = load()
     import openai

@@ -9,6 +9,8 @@ import random
 from abc import abstractmethod
 from array import array
 from collections.abc import Iterator, Sequence
+from functools import cache
+from importlib import resources
 from typing import overload
 
 import numpy as np
@@ -16,9 +18,8 @@ import numpy.typing as npt
 
 from mesa_llm.config import AgentConfig, Settings
 from mesa_llm.population.activity import HOURS
-from mesa_llm.population.names import FAMILY_NAMES, GIVEN_NAMES
-from mesa_llm.population.persona import Persona
-from mesa_llm.population.residents import handle, residents
+from mesa_llm.population.persona import FAMILY_NAMES, GIVEN_NAMES, Persona
+from mesa_llm.population.tables import from_table
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -28,6 +29,9 @@ ALWAYS = (1.0,) * HOURS
 
 MAX_CONFIGS = 20_000
 """Maximum number of cached configs."""
+
+RESIDENTS = "residents.csv"
+"""File with invented residents of a small town, for demonstrations."""
 
 
 class HourTable:
@@ -288,3 +292,20 @@ def invented(n: int, rng: random.Random | int) -> list[Persona]:
 def people_of(personas: Sequence[Persona]) -> People:
     """Wrap personas as a population."""
     return personas if isinstance(personas, People) else ListedPeople(personas)
+
+
+@cache
+def residents() -> tuple[Persona, ...]:
+    """Load all invented residents, in the order of their table."""
+    with resources.as_file(resources.files("mesa_llm.population") / RESIDENTS) as path:
+        people = from_table(path)
+    return tuple(person.model_copy(update={"username": handle(person.name), "bio": _bio(person)}) for person in people)
+
+
+def _bio(person: Persona) -> str:
+    return f"{str(person.traits['occupation']).capitalize()}. Here for {' and '.join(person.topics[:2])}."
+
+
+def handle(name: str) -> str:
+    """Derive a username from a name."""
+    return "_".join(name.lower().split())

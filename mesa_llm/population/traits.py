@@ -14,8 +14,7 @@ from pydantic import JsonValue
 
 from mesa_llm.population.columns import People
 from mesa_llm.population.follows import topical_follows
-from mesa_llm.population.names import FAMILY_NAMES, GIVEN_NAMES
-from mesa_llm.population.persona import Persona
+from mesa_llm.population.persona import FAMILY_NAMES, GIVEN_NAMES, Persona
 
 V = TypeVar("V", bound=Hashable)
 

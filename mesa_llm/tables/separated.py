@@ -10,9 +10,8 @@ from itertools import islice
 from pathlib import Path
 
 from mesa_llm.errors import ConfigError
-from mesa_llm.tables.cells import with_numbers
 from mesa_llm.tables.encodings import decoded, read_bytes
-from mesa_llm.tables.rows import MAX_CELL, MAX_LINES, PlacedRow, folded, headed_rows
+from mesa_llm.tables.rows import MAX_CELL, MAX_LINES, PlacedRow, folded, headed_rows, with_numbers
 
 SEPARATORS = (",", ";", "\t", "|")
 """Cell separators, most likely first."""

@@ -26,7 +26,7 @@ from mesa_llm.population import (
     random_follows,
     watts_strogatz_follows,
 )
-from mesa_llm.population.residents import residents
+from mesa_llm.population.columns import residents
 from mesa_llm.population.traits import MBTI, REDDIT_AGES, X_AGES, X_TOPICS
 
 GRAPHS: dict[str, Callable[[int, int, int], list[tuple[int, int]]]] = {

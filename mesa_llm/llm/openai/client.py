@@ -20,9 +20,8 @@ from mesa_llm.llm.budget import send_again
 from mesa_llm.llm.openai.connection import Connections, Response
 from mesa_llm.llm.openai.dialect import FORM_ERROR, Dialect
 from mesa_llm.llm.openai.errors import ErrorDetail, detail_in, trouble
-from mesa_llm.llm.openai.reply import read_reply
+from mesa_llm.llm.openai.reply import Cut, parse, read_reply
 from mesa_llm.llm.openai.request import Writer, tool_choice
-from mesa_llm.llm.openai.response_body import Cut, parse
 from mesa_llm.llm.openai.truncation import TruncationDetector, cut_text
 from mesa_llm.llm.tokens import name_at, price, usage_of_failure
 from mesa_llm.records import Reply, Request, Usage

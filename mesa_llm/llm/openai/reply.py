@@ -1,14 +1,21 @@
-"""Reads replies in the format of OpenAI's chat completions, and checks every part of them."""
+"""Reads replies in the format of OpenAI's chat completions, and checks every part of them.
+
+The body of a response is JSON, server-sent events, or JSON lines, whether or not streaming was asked for: some
+endpoints stream unless they are told not to, end plain JSON with `data: [DONE]`, keep a connection open by blank lines
+and comments, or speak Ollama's own format. All of these become the one body of a chat completion.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
+
+from pydantic_core import from_json
 
 from mesa_llm.errors import BadReply
 from mesa_llm.llm.lenient_json import DECODER, UNREAD
-from mesa_llm.llm.openai.response_body import REASONING
 from mesa_llm.llm.tokens import dollars_of, usage_in
 from mesa_llm.records import Reply, Request, ToolCall, Usage
 
@@ -31,6 +38,19 @@ MAX_REASONING = 100_000
 
 _CUT = frozenset({"length", "max_tokens", "max_length", "max_output_tokens", "model_length"})
 """Endpoints' words for a reply that was cut at its maximum number of tokens."""
+
+Body = dict[str, Any]
+"""A JSON object."""
+
+REASONING = ("reasoning_content", "reasoning", "thinking")
+"""Names under which endpoints return a model's reasoning, in the order in which they are looked for."""
+
+_NOT_DATA = re.compile(r"^(?::.*|(?:event|id|retry):.*|data:\s*\[DONE\]\s*|\[DONE\]\s*)$", re.MULTILINE)
+"""Lines of server-sent events that hold no data."""
+
+_DATA = re.compile(r"^data: ?", re.MULTILINE)
+
+_BLANKS = re.compile(r"[\s,]+")
 
 
 def read_reply(body: object, request: Request, latency_s: float = 0.0) -> Reply:
@@ -196,3 +216,194 @@ def _clean(text: str) -> str:
 def _short(value: object) -> str:
     """Return the first 200 characters of a text; empty for anything else."""
     return _clean(value[:200]) if isinstance(value, str) else ""
+
+
+class Cut(ValueError):
+    """A body ends before what it holds is complete."""
+
+
+def parse(body: bytes) -> Any:
+    """Parse the body of a successful response.
+
+    Args:
+        body: The body.
+
+    Returns:
+        JSON values; of several events, the chat completion that they add up to.
+
+    Raises:
+        Cut: If it ends too early.
+        ValueError: If it is neither JSON nor events.
+        RecursionError: If it is nested too deeply.
+    """
+    parsed: Any = None
+    is_ended = True
+    try:
+        parsed = from_json(body)
+        if parsed["choices"][0]["message"] is not None:
+            return parsed
+    except (TypeError, LookupError):
+        pass
+    except ValueError:
+        parsed, is_ended = _objects(body)
+    if isinstance(parsed, list):
+        objects = [cast("Body", part) for part in cast("list[Any]", parsed) if isinstance(part, dict)]
+        return _joined(objects, is_ended) if objects else parsed
+    return _joined([cast("Body", parsed)], True) if isinstance(parsed, dict) and not _is_whole(parsed) else parsed
+
+
+def _objects(body: bytes) -> tuple[list[Any], bool]:
+    """Return the JSON values of a body that holds several, or one among comments and marks; and if it says it ended."""
+    text = body.decode(json.detect_encoding(body), "surrogatepass").lstrip("\ufeff")
+    text = _DATA.sub("", _NOT_DATA.sub("", text.replace("\r\n", "\n").replace("\r", "\n")))
+    decoder, values = json.JSONDecoder(), list[Any]()
+    place = _after_blanks(text, 0)
+    while place < len(text):
+        try:
+            value, place = decoder.raw_decode(text, place)
+        except json.JSONDecodeError as error:
+            if text[place] in "{[" and not text.rstrip().endswith(("}", "]")):
+                raise Cut(str(error)) from None
+            raise
+        values.append(value)
+        place = _after_blanks(text, place)
+    if not values:
+        raise ValueError("it holds no data")
+    return values, b"[DONE]" in body[-100:]
+
+
+def _after_blanks(text: str, place: int) -> int:
+    blanks = _BLANKS.match(text, place)
+    return place if blanks is None else blanks.end()
+
+
+def _joined(events: Sequence[Body], is_ended: bool) -> Body:
+    """Return the chat completion that events add up to, or the error among them.
+
+    Raises:
+        Cut: If the last event says neither that it is the last nor why the reply ended.
+    """
+    if (failed := next(filter(_is_error, events), None)) is not None:
+        return failed if failed.get("error") else {"error": _choice(failed).get("error") or failed}
+    if whole := next(filter(_is_whole, reversed(events)), None) if len(events) <= 2 else None:
+        return whole
+    message, joined, finish = _Message(), Body(), ""
+    for event in map(_as_completion, events):
+        joined |= {name: event[name] for name in ("id", "model", "usage") if event.get(name)}
+        if usage := _mapping(event.get("x_groq")).get("usage"):
+            joined["usage"] = usage
+        choice = _choice(event)
+        message.add(_mapping(choice.get("delta") or choice.get("message")))
+        if isinstance(choice.get("text"), str):
+            message.add({"content": choice["text"]})
+        finish = choice.get("finish_reason") or finish
+    if not message.has_anything:
+        return {**events[-1], **joined}
+    if not (is_ended or finish):
+        raise Cut("the events end without a mark of their end")
+    return {**joined, "choices": [{"index": 0, "message": message.fields, "finish_reason": finish or None}]}
+
+
+def _is_whole(body: Body) -> bool:
+    """Check whether a body is a chat completion that is not in pieces."""
+    choices = body.get("choices")
+    return isinstance(choices, list) and bool(choices) and "message" in _mapping(cast("list[Any]", choices)[0])
+
+
+def _is_error(event: Body) -> bool:
+    if event.get("error") or _choice(event).get("error"):
+        return True
+    is_reply = "choices" in event or "done" in event
+    return not is_reply and isinstance(event.get("message") or event.get("detail"), str)
+
+
+def _choice(body: Body) -> Body:
+    """Return the first choice of a chunk; empty if it has none."""
+    choices = body.get("choices")
+    listed = cast("list[Any]", choices) if isinstance(choices, list) else []
+    first = [_mapping(choice) for choice in listed if _mapping(choice).get("index") in (0, None)]
+    return first[0] if first else {}
+
+
+class _Message:
+    """A message, as its pieces arrive."""
+
+    def __init__(self) -> None:
+        self._texts: dict[str, list[str]] = {}
+        self._parts: list[Any] = []
+        self._calls: dict[Any, Body] = {}
+        self._last_call: Any = None
+        self._other: Body = {}
+
+    def add(self, delta: Body) -> None:
+        """Append a piece."""
+        for name in ("content", "refusal", *REASONING):
+            value = delta.get(name)
+            if isinstance(value, str):
+                self._texts.setdefault(name, []).append(value)
+            elif isinstance(value, list):
+                self._parts += value
+        if isinstance(delta.get("reasoning_details"), list) and not any(delta.get(name) for name in REASONING):
+            details = cast("list[Any]", delta["reasoning_details"])
+            self._texts.setdefault("reasoning", []).extend(
+                text for detail in details if isinstance(text := _mapping(detail).get("text"), str)
+            )
+        if isinstance(delta.get("function_call"), dict):
+            _append_call(self._other.setdefault("function_call", {}), delta["function_call"])
+        calls = delta.get("tool_calls")
+        for call in cast("list[Any]", calls) if isinstance(calls, list) else []:
+            self._add_call(_mapping(call))
+
+    def _add_call(self, piece: Body) -> None:
+        """Append a piece of a tool call, which belongs to that of its index or id, else to the last one."""
+        key = piece.get("index")
+        if key is None:
+            key = piece.get("id") or (self._last_call if not _mapping(piece.get("function")).get("name") else None)
+        if key is None or not isinstance(key, int | str):
+            key = f"call {len(self._calls)}"
+        known = self._calls.get(key)
+        if known is not None and piece.get("id") and known.get("id") and piece["id"] != known["id"]:
+            key = f"call {len(self._calls)}"  # some endpoints number all calls 0
+        self._last_call = key
+        call = self._calls.setdefault(key, {"type": "function", "function": {}})
+        if piece.get("id"):
+            call["id"] = piece["id"]
+        _append_call(call["function"], _mapping(piece.get("function")))
+
+    @property
+    def has_anything(self) -> bool:
+        """Whether anything has arrived, be it empty."""
+        return bool(self._texts or self._parts or self._calls or self._other)
+
+    @property
+    def fields(self) -> Body:
+        """The message so far."""
+        fields: Body = {name: "".join(texts) for name, texts in self._texts.items()}
+        if self._parts:
+            text = fields.get("content")
+            fields["content"] = [*self._parts, *([{"type": "text", "text": text}] if text else [])]
+        fields.setdefault("content", None)
+        return {**fields, **self._other, **({"tool_calls": list(self._calls.values())} if self._calls else {})}
+
+
+def _append_call(call: Body, piece: Mapping[str, Any]) -> None:
+    """Append a piece of a function's name and arguments."""
+    name, arguments = piece.get("name"), piece.get("arguments")
+    if isinstance(name, str) and name and call.get("name") != name:
+        call["name"] = call.get("name", "") + name
+    if isinstance(arguments, str) and isinstance(call.get("arguments", ""), str):
+        call["arguments"] = call.get("arguments", "") + arguments
+    elif isinstance(arguments, dict):
+        call["arguments"] = arguments
+
+
+def _as_completion(body: Body) -> Body:
+    """Return a body in Ollama's own format as a chat completion; any other body unchanged."""
+    message = body.get("message")
+    if "choices" in body or not isinstance(message, dict) or "done" not in body:
+        return body
+    counts = {"prompt_tokens": body.get("prompt_eval_count"), "completion_tokens": body.get("eval_count")}
+    usage = {name: count for name, count in counts.items() if count is not None}
+    finish = (body.get("done_reason") or "stop") if body["done"] else None
+    choice = {"index": 0, "delta": message, "finish_reason": finish}
+    return {"model": body.get("model", ""), "choices": [choice], **({"usage": usage} if usage else {})}

@@ -25,7 +25,7 @@ from mesa_llm import (
     one_line,
 )
 from mesa_llm.engine.activation import in_order
-from mesa_llm.population.names import FAMILY_NAMES, GIVEN_NAMES
+from mesa_llm.population.persona import FAMILY_NAMES, GIVEN_NAMES
 from mesa_llm.text import counted
 from mesa_llm.worlds import Rules
 from mesa_llm.worlds.macro import (

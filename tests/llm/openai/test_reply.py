@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from mesa_llm.engine.parsing import read
 from mesa_llm.errors import BadReply, ParseError
 from mesa_llm.llm.lenient_json import UNREAD
-from mesa_llm.llm.openai.reply import MAX_CALLS, MAX_REASONING, read_reply
-from mesa_llm.records import Observation, ToolCall
+from mesa_llm.llm.openai.reply import MAX_CALLS, MAX_REASONING, Cut, parse, read_reply
+from mesa_llm.records import Observation, Reply, ToolCall
 from mesa_llm.tools.toolbox import ToolBox
 from tests.honest_reply import completion
 from tests.llm.human.questions import ACTIONS, ask
@@ -28,6 +28,9 @@ anything = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
     max_leaves=8,
 )
+
+WHOLE = json.dumps(completion("Yes.", body={"model": "tiny"}))
+YES = read_reply(json.loads(WHOLE), ASKED)
 
 
 def message(**fields: Any) -> dict[str, Any]:
@@ -172,3 +175,96 @@ def test_what_a_model_thought_is_kept_in_bounds(field: str) -> None:
 def test_a_reply_that_was_cut_says_so_in_one_word(said: str) -> None:
     reply = read_reply({"choices": [{"message": {"content": "Y"}, "finish_reason": said}]}, ask())
     assert reply.finish == "length"
+
+
+def chunk(finish: str | None = None, usage: dict[str, int] | None = None, **delta: Any) -> str:
+    body = {"model": "tiny", "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}
+    return json.dumps(body | ({"usage": usage} if usage else {}))
+
+
+def call(index: int | None, name: str | None, arguments: str, **fields: Any) -> dict[str, Any]:
+    function = {"name": name, "arguments": arguments} if name else {"arguments": arguments}
+    return {**({} if index is None else {"index": index}), **fields, "function": function}
+
+
+def events(*data: str, end: str = "\n\n", last: str = "data: [DONE]\n\n") -> bytes:
+    return (": keep-alive" + end + "".join(f"data: {one}{end}" for one in data) + last).encode()
+
+
+def reply_in(body: bytes) -> Reply:
+    return read_reply(parse(body), ASKED)
+
+
+@pytest.mark.parametrize(
+    "before", ["", "\ufeff", "\n \r\n", ": PROCESSING\n\n: PROCESSING\n\n", "data: ", "event: message\ndata:"]
+)
+@pytest.mark.parametrize("after", ["", "\n", "\n\ndata: [DONE]\n\n", "\r\n\r\ndata: [DONE]", "\n[DONE]", "\n: bye\n"])
+def test_json_is_read_whatever_stands_around_it(before: str, after: str) -> None:
+    assert reply_in(f"{before}{WHOLE}{after}".encode()) == YES
+
+
+@pytest.mark.parametrize("end", ["\n\n", "\r\n\r\n", "\n", "\r\r"])
+def test_events_add_up_to_the_reply(end: str) -> None:
+    usage = {"prompt_tokens": 12, "completion_tokens": 5}
+    calls = [
+        call(0, "walk", "", id="a"),
+        call(0, None, '{"metres"'),
+        call(1, "rest", "{}", id="b"),
+        call(0, None, ": 3}"),
+    ]
+    deltas = [chunk(role="assistant", content=""), chunk(reasoning_content="Hm"), chunk(reasoning_content=".")]
+    deltas += [chunk(content="I "), chunk(content="go."), *(chunk(tool_calls=[one]) for one in calls)]
+    reply = reply_in(events(*deltas, chunk("tool_calls"), json.dumps({"choices": [], "usage": usage}), end=end))
+    assert (reply.text, reply.reasoning, reply.finish, reply.model) == ("I go.", "Hm.", "tool_calls", "tiny")
+    assert reply.tool_calls == (ToolCall("walk", {"metres": 3}, "a"), ToolCall("rest", {}, "b"))
+    assert (reply.prompt_tokens, reply.reply_tokens) == (12, 5)
+
+
+def test_calls_without_an_index_or_all_of_the_same_are_told_apart() -> None:
+    bare = [call(None, "walk", '{"metres": 1}'), call(None, "walk", '{"metres": 2}')]
+    zeros = [call(0, "walk", '{"metres": 1}', id="a"), call(0, "walk", '{"metres": 2}', id="b")]
+    for calls in (bare, zeros):
+        reply = reply_in(events(*(chunk(tool_calls=[one]) for one in calls), chunk("stop")))
+        assert [one.arguments["metres"] for one in reply.tool_calls] == [1, 2]
+
+
+def test_lines_as_ollama_streams_them_are_read() -> None:
+    parts = [
+        {"content": "Ye"},
+        {"content": "s.", "thinking": "Hm."},
+        {"content": "", "tool_calls": [call(None, "rest", "{}")]},
+    ]
+    lines = [{"model": "tiny", "message": {"role": "assistant", **part}, "done": False} for part in parts]
+    last = {"model": "tiny", "message": {"content": ""}, "done": True, "done_reason": "length", "prompt_eval_count": 7}
+    reply = reply_in("\n".join(map(json.dumps, [*lines, last])).encode())
+    assert (reply.text, reply.reasoning, reply.finish, reply.prompt_tokens) == ("Yes.", "Hm.", "length", 7)
+    assert reply.tool_calls[0].name == "rest"
+
+
+def test_an_error_amid_the_events_is_the_answer() -> None:
+    for error in ({"error": {"message": "overloaded", "code": 529}}, {"message": "overloaded"}):
+        assert "overloaded" in json.dumps(parse(events(chunk(content="I wou"), json.dumps(error)))["error"])
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        events(chunk(content="I wou"), last=""),
+        events(chunk(content="I"), last='data: {"choices": [{"del'),
+        WHOLE[:40].encode(),
+    ],
+)
+def test_what_ends_too_early_is_no_reply(body: bytes) -> None:
+    with pytest.raises(Cut):
+        parse(body)
+
+
+@given(
+    st.lists(
+        st.sampled_from([*WHOLE, "data: ", "[DONE]", "\n", "{", "}", '{"choices":[', WHOLE, chunk(content="x")]),
+        max_size=12,
+    )
+)
+def test_any_mixture_is_read_or_refused(parts: list[str]) -> None:
+    with suppress(ValueError, RecursionError, BadReply):
+        reply_in("".join(parts).encode())
