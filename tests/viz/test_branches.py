@@ -10,7 +10,7 @@ import numpy as np
 from mesa_llm import LLMModel, News
 from mesa_llm.model.recording import Recording
 from mesa_llm.viz.components.interventions import last_step_of
-from mesa_llm.viz.render.branches import branches_figure
+from mesa_llm.viz.render.figures import branches_figure
 from mesa_llm.viz.render.style import picture_of
 from mesa_llm.viz.session.interventions import MAX_BRANCHES, InterventionRunner
 from tests.pot import PotModel

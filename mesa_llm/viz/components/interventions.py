@@ -18,8 +18,7 @@ from mesa_llm.viz.components.markup import Markup
 from mesa_llm.viz.components.page_state import use_page
 from mesa_llm.viz.components.placement import llm_models_only
 from mesa_llm.viz.components.plots import Plot
-from mesa_llm.viz.render.branches import branches_figure
-from mesa_llm.viz.render.figures import numbers_of
+from mesa_llm.viz.render.figures import branches_figure, numbers_of
 from mesa_llm.viz.render.trace import Row
 from mesa_llm.viz.session.interventions import (
     BRANCH,

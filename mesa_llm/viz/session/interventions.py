@@ -27,7 +27,7 @@ from mesa_llm.model.model import LLMModel
 from mesa_llm.model.recording import texts_in
 from mesa_llm.reports import Report, report_of, written_by
 from mesa_llm.text import counted
-from mesa_llm.viz.render.branches import BranchRun, Series
+from mesa_llm.viz.render.figures import BranchRun, Series
 from mesa_llm.viz.render.markup import fault_text
 from mesa_llm.viz.session.per_model import PerModel
 from mesa_llm.viz.session.rw_lock import lock_of
