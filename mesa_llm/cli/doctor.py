@@ -402,10 +402,6 @@ def _user(text: str) -> ChatMessage:
     return ChatMessage("user", text)
 
 
-_NO_NEWS = re.compile(r"^(the connection to )?https?://\S+ |\s*\((requests sent: \d+|Operation timed out [^)]*)\)")
-"""Parts of an error that say nothing here."""
-
-
 def _reason(error: str) -> str:
     """Return the cause of an error, without the address and the number of requests."""
     return re.sub(
