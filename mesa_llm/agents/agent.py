@@ -11,8 +11,9 @@ import mesa
 
 from mesa_llm.agents.conversion import check_components, enter
 from mesa_llm.agents.deliberation import DeliberationMixin
-from mesa_llm.agents.mailbox import Mailbox, with_news
+from mesa_llm.agents.mailbox import Mailbox
 from mesa_llm.agents.memory_maintenance import maintain_memories
+from mesa_llm.agents.news import with_news
 from mesa_llm.agents.observation import join
 from mesa_llm.agents.strategies import is_plan
 from mesa_llm.agents.text import answered_text, refused_text

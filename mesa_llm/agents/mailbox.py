@@ -1,4 +1,4 @@
-"""Messages between agents, sent in one step and read in the next, and news that agents hear besides what they see."""
+"""Messages between agents: sent in one step, read in the next."""
 
 from __future__ import annotations
 
@@ -11,22 +11,16 @@ from pydantic import Field
 
 from mesa_llm.agents.text import sent_text
 from mesa_llm.errors import ToolError
-from mesa_llm.prompts import prompts_of
 from mesa_llm.records import Message, Observation
 from mesa_llm.space.surroundings import Surroundings
 from mesa_llm.space.text import MAX_SHOWN
-from mesa_llm.text import quoted
 from mesa_llm.tools.tool import action
 
 if TYPE_CHECKING:
     from mesa import Model
 
-
 MAX_INBOX = 20
 """Maximum number of messages an agent finds in its inbox; the newest are kept."""
-
-MESSAGE_CHARACTERS = 1_000
-"""Maximum number of characters of a message in a prompt."""
 
 
 class Mailbox:
@@ -133,45 +127,3 @@ class TalkMixin:
         agent: Any = self
         Mailbox.of(self.model).send(self.unique_id, (to,), text, agent.now)
         return sent_text(to)
-
-
-def with_news(agent: Any, seen: Observation) -> Observation:
-    """Append to an observation what arrived for an agent: its messages, and news of worlds that it does not observe.
-
-    Args:
-        agent: The agent.
-        seen: What it sees.
-    """
-    model = agent.model
-    inbox, bridge = Mailbox.of(model).inbox(agent.unique_id), getattr(model, "bridge", None)
-    messages = [{"sender": message.sender, "text": quoted(message.text, MESSAGE_CHARACTERS)} for message in inbox]
-    parts = [prompts_of(model).fill("agent_messages.md", messages=messages)] if messages else []
-    lines: list[str] = []
-    if bridge is not None and bridge.has_news:
-        names = [world.name for world in agent.worlds]
-        lines = [bridge.line(event) for event in bridge.heard(names, agent.unique_id)]
-    return _extended(model, seen, parts, lines)
-
-
-def with_announcements(agent: Any, worlds: Iterable[str], seen: Observation) -> Observation:
-    """Append to an observation the news from outside the run that is not yet in it, and record that it was delivered.
-
-    Args:
-        agent: The agent.
-        worlds: Names of the worlds that it observes.
-        seen: What it sees, perhaps with news.
-    """
-    bridge = agent.model.bridge
-    events = bridge.announcements_for(worlds, agent.unique_id)
-    lines = [line for line in map(bridge.line, events) if line not in seen.news]
-    return _extended(agent.model, seen, [], lines)
-
-
-def _extended(model: Any, seen: Observation, parts: list[str], lines: list[str]) -> Observation:
-    """Append paragraphs and lines of news; memories are still recalled by what the agent sees alone."""
-    if lines:
-        parts = [*parts, prompts_of(model).fill("agent_news.md", lines="\n".join(lines))]
-    if not parts:
-        return seen
-    text = "\n\n".join(filter(None, (seen.text, *parts)))
-    return replace(seen, text=text, cue=seen.cue or seen.text, news=(*seen.news, *lines))

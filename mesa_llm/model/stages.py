@@ -12,8 +12,9 @@ from mesa.datacollection import DataCollector
 
 from mesa_llm.agents.agent import LLMMixin
 from mesa_llm.agents.deliberation import as_decision
-from mesa_llm.agents.mailbox import Mailbox, with_announcements
+from mesa_llm.agents.mailbox import Mailbox
 from mesa_llm.agents.memory_maintenance import maintain_memories
+from mesa_llm.agents.news import with_announcements
 from mesa_llm.engine.activation import Activation, Stage, Turn, llm_agents, turns_of
 from mesa_llm.engine.engine import Engine
 from mesa_llm.engine.gc_pause import gc_paused, gc_running

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable
 from typing import Annotated, Any
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from mesa_llm.config import Settings
 from mesa_llm.engine.survey import consult
@@ -189,3 +190,31 @@ def names_in(text: str, n: int) -> list[str]:
         if word[0].isupper() and word.lower() not in COMMON:
             unique.setdefault(word.lower(), word)
     return list(unique.values())[:n]
+
+
+def read_characters(text: str) -> list[Character]:
+    """Parse a cast from a free-text reply as SimSwarm does, for comparison with the typed `characters_from`.
+
+    Args:
+        text: The reply, with a JSON list in a fenced block, or between the first `[` and the last `]`. Items without a
+            name and names that are too short are left out; names, types and summaries are converted to text.
+
+    Raises:
+        ValueError: If there is no such list, or it names no character.
+    """
+    fenced = re.search(r"```(?:json)?\s*(\[.*?\])\s*```", text, re.DOTALL)
+    bare = re.search(r"\[.*\]", text, re.DOTALL)
+    json_text = fenced[1] if fenced else bare[0] if bare else ""
+    try:
+        items: list[Any] = TypeAdapter(list[Any]).validate_python(json.loads(json_text))
+    except (ValueError, ValidationError, RecursionError):
+        raise ValueError(f"wanted a JSON list of objects with name, type and summary, got {text!r:.80}") from None
+    people: list[Character] = []
+    for one in items:
+        fields: dict[str, Any] = one if isinstance(one, dict) else {}
+        name, kind, summary = (str(fields.get(key, "")).strip() for key in ("name", "type", "summary"))
+        if len(name) >= MIN_NAME:
+            people.append(Character(name=name[:MAX_NAME], type=kind or "person", summary=summary))
+    if not people:
+        raise ValueError(f"no character is named in {text!r:.80}")
+    return people

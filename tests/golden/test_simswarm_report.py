@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from mesa_llm.model.text_extraction import names_in
+from mesa_llm.model.text_extraction import Character, names_in, read_characters
 from mesa_llm.reports import ActionTables, LoggedAction
 from tests.golden.reading import assert_close, golden, section
 
@@ -106,6 +106,23 @@ def test_the_tables_of_a_run_are_those_of_simswarm(case: Any) -> None:
 
 def slug_of(name: str) -> str:
     return re.sub(r"[^a-z0-9_]+", "_", name.lower()).strip("_")
+
+
+@pytest.mark.parametrize("case", section(CASES, "extract_entities"))
+def test_a_cast_is_read_from_a_reply(case: Any) -> None:
+    if "raises" in case["r"]:
+        with pytest.raises(ValueError, match=r"wanted a JSON list|no character is named"):
+            read_characters(case["llm"])
+        return
+    wanted = case["r"]["ok"]
+    cast = read_characters(case["llm"])[: len(wanted)]  # the maximum that SimSwarm was given is not recorded
+    for one, theirs in zip(cast, wanted, strict=True):
+        assert (one.name, one.type, is_default(one)) == (theirs["name"], theirs["type"], theirs["summary_default"])
+        assert theirs["id"].startswith(slug_of(one.name) or "entity_")  # the id is of the whole name
+
+
+def is_default(one: Character) -> bool:
+    return not one.summary
 
 
 @pytest.mark.parametrize("case", section(CASES, "fallback_entities"))
