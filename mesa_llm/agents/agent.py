@@ -16,7 +16,7 @@ from mesa_llm.agents.memory_maintenance import maintain_memories
 from mesa_llm.agents.news import with_news
 from mesa_llm.agents.observation import join
 from mesa_llm.agents.strategies import is_plan
-from mesa_llm.agents.text import answered_text, refused_text
+from mesa_llm.agents.text import answered_text, reason_text, refused_text
 from mesa_llm.agents.tools import ToolMixin
 from mesa_llm.canonical import canonical_json, member_value
 from mesa_llm.config import ConfigMixin
@@ -317,7 +317,7 @@ def _run_action(box: ToolBox, call: ToolCall, *, is_checked: bool) -> Any:
         ToolError: If it cannot be done now, or the world refuses it.
     """
     if not box.is_usable(call.name):
-        raise ToolError(f"{call.name} cannot be done now.")
+        raise ToolError(reason_text("not_now", tool=call.name))
     return box.run(call) if is_checked else box.call(call)
 
 

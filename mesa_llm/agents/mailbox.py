@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from mesa_llm.agents.text import sent_text
+from mesa_llm.agents.text import reason_text, sent_text
 from mesa_llm.errors import ToolError
 from mesa_llm.records import Message, Observation
 from mesa_llm.space.surroundings import Surroundings
@@ -118,12 +118,12 @@ class TalkMixin:
             text: What you want to say.
         """
         if to == self.unique_id:
-            raise ToolError("you cannot send a message to yourself.")
+            raise ToolError(reason_text("message_to_self"))
         recipient = next((agent for agent in self.model.agents if agent.unique_id == to), None)
         if recipient is None:
-            raise ToolError(f"there is no agent {to}.")
+            raise ToolError(reason_text("no_agent", to=to))
         if not reads_messages(recipient):
-            raise ToolError(f"agent {to} reads no messages.")
+            raise ToolError(reason_text("reads_nothing", to=to))
         agent: Any = self
         Mailbox.of(self.model).send(self.unique_id, (to,), text, agent.now)
         return sent_text(to)

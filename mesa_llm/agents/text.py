@@ -16,3 +16,17 @@ def answered_text(answer: str) -> str:
 def refused_text(reason: object) -> str:
     """Write why something was refused."""
     return f"refused: {reason}"
+
+
+REASONS = {
+    "message_to_self": "you cannot send a message to yourself.",
+    "no_agent": "there is no agent {to}.",
+    "reads_nothing": "agent {to} reads no messages.",
+    "not_now": "{tool} cannot be done now.",
+}
+"""Refusal → why it is refused."""
+
+
+def reason_text(refusal: str, /, **values: object) -> str:
+    """Say why something is refused."""
+    return REASONS[refusal].format(**values)

@@ -24,6 +24,7 @@ from mesa_llm.engine.coercion import (
     letters,
     letters_of,
 )
+from mesa_llm.engine.text import reason_text
 from mesa_llm.engine.tool_calls import line_before
 from mesa_llm.errors import ParseError
 from mesa_llm.llm.lenient_json import DECODER, Value, read_value, values_in
@@ -109,9 +110,9 @@ def checked_answer(answer: object, kind: object) -> Any:
         encoded = to_json(answer, by_alias=True, fallback=_as_number)
         return adapter_of(kind).validate_json(encoded, strict=True, by_alias=True, by_name=True)
     except ValidationError as error:
-        raise ParseError(f"the answer does not fit: {describe(error)}") from None
+        raise ParseError(reason_text("answer_of_other_type", fault=describe(error))) from None
     except PydanticSerializationError as error:
-        raise ParseError(f"the answer cannot be written as JSON: {error}") from None
+        raise ParseError(reason_text("answer_not_json", error=error)) from None
 
 
 def _as_number(value: object) -> Any:
@@ -192,12 +193,12 @@ def object_answer(speech: str, kind: object, *, reasoning: str = "") -> Answer |
         if any(start >= value.end for start, _ in values.broken):
             break
         if value.fault:
-            raise ParseError(f"the answer does not fit: {value.fault}.")
+            raise ParseError(reason_text("answer_fault", fault=value.fault))
         return _from_object(value, kind, reasoning)
     if values.broken:
         start = values.broken[-1][0]
-        what = "ends within its answer" if values.is_open else "holds an answer that is no JSON"
-        raise ParseError(f"the reply {what}: {speech[start : start + 80]!r}.")
+        refusal = "open_answer" if values.is_open else "broken_answer"
+        raise ParseError(reason_text(refusal, text=speech[start : start + 80]))
     return None
 
 
@@ -337,7 +338,7 @@ def _from_object(value: Value, kind: object, reasoning: str) -> Answer:
                 error = fault if fault.partial is not None else error
             continue
         return Answer(answer, "JSON", value.end, [*value.repairs, *repairs, *fit.repairs], thoughts + fit.thoughts)
-    raise error or ParseError("the answer does not fit.")
+    raise error or ParseError(reason_text("answer"))
 
 
 def _unwrapped(value: object, schema: Mapping[str, Any]) -> Iterator[tuple[Any, list[str]]]:
@@ -405,12 +406,12 @@ def fitted(value: object, kind: object, schema: Mapping[str, Any], fit: Coercion
         fitted = fit.value(value, schema)
         properties = schema.get("properties")
         if properties and isinstance(fitted, dict) and properties.keys().isdisjoint(cast("dict[str, Any]", fitted)):
-            raise ParseError("the answer does not fit: the object holds none of its fields.")
+            raise ParseError(reason_text("no_fields"))
         answer = _validated(fitted, kind)
     except CoercionError as misfit:
-        raise ParseError(f"the answer does not fit: {misfit}.", kind="OffList") from None
+        raise ParseError(reason_text("answer_fault", fault=misfit), kind="OffList") from None
     except ValidationError as error:
-        raise ParseError(f"the answer does not fit: {describe(error)}.") from None
+        raise ParseError(reason_text("answer_fault", fault=describe(error))) from None
     return answer
 
 
@@ -436,35 +437,35 @@ def _fitted_sheet(value: object, kind: object, schema: Mapping[str, Any], fit: C
     try:
         value = fit.value(value, {"type": "object", "properties": {name: {} for name in properties}})
     except CoercionError as misfit:
-        raise ParseError(f"the answer does not fit: {misfit}.") from None
+        raise ParseError(reason_text("answer_fault", fault=misfit)) from None
     if not isinstance(value, dict):
-        raise ParseError(f"the answer does not fit: it has to be an object, got {value!r:.80}.")
+        raise ParseError(reason_text("no_object", value=value))
     fields = cast("dict[str, Any]", value)
     fitted: dict[str, Any] = {}
     faults: list[str] = []
     n_usable, are_off_list = 0, True
     for name, own in properties.items():
         if fields.get(name) is None:
-            faults.append(f"{name}: no answer")
+            faults.append(reason_text("no_answer", name=name))
             are_off_list = False
             continue
         try:
             answer = fit.value(fields[name], own, name)
             is_text = "enum" not in own and not (isinstance(answer, str) and answer.strip())
             if is_text:
-                raise CoercionError(f"{str(answer)[:80]!r} is no text")
+                raise CoercionError(reason_text("no_text", value=str(answer)[:80]))
             fitted[name], n_usable = answer, n_usable + 1
         except CoercionError as misfit:
             faults.append(f"{name}: {misfit}")
             fitted[name] = fields[name]
     if unknown := [key for key in fields if key not in properties]:
-        faults.append(f"there is no item {', '.join(key[:20] for key in unknown[:3])}")
+        faults.append(reason_text("no_item", names=", ".join(key[:20] for key in unknown[:3])))
         are_off_list = False
     if not faults:
         return fitted
-    more = f"; and {len(faults) - MAX_FAULTS} more" if len(faults) > MAX_FAULTS else ""
+    more = reason_text("more_faults", count=len(faults) - MAX_FAULTS) if len(faults) > MAX_FAULTS else ""
     reason = f"{'; '.join(faults[:MAX_FAULTS])}{more}"
     partial = (fitted, len(properties) - n_usable) if n_usable else None
     raise ParseError(
-        f"the answer does not fit: {reason}.", kind="OffList" if are_off_list else "Unparsed", partial=partial
+        reason_text("answer_fault", fault=reason), kind="OffList" if are_off_list else "Unparsed", partial=partial
     )

@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Any, cast
 
 from mesa_llm.canonical import member_value
+from mesa_llm.engine.text import NOTHING, WHOLE_ANSWER, reason_text
 from mesa_llm.llm.lenient_json import read_value
 
 Schema = Mapping[str, Any]
@@ -205,7 +206,7 @@ class Coercion:
                     continue
                 name = key
             if name in fitted and fitted[name] != value:
-                raise CoercionError(f"{_joined(path, name)} is there twice")
+                raise CoercionError(reason_text("key_twice", name=_joined(path, name)))
             if name != key:
                 self._note(path, f"{key!r:.60} read as {name!r:.60}")
             fitted[name] = value
@@ -248,7 +249,8 @@ class Coercion:
         if not results:
             return value  # what is wrong with it, the check of its type tells
         if any(other != results[0][0] for other, _ in results):
-            raise CoercionError(f"{path or 'the answer'}: {_brief(value)} can be read in more than one way")
+            whole = path or WHOLE_ANSWER
+            raise CoercionError(reason_text("several_readings", path=whole, value=_brief(value)))
         self.repairs += results[0][1]
         return results[0][0]
 
@@ -309,7 +311,7 @@ class Coercion:
         except ValueError:
             return value
         if read.fault:
-            raise CoercionError(f"{path or 'the answer'}: {read.fault}")
+            raise CoercionError(f"{path or WHOLE_ANSWER}: {read.fault}")
         self._note(path, "value in a string read")
         return read.value
 
@@ -451,9 +453,9 @@ def chosen_option(value: object, allowed: Sequence[Any], words: Container[str] =
         return member if member in options and not isinstance(member, dict) else chosen_option(member, allowed, words)
     if len(found) == 1:
         return found[0]
-    possible = ", ".join(str(option) for option in options[:30]) or "nothing at the moment"
-    reason = "means more than one option" if found else "is not possible"
-    raise CoercionError(f"{str(value)[:80]!r} {reason}; possible: {possible}")
+    possible = ", ".join(str(option) for option in options[:30]) or NOTHING
+    refusal = "several_options" if found else "off_options"
+    raise CoercionError(reason_text(refusal, value=str(value)[:80], possible=possible))
 
 
 ANSWER_KEYS = frozenset(

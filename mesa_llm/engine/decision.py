@@ -14,6 +14,7 @@ from mesa_llm.engine.answers import answer_schema
 from mesa_llm.engine.numbering import follow_up, parsing, tool_call
 from mesa_llm.engine.parsing import MAX_TEXT, REASONING, read, thought_in
 from mesa_llm.engine.reasoning import split_reasoning
+from mesa_llm.engine.text import ALL_TOKENS, reason_text
 from mesa_llm.errors import ParseError, ToolBroken, ToolError, TransportError
 from mesa_llm.llm.openai.request import wire_tools
 from mesa_llm.llm.protocol import LLM
@@ -161,7 +162,7 @@ def _with_origin(query: Query, decided: Decision | tuple[ToolCall, ...], thought
         ParseError: If the second model called tools, as nothing would answer them.
     """
     if not isinstance(decided, Decision):
-        raise ParseError("the second model called tools instead of putting the reply into form.")
+        raise ParseError(reason_text("tools_in_form"))
     request, text = query.request, "\n".join(filter(None, (thought, decided.text)))[:MAX_TEXT]
     agent, keys, is_null = request.salt.agent, tuple(query.keys), decided.is_null
     origin = (request.model, keys, query.seen.label, is_null, query.described(decided.reading))
@@ -172,10 +173,7 @@ def _reason(error: ParseError, reply: Reply) -> str:
     """Explain why a reply cannot be used and, if it was cut off, what to do about it."""
     if reply.finish != "length":
         return str(error)
-    return (
-        f"the reply was cut after {reply.reply_tokens or 'all allowed'} tokens (finish=length); raise reply_tokens= "
-        f"(--reply-tokens), or max_tokens in the agent's settings. {error}"
-    )
+    return reason_text("cut_reply", tokens=reply.reply_tokens or ALL_TOKENS, error=error)
 
 
 # -- reasoning

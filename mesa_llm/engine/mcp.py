@@ -22,6 +22,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from mesa_llm.canonical import canonical_json
 from mesa_llm.engine.event_loop import close_all
 from mesa_llm.engine.numbering import by_content
+from mesa_llm.engine.text import reason_text
 from mesa_llm.engine.tool_server import ToolServer
 from mesa_llm.errors import ConfigError, ReplayError, ServerError, TransportError
 from mesa_llm.llm.redaction import redaction_of
@@ -303,10 +304,10 @@ class _Session:
             async with asyncio.timeout(timeout_s):
                 return await ask(client)
         except TimeoutError:
-            raise ServerError(f"gave no answer within {timeout_s:g} s.") from None
+            raise ServerError(reason_text("late_server", timeout_s=timeout_s)) from None
         except Exception as error:  # the client may raise anything on the output of a foreign program
             self.is_over = getattr(error, "code", _CONNECTION_CLOSED) == _CONNECTION_CLOSED
-            raise ServerError(f"gave no answer: {_reason(error)}") from error
+            raise ServerError(reason_text("mute_server", error=_reason(error))) from error
 
     async def _run(self, opened: asyncio.Future[Any]) -> None:
         """Run the server until it is told to end."""

@@ -18,6 +18,7 @@ from mesa_llm.engine.answers import Answer, bare_schema, checked_answer, object_
 from mesa_llm.engine.coercion import THOUGHT_KEYS, Coercion, CoercionError, letters
 from mesa_llm.engine.prose import prose_answer
 from mesa_llm.engine.reasoning import split_reasoning
+from mesa_llm.engine.text import reason_text
 from mesa_llm.engine.tool_calls import MAX_CALLS, Call, Offers, calls_in, native, offers_of, require_usable
 from mesa_llm.errors import ParseError, ToolError
 from mesa_llm.llm.lenient_json import Value, read_value, values_in
@@ -47,7 +48,7 @@ def read(
     """
     reply = split_reasoning(reply)
     if reply.state == "open" and not (reply.tool_calls and reply.finish != "length"):
-        raise ParseError("the reply ends within its reasoning, before anything was said.")
+        raise ParseError(reason_text("only_reasoning"))
     if seen.answer is not None:
         return _read_reply_to_question(reply, seen, box, reasoning)
     if len(reply.tool_calls) == 1 and reasoning != "inline":
@@ -57,7 +58,7 @@ def read(
     offers = offers_of(box.specs)
     calls = _calls_of(reply, offers)
     if not calls:
-        raise ParseError("the reply is empty." if not reply.text.strip() else "the reply names no action.")
+        raise ParseError(reason_text("no_action" if reply.text.strip() else "empty"))
     _require_end(reply, calls[-1].end)
     calls, thought = _without_reasoning(calls, box) if reasoning == "inline" else (calls, "")
     if reasoning == "inline" and not thought and not reply.tool_calls:
@@ -101,7 +102,7 @@ def _speech(reply: Reply) -> str:
         ParseError: If it is longer than what is searched.
     """
     if len(reply.text) > MAX_TEXT:
-        raise ParseError(f"the reply is longer than {MAX_TEXT} characters.")
+        raise ParseError(reason_text("too_long", maximum=MAX_TEXT))
     return reply.text
 
 
@@ -114,9 +115,9 @@ def _require_end(reply: Reply, end: int) -> None:
     if reply.finish != "length" or reply.tool_calls:
         return
     if end == len(reply.text) and not reply.text.rstrip().endswith(_CLOSING):
-        raise ParseError("the reply was cut within its answer.")
+        raise ParseError(reason_text("cut_answer"))
     if re.search(r"\w", _MARKUP.sub("", reply.text[end:])):
-        raise ParseError("the reply goes on after its decision, and was cut before its end.")
+        raise ParseError(reason_text("cut_after_decision"))
 
 
 _CLOSING = ("}", "]", ")", ">", "`")
@@ -151,7 +152,7 @@ def _decision_of(
         repairs += own_repairs
         thoughts += own_thoughts
     if len(checked) > seen.max_actions:
-        raise ParseError(f"{len(checked)} actions were named; at most {seen.max_actions} can be done.")
+        raise ParseError(reason_text("too_many_actions", count=len(checked), maximum=seen.max_actions))
     if reply.tool_calls:
         thoughts.append(reply.text)
     text = "\n".join(filter(None, thoughts))[:MAX_TEXT]
@@ -180,9 +181,11 @@ def _checked_call(
     for name, value in call.arguments.items():
         kind = type(checked.arguments.get(name))
         if type(value) is bool and kind in (int, float):
-            raise ParseError(f"{call.name}: {name}: a number is wanted, got {value}.")
+            raise ParseError(reason_text("not_a_number", tool=call.name, name=name, value=value))
         if type(value) is str and kind in _NUMBERS:
-            return _fitted_call(raw, options, box, repairs, ParseError(f"{call.name}: {name}: got {value!r:.60}."))
+            return _fitted_call(
+                raw, options, box, repairs, ParseError(reason_text("argument", tool=call.name, name=name, value=value))
+            )
     return checked, repairs, []
 
 
@@ -205,7 +208,7 @@ def _fitted_call(
             raise ParseError(str(error))
         checked = _check_call(ToolCall(raw.name, fields, raw.call_id), options, box)
     except CoercionError as misfit:
-        raise ParseError(f"{raw.name}: {misfit}.", kind="OffList") from None
+        raise ParseError(reason_text("misfit_arguments", tool=raw.name, fault=misfit), kind="OffList") from None
     return checked, repairs + fit.repairs, fit.thoughts
 
 
@@ -279,7 +282,7 @@ def check_decision(decision: Decision, seen: Observation, box: ToolBox) -> Decis
     """
     if decision.has_answer and seen.answer is None:
         names = ", ".join(spec.name for spec in box.specs if spec.is_action)
-        raise ParseError(f"an action is wanted, not an answer; choose one of: {names}.")
+        raise ParseError(reason_text("no_answer_wanted", names=names))
     if decision.actions:
         calls, answer = _check_actions(decision.actions, seen, box), None
     elif decision.has_answer:
@@ -297,14 +300,14 @@ def _check_actions(actions: Sequence[Any], seen: Observation, box: ToolBox) -> t
         ParseError: If they do not fit; the text explains why.
     """
     if seen.answer is not None:
-        raise ParseError("an answer is wanted, not an action.")
+        raise ParseError(reason_text("no_action_wanted"))
     if len(actions) > seen.max_actions:
-        raise ParseError(f"{len(actions)} actions were named; at most {seen.max_actions} can be done.")
+        raise ParseError(reason_text("too_many_actions", count=len(actions), maximum=seen.max_actions))
     calls: list[ToolCall] = []
     for call in actions:
         _require_call(call)
         if call.name in box and not box.is_action(call.name):
-            raise ParseError(f"{call.name} only reads; an action is wanted.")
+            raise ParseError(reason_text("only_reads", tool=call.name))
         calls.append(_check_call(call, seen.options, box))
     return tuple(calls)
 
@@ -331,12 +334,12 @@ def _require_call(call: Any) -> None:
         ParseError: If it is not, which only code can cause.
     """
     if not isinstance(call, ToolCall):
-        raise ParseError(f"an action is a ToolCall, got a {type(call).__name__}.")
+        raise ParseError(reason_text("not_a_call", kind=type(call).__name__))
     name, arguments = cast("tuple[Any, Any]", (call.name, call.arguments))
     if type(name) is str and type(arguments) is dict:
         return
     if not isinstance(name, str) or not isinstance(arguments, Mapping):
-        raise ParseError(f"an action has a name and arguments by name, got {name!r:.80} and {arguments!r:.80}.")
+        raise ParseError(reason_text("not_named", name=name, arguments=arguments))
 
 
 def _check_options(call: ToolCall, options: Mapping[str, tuple[Any, ...]]) -> None:
@@ -352,8 +355,11 @@ def _check_options(call: ToolCall, options: Mapping[str, tuple[Any, ...]]) -> No
         for element in value if isinstance(value, list) else (value,):  # pyright: ignore[reportUnknownVariableType]
             if element in allowed or (chosen := member_value(element)) in allowed:
                 continue
-            possible = ", ".join(str(member_value(item)) for item in allowed[:30]) or "nothing at the moment"
-            raise ParseError(f"{call.name}: {name}: {str(chosen)[:80]!r} is not possible now; possible: {possible}.")
+            possible = ", ".join(str(member_value(item)) for item in allowed[:30])
+            refusal = "not_possible" if possible else "nothing_possible"
+            raise ParseError(
+                reason_text(refusal, tool=call.name, name=name, chosen=str(chosen)[:80], possible=possible)
+            )
 
 
 def _without_reasoning(calls: Sequence[Call], box: ToolBox) -> tuple[list[Call], str]:
@@ -409,7 +415,7 @@ def _as_answer(reply: Reply, calls: Sequence[Call], kind: object) -> Reply:
     (call, *others) = calls
     is_text = kind is str and not (set(call.arguments) == {"answer"} and isinstance(call.arguments["answer"], str))
     if others or call.fault or is_text:
-        raise ParseError(f"an answer is wanted, not a call of {call.written[:80]!r}.")
+        raise ParseError(reason_text("call_for_answer", name=call.written[:80]))
     return replace(reply, text=_JSON.encode(call.arguments), tool_calls=())
 
 
@@ -450,18 +456,18 @@ def _read_text(reply: Reply, speech: str, reasoning: Reasoning) -> Answer:
         ParseError: If it is empty, or interrupted by a thought, so that nobody knows where it begins.
     """
     if reply.state == "interrupted":
-        raise ParseError("the reply is interrupted by reasoning; write the text in one piece.")
+        raise ParseError(reason_text("interrupted"))
     thoughts: list[str] = []
     text, notation = speech.strip(), "text"
     if "{" in speech and (fields := _text_fields(speech, reasoning)) is not None:
         text, notation = fields["answer"].strip(), "JSON"
         thoughts = [str(value) for key, value in fields.items() if key != "answer"]
     elif _ANSWER_OBJECT.match(text) is not None:
-        raise ParseError(f"the text of the answer cannot be read: {text[:80]!r}.")
+        raise ParseError(reason_text("unread_text", text=text[:80]))
     if not text:
-        raise ParseError("the reply is empty.")
+        raise ParseError(reason_text("empty"))
     if _CALL_MARKUP.match(text) is not None:
-        raise ParseError(f"a text is wanted, not the call of a tool: {text[:80]!r}.")
+        raise ParseError(reason_text("call_for_text", text=text[:80]))
     notes = [] if reply.finish in ("", "stop") else [f"ended by {reply.finish}"]
     return Answer(text[:MAX_TEXT], notation, len(speech), notes, thoughts)
 
@@ -510,5 +516,5 @@ def read_answer(text: str, answer: object) -> Any:
     """
     decided = read(Reply(text), Observation(answer=answer), ToolBox.of(object(), 0))
     if not isinstance(decided, Decision):
-        raise ParseError("the reply calls a tool.")
+        raise ParseError(reason_text("calls_tool"))
     return decided.answer

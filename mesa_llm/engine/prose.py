@@ -20,6 +20,7 @@ from mesa_llm.engine.coercion import (
     number_in,
     sentence_answers,
 )
+from mesa_llm.engine.text import reason_text
 from mesa_llm.errors import ParseError
 from mesa_llm.llm.lenient_json import DECODER, unfenced
 
@@ -69,12 +70,12 @@ def prose_answer(speech: str, kind: object) -> Answer:
     schema = bare_schema(kind)
     text = unfenced(speech)[0]
     if not text:
-        raise ParseError("the reply is empty.")
+        raise ParseError(reason_text("empty"))
     fit = Coercion(schema.get("$defs"))
     if schema.get("type") == "object":
         fields = _lines(speech, schema)
         if not fields:
-            raise ParseError("the answer does not fit: the reply holds no JSON object.")
+            raise ParseError(reason_text("no_json_object"))
         return Answer(fitted(fields, kind, schema, fit), "lines", len(speech), fit.repairs, fit.thoughts)
     if not _is_closed(schema):
         value = _plain_value(text)
@@ -86,7 +87,7 @@ def prose_answer(speech: str, kind: object) -> Answer:
                 else value
             )
         if isinstance(value, str) and not any(one.get("type") == "string" or not one for one in _branches(schema)):
-            raise ParseError(f"the answer does not fit: the reply holds no JSON, got {text[:80]!r}.")
+            raise ParseError(reason_text("no_json", text=text[:80]))
         answer = fitted(value, kind, schema, fit)
         return Answer(answer, "text", len(speech), fit.repairs, [])
     value, notation = _answer_in(text, schema, kind)
@@ -127,7 +128,7 @@ def _answer_in(text: str, schema: Mapping[str, Any], kind: object) -> tuple[Any,
             and len({letters(answer) for _, answer in labelled}) == 1
         ):
             return _meant(answer, schema, kind), "labelled line"
-        raise ParseError("the answer does not fit: it is given, and then spoken of again.")
+        raise ParseError(reason_text("spoken_of_again"))
     if len(text) <= MAX_OPTION:
         try:
             return _meant(text, schema, kind), "sentence"
@@ -197,10 +198,10 @@ def _meant(text: str, schema: Mapping[str, Any], kind: object) -> Any:
     found += meant(text, [option for option in options if isinstance(option, str | int | float)]) if options else []
     if len(found) == 1:
         return found[0]
-    reason = "means more than one answer" if found else "holds no possible answer"
-    possible = f"; possible: {', '.join(map(str, options[:30]))}" if options else ""
+    refusals = ("ambiguous_choice", "off_list_choice") if options else ("ambiguous", "off_list")
+    possible = ", ".join(map(str, options[:30]))
     kind_of_failure = "OffList" if found else "Unparsed"
-    raise ParseError(f"the answer does not fit: {text[:80]!r} {reason}{possible}.", kind=kind_of_failure)
+    raise ParseError(reason_text(refusals[0 if found else 1], text=text[:80], possible=possible), kind=kind_of_failure)
 
 
 def _numbers_meant(text: str, schema: Mapping[str, Any], kind: object) -> list[int | float]:
@@ -233,8 +234,7 @@ def _meant_at_edge(text: str, schema: Mapping[str, Any], kind: object) -> Any:
         if is_whole and letters(edge) == letters(str(value)) and value not in found:
             found.append(value)
     if len(found) != 1:
-        reason = "means more than one answer" if found else "holds no possible answer"
-        raise ParseError(f"the answer does not fit: {text[:80]!r} {reason}.")
+        raise ParseError(reason_text("ambiguous" if found else "off_list", text=text[:80]))
     return found[0]
 
 
@@ -277,13 +277,13 @@ def _lines(speech: str, schema: Mapping[str, Any]) -> dict[str, Any]:
         if "enum" not in properties[name] and properties[name].get("type") not in ("integer", "number"):
             value = re.split(r"[:=|]", match[0], maxsplit=1)[-1].strip()
         if name in fields and fields[name] != value:
-            raise ParseError(f"the answer does not fit: {name} is there twice.")
+            raise ParseError(reason_text("twice", name=name))
         fields[name] = value
     choices = [properties[name].get("enum") for name in properties]
     if choices and len(fields) > 2 and list(fields.values()) == choices[0]:
-        raise ParseError("the answer does not fit: the reply lists the scale.")
+        raise ParseError(reason_text("scale"))
     if fields and not all(choices) and len(fields) < len(lines):  # a text may go on on the next line
-        raise ParseError("the answer does not fit: the reply holds no JSON object.")
+        raise ParseError(reason_text("no_json_object"))
     return fields
 
 

@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple, cast
 
 from mesa_llm.engine.coercion import CONTRAST, NEGATION, TAKEN_BACK, THOUGHT_KEYS, letters
+from mesa_llm.engine.text import reason_text
 from mesa_llm.errors import ParseError
 from mesa_llm.llm.lenient_json import UNREAD, Unfinished, Value, Values, arguments_at, read_value, value_at, values_in
 from mesa_llm.records import ToolSpec
@@ -237,8 +238,8 @@ def calls_in(speech: str, offers: Offers) -> list[Call]:
         if span[1] > last_end and not any(call.start <= span[0] < call.end for call in calls)
     ]
     if broken and (values.is_open or calls or _names_a_call(speech[broken[-1][0] : broken[-1][1]], offers)):
-        where = "ends within an object" if values.is_open else "holds an object that is no JSON"
-        raise ParseError(f"the reply {where}: {speech[broken[-1][0] :][:80]!r}.")
+        refusal = "cut_object" if values.is_open else "broken_object"
+        raise ParseError(reason_text(refusal, text=speech[broken[-1][0] :][:80]))
     if not calls:
         return []
     group = [calls[-1]]
@@ -265,10 +266,10 @@ def require_usable(call: Call, names: Iterable[str]) -> None:
         ParseError: If it is not.
     """
     if not call.name:
-        known = ", ".join(names) or "none can be used now"
-        raise ParseError(f"there is no tool {call.written[:80]!r}; choose one of: {known}.")
+        known = ", ".join(names)
+        raise ParseError(reason_text("no_tool" if known else "no_tools", name=call.written[:80], known=known))
     if call.fault:
-        raise ParseError(f"{call.name}: {call.fault}.")
+        raise ParseError(reason_text("call_fault", tool=call.name, fault=call.fault))
 
 
 def line_before(text: str, index: int) -> str:
@@ -287,7 +288,7 @@ def _require_meant(group: Sequence[Call], calls: Sequence[Call], speech: str) ->
     between = " ".join(speech[one.end : other.start] for one, other in itertools.pairwise(group))
     head = line_before(speech, first.start)[-MAX_LINE:]
     if len(group) > 1 and _CHOICE.search(f"{head} {between}"):
-        raise ParseError(f"the reply names {len(group)} calls to choose from.")
+        raise ParseError(reason_text("several_calls", count=len(group)))
     before = head if len(group) > 1 else re.sub(r"[\w.]+[.:]\Z", "", head)  # without the namespace of a tool
     after = speech[last.end :]
     rest = after.partition("\n")[0]
@@ -303,7 +304,7 @@ def _require_meant(group: Sequence[Call], calls: Sequence[Call], speech: str) ->
     is_announced = _OWN.search(before) is not None or re.search(r"[:!.][\s`*]*\Z", before) is not None
     is_unclear = not is_called or (is_inside and not is_announced)
     if is_unclear or TAKEN_BACK.match(after) or CONTRAST.search(rest):
-        raise ParseError(f"the reply speaks of {last.written} without saying clearly that this is the decision.")
+        raise ParseError(reason_text("not_decided", tool=last.written))
 
 
 _OWN = re.compile(
@@ -431,12 +432,12 @@ def _arguments_of(value: object) -> tuple[dict[str, Any], tuple[str, ...], str]:
     """Return arguments by name, what was mended, and why they cannot be used."""
     repairs: tuple[str, ...] = ()
     if value is UNCLEAR:
-        return {}, (), "it is not clear what is called with what"
+        return {}, (), reason_text("unclear_call")
     if isinstance(value, str) and value.strip():
         try:
             read = read_value(value)
         except ValueError:
-            return {}, (), f"the arguments are no JSON object: {value[:80]!r}"
+            return {}, (), reason_text("no_arguments", text=repr(value[:80]))
         if read.fault:
             return {}, (), read.fault
         value, repairs = read.value, ("arguments in a string read", *read.repairs)
@@ -445,7 +446,7 @@ def _arguments_of(value: object) -> tuple[dict[str, Any], tuple[str, ...], str]:
     if isinstance(value, list) and len(cast("list[Any]", value)) == 1 and isinstance(value[0], dict):
         value, repairs = value[0], (*repairs, "list of one object read as the object")
     if not isinstance(value, dict):
-        return {}, (), f"the arguments are no JSON object: {value!r:.80}"
+        return {}, (), reason_text("no_arguments", text=f"{value!r:.80}")
     return cast("dict[str, Any]", value), repairs, ""
 
 
@@ -486,7 +487,7 @@ def _named_calls(speech: str, values: Values, offers: Offers) -> Iterator[Call]:
             position = max(position, call.end)
             yield call
     if offers.pattern.search(speech, position) is not None:
-        raise ParseError(f"the reply names tools more than {MAX_NAMED} times.")
+        raise ParseError(reason_text("too_many_names", maximum=MAX_NAMED))
 
 
 def _named_call(
@@ -507,7 +508,7 @@ def _named_call(
             value = value_at(speech, after)
         except ValueError as error:
             is_open = isinstance(error, Unfinished)
-            fault = "its arguments are cut off" if is_open else f"its arguments are no JSON: {speech[after:][:80]!r}"
+            fault = reason_text("cut_arguments" if is_open else "broken_arguments", text=speech[after:][:80])
             return Call(name, written, {}, start, len(speech) if is_open else after + 1, "name and object", (), fault)
         fields, repairs, fault = _arguments_of(value.value)
         return Call(
@@ -532,11 +533,11 @@ def _python_call(speech: str, match: re.Match[str], bracket: int, name: str, off
         read = arguments_at(speech, bracket)
     except Unfinished:
         if re.match(r"\(\s*(?:\w+\s*[=:]|[\"'{\[\d]|\Z)", speech[bracket:]):
-            return Call(name, written, {}, start, len(speech), "Python call", (), "its arguments are cut off")
+            return Call(name, written, {}, start, len(speech), "Python call", (), reason_text("cut_arguments"))
         return None
     except ValueError:
         if re.match(r"\(\s*\w+\s*=[^=]", speech[bracket:]):
-            fault = f"its arguments cannot be read: {speech[bracket:][:80]!r}"
+            fault = reason_text("unread_arguments", text=speech[bracket:][:80])
             return Call(name, written, {}, start, bracket + 1, "Python call", (), fault)
         return None
     names = offers.parameters[name]
@@ -545,7 +546,7 @@ def _python_call(speech: str, match: re.Match[str], bracket: int, name: str, off
     if len(positional) == 1 and isinstance(positional[0], dict) and not fields:
         fields, positional = cast("dict[str, Any]", positional[0]), []
     elif len(positional) > len(names) or any(one in fields for one in names[: len(positional)]):
-        fault = fault or f"it takes {', '.join(names) or 'no arguments'}"
+        fault = fault or reason_text("takes" if names else "takes_nothing", names=", ".join(names))
     fields = {**dict(zip(names, positional, strict=False)), **fields}
     repairs = (*_renamed(written, name), *read.repairs)
     return Call(name, written, fields, start, read.end, "Python call", repairs, fault)
@@ -570,17 +571,17 @@ def _tagged_call(speech: str, match: re.Match[str], name: str, offers: Offers) -
         value = re.sub(r"\A\r?\n|\r?\n\Z", "", value)
         value = None if value.strip() in _NULLS and key not in offers.required[name] else value
         if key in fields and fields[key] != value:
-            fault = f"the argument {key!r} occurs twice, with two values"
+            fault = reason_text("argument_twice", name=key)
         fields[key] = value
         position = parameter.end()
     closing = _CLOSING_TAG.match(speech, position)
     if closing is None:
         rest = speech[position:].strip()
         if fields or not rest or rest.startswith("<"):
-            return Call(name, written, fields, start, len(speech), "tags", (), "it is not closed")
+            return Call(name, written, fields, start, len(speech), "tags", (), reason_text("open_tag"))
         return None
     if "/" not in closing[0] and not re.search(r"(?i)end|observation|call", closing[0]):
-        return Call(name, written, fields, start, closing.end(), "tags", (), "its tags cannot be read")
+        return Call(name, written, fields, start, closing.end(), "tags", (), reason_text("unread_tags"))
     return Call(name, written, fields, start, closing.end(), "tags", _renamed(written, name), fault)
 
 
@@ -605,7 +606,7 @@ def _line_call(speech: str, match: re.Match[str], name: str, offers: Offers) -> 
         if letters(line["key"]) not in own_names:
             break
         if line["key"] in fields and fields[line["key"]] != line["value"]:
-            fault = f"the argument {line['key']!r} occurs twice, with two values"
+            fault = reason_text("argument_twice", name=line["key"])
         value = line["value"].strip()
         fields[line["key"]] = None if value in _NULLS and line["key"] not in offers.required[name] else value
         position = line.end()
@@ -614,6 +615,6 @@ def _line_call(speech: str, match: re.Match[str], name: str, offers: Offers) -> 
     if is_bare and not is_labelled and not fields and offers.required[name]:
         return None
     if fields and re.match(r"\s*\w", speech[position:]) and not _UNKNOWN.match("\n" + speech[position:].lstrip()):
-        fault = fault or "it is not clear where its last argument ends"
+        fault = fault or reason_text("open_lines")
     repairs = _renamed(match[0], name)
     return Call(name, match[0], fields, match.start(), position or match.end(), "lines", repairs, fault)

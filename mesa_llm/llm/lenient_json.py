@@ -12,6 +12,8 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple, NoReturn
 
+from mesa_llm.llm.text import reason_text
+
 UNREAD = "(unread)"
 """Name under which a transport passes on the arguments of a call that are no object, as they came."""
 
@@ -120,7 +122,7 @@ def values_in(text: str) -> Values:
             found.append(value)
             position = value.end
         if work > MAX_WORK or max(attempts, len(found)) > MAX_ATTEMPTS:
-            raise ValueError("the reply holds too many brackets to be searched")
+            raise ValueError(reason_text("too_many_brackets"))
     return Values(found, broken, is_open)
 
 
@@ -145,7 +147,7 @@ def value_at(text: str, start: int) -> Value:
         value, end = DECODER.raw_decode(text, start)
         if not _is_deep(text, start, end):
             return Value(value, start, end)
-        raise ValueError(f"it is nested more than {MAX_DEPTH} times", 1)
+        raise ValueError(reason_text("too_deep", maximum=MAX_DEPTH), 1)
     except _DuplicateKey as error:
         fault = str(error)
     except (ValueError, RecursionError):
@@ -186,7 +188,7 @@ def read_value(text: str) -> Value:
         repairs += ["fence removed"] if is_fenced else []
         try:
             if _is_deep(text, 0, len(text)):
-                raise ValueError(f"it is nested more than {MAX_DEPTH} times")
+                raise ValueError(reason_text("too_deep", maximum=MAX_DEPTH))
             value = DECODER.decode(text)
             read = Value(value, 0, len(text))
         except _DuplicateKey as error:
@@ -196,13 +198,13 @@ def read_value(text: str) -> Value:
             read = Value(reader.value(), 0, len(text), tuple(dict.fromkeys(reader.repairs)), reader.fault)
             reader.skip()
             if reader.position != len(text):
-                raise ValueError("something follows the value") from None
+                raise ValueError(reason_text("more_follows")) from None
         repairs += read.repairs
         if not (isinstance(read.value, str) and read.value.lstrip()[:1] in ("{", "[", '"', "`")):
             return read._replace(repairs=tuple(repairs))
         text = read.value
         repairs.append("encoded twice")
-    raise ValueError("it is encoded too many times")
+    raise ValueError(reason_text("too_many_layers"))
 
 
 def unfenced(text: str) -> tuple[str, bool]:
@@ -270,7 +272,7 @@ def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(fields) < len(pairs):
         for key, value in pairs:
             if not _is_same(fields[key], value):
-                raise _DuplicateKey(f"the key {key[:80]!r} occurs twice, with two values")
+                raise _DuplicateKey(reason_text("key_twice", name=key[:80]))
     return fields
 
 
@@ -279,7 +281,7 @@ def _is_same(one: Any, other: Any) -> bool:
 
 
 def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(reason_text("no_json", name=name))
 
 
 DECODER = json.JSONDecoder(parse_constant=_no_constant, object_pairs_hook=_pairs)
@@ -327,17 +329,19 @@ class _Reader:
                 self.position = comment.end()
                 self.repairs.append("comment dropped")
             elif self.text.startswith("/*", self.position):
-                raise Unfinished("the text ends within a comment")
+                raise Unfinished(reason_text("in_comment"))
             else:
                 return
 
     def _next(self) -> str:
         if self.position >= len(self.text):
-            raise Unfinished("the text ends within a value")
+            raise Unfinished(reason_text("in_value"))
         return self.text[self.position]
 
     def _fail(self) -> NoReturn:
-        raise ValueError(f"no value at {self.text[self.position : self.position + 20]!r}", self.position - self.start)
+        raise ValueError(
+            reason_text("no_value", text=self.text[self.position : self.position + 20]), self.position - self.start
+        )
 
     def _nested(self, read: Any) -> Any:
         self._depth += 1
@@ -360,7 +364,7 @@ class _Reader:
             self.position += 1
             value = self.value(allows_words=True)
             if key in fields and not _is_same(fields[key], value):
-                self.fault = f"the key {key[:80]!r} occurs twice, with two values"
+                self.fault = reason_text("key_twice", name=key[:80])
             fields[key] = value
         return fields
 
@@ -379,7 +383,7 @@ class _Reader:
             self.position = name.end()
             value = self.value(allows_words=True)
             if name[1] in named and not _is_same(named[name[1]], value):
-                self.fault = f"the argument {name[1]!r} occurs twice, with two values"
+                self.fault = reason_text("argument_twice", name=name[1])
             named[name[1]] = value
         return positional, named
 
@@ -426,7 +430,7 @@ class _Reader:
         position = self.position + 1
         while True:
             if position >= len(self.text):
-                raise Unfinished("the text ends within a string")
+                raise Unfinished(reason_text("in_string"))
             sign = self.text[position]
             if sign == closing:
                 self.position = position + 1
@@ -447,11 +451,11 @@ class _Reader:
         """Return the character that a backslash stands for, and the index after it."""
         sign = self.text[position + 1 : position + 2]
         if not sign:
-            raise Unfinished("the text ends within a string")
+            raise Unfinished(reason_text("in_string"))
         if sign == "u":
             digits = self.text[position + 2 : position + 6]
             if len(digits) < 4:
-                raise Unfinished("the text ends within a string")
+                raise Unfinished(reason_text("in_string"))
             try:
                 letter = json.loads(f'"{self.text[position : position + 12]}"') if digits[:1] in "dD" else None
             except ValueError:
@@ -498,5 +502,5 @@ class _Reader:
             self._fail()
         self.position = word.end()
         if self.position >= len(self.text):
-            raise Unfinished("the text ends within a value")
+            raise Unfinished(reason_text("in_value"))
         return value

@@ -11,7 +11,7 @@ from pydantic import BeforeValidator
 from mesa_llm.errors import ConfigError, ToolError
 from mesa_llm.records import ActionResult, Observation
 from mesa_llm.space.compass import Direction, compass_direction, grid_offset, hexagon_direction
-from mesa_llm.space.text import NOWHERE_TO_GO, TERMS, choices_text, moved_text, spot_list
+from mesa_llm.space.text import NOWHERE_TO_GO, TERMS, advice_text, choices_text, moved_text, reason_text
 from mesa_llm.space.view import Describe, Near, kind_of, near_cells, others_text, space_of, surroundings
 from mesa_llm.tools.tool import action
 
@@ -166,10 +166,10 @@ def _enter(agent: Any, near: Near | None, destination: str) -> ActionResult:
         agent.cell = near.cell
         return ActionResult(moved_text(near.spot.label), coordinate=near.cell.coordinate)
     if agent.cell is None:
-        raise ToolError("you are in no place that you could move from.")
+        raise ToolError(reason_text("nowhere"))
     spot = TERMS[kind_of(space_of(agent))].spot
     free = tuple(neighbour.spot for neighbour in _next_cells(agent) if not neighbour.cell.is_full)
-    advice = f"you can go to: {spot_list(free)}." if free else "you cannot go anywhere now."
+    advice = advice_text(free)
     if near is None:
-        raise ToolError(f"there is no {spot} {destination[:80]!r} next to yours; {advice}")
-    raise ToolError(f"the {spot} {destination[:80]!r} is full; {advice}")
+        raise ToolError(reason_text("not_next_to", spot=spot, place=destination[:80], advice=advice))
+    raise ToolError(reason_text("full", spot=spot, place=destination[:80], advice=advice))

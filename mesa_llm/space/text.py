@@ -97,6 +97,11 @@ def choices_text(spots: Sequence[Any]) -> str:
     return f"You can go to: {spot_list(spots)}."
 
 
+def advice_text(spots: Sequence[Any]) -> str:
+    """List the cells that an agent can go to, after what it cannot do."""
+    return f"you can go to: {spot_list(spots)}." if spots else "you cannot go anywhere now."
+
+
 def moved_text(place: str) -> str:
     """Report a move."""
     return f"You moved to {place}."
@@ -121,3 +126,16 @@ def _shown(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return f"{value:.6g}" if isinstance(value, float) else one_line(str(value), MAX_LINE_CHARACTERS)
+
+
+REASONS = {
+    "nowhere": "you are in no place that you could move from.",
+    "not_next_to": "there is no {spot} {place!r} next to yours; {advice}",
+    "full": "the {spot} {place!r} is full; {advice}",
+}
+"""Refusal → why it is refused."""
+
+
+def reason_text(refusal: str, /, **values: object) -> str:
+    """Say why something is refused."""
+    return REASONS[refusal].format(**values)

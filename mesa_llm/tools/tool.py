@@ -23,6 +23,7 @@ from pydantic_core import ArgsKwargs, SchemaError
 from mesa_llm.canonical import canonical_json
 from mesa_llm.errors import ConfigError, ToolError
 from mesa_llm.records import ToolSpec
+from mesa_llm.tools.text import reason_text
 
 if sys.flags.optimize >= 2:
     raise ConfigError(
@@ -129,9 +130,9 @@ class Tool:
         try:
             is_long = not _are_short(values) and len(canonical_json(values)) > MAX_ARGUMENT_CHARACTERS
         except (TypeError, ValueError, RecursionError) as error:
-            raise ToolError(f"{self.spec.name}: the arguments cannot be written as JSON: {error}.") from None
+            raise ToolError(reason_text("not_json", tool=self.spec.name, error=error)) from None
         if is_long:
-            raise ToolError(f"the arguments are longer than {MAX_ARGUMENT_CHARACTERS} characters; write less.")
+            raise ToolError(reason_text("too_long", maximum=MAX_ARGUMENT_CHARACTERS))
         if self.check is None:
             return dict(values)
         try:
@@ -140,7 +141,7 @@ class Tool:
             raise ToolError(f"{self.spec.name}: {describe(error)}") from None
         for name, value in checked.items():
             if isinstance(value, int) and abs(value) > MAX_INTEGER:
-                raise ToolError(f"{self.spec.name}: {name}: the number is too large.")
+                raise ToolError(reason_text("too_large", tool=self.spec.name, name=name))
         return checked
 
 

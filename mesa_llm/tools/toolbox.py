@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Protocol
 
 from mesa_llm.errors import ConfigError, ToolError
 from mesa_llm.records import ToolCall, ToolSpec
+from mesa_llm.tools.text import reason_text
 from mesa_llm.tools.tool import Tool, compile_tool, marked_methods
 
 
@@ -275,8 +276,8 @@ class ToolBox(Mapping[str, Bound]):
         """
         found = self._plan.tools.get(call.name)
         if found is None:
-            hint = f"choose one of: {', '.join(self._plan.tools)}" if self._plan.tools else "none can be used now"
-            raise ToolError(f"there is no tool {call.name[:80]!r}; {hint}.")
+            names = ", ".join(self._plan.tools)
+            raise ToolError(reason_text("unknown_tool" if names else "no_tools", name=call.name[:80], names=names))
         return ToolCall(call.name, found[0].arguments(call.arguments), call.call_id)
 
     def call(self, call: ToolCall) -> Any:
@@ -294,6 +295,6 @@ class ToolBox(Mapping[str, Bound]):
             ToolError: If there is no such tool here, or the world refuses.
         """
         if call.name not in self._plan.tools:
-            raise ToolError(f"there is no tool {call.name[:80]!r}.")
+            raise ToolError(reason_text("no_tool", name=call.name[:80]))
         tool, owner = self._plan.tools[call.name]
         return tool.function(*self._leading[owner], **call.arguments)

@@ -9,6 +9,7 @@ from typing import Any, cast
 from pydantic import BaseModel, ConfigDict, Field
 
 from mesa_llm.worlds.auction.state import BeliefCounts, BidderAccount
+from mesa_llm.worlds.auction.text import lots_text, reason_text
 
 
 class Belief(BaseModel):
@@ -55,18 +56,18 @@ def form_fault(statement: object) -> str:
     The original reads three keys that hold numbers or objects of numbers, and ignores all others.
     """
     if not isinstance(statement, Mapping) or not statement:
-        return "there is no JSON object with your beliefs that can be read; write numbers, not sums."
+        return reason_text("no_belief")
     fields = cast("Mapping[str, Any]", statement)
     for key in ("remaining_budget", "total_profits", "winning_bids"):
         if key not in fields:
-            return f"the field {key!r} is missing."
+            return reason_text("no_field", key=key)
     if not _is_number(fields["remaining_budget"]):
-        return "'remaining_budget' must be one number: the dollars you have left."
+        return reason_text("no_budget")
     if not _are_numbers(fields["total_profits"]):
-        return "'total_profits' must give a number for each bidder."
+        return reason_text("no_profits")
     wins = fields["winning_bids"]
     if not isinstance(wins, Mapping) or not all(map(_are_numbers, cast("Mapping[str, Any]", wins).values())):
-        return "'winning_bids' must give, for each bidder, the lots it won and a number as the price of each."
+        return reason_text("no_wins")
     return ""
 
 
@@ -92,7 +93,7 @@ def review_belief(
     problems: list[str] = []
     if statement["remaining_budget"] != me.budget:
         counts.self_errors += 1
-        problems.append(f"you have ${me.budget} left, not ${statement['remaining_budget']}.")
+        problems.append(reason_text("budget", budget=me.budget, believed=statement["remaining_budget"]))
     own_name = me.bidder.name
     for name, profit in statement["total_profits"].items():
         if name not in accounts:
@@ -102,7 +103,8 @@ def review_belief(
         is_wrong = profit != accounts[believed_name].profit
         _count(counts, is_own, is_wrong, is_own)
         if is_wrong:
-            problems.append(f"the profit of {believed_name} is ${accounts[believed_name].profit}, not ${profit}.")
+            true_profit = accounts[believed_name].profit
+            problems.append(reason_text("profit", name=believed_name, profit=true_profit, believed=profit))
     for name, wins in statement["winning_bids"].items():
         if name not in accounts:
             continue
@@ -110,7 +112,7 @@ def review_belief(
         is_wrong = set(wins) != set(won)
         _count(counts, own_name in name if match_part else own_name == name, is_wrong, own_name == name)
         if is_wrong:
-            problems.append(f"{name} has won {', '.join(won) or 'nothing'}, not {', '.join(wins) or 'nothing'}.")
+            problems.append(reason_text("wins", name=name, won=lots_text(won), believed=lots_text(wins)))
     return Review(tuple(problems), True, counts)
 
 

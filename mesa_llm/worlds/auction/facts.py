@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from mesa_llm.worlds.auction.beliefs import form_fault
 from mesa_llm.worlds.auction.lots import Lot
 from mesa_llm.worlds.auction.rules import Auctioneer, Stage
 from mesa_llm.worlds.auction.state import Bidder, BidderAccount, Desire, RoundView, Sale
@@ -128,6 +129,11 @@ class AuctionFacts:
 
     refusals: tuple[str, ...] = ()
     """Errors of its last answer in this stage."""
+
+    @property
+    def is_belief_lost(self) -> bool:
+        """Whether its last stated beliefs cannot be read."""
+        return bool(form_fault(self.belief))
 
 
 def bidder_facts(auctioneer: Auctioneer, agent_id: int, refusals: tuple[str, ...] = ()) -> AuctionFacts:

@@ -15,6 +15,7 @@ from mesa_llm.world import RNG
 from mesa_llm.worlds.auction.beliefs import add_counts, form_fault, opening_belief, review_belief
 from mesa_llm.worlds.auction.lots import Lot
 from mesa_llm.worlds.auction.state import (
+    MAX_WATCHED,
     Attempt,
     Bidder,
     BidderAccount,
@@ -27,6 +28,7 @@ from mesa_llm.worlds.auction.state import (
     Sale,
     Win,
 )
+from mesa_llm.worlds.auction.text import reason_text
 from mesa_llm.worlds.validation import is_number
 
 TieRule = Literal["uniform", "scan"]
@@ -54,9 +56,6 @@ MAX_TRIES = 1_000
 
 MAX_STALLED_ROUNDS = 200
 """Maximum number of rounds in a row in which bids on a lot do not exceed the highest one."""
-
-MAX_WATCHED = 30
-"""Maximum number of other bidders whose profits and lots a bidder sees, and states beliefs about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +182,7 @@ class Auctioneer:
             return fault
         del self.due[agent_id]
         if fault and not self.rules.is_lenient:
-            return f"{fault} The plan you had stays in force."
+            return reason_text("plan_stays", fault=fault)
         last = self.sales[-1].lot.name if self.sales else None
         before = account.priorities
         is_change = bool(account.plans) and any(before.get(lot) != value for lot, value in priorities.items())
@@ -354,14 +353,14 @@ class Auctioneer:
 
     def _plan_fault(self, priorities: Mapping[str, Any]) -> str:
         if self.rules.is_lenient:
-            return "There is no priority in your plan." if self.stage == "replan" and not priorities else ""
+            return reason_text("no_priority") if self.stage == "replan" and not priorities else ""
         names = [lot.name for lot in self.remaining]
         unknown = sorted(str(name)[:40] for name in priorities if name not in names)[:5]
         if not priorities or unknown:
-            hint = f"not {', '.join(unknown)}" if unknown else "but your plan is empty"
-            return f"Give priorities to lots still to come ({', '.join(names)}), {hint}."
+            fault = "unknown_lots" if unknown else "empty_plan"
+            return reason_text(fault, lots=", ".join(names), unknown=", ".join(unknown))
         wrong = next((name for name, value in priorities.items() if value not in PRIORITIES), None)
-        return f"The priority of {wrong} must be 1, 2 or 3." if wrong else ""
+        return reason_text("priority", lot=wrong) if wrong else ""
 
 
 def take_down(

@@ -14,6 +14,9 @@ Desire = Literal["maximize_profit", "maximize_items"]
 Planning = Literal["adaptive", "static", "none"]
 """`adaptive`: a plan before the auction and after every lot; `static`: only before; `none`: never."""
 
+MAX_WATCHED = 30
+"""Maximum number of other bidders whose profits and lots a bidder sees, and states beliefs about."""
+
 
 @dataclass(frozen=True, slots=True)
 class Bidder:

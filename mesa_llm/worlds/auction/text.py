@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from mesa_llm.text import MAX_NAME, counted, one_line
-from mesa_llm.worlds.auction.beliefs import form_fault
-from mesa_llm.worlds.auction.facts import AuctionFacts, SaleView
-from mesa_llm.worlds.auction.rules import MAX_WATCHED, Auctioneer
-from mesa_llm.worlds.auction.state import Desire, Fault, RoundView, Sale
+from mesa_llm.worlds.auction.state import MAX_WATCHED, Desire, Fault, RoundView, Sale
+
+if TYPE_CHECKING:
+    from mesa_llm.worlds.auction.facts import AuctionFacts, SaleView
+    from mesa_llm.worlds.auction.rules import Auctioneer
 
 DESIRES: dict[Desire, str] = {
     "maximize_profit": "You want to end the auction with a larger total profit than any other bidder.",
@@ -28,6 +31,41 @@ RESULTS = {
 def result_text(action: str, **values: object) -> str:
     """Report what came of an action."""
     return RESULTS[action].format(**values)
+
+
+REASONS = {
+    "not_whole": "a bid is a whole number of dollars, not {amount!r}.",
+    "no_bidder": "agent {agent_id} is no bidder of this auction.",
+    "wrong_stage": "this is not the time to {doing}: the auction is at the stage {stage!r}.",
+    "not_belief_time": "this is not the time to say what you believe: the auction is at the stage {stage!r}.",
+    "no_belief": "there is no JSON object with your beliefs that can be read; write numbers, not sums.",
+    "no_field": "the field {key!r} is missing.",
+    "no_budget": "'remaining_budget' must be one number: the dollars you have left.",
+    "no_profits": "'total_profits' must give a number for each bidder.",
+    "no_wins": "'winning_bids' must give, for each bidder, the lots it won and a number as the price of each.",
+    "budget": "you have ${budget} left, not ${believed}.",
+    "profit": "the profit of {name} is ${profit}, not ${believed}.",
+    "wins": "{name} has won {won}, not {believed}.",
+    "no_priority": "There is no priority in your plan.",
+    "unknown_lots": "Give priorities to lots still to come ({lots}), not {unknown}.",
+    "empty_plan": "Give priorities to lots still to come ({lots}), but your plan is empty.",
+    "priority": "The priority of {lot} must be 1, 2 or 3.",
+    "plan_stays": "{fault} The plan you had stays in force.",
+    "leads": "you lead already; wait for the others.",
+    "withdrawn": "you are out for {lot}; wait for the next lot.",
+    "answered": "you have answered already, or are not asked; wait for the next stage.",
+}
+"""Refusal → why it is refused."""
+
+
+def reason_text(refusal: str, /, **values: object) -> str:
+    """Say why something is refused."""
+    return REASONS[refusal].format(**values)
+
+
+def lots_text(lots: Iterable[str]) -> str:
+    """List lots that a bidder has won."""
+    return ", ".join(lots) or "nothing"
 
 
 UNCLEAR = "it was neither a bid nor a withdrawal."
@@ -75,7 +113,7 @@ def observation_text(facts: AuctionFacts) -> str:
 def _beliefs_lines(facts: AuctionFacts) -> list[str]:
     if facts.stage == "plan" or not facts.keeps_beliefs:
         return [f"You have ${facts.budget} to spend on all lots together."]
-    if form_fault(facts.belief):
+    if facts.is_belief_lost:
         return ["You have lost track of budgets and profits."]
     lines = [f"You believe that you have ${facts.belief['remaining_budget']} left."]
     if facts.more_rivals:

@@ -149,7 +149,7 @@ class Auction:
         """
         self._check_due(agent_id, "bid")
         if isinstance(amount, bool) or not isinstance(amount, int):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise ToolError(f"a bid is a whole number of dollars, not {amount!r}.")
+            raise ToolError(self.wording.reason_text("not_whole", amount=amount))
         fault = self.auctioneer.bid(agent_id, amount)
         if fault is not None:
             self._refuse(agent_id, self._explain(agent_id, amount, fault))
@@ -219,17 +219,17 @@ class Auction:
 
     def _check_due(self, agent_id: int, *stages: Stage) -> None:
         if agent_id not in self.accounts:
-            raise ToolError(f"agent {agent_id} is no bidder of this auction.")
+            raise ToolError(self.wording.reason_text("no_bidder", agent_id=agent_id))
         if self.stage not in stages:
-            doing = "say what you believe" if "belief" in stages else stages[0]
-            raise ToolError(f"this is not the time to {doing}: the auction is at the stage {self.stage!r}.")
+            refusal = "not_belief_time" if "belief" in stages else "wrong_stage"
+            raise ToolError(self.wording.reason_text(refusal, doing=stages[0], stage=self.stage))
         if agent_id in self.auctioneer.due:
             return
         if self.stage == "bid" and self.auctioneer.bidding.standing.leader == agent_id:
-            raise ToolError("you lead already; wait for the others.")
+            raise ToolError(self.wording.reason_text("leads"))
         if self.stage == "bid" and self.accounts[agent_id].is_withdrawn:
-            raise ToolError(f"you are out for {self.auctioneer.bidding.lot.name}; wait for the next lot.")
-        raise ToolError("you have answered already, or are not asked; wait for the next stage.")
+            raise ToolError(self.wording.reason_text("withdrawn", lot=self.auctioneer.bidding.lot.name))
+        raise ToolError(self.wording.reason_text("answered"))
 
     def _refuse(self, agent_id: int, *problems: str) -> None:
         if self.stage == "bid" and agent_id not in self.auctioneer.due:

@@ -18,6 +18,7 @@ from mesa_llm.worlds.economy.state import (
     Value,
     employment_rate,
 )
+from mesa_llm.worlds.economy.text import reason_text
 from mesa_llm.worlds.validation import is_number, is_whole
 
 MAX_DOLLARS = 1e12
@@ -106,7 +107,7 @@ class CorrectedRules:
     def set_price(self, participant: Participant, price: float) -> None:
         """Set a price of 0 or more; 0 keeps goods off the market."""
         if not (is_number(price) and 0 <= price <= MAX_DOLLARS):
-            raise ToolError(f"a price must be from 0 to {MAX_DOLLARS:.0f} dollars, got {price!r}.")
+            raise ToolError(reason_text("price", maximum=MAX_DOLLARS, price=price))
         participant.price = float(price)
 
     def hire(self, participant: Participant, count: int) -> None:
@@ -114,14 +115,19 @@ class CorrectedRules:
         self._check_count(count)
         if count > self.unemployed:
             raise ToolError(
-                f"only {counted(self.unemployed, 'person is', 'people are')} without work; you cannot hire {count}."
+                reason_text("too_few_people", people=counted(self.unemployed, "person is", "people are"), count=count)
             )
         payroll = self.wage * (participant.workforce + count)
         if payroll > participant.balance:
             affordable = self._affordable(participant)
             raise ToolError(
-                f"a step's wages for {counted(participant.workforce + count, 'worker')} are ${payroll:.2f}; your "
-                f"balance of ${participant.balance:.2f} pays {counted(affordable, 'worker')}."
+                reason_text(
+                    "unpaid_wages",
+                    workers=counted(participant.workforce + count, "worker"),
+                    payroll=payroll,
+                    balance=participant.balance,
+                    affordable=counted(affordable, "worker"),
+                )
             )
         self.state.employ(participant, count)
 
@@ -129,7 +135,9 @@ class CorrectedRules:
         """Let workers go."""
         self._check_count(count)
         if count > participant.workforce:
-            raise ToolError(f"you employ {counted(participant.workforce, 'worker')} and cannot let {count} go.")
+            raise ToolError(
+                reason_text("too_few_workers", workers=counted(participant.workforce, "worker"), count=count)
+            )
         self.state.employ(participant, -count)
 
     def invest(self, participant: Participant, amount: float) -> None:
@@ -156,9 +164,9 @@ class CorrectedRules:
         """Enact a policy, replacing one of the same name, and set its variable."""
         name, description = one_line(name), one_line(description)
         if not name or max(len(name), len(description)) > MAX_CHARACTERS:
-            raise ToolError(f"a policy needs a name, and name and text of at most {MAX_CHARACTERS} characters.")
+            raise ToolError(reason_text("policy", maximum=MAX_CHARACTERS))
         if (variable is None) != (value is None):
-            raise ToolError("give both a variable and its value, or neither.")
+            raise ToolError(reason_text("half_a_variable"))
         state = self.state
         previous = None
         if variable is not None and value is not None:
@@ -247,7 +255,7 @@ class CorrectedRules:
         match = NUMBER.match(name)
         payee = participants.get(int(match[1] or match[2])) if match else None
         if payee is participant:
-            raise ToolError("you cannot pay yourself; name someone else, or households.")
+            raise ToolError(reason_text("self_payment"))
         if payee is None:
             names = [
                 str(other.agent_id)
@@ -256,7 +264,7 @@ class CorrectedRules:
             ]
             n_more = len(participants) - 1 - len(names[:MAX_NAMED])
             payees = [*names[:MAX_NAMED], *([f"{n_more} more"] if n_more > 0 else []), "households"]
-            raise ToolError(f"there is nobody called {name[:40]!r} to pay; choose one of: {', '.join(payees)}.")
+            raise ToolError(reason_text("nobody", name=name[:40], payees=", ".join(payees)))
         return payee
 
     def _affordable(self, participant: Participant) -> int:
@@ -266,26 +274,26 @@ class CorrectedRules:
 
     def _check_count(self, count: int) -> None:
         if not (is_whole(count) and 1 <= count <= self.parameters.labor_force):
-            raise ToolError(f"the count must be a whole number from 1 to {self.parameters.labor_force}, got {count!r}.")
+            raise ToolError(reason_text("count", maximum=self.parameters.labor_force, count=count))
 
     def _check_payment(self, participant: Participant, amount: float) -> None:
         if not (is_number(amount) and 0 < amount <= MAX_DOLLARS):
-            raise ToolError(f"an amount must be above 0 and at most {MAX_DOLLARS:.0f} dollars, got {amount!r}.")
+            raise ToolError(reason_text("amount", maximum=MAX_DOLLARS, amount=amount))
         if amount > participant.balance:
-            raise ToolError(f"your balance of ${participant.balance:.2f} does not cover ${amount:.2f}.")
+            raise ToolError(reason_text("balance", balance=participant.balance, amount=amount))
 
     def _checked_value(self, variable: str, value: Value) -> Value:
         """Return the value of a variable, checked; refuse other names and values."""
         if not _VARIABLE_NAME.fullmatch(variable):
-            raise ToolError(f"a variable is named like tax_rate, in small letters and _; got {variable[:60]!r}.")
+            raise ToolError(reason_text("variable_name", name=variable[:60]))
         if not isinstance(value, str) and not is_number(value):
-            raise ToolError(f"{variable} must be a finite number or a text, got {value!r}.")
+            raise ToolError(reason_text("value", variable=variable, value=value))
         variables = self.state.variables
         if variable not in variables and len(variables) >= MAX_VARIABLES:
-            raise ToolError(f"there are {MAX_VARIABLES} variables already; set one of: {', '.join(variables)}.")
+            raise ToolError(reason_text("too_many_variables", maximum=MAX_VARIABLES, variables=", ".join(variables)))
         if variable not in (TAX_RATE, MINIMUM_WAGE):
             return one_line(value, MAX_CHARACTERS) if isinstance(value, str) else float(value)
         maximum = 1.0 if variable == TAX_RATE else MAX_DOLLARS
         if isinstance(value, str) or not 0 <= value <= maximum:
-            raise ToolError(f"{variable} must be a number from 0 to {maximum:.0f}, got {value!r}.")
+            raise ToolError(reason_text("number", variable=variable, maximum=maximum, value=value))
         return float(value)

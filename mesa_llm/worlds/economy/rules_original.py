@@ -15,6 +15,7 @@ from mesa_llm.worlds.economy.state import (
     Value,
     employment_rate,
 )
+from mesa_llm.worlds.economy.text import reason_text
 
 
 class OriginalEconomyRules:
@@ -53,14 +54,16 @@ class OriginalEconomyRules:
         """Take workers away; a negative count adds them."""
         count = int(count)
         if count > participant.workforce:
-            raise ToolError(f"you employ {counted(participant.workforce, 'worker')} and cannot let {count} go.")
+            raise ToolError(
+                reason_text("too_few_workers", workers=counted(participant.workforce, "worker"), count=count)
+            )
         self.state.employ(participant, -count)
 
     def invest(self, participant: Participant, amount: float) -> None:
         """Turn money into output; a negative amount turns output into money."""
         amount = float(amount)
         if participant.balance < amount:
-            raise ToolError(f"your balance of {participant.balance} does not cover {amount}.")
+            raise ToolError(reason_text("original_balance", balance=participant.balance, amount=amount))
         participant.balance -= amount
         participant.output += amount
         self.state.investment += amount

@@ -42,6 +42,36 @@ def result_text(action: str, **values: object) -> str:
     return RESULTS[action].format(**values)
 
 
+REASONS = {
+    "not_a_producer": "you govern; only producers set prices, employ people and invest.",
+    "not_a_government": "only a government enacts policies here.",
+    "price": "a price must be from 0 to {maximum:.0f} dollars, got {price!r}.",
+    "too_few_people": "only {people} without work; you cannot hire {count}.",
+    "unpaid_wages": (
+        "a step's wages for {workers} are ${payroll:.2f}; your balance of ${balance:.2f} pays {affordable}."
+    ),
+    "too_few_workers": "you employ {workers} and cannot let {count} go.",
+    "policy": "a policy needs a name, and name and text of at most {maximum} characters.",
+    "half_a_variable": "give both a variable and its value, or neither.",
+    "self_payment": "you cannot pay yourself; name someone else, or households.",
+    "nobody": "there is nobody called {name!r} to pay; choose one of: {payees}.",
+    "count": "the count must be a whole number from 1 to {maximum}, got {count!r}.",
+    "amount": "an amount must be above 0 and at most {maximum:.0f} dollars, got {amount!r}.",
+    "balance": "your balance of ${balance:.2f} does not cover ${amount:.2f}.",
+    "variable_name": "a variable is named like tax_rate, in small letters and _; got {name!r}.",
+    "value": "{variable} must be a finite number or a text, got {value!r}.",
+    "too_many_variables": "there are {maximum} variables already; set one of: {variables}.",
+    "number": "{variable} must be a number from 0 to {maximum:.0f}, got {value!r}.",
+    "original_balance": "your balance of {balance} does not cover {amount}.",
+}
+"""Refusal → why it is refused."""
+
+
+def reason_text(refusal: str, /, **values: object) -> str:
+    """Say why something is refused."""
+    return REASONS[refusal].format(**values)
+
+
 def workforce_text(workforce: int) -> str:
     """Report the workers of a producer that has hired some, or let some go."""
     return f"You employ {counted(workforce, 'worker')}."

@@ -185,7 +185,7 @@ class Economy(DoNothing):
     def _producer(self, agent_id: int) -> Participant:
         """Return the account of a participant that may produce."""
         if not self.may_produce(agent_id):
-            raise ToolError("you govern; only producers set prices, employ people and invest.")
+            raise ToolError(self.wording.reason_text("not_a_producer"))
         return self.enter(agent_id)
 
     @action(when="may_produce")
@@ -266,7 +266,7 @@ class Economy(DoNothing):
             value: What the variable is set to.
         """
         if not self.may_govern(agent_id):
-            raise ToolError("only a government enacts policies here.")
+            raise ToolError(self.wording.reason_text("not_a_government"))
         own = self.enter(agent_id)
         self.rules.enact(own, policy_name, description, variable, value)
         policy = self.state.policies[-1]

@@ -6,7 +6,7 @@ from mesa_llm._deprecated import deprecated_name
 from mesa_llm.worlds.exchange.book import Order, OrderBook, Quote, Side
 from mesa_llm.worlds.exchange.companies import COMPANIES, Company, QuarterlyReport, report_on
 from mesa_llm.worlds.exchange.facts import TraderFacts
-from mesa_llm.worlds.exchange.lending import RATE_CHANGES, Lending, RateChange
+from mesa_llm.worlds.exchange.lending import RATE_CHANGES, Lending
 from mesa_llm.worlds.exchange.matching import Fees, Fill, Match, Settlement, TradingRules
 from mesa_llm.worlds.exchange.state import (
     FIRST_PRICES,
@@ -26,6 +26,7 @@ from mesa_llm.worlds.exchange.state import (
     Loan,
     LoanTaken,
     Moment,
+    RateChange,
     Stock,
     StockTrade,
     Submission,

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mesa_llm.worlds.exchange.book import Quote
-from mesa_llm.worlds.exchange.lending import Rates
-from mesa_llm.worlds.exchange.state import Cancellation, ForumPost, Loan, Moment, Stock
+from mesa_llm.worlds.exchange.state import Cancellation, ForumPost, Loan, Moment, Rates, Stock
 
 
 @dataclass(frozen=True, slots=True)

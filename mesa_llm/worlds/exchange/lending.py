@@ -7,25 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from mesa_llm.errors import ConfigError, ToolError
-from mesa_llm.worlds.exchange.state import STOCKS, Liquidation, Loan, Stock, TradingAccount
-
-Rates = tuple[float, ...]
-"""Interest over the whole term of a loan, as a share of the principal, by loan type."""
-
-
-@dataclass(frozen=True, slots=True)
-class RateChange:
-    """A change of the lending rates, announced on the forum."""
-
-    day: int
-    """Day on which it is announced; payments of that day still follow the old rates."""
-
-    rates: Rates
-    """The new rates by loan type."""
-
-    text: str
-    """The announcement on the forum."""
-
+from mesa_llm.worlds.exchange.state import STOCKS, Liquidation, Loan, RateChange, Rates, Stock, TradingAccount
+from mesa_llm.worlds.exchange.text import reason_text
 
 RATE_CHANGES = (
     RateChange(
@@ -116,7 +99,7 @@ def borrow(account: TradingAccount, principal: float, loan_type: int, due_day: i
     limit = account.loan_limit
     if not 0 < principal <= limit:
         maximum = math.floor(max(limit, 0.0) * 100) / 100
-        raise ToolError(f"you asked for {principal:.10g}; ask for more than 0 and at most {maximum:.2f}.")
+        raise ToolError(reason_text("loan", principal=principal, maximum=maximum))
     loan = Loan(principal, loan_type, due_day)
     account.loans.append(loan)
     account.cash += principal

@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple, get_args
 from mesa_llm.errors import ConfigError, ToolError
 from mesa_llm.worlds.exchange.book import Order, OrderBook, opposite
 from mesa_llm.worlds.exchange.state import Stock, TradingAccount
+from mesa_llm.worlds.exchange.text import reason_text
 
 Settlement = Literal["strict", "one_sided", "original"]
 """How a fill moves cash and shares.
@@ -99,7 +100,7 @@ class TradingRules:
             return price
         ticks = round(price / self.tick)
         if ticks < 1 or not math.isclose(ticks * self.tick, price, rel_tol=1e-9):
-            raise ToolError(f"prices go in steps of {self.tick:g}, from {self.tick:g} up; got {price!r}.")
+            raise ToolError(reason_text("tick", tick=self.tick, price=price))
         return round(ticks * self.tick, 9)
 
     def refuse_flags(self, *amounts: object) -> None:
@@ -109,7 +110,7 @@ class TradingRules:
             ToolError: If there is one, and fills are settled strictly.
         """
         if self.settlement == "strict" and any(isinstance(amount, bool) for amount in amounts):
-            raise ToolError("true and false are no amounts; give numbers.")
+            raise ToolError(reason_text("flag"))
 
     @classmethod
     def of(cls, rules: str, trading: TradingRules | None = None) -> TradingRules:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from mesa_llm.errors import ConfigError, ToolError
 from mesa_llm.world import RNG
 from mesa_llm.worlds.exchange.book import SIDES, Order, OrderBook, Quote, Side
-from mesa_llm.worlds.exchange.lending import Lending, RateChange, liquidation_of, pay_interest, repay_due
+from mesa_llm.worlds.exchange.lending import Lending, liquidation_of, pay_interest, repay_due
 from mesa_llm.worlds.exchange.matching import Match, TradingRules, Venue
 from mesa_llm.worlds.exchange.matching_original import OriginalVenue
 from mesa_llm.worlds.exchange.state import (
@@ -23,11 +23,13 @@ from mesa_llm.worlds.exchange.state import (
     Holding,
     Liquidation,
     Moment,
+    RateChange,
     Stock,
     StockTrade,
     Submission,
     TradingAccount,
 )
+from mesa_llm.worlds.exchange.text import reason_text
 
 
 class StockMarket:
@@ -223,15 +225,15 @@ class Floor:
         """Return why a trader may not act as one does in a stage; None if it may."""
         account = self.market.accounts.get(agent_id)
         if account is None:
-            return f"there is no trader {agent_id} on this exchange."
+            return reason_text("no_trader", agent_id=agent_id)
         if account.has_left:
-            return "you are insolvent and have left the exchange."
+            return reason_text("insolvent")
         if stage != self.now.stage:
-            return f"this is done in the stage {stage!r}, and now is {self.now.stage!r}."
+            return reason_text("wrong_stage", stage=stage, now=self.now.stage)
         if agent_id in self._acted:
-            return "you have already acted in this stage; wait for the next one."
+            return reason_text("acted")
         if stage == "loan" and account.loan_limit <= 0:
-            return "you owe as much as you had at the start; you may not borrow more."
+            return reason_text("no_credit")
         return None
 
     def account_in_turn(self, agent_id: int, stage: DayStage) -> TradingAccount:

@@ -17,6 +17,9 @@ Stock = Literal["A", "B"]
 
 STOCKS: tuple[Stock, ...] = ("A", "B")
 
+Rates = tuple[float, ...]
+"""Interest over the whole term of a loan, as a share of the principal, by loan type."""
+
 FIRST_PRICES: Mapping[Stock, float] = MappingProxyType({"A": 30, "B": 40})
 """Money per share before the first trade."""
 
@@ -233,6 +236,20 @@ class Forum:
         """Replace yesterday's posts by today's, in order of the authors' ids."""
         self.posts = tuple(post for _, post in sorted(self._written.items()))
         self._written = {}
+
+
+@dataclass(frozen=True, slots=True)
+class RateChange:
+    """A change of the lending rates, announced on the forum."""
+
+    day: int
+    """Day on which it is announced; payments of that day still follow the old rates."""
+
+    rates: Rates
+    """The new rates by loan type."""
+
+    text: str
+    """The announcement on the forum."""
 
 
 class Liquidation(NamedTuple):

@@ -7,16 +7,19 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import TYPE_CHECKING
 
 from mesa_llm.records import Event
 from mesa_llm.text import MAX_QUOTE, counted, quoted
 from mesa_llm.worlds.exchange.book import SIDES, Order, OrderBook, Side
 from mesa_llm.worlds.exchange.companies import COMPANIES, Company, QuarterlyReport, report_on
-from mesa_llm.worlds.exchange.facts import TraderFacts
-from mesa_llm.worlds.exchange.lending import Lending, RateChange
-from mesa_llm.worlds.exchange.matching import Match, TradingRules
-from mesa_llm.worlds.exchange.rules import Happening
-from mesa_llm.worlds.exchange.state import OFFICIAL, STOCKS, Calendar, Close, ForumPost, Liquidation, Stock
+from mesa_llm.worlds.exchange.state import OFFICIAL, STOCKS, Calendar, Close, ForumPost, Liquidation, RateChange, Stock
+
+if TYPE_CHECKING:
+    from mesa_llm.worlds.exchange.facts import TraderFacts
+    from mesa_llm.worlds.exchange.lending import Lending
+    from mesa_llm.worlds.exchange.matching import Match, TradingRules
+    from mesa_llm.worlds.exchange.rules import Happening
 
 _EQUAL_PRICES = (
     "It trades at once with waiting orders of the other side at exactly the same price, oldest first. A bid "
@@ -39,6 +42,33 @@ RESULTS = {
 def result_text(action: str, **values: object) -> str:
     """Report what came of an action."""
     return RESULTS[action].format(**values)
+
+
+REASONS = {
+    "no_loan_type": "there is no loan type {loan_type!r}; choose 0, 1 or 2.",
+    "no_trader": "there is no trader {agent_id} on this exchange.",
+    "insolvent": "you are insolvent and have left the exchange.",
+    "wrong_stage": "this is done in the stage {stage!r}, and now is {now!r}.",
+    "acted": "you have already acted in this stage; wait for the next one.",
+    "no_credit": "you owe as much as you had at the start; you may not borrow more.",
+    "cash": "{shares} at {price} cost {cost}; you have {cash} cash.",
+    "cash_with_fee": "{shares} at {price} cost {cost}, with the fee of {fee}; you have {cash} cash.",
+    "shares": "you cannot sell {shares} of {stock}; you have {owned}.",
+    "fee": "your cash and what you would earn do not pay the fee of {fee}.",
+    "post": "your post has {characters} characters; write 1 to {maximum}, no mere blanks.",
+    "no_stock": "there is no stock {stock!r}; choose A or B.",
+    "size": "{quantity} shares at {price}: give numbers above 0, and not huge ones.",
+    "fraction": "{quantity} shares cannot be traded; give a whole number.",
+    "tick": "prices go in steps of {tick:g}, from {tick:g} up; got {price!r}.",
+    "flag": "true and false are no amounts; give numbers.",
+    "loan": "you asked for {principal:.10g}; ask for more than 0 and at most {maximum:.2f}.",
+}
+"""Refusal → why it is refused."""
+
+
+def reason_text(refusal: str, /, **values: object) -> str:
+    """Say why something is refused."""
+    return REASONS[refusal].format(**values)
 
 
 INSOLVENT = "You are insolvent and have left the exchange."

@@ -205,7 +205,7 @@ class Exchange(DoNothing):
         account = self._floor.account_in_turn(agent_id, "loan")
         self.trading.refuse_flags(loan_type, amount)
         if loan_type not in (0, 1, 2):
-            raise ToolError(f"there is no loan type {loan_type!r}; choose 0, 1 or 2.")
+            raise ToolError(self.wording.reason_text("no_loan_type", loan_type=loan_type))
         due = self.now.day + self.lending.term_days[int(loan_type)]
         loan = borrow(account, amount, int(loan_type), due)
         self._floor.end_turn(agent_id)
@@ -226,10 +226,15 @@ class Exchange(DoNothing):
         price = self.trading.price_of(price)
         fee = self.trading.fee_of(quantity)
         if quantity * price + fee > account.cash:
-            with_fee = f", with the fee of {money_text(fee)}" if fee else ""
             raise ToolError(
-                f"{counted(quantity, 'share')} at {money_text(price)} cost {money_text(quantity * price + fee)}"
-                f"{with_fee}; you have {spendable_text(account.cash)} cash."
+                self.wording.reason_text(
+                    "cash_with_fee" if fee else "cash",
+                    shares=counted(quantity, "share"),
+                    price=money_text(price),
+                    cost=money_text(quantity * price + fee),
+                    fee=money_text(fee),
+                    cash=spendable_text(account.cash),
+                )
             )
         return self._place(agent_id, stock, "buy", quantity, price)
 
@@ -246,10 +251,12 @@ class Exchange(DoNothing):
         price = self.trading.price_of(price)
         if quantity > account.shares[stock]:
             owned = shares_text(account.shares[stock])
-            raise ToolError(f"you cannot sell {counted(quantity, 'share')} of {stock}; you have {owned}.")
+            raise ToolError(
+                self.wording.reason_text("shares", shares=counted(quantity, "share"), stock=stock, owned=owned)
+            )
         fee = self.trading.fee_of(quantity)
         if account.cash + quantity * price < fee:
-            raise ToolError(f"your cash and what you would earn do not pay the fee of {money_text(fee)}.")
+            raise ToolError(self.wording.reason_text("fee", fee=money_text(fee)))
         return self._place(agent_id, stock, "sell", quantity, price)
 
     @action(when="may_estimate")
@@ -278,7 +285,7 @@ class Exchange(DoNothing):
         """
         self._floor.account_in_turn(agent_id, "post")
         if not text.strip() or len(text) > MAX_CHARACTERS:
-            raise ToolError(f"your post has {len(text)} characters; write 1 to {MAX_CHARACTERS}, no mere blanks.")
+            raise ToolError(self.wording.reason_text("post", characters=len(text), maximum=MAX_CHARACTERS))
         self._floor.end_turn(agent_id)
         self._floor.forum.write(self.now.day, agent_id, text.strip())
         return self.wording.result_text("post_message")
@@ -319,12 +326,12 @@ class Exchange(DoNothing):
         """
         account = self._floor.account_in_turn(agent_id, "trade")
         if stock not in STOCKS:
-            raise ToolError(f"there is no stock {stock!r}; choose A or B.")
+            raise ToolError(self.wording.reason_text("no_stock", stock=stock))
         self.trading.refuse_flags(quantity, price)
         if not 0 < quantity <= MAX_SHARES or not 0 < price <= MAX_MONEY:
-            raise ToolError(f"{quantity} shares at {money_text(price)}: give numbers above 0, and not huge ones.")
+            raise ToolError(self.wording.reason_text("size", quantity=quantity, price=money_text(price)))
         if not is_whole(quantity) and not isinstance(quantity, bool):
-            raise ToolError(f"{quantity} shares cannot be traded; give a whole number.")
+            raise ToolError(self.wording.reason_text("fraction", quantity=quantity))
         return account
 
     def _place(self, agent_id: int, stock: Stock, side: Side, quantity: int, price: float) -> ActionResult:

@@ -18,6 +18,18 @@ def result_text(action: str, **values: object) -> str:
     return RESULTS[action].format(**values)
 
 
+REASONS = {
+    "no_household": "agent {agent_id} has no household here and cannot plan a month.",
+    "not_a_share": "{name} must be a number from 0 to 1, got {share!r}.",
+}
+"""Refusal → why it is refused."""
+
+
+def reason_text(refusal: str, /, **values: object) -> str:
+    """Say why something is refused."""
+    return REASONS[refusal].format(**values)
+
+
 def instructions(tax: TaxSchedule) -> str:
     """Describe a month and the tax; the same for every household."""
     return (

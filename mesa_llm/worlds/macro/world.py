@@ -137,10 +137,10 @@ class Macroeconomy:
                 good, from 0 (nothing) to 1 (everything), in steps of 0.02.
         """
         if agent_id not in self._indices:
-            raise ToolError(f"agent {agent_id} has no household here and cannot plan a month.")
+            raise ToolError(self.wording.reason_text("no_household", agent_id=agent_id))
         for name, share in (("work", work), ("consumption", consumption)):
             if not (is_number(share) and 0 <= share <= 1):
-                raise ToolError(f"{name} must be a number from 0 to 1, got {share!r}.")
+                raise ToolError(self.wording.reason_text("not_a_share", name=name, share=share))
         self._plans[agent_id] = (work, consumption)
         text = self.wording.result_text("plan_month", work=work, consumption=consumption)
         return ActionResult(text, work=work, consumption=consumption)

@@ -18,6 +18,7 @@ from mesa_llm.worlds.market.state import (
     TradeLimits,
     unused_slug,
 )
+from mesa_llm.worlds.market.text import reason_text
 
 
 class Ledger:
@@ -73,7 +74,7 @@ class Ledger:
         market, side = self.tradable(market_id, outcome, amount, "amount")
         portfolio = self._enter(agent_id)
         if portfolio.cash < amount:
-            raise ToolError(f"${amount:.10g} is more than the ${portfolio.cash:.2f} of cash you have.")
+            raise ToolError(reason_text("cash", amount=amount, cash=portfolio.cash))
         fee = amount * self.fee
         maker, shares = market.maker.buy(side, amount - fee)
         self._check_limits(market, maker, amount)
@@ -93,7 +94,7 @@ class Ledger:
         portfolio = self._enter(agent_id)
         owned = portfolio.shares_of(market_id, side)
         if owned < shares:
-            raise ToolError(f"you hold {owned:.2f} {side.upper()} shares of [{market_id}], not {shares:.10g}.")
+            raise ToolError(reason_text("shares", owned=owned, side=side.upper(), market_id=market_id, shares=shares))
         maker, gross = market.maker.sell(side, shares)
         fee = gross * self.fee
         self._check_limits(market, maker, gross)
@@ -127,7 +128,7 @@ class Ledger:
         self.find(market_id)
         text = one_line(text)
         if not text:
-            raise ToolError("the remark is empty; write what you want to say.")
+            raise ToolError(reason_text("empty"))
         return self.add_comment(agent_id, market_id, text, step)
 
     def add_comment(self, agent_id: int, market_id: str, text: str, step: int) -> Comment:
@@ -169,7 +170,7 @@ class Ledger:
         """
         market = self.markets.get(market_id)
         if market is None:
-            raise ToolError(f"there is no market {str(market_id)[:80]!r}; choose one of: {_names(self.markets)}.")
+            raise ToolError(reason_text("no_market", market_id=str(market_id)[:80], markets=_names(self.markets)))
         return market
 
     def market(self, market_id: str) -> Market:
@@ -194,21 +195,21 @@ class Ledger:
         side = answer_of(str(outcome).strip())
         market = self.find(market_id)
         if isinstance(size, bool) or not math.isfinite(size):
-            raise ToolError(f"the {size_name} must be a finite number, got {size}.")
+            raise ToolError(reason_text("not_finite", name=size_name, size=size))
         if not market.is_open:
-            raise ToolError(f"market [{market_id}] is closed and takes no trades.")
+            raise ToolError(reason_text("closed", market_id=market_id))
         require_positive(size, size_name)
         return market, side
 
     def _check_limits(self, market: Market, maker_after: Maker, dollars: float) -> None:
         max_dollars, max_move = self.limits.dollars, self.limits.price_move
         if max_dollars is not None and dollars > max_dollars:
-            raise ToolError(f"this trade is worth ${dollars:.2f}; one trade may be worth ${max_dollars:.2f} at most.")
+            raise ToolError(reason_text("too_large", dollars=dollars, maximum=max_dollars))
         if max_move is None:
             return
         move = abs(maker_after.price("yes") - market.maker.price("yes"))
         if move > max_move:
-            raise ToolError(f"this trade would move the price by {move:.3f}; one may move it by {max_move:g} at most.")
+            raise ToolError(reason_text("too_far", move=move, maximum=max_move))
 
     def _record(
         self,
@@ -246,7 +247,7 @@ def answer_of(outcome: str) -> Outcome:
     name = outcome.lower()
     side: Outcome | None = next((answer for answer in OUTCOMES if answer == name), None)
     if side is None:
-        raise ToolError(f"there is no answer {outcome[:80]!r}; say yes or no.")
+        raise ToolError(reason_text("no_outcome", outcome=outcome[:80]))
     return side
 
 
@@ -257,7 +258,7 @@ def require_positive(size: float, name: str) -> None:
         ToolError: If it is not.
     """
     if size <= 0:
-        raise ToolError(f"the {name} must be positive, got {size:.10g}.")
+        raise ToolError(reason_text("not_positive", name=name, size=size))
 
 
 def _require(is_met: bool, name: str, value: float | None, expected: str) -> None:

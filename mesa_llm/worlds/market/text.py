@@ -109,3 +109,27 @@ def _write_market(market: MarketView, facts: MarketFacts, names: dict[int, str])
         name = one_line(names.get(comment.agent_id, ""), MAX_NAME) or f"Trader {comment.agent_id}"
         lines.append(f"- {name} says: {quoted(comment.text, REMARK_CHARACTERS)}")
     return lines
+
+
+REASONS = {
+    "cash": "${amount:.10g} is more than the ${cash:.2f} of cash you have.",
+    "shares": "you hold {owned:.2f} {side} shares of [{market_id}], not {shares:.10g}.",
+    "empty": "the remark is empty; write what you want to say.",
+    "no_market": "there is no market {market_id!r}; choose one of: {markets}.",
+    "not_finite": "the {name} must be a finite number, got {size}.",
+    "closed": "market [{market_id}] is closed and takes no trades.",
+    "too_large": "this trade is worth ${dollars:.2f}; one trade may be worth ${maximum:.2f} at most.",
+    "too_far": "this trade would move the price by {move:.3f}; one may move it by {maximum:g} at most.",
+    "no_outcome": "there is no answer {outcome!r}; say yes or no.",
+    "not_positive": "the {name} must be positive, got {size:.10g}.",
+    "no_variable": (
+        "{variable} = {value!r}; wanted fee, a share from 0 on and below 1, or max_trade_dollars or max_trade_move, "
+        "above 0 or null"
+    ),
+}
+"""Refusal → why it is refused."""
+
+
+def reason_text(refusal: str, /, **values: object) -> str:
+    """Say why something is refused."""
+    return REASONS[refusal].format(**values)

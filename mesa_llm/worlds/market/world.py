@@ -364,8 +364,7 @@ class PredictionMarkets(DoNothing):
         elif variable in LIMITS and (value is None or (is_number(value) and value > 0)):
             self.ledger.limits = replace(self.ledger.limits, **{LIMITS[variable]: value and float(value)})
         else:
-            wanted = "fee, a share from 0 on and below 1, or max_trade_dollars or max_trade_move, above 0 or null"
-            raise ToolError(f"{variable} = {value!r}; wanted {wanted}")
+            raise ToolError(self.wording.reason_text("no_variable", variable=variable, value=value))
         if not self.is_original:
             self._instructions = self.wording.instructions(self.ledger.fee, self.ledger.limits)
 

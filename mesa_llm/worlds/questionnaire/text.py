@@ -35,3 +35,14 @@ def missing_text(label: str) -> str:
 def off_scale_text(label: str, answer: str) -> str:
     """Report an answer that the item does not allow."""
     return f"{label}: {quoted(answer, 40)} is not on the scale"
+
+
+REASONS = {
+    "not_asked": "you were not asked {label!r}, or have answered it.",
+}
+"""Refusal → why it is refused."""
+
+
+def reason_text(refusal: str, /, **values: object) -> str:
+    """Say why something is refused."""
+    return REASONS[refusal].format(**values)

@@ -91,7 +91,7 @@ class Questionnaire:
         """
         sheet = self._open.pop((agent_id, label), None)
         if sheet is None:
-            raise ToolError(f"you were not asked {label!r}, or have answered it.")
+            raise ToolError(self.wording.reason_text("not_asked", label=label))
         valid: dict[str, Answer] = {}
         faults: list[str] = []
         for item, raw in zip(sheet.items, self._by_item(sheet, answer), strict=True):

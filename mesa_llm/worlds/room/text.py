@@ -45,6 +45,22 @@ def result_text(action: str, **values: object) -> str:
     return RESULTS[action].format(**values)
 
 
+REASONS = {
+    "whisper_unheard": "everybody here hears what you say; use say.",
+    "nobody_else": "there is nobody else called {to!r} here.",
+    "not_moderator": "you do not moderate here.",
+    "nobody": "there is nobody called {person!r} here.",
+    "not_called": "nobody has called on you.",
+    "not_here": "you are not in this room.",
+}
+"""Refusal → why it is refused."""
+
+
+def reason_text(refusal: str, /, **values: object) -> str:
+    """Say why something is refused."""
+    return REASONS[refusal].format(**values)
+
+
 def conversation(facts: RoomFacts) -> str:
     """Write the conversation, a line each; no line can forge another."""
     lines = [f"({counted(facts.n_earlier, 'earlier message')} not shown)"] if facts.n_earlier else []

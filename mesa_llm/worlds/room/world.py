@@ -321,9 +321,9 @@ class Room:
         """
         hearer = next((one for one in self.members.values() if display_name(one.name) == to), None)
         if not self.has_whispers:
-            raise ToolError("everybody here hears what you say; use say.")
+            raise ToolError(self.wording.reason_text("whisper_unheard"))
         if hearer is None or hearer.agent_id == agent_id:
-            raise ToolError(f"there is nobody else called {to!r} here.")
+            raise ToolError(self.wording.reason_text("nobody_else", to=to))
         return self._speak(agent_id, text, hearer=hearer)
 
     @action
@@ -367,10 +367,10 @@ class Room:
             person: Name of the person.
         """
         if agent_id in self.members:
-            raise ToolError("you do not moderate here.")
+            raise ToolError(self.wording.reason_text("not_moderator"))
         speaker = next((one for one in self.members.values() if display_name(one.name) == person), None)
         if speaker is None:
-            raise ToolError(f"there is nobody called {person!r} here.")
+            raise ToolError(self.wording.reason_text("nobody", person=person))
         self.next_speaker = speaker.agent_id
         return ActionResult(self.wording.result_text("give_floor", person=person), speaker_id=speaker.agent_id)
 
@@ -387,7 +387,7 @@ class Room:
         """
         floor = self._floors.get(agent_id)
         if floor is None or floor.phase != label:
-            raise ToolError("nobody has called on you.")
+            raise ToolError(self.wording.reason_text("not_called"))
         if label == "decide":
             return self._decided(agent_id, floor, self._wish(agent_id, answer))
         text = self._cleaned(agent_id, answer)
@@ -421,7 +421,7 @@ class Room:
 
     def _require_member(self, agent_id: int) -> None:
         if agent_id not in self.members:
-            raise ToolError("you are not in this room.")
+            raise ToolError(self.wording.reason_text("not_here"))
 
     def _speak(self, agent_id: int, text: str, kind: Kind = "say", hearer: Member | None = None) -> ActionResult:
         """Add a line to the conversation, for everyone or for one hearer alone."""

@@ -47,10 +47,10 @@ class SocialGroups(SocialState):
         self.acting(agent_id)
         if product_name not in self.settings.products:
             offer = ", ".join(self.settings.products)
-            wanted = f"on offer: {offer}" if offer else "nothing is on offer"
-            raise ToolError(f"There is no product {quoted(product_name, MAX_NAME)}; {wanted}.")
+            refusal = "no_product" if offer else "no_offer"
+            raise ToolError(self.wording.reason_text(refusal, product=quoted(product_name, MAX_NAME), offer=offer))
         if not 1 <= amount <= MAX_AMOUNT:
-            raise ToolError(f"You cannot buy {amount} pieces; buy 1 to {MAX_AMOUNT}.")
+            raise ToolError(self.wording.reason_text("amount", amount=amount, maximum=MAX_AMOUNT))
         product_id = 1 + self.settings.products.index(product_name)
         self.store.write("UPDATE product SET sales = sales + ? WHERE product_id = ?", amount, product_id)
         self.store.write(
@@ -74,7 +74,7 @@ class SocialGroups(SocialState):
         self.acting(agent_id)
         group_name = one_line(self.cleaned(name, "name"), MAX_NAME)
         if not group_name:
-            raise ToolError("The name is empty; write some words.")
+            raise ToolError(self.wording.reason_text("empty", name="name"))
         self.n_groups += 1
         self.store.write(
             "INSERT INTO chat_group (group_id, user_id, name, created_at) VALUES (?, ?, ?, ?)",
@@ -95,7 +95,7 @@ class SocialGroups(SocialState):
         self.acting(agent_id)
         name = self._group_name(group_id)
         if self._is_member(agent_id, group_id):
-            raise ToolError(f"You are in group {group_id} already.")
+            raise ToolError(self.wording.reason_text("in_group", group_id=group_id))
         self._add_member(group_id, agent_id)
         self.trace(agent_id, "join_group", group_id=group_id)
         return ActionResult(
@@ -154,7 +154,7 @@ class SocialGroups(SocialState):
         query = "SELECT name FROM chat_group WHERE group_id = ?"
         row = self.store.one(query, group_id) if 0 < group_id <= self.n_groups else None
         if row is None:
-            raise ToolError(f"There is no group {group_id}; use the number of a group you were shown.")
+            raise ToolError(self.wording.reason_text("no_group", group_id=group_id))
         return str(row[0])
 
     def _is_member(self, agent_id: int, group_id: int) -> bool:
@@ -163,5 +163,5 @@ class SocialGroups(SocialState):
 
     def _require_member(self, agent_id: int, group_id: int) -> None:
         if not self._is_member(agent_id, group_id):
-            advice = "; join it first" if "join_group" in self.settings.actions else ""
-            raise ToolError(f"You are not in group {group_id}{advice}.")
+            refusal = "not_in_open_group" if "join_group" in self.settings.actions else "not_in_group"
+            raise ToolError(self.wording.reason_text(refusal, group_id=group_id))

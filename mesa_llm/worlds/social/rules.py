@@ -62,7 +62,7 @@ class SocialRules(SocialAccounts):
         self.other_user(agent_id, user_id, "follow")
 
     def _follow_again(self, user_id: int) -> ActionResult:
-        raise ToolError(f"You follow {self.names[user_id]} (user {user_id}) already.")
+        raise ToolError(self.wording.reason_text("followed", name=self.names[user_id], user_id=user_id))
 
     @action(options={"user_id": "followed"})
     def unfollow(self, agent_id: int, user_id: UserId) -> ActionResult:
@@ -73,7 +73,7 @@ class SocialRules(SocialAccounts):
         """
         self.acting(agent_id)
         if not self.follows.remove(agent_id, user_id):
-            raise ToolError(f"You do not follow user {user_id}.")
+            raise ToolError(self.wording.reason_text("not_followed", user_id=user_id))
         if self._unwritten_follows:  # it may be among those that are written late
             self._undone_follows.append(pair(agent_id, user_id))
         self.store.remove("follow", agent_id, user_id)
@@ -103,7 +103,7 @@ class SocialRules(SocialAccounts):
         self.other_user(self.acting(agent_id), user_id, "mute")
         muted = self.mutes.setdefault(agent_id, set())
         if user_id in muted:
-            raise ToolError(f"You have muted {self.names[user_id]} (user {user_id}) already.")
+            raise ToolError(self.wording.reason_text("muted", name=self.names[user_id], user_id=user_id))
         muted.add(user_id)
         self.store.add("mute", agent_id, user_id, self.step)
         self.trace(agent_id, "mute", mutee_id=user_id)
@@ -122,7 +122,7 @@ class SocialRules(SocialAccounts):
         self.acting(agent_id)
         muted = self.mutes.get(agent_id, set())
         if user_id not in muted:
-            raise ToolError(f"You have not muted user {user_id}.")
+            raise ToolError(self.wording.reason_text("not_muted", user_id=user_id))
         muted.remove(user_id)
         if not muted:
             del self.mutes[agent_id]
@@ -207,9 +207,9 @@ class SocialRules(SocialAccounts):
             ToolError: If the words are the user's own, or it has reposted them.
         """
         if self.author_of(source_id) == agent_id and not self.settings.self_rating:
-            raise ToolError(f"Post {source_id} is your own; repost what others wrote.")
+            raise ToolError(self.wording.reason_text("own_repost", source_id=source_id))
         if pair(agent_id, source_id) in self._reposted:
-            raise ToolError(f"You have reposted post {source_id} already.")
+            raise ToolError(self.wording.reason_text("reposted", source_id=source_id))
         repost_id = self.add_post(agent_id, REPOST, "", post_id)
         self.notify_author(source_id, "repost", agent_id, repost_id)
         if post_id != source_id:
@@ -358,7 +358,7 @@ class SocialRules(SocialAccounts):
         self._check_reported(agent_id, target)
         text = self.cleaned(reason, "reason", MAX_REASON)
         if pair(agent_id, target) in self._reported:
-            raise ToolError(f"You have reported post {target} already.")
+            raise ToolError(self.wording.reason_text("reported", target=target))
         self._reported.add(pair(agent_id, target))
         self.store.add("report", agent_id, target, text, self.step)
         self.trace(agent_id, "report_post", post_id=target, report_reason=text)
@@ -367,7 +367,7 @@ class SocialRules(SocialAccounts):
 
     def _check_reported(self, agent_id: int, post_id: int) -> None:
         if self.author_of(post_id) == agent_id:
-            raise ToolError(f"Post {post_id} is your own; report what others wrote.")
+            raise ToolError(self.wording.reason_text("own_report", post_id=post_id))
 
     def _shown_post(self, agent_id: int, post_id: int) -> int:
         """Return the post whose content a post carries, if its reader may see it.
@@ -384,9 +384,9 @@ class SocialRules(SocialAccounts):
         if muted := self.mutes.get(agent_id):
             for author in (self.author_of(post_id), self.author_of(source_id)):
                 if author in muted:
-                    raise ToolError(f"Post {post_id} is not there for you: you muted user {author}.")
+                    raise ToolError(self.wording.reason_text("muted_author", post_id=post_id, author=author))
         if self.settings.hide_reports and self.posts.get("reports", source_id - 1) >= self.max_reports:
-            raise ToolError(f"Post {post_id} is not there any more: it was reported too often.")
+            raise ToolError(self.wording.reason_text("hidden_post", post_id=post_id))
         return source_id
 
     def _check_free(self, kind: Literal["post", "comment"], agent_id: int, target: int, value: int) -> None:
@@ -395,15 +395,15 @@ class SocialRules(SocialAccounts):
         if earlier is None:
             return
         if earlier == value:
-            raise ToolError(f"You {VERBS[value]} {kind} {target} already.")
+            raise ToolError(self.wording.reason_text("voted_alike", verb=VERBS[value], kind=kind, target=target))
         undo = (UNDO_POST if kind == "post" else UNDO_COMMENT)[earlier]
-        advice = f"{undo} takes that back" if undo in self.settings.actions else "that vote stands"
-        raise ToolError(f"You {VERBS[earlier]} {kind} {target}; {advice}.")
+        refusal = "voted_undoable" if undo in self.settings.actions else "voted_for_good"
+        raise ToolError(self.wording.reason_text(refusal, verb=VERBS[earlier], kind=kind, target=target, undo=undo))
 
     def _rate_post(self, agent_id: int, post_id: int, value: int) -> int:
         target = self._shown_post(agent_id, post_id)
         if self.author_of(target) == agent_id and not self.settings.self_rating:
-            raise ToolError(f"Post {target} is your own; rate what others wrote.")
+            raise ToolError(self.wording.reason_text("own_post", target=target))
         self._check_free("post", agent_id, target, value)
         self.votes.cast(agent_id, target, value)
         self.store.add(VERBS[value], agent_id, target, self.step)
@@ -417,7 +417,7 @@ class SocialRules(SocialAccounts):
         self.acting(agent_id)
         target = self.source_id(post_id)
         if self.votes.of(agent_id).get(target) != value:
-            raise ToolError(f"You do not {VERBS[value]} post {target}.")
+            raise ToolError(self.wording.reason_text("not_voted", verb=VERBS[value], target=target))
         self.votes.withdraw(agent_id, target)
         self.store.remove(VERBS[value], agent_id, target)
         self.trace(agent_id, UNDO_POST[value], post_id=target)
@@ -429,16 +429,16 @@ class SocialRules(SocialAccounts):
     def _comment(self, comment_id: int) -> tuple[int, int]:
         """Return the author of a comment, and its post."""
         if not 0 < comment_id <= len(self.comments):
-            raise ToolError(f"There is no comment {comment_id}; use the number of a comment you were shown.")
+            raise ToolError(self.wording.reason_text("no_comment", comment_id=comment_id))
         return self.comments.get("author", comment_id - 1), self.comments.get("post", comment_id - 1)
 
     def _rate_comment(self, agent_id: int, comment_id: int, value: int) -> None:
         author, post_id = self._comment(comment_id)
         self._shown_post(agent_id, post_id)
         if self._hides_comment(agent_id, author):
-            raise ToolError(f"Comment {comment_id} is not there for you: you muted user {author}.")
+            raise ToolError(self.wording.reason_text("muted_commenter", comment_id=comment_id, author=author))
         if author == agent_id and not self.settings.self_rating:
-            raise ToolError(f"Comment {comment_id} is your own; rate what others wrote.")
+            raise ToolError(self.wording.reason_text("own_comment", comment_id=comment_id))
         self._check_free("comment", agent_id, comment_id, value)
         self.comment_votes.cast(agent_id, comment_id, value)
         self.store.add(f"comment_{VERBS[value]}", agent_id, comment_id, self.step)
@@ -454,7 +454,7 @@ class SocialRules(SocialAccounts):
         self.acting(agent_id)
         author, post_id = self._comment(comment_id)
         if self.comment_votes.of(agent_id).get(comment_id) != value:
-            raise ToolError(f"You do not {VERBS[value]} comment {comment_id}.")
+            raise ToolError(self.wording.reason_text("not_voted_comment", verb=VERBS[value], comment_id=comment_id))
         self.comment_votes.withdraw(agent_id, comment_id)
         self.store.remove(f"comment_{VERBS[value]}", agent_id, comment_id)
         self.trace(agent_id, UNDO_COMMENT[value], comment_id=comment_id)

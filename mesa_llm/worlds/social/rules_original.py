@@ -39,7 +39,7 @@ class OriginalSocialRules(SocialRules, SocialView):
         self.acting(agent_id)
         self.post_row(post_id)
         if post_id in self.votes.of(agent_id):
-            raise ToolError(f"You have voted on post {post_id} already.")
+            raise ToolError(self.wording.reason_text("voted", post_id=post_id))
         self.votes.cast(agent_id, post_id, 0)
         self.store.add("void_vote", agent_id, post_id, self.step)
         vote = 1 if value > 0 else -1

@@ -304,9 +304,9 @@ class SocialState:
             ToolError: If there is no such user, or it is the agent itself.
         """
         if user_id not in self.names:
-            raise ToolError(f"There is no user {user_id}; use the number shown after a name.")
+            raise ToolError(self.wording.reason_text("no_user", user_id=user_id))
         if user_id == agent_id:
-            raise ToolError(f"User {user_id} is you; you cannot {action} yourself.")
+            raise ToolError(self.wording.reason_text("yourself", user_id=user_id, action=action))
         return user_id
 
     def post_row(self, post_id: int) -> int:
@@ -316,7 +316,7 @@ class SocialState:
             ToolError: If there is no such post.
         """
         if not 0 < post_id <= len(self.posts):
-            raise ToolError(f"There is no post {post_id}; use the number of a post you were shown.")
+            raise ToolError(self.wording.reason_text("no_post", post_id=post_id))
         return post_id - 1
 
     def source_id(self, post_id: int) -> int:
@@ -359,9 +359,11 @@ class SocialState:
         """
         text = UNPRINTABLE.sub("", content).strip()
         if not text:
-            raise ToolError(f"The {name} is empty; write some words.")
+            raise ToolError(self.wording.reason_text("empty", name=name))
         if len(text) > max_characters:
-            raise ToolError(f"The {name} has {len(text):,} characters; write {max_characters:,} at most.")
+            raise ToolError(
+                self.wording.reason_text("too_long", name=name, characters=len(text), maximum=max_characters)
+            )
         return text
 
     # writes that several rules share

@@ -52,6 +52,50 @@ def result_text(action: str, **values: object) -> str:
     return RESULTS[action].format(**values)
 
 
+REASONS = {
+    "empty_search": "The search is empty; give a word to look for.",
+    "no_variable": "{variable} = {value!r}; wanted feed, one of {feeds}, or feed_size or viral_threshold, a number",
+    "no_product": "There is no product {product}; on offer: {offer}.",
+    "no_offer": "There is no product {product}; nothing is on offer.",
+    "amount": "You cannot buy {amount} pieces; buy 1 to {maximum}.",
+    "in_group": "You are in group {group_id} already.",
+    "no_group": "There is no group {group_id}; use the number of a group you were shown.",
+    "not_in_group": "You are not in group {group_id}.",
+    "not_in_open_group": "You are not in group {group_id}; join it first.",
+    "followed": "You follow {name} (user {user_id}) already.",
+    "not_followed": "You do not follow user {user_id}.",
+    "muted": "You have muted {name} (user {user_id}) already.",
+    "not_muted": "You have not muted user {user_id}.",
+    "own_repost": "Post {source_id} is your own; repost what others wrote.",
+    "reposted": "You have reposted post {source_id} already.",
+    "reported": "You have reported post {target} already.",
+    "own_report": "Post {post_id} is your own; report what others wrote.",
+    "muted_author": "Post {post_id} is not there for you: you muted user {author}.",
+    "hidden_post": "Post {post_id} is not there any more: it was reported too often.",
+    "voted_alike": "You {verb} {kind} {target} already.",
+    "voted_undoable": "You {verb} {kind} {target}; {undo} takes that back.",
+    "voted_for_good": "You {verb} {kind} {target}; that vote stands.",
+    "own_post": "Post {target} is your own; rate what others wrote.",
+    "not_voted": "You do not {verb} post {target}.",
+    "no_comment": "There is no comment {comment_id}; use the number of a comment you were shown.",
+    "muted_commenter": "Comment {comment_id} is not there for you: you muted user {author}.",
+    "own_comment": "Comment {comment_id} is your own; rate what others wrote.",
+    "not_voted_comment": "You do not {verb} comment {comment_id}.",
+    "no_user": "There is no user {user_id}; use the number shown after a name.",
+    "yourself": "User {user_id} is you; you cannot {action} yourself.",
+    "no_post": "There is no post {post_id}; use the number of a post you were shown.",
+    "empty": "The {name} is empty; write some words.",
+    "too_long": "The {name} has {characters:,} characters; write {maximum:,} at most.",
+    "voted": "You have voted on post {post_id} already.",
+}
+"""Refusal → why it is refused."""
+
+
+def reason_text(refusal: str, /, **values: object) -> str:
+    """Say why something is refused."""
+    return REASONS[refusal].format(**values)
+
+
 VOTE_MARKS = {1: " You like it.", -1: " You dislike it."}
 """Mark after a post or comment that the reader has voted on, by vote."""
 

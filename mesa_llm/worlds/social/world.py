@@ -223,7 +223,7 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, DoNothing):
         """Record a search, and return the text to look for."""
         text = UNPRINTABLE.sub("", query).strip()
         if not text:
-            raise ToolError("The search is empty; give a word to look for.")
+            raise ToolError(self.wording.reason_text("empty_search"))
         self.searches.append((agent_id, target, text))
         return text
 
@@ -335,8 +335,8 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, DoNothing):
         """
         kinds = {"feed": str, "feed_size": int, "viral_threshold": int}
         if variable not in kinds or type(value) is not kinds[variable]:
-            wanted = f"feed, one of {', '.join(FEEDS)}, or feed_size or viral_threshold, a number"
-            raise ToolError(f"{variable} = {value!r}; wanted {wanted}")
+            feeds = ", ".join(FEEDS)
+            raise ToolError(self.wording.reason_text("no_variable", variable=variable, value=value, feeds=feeds))
         try:
             self.settings = replace(self.settings, **{variable: value})
         except ConfigError as error:

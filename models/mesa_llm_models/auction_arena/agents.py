@@ -19,7 +19,14 @@ from mesa_llm.text import counted, one_line
 from mesa_llm.worlds.auction import DESIRES, AuctionFacts, BidderAccount, dollars
 from mesa_llm_models.auction_arena import policies
 from mesa_llm_models.auction_arena.policies import BiddingPolicy
-from mesa_llm_models.auction_arena.text import OVER, lessons_text, reasons_text, retrospect_text
+from mesa_llm_models.auction_arena.text import (
+    NO_LESSONS,
+    OVER,
+    learnt_text,
+    lessons_text,
+    reasons_text,
+    retrospect_text,
+)
 
 MAX_LESSONS = 6
 """Maximum number of lessons that a bidder draws from one auction."""
@@ -265,9 +272,9 @@ class AuctionBidder(LLMAgent):
     def _learn(self, answer: Mapping[str, Any]) -> str:
         lessons = answer.get("lessons")
         if not isinstance(lessons, list) or not all(isinstance(lesson, str) for lesson in lessons):
-            raise ToolError("'lessons' must be a list of sentences.")
+            raise ToolError(NO_LESSONS)
         self.lessons = tuple(one_line(lesson, 300) for lesson in lessons[:MAX_LESSONS])
-        return f"You keep {len(self.lessons)} lessons in mind."
+        return learnt_text(len(self.lessons))
 
     def _note_unclear(self, failure: Failure | None) -> None:
         """Count an unusable answer, if one came; after a number of them the bidder is not asked again."""

@@ -9,6 +9,9 @@ from mesa_llm.text import quoted
 OVER = "The auction is over."
 """Text for bidders after the last lot."""
 
+NO_LESSONS = "'lessons' must be a list of sentences."
+"""Why lessons are refused."""
+
 MAX_REASONS = 1_500
 """Maximum number of characters of a plan's reasons that later prompts repeat."""
 
@@ -17,6 +20,11 @@ def lessons_text(lessons: Sequence[str]) -> str:
     """List the lessons of earlier auctions; empty if there are none."""
     listed = [f"- {lesson}" for lesson in lessons]
     return "\n".join(["What you learnt in earlier auctions:", *listed, ""]) if listed else ""
+
+
+def learnt_text(n_lessons: int) -> str:
+    """Report to a bidder that its lessons were kept."""
+    return f"You keep {n_lessons} lessons in mind."
 
 
 def reasons_text(reasons: str) -> str:

@@ -28,7 +28,7 @@ from mesa_llm_models.discussion.agents import Moderator
 from mesa_llm_models.sotopia.agents import AGREED, SHARE, Author, RolePlayer, ScriptMove
 from mesa_llm_models.sotopia.scenario import SotopiaScenario
 from mesa_llm_models.sotopia.scenes import Pairing, Scenes
-from mesa_llm_models.sotopia.text import KNOWN_BY_NAME, UNKNOWN
+from mesa_llm_models.sotopia.text import KNOWN_BY_NAME, UNKNOWN, left_text
 from mesa_llm_models.sotopia.visibility import ENVIRONMENT, NAME, TAGS, VISIBLE, WHOLE, portrait, visible_text
 
 CODES: Mapping[type[Any], str] = {MaxTurns: "turns", JustLeft: "left", TooFewLeft: "left", Stale: "stale"}
@@ -276,7 +276,7 @@ class Episode:
         """
         agent_id = self.persons[move.person - 1].unique_id
         if agent_id not in self.room.present:
-            raise ToolError(f"person {move.person} has left")
+            raise ToolError(left_text(move.person))
         self.room.begin_turn()
         self.room.call([agent_id])
         text = move.text.strip()

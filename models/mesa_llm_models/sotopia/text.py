@@ -31,6 +31,11 @@ REASON = "Why, in one or two sentences."
 """Description of the reason that a judge gives for a score."""
 
 
+def left_text(person: int) -> str:
+    """Say why a person makes no move."""
+    return f"person {person} has left"
+
+
 def dimension_text(name: str, low: int, high: int, meaning: str, bands: Sequence[tuple[int, int, str]]) -> str:
     """Describe a dimension to the judge: name, range, question and bands."""
     listed = "; ".join(f"{first} to {last}: {words}" for first, last, words in bands)

@@ -21,7 +21,7 @@ from mesa_llm import (
     action,
 )
 from mesa_llm.model.measures import gini
-from mesa_llm_models.classics.boltzmann_wealth.text import KEPT, gift_text, observation_text
+from mesa_llm_models.classics.boltzmann_wealth.text import KEPT, NOBODY_MET, gift_text, observation_text
 
 
 class WealthScenario(LLMScenario):
@@ -94,7 +94,7 @@ class Walker(Mind, CellAgent):
     def give(self) -> ActionResult:
         """Give one coin to the person you meet."""
         if self.met is None:
-            raise ToolError("you meet nobody.")
+            raise ToolError(NOBODY_MET)
         self.wealth -= 1
         self.met.wealth += 1
         self.model.n_gifts += 1

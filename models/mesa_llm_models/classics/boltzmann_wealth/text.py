@@ -8,6 +8,10 @@ KEPT = "You gave nothing."
 """What came of keeping."""
 
 
+NOBODY_MET = "you meet nobody."
+"""Why no coin can be given."""
+
+
 def observation_text(coins: int, met: int | None, their_coins: int) -> str:
     """Write what a person sees.
 

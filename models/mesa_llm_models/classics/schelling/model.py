@@ -21,7 +21,7 @@ from mesa_llm import (
     ToolError,
     action,
 )
-from mesa_llm_models.classics.schelling.text import MOVED, STAYED, observation_text
+from mesa_llm_models.classics.schelling.text import MOVED, NO_HOME, STAYED, observation_text
 
 COLOURS = ("orange", "blue")
 """Names of the majority and of the minority."""
@@ -114,7 +114,7 @@ class Resident(Mind, CellAgent):
     def move(self) -> ActionResult:
         """Move away, into an empty home that is chosen at random."""
         if not self.can_move():
-            raise ToolError("no home is empty.")
+            raise ToolError(NO_HOME)
         self.cell = self.model.grid.select_random_empty_cell()
         self.model.n_moves += 1
         return ActionResult(MOVED, coordinate=self.cell.coordinate)

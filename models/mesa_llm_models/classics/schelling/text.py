@@ -6,6 +6,10 @@ STAYED, MOVED = "You stayed.", "You moved away."
 """What came of the two actions."""
 
 
+NO_HOME = "no home is empty."
+"""Why nobody can move."""
+
+
 def observation_text(colour: str, n_alike: int, n_others: int, likeness: float) -> str:
     """Write what a resident sees: its neighbours by colour.
 

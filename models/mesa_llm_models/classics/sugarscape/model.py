@@ -28,7 +28,7 @@ from mesa_llm import (
 from mesa_llm.model.measures import gini
 from mesa_llm.space import PlaceName
 from mesa_llm.space.text import place_label
-from mesa_llm_models.classics.sugarscape.text import STAYED, move_text, observation_text
+from mesa_llm_models.classics.sugarscape.text import STAYED, move_text, observation_text, taken_text
 
 RICHEST = 4
 """Sugar, or spice, in a cell on a peak."""
@@ -139,7 +139,7 @@ class Trader(Mind, CellAgent):
         """
         cell = self.places.get(place)
         if cell is None:
-            raise ToolError(f"cell {place[:20]!r} is not free any more.")
+            raise ToolError(taken_text(place))
         self.cell = cell
         return ActionResult(move_text(place), coordinate=cell.coordinate)
 

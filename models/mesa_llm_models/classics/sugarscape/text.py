@@ -28,3 +28,8 @@ def observation_text(trader: Any, name: str, places: Mapping[str, Any]) -> str:
 def move_text(place: str) -> str:
     """Report where a person went."""
     return f"You went to {place}."
+
+
+def taken_text(place: str) -> str:
+    """Say why a person cannot go somewhere."""
+    return f"cell {place[:20]!r} is not free any more."
