@@ -1,17 +1,22 @@
 """Every fixed word that a language model reads is in a template, in the docstring of an action, or in a `text.py`.
 
-The words of the requests of all models are compared with the code. Four words in a row that stand in a literal anywhere
-else are a sentence in the wrong place. The reasons of refusals alone stand where something is refused.
+The docstrings of types of answers count as templates, as they describe the schema that a model reads. The requests of
+all models are compared with the code in two ways. Four words in a row that stand in a literal anywhere else are a
+sentence in the wrong place. And every word stands in a known text beside its neighbour, or in a value: a name, a label,
+a file of data, or what a model has said.
 """
 
 from __future__ import annotations
 
 import ast
+import importlib
+import itertools
 import re
-from collections.abc import Iterator
+import string
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -20,9 +25,9 @@ from mesa_llm.agents import TalkMixin
 from mesa_llm.llm.local.chat import wire_messages
 from mesa_llm.llm.openai.dialect import Dialect
 from mesa_llm.llm.openai.request import form_text
-from mesa_llm.model.registry import find_models
 from mesa_llm.model.text_extraction import bets_from, characters_from
 from mesa_llm.records import Request
+from mesa_llm.registry import find_models
 from mesa_llm.testing import faulty
 from mesa_llm.text import COMMON
 from mesa_llm_models.market.model import MarketModel
@@ -32,8 +37,15 @@ ROOT = Path(__file__).parents[1]
 FOLDERS = (ROOT / "mesa_llm", ROOT / "models")
 DESCRIPTIONS = {"form.py", "description.py"}
 """Modules that put any schema into words, a word at a time."""
-REASON = re.compile(r"(refused|cannot be used|could not be used|not valid|not right|Error): .*")
-"""Why something was refused, in a request."""
+
+DATA = {".csv", ".json", ".toml", ".txt"}
+"""Kinds of files whose words are values."""
+
+PYDANTIC = "unexpected keyword argument"
+"""Words that pydantic adds to the reason of a refusal."""
+
+REFUSALS = {"ToolError", "ParseError", "CoercionError"}
+"""Errors whose texts language models read."""
 
 Phrase = tuple[str, ...]
 
@@ -86,25 +98,34 @@ def told_by(tree: ast.AST) -> Iterator[str]:
             yield from (str(literal.value) for literal in docstrings(node))
 
 
-def known() -> set[Phrase]:
-    """Collect the phrases that language models may read."""
-    found: set[Phrase] = set()
+@cache
+def known() -> frozenset[str]:
+    """Collect the texts that language models may read, as pieces between values."""
+    found: set[str] = set()
     for template in (path for folder in FOLDERS for path in folder.rglob("prompts/*.md")):
         text = template.read_text(encoding="utf-8")
-        pieces = re.split(r"\{%.*?%\}|\{\{.*?\}\}", text, flags=re.DOTALL) + re.findall(r'"([^"]*)"', text)
-        found.update(*map(phrases, pieces))
+        found.update(re.split(r"\{%.*?%\}|\{\{.*?\}\}", text, flags=re.DOTALL), re.findall(r'"([^"]*)"', text))
     for path, tree in modules():
-        texts = [str(literal.value) for literal in literals(tree)] if is_place_of_text(path) else told_by(tree)
-        found.update(*map(phrases, texts))
-    return found
+        found.update([str(literal.value) for literal in literals(tree)] if is_place_of_text(path) else told_by(tree))
+    return frozenset(found)
+
+
+def values() -> Iterator[str]:
+    """Yield texts whose words may stand anywhere: names in the code, literals of a few words, and files of data."""
+    for _, tree in modules():
+        parts = (part for literal in literals(tree) for part in re.split("[,;]", str(literal.value)))
+        yield from (part for part in parts if len(words(part)) < 4)
+        names = (getattr(node, kind, None) for node in ast.walk(tree) for kind in ("name", "attr", "arg", "id"))
+        yield from (name for name in names if isinstance(name, str))
+    for path in (path for folder in FOLDERS for path in folder.rglob("*") if path.suffix in DATA):
+        yield path.read_text(encoding="utf-8")
 
 
 def elsewhere() -> dict[Phrase, str]:
-    """Collect the phrases of all other literals of the code but errors, each with its place."""
+    """Collect the phrases of all other literals of the code, each with its place."""
     found: dict[Phrase, str] = {}
     for path, tree in modules():
-        errors = (literal for node in ast.walk(tree) if isinstance(node, ast.Raise) for literal in literals(node))
-        skipped = docstrings(tree).union(errors)
+        skipped = docstrings(tree)
         for literal in literals(tree) if not is_place_of_text(path) else ():
             if (
                 literal not in skipped and " " in str(literal.value) and path.name != "testing.py"
@@ -148,9 +169,8 @@ def descriptions(schema: Any) -> Iterator[str]:
         yield schema["description"]
 
 
-def phrases_of(request: Request) -> set[Phrase]:
-    lines = {line for text in texts_of(request) for line in text.splitlines()}
-    return {phrase for line in lines for phrase in phrases(REASON.sub("", line))}
+NAMES = ("Ann", "Ben", "Cleo")
+NEWS, STORY = "The mill is on fire.", "Ann owns the mill."
 
 
 class Talker(TalkMixin, LLMAgent):
@@ -162,7 +182,7 @@ class Talkers(LLMModel):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        for name in ("Ann", "Ben", "Cleo"):
+        for name in NAMES:
             Talker(self, config=name)
 
 
@@ -189,30 +209,110 @@ def read_by_all() -> Iterator[tuple[str, list[Request]]]:
     listener = Listener()
     model = Talkers(rng=1, llm=listener, parser=listener)
     model.run_for(2)
-    model.inject("The mill is on fire.")
+    model.inject(NEWS)
     model.run_for(1)
     model.survey(["How are you?"])
-    characters_from(model, listener, "Ann owns the mill.", 2, "Who is to blame?")
-    bets_from(model, listener, "Ann owns the mill.", 2)
+    characters_from(model, listener, STORY, 2, "Who is to blame?")
+    bets_from(model, listener, STORY, 2)
     yield "talkers", listener.requests
 
 
+class Heard(NamedTuple):
+    """What was read and said in the runs."""
+
+    lines: dict[str, str]
+    """Line → who read it first."""
+
+    replies: set[str]
+    """What language models had said before, as later requests repeat it."""
+
+
 @pytest.fixture(scope="module")
-def heard() -> dict[Phrase, str]:
-    """All phrases that were read, each with who read it."""
-    return {phrase: who for who, requests in read_by_all() for one in requests for phrase in phrases_of(one)}
+def heard() -> Heard:
+    """All lines that were read."""
+    lines: dict[str, str] = {}
+    replies: set[str] = set()
+    for who, requests in read_by_all():
+        for request in requests:
+            replies.update(message.content for message in request.messages if message.role == "assistant")
+            for line in (line for text in texts_of(request) for line in text.splitlines()):
+                if line.strip("x"):  # one of the replies that cannot be used is nothing but this
+                    lines.setdefault(line, who)
+    return Heard(lines, replies)
 
 
-def misplaced(heard: dict[Phrase, str], others: dict[Phrase, str]) -> list[str]:
-    allowed = known()
-    return sorted(f"{others[one]}: {' '.join(one)}" for one in heard if one in others and one not in allowed)
+# -- the comparison
 
 
-def test_no_sentence_that_a_model_reads_stands_anywhere_else(heard: dict[Phrase, str]) -> None:
-    assert len(heard) > 5_000
-    assert misplaced(heard, elsewhere()) == []
+def misplaced(lines: Iterable[str], others: dict[Phrase, str]) -> list[str]:
+    """List the phrases of lines that stand in other places, with these."""
+    allowed = {phrase for text in known() for phrase in phrases(text)}
+    found = {phrase for line in lines for phrase in phrases(line)}
+    return sorted(f"{others[one]}: {' '.join(one)}" for one in found if one in others and one not in allowed)
+
+
+def unexplained(lines: Iterable[str], said: Iterable[str]) -> list[str]:
+    """List the words of lines that stand in no known text beside their neighbour, and in no value."""
+    pieces = [tuple(words(piece)) for text in known() for piece in re.split(r"\{[^{}]*\}", text)]
+    pairs = {pair for piece in pieces for pair in itertools.pairwise(piece)}
+    alone = {piece[0] for piece in pieces if len(piece) == 1}.union(
+        *(words(text.replace("_", " ")) for text in (*values(), *said, PYDANTIC))
+    )
+    found: list[str] = []
+    for line in lines:
+        own = ["", *words(line), ""]
+        for before, word, after in zip(own, own[1:], own[2:], strict=False):
+            if word not in alone and pairs.isdisjoint([(before, word), (word, after)]):
+                found.append(f"{word}: {line[:80]}")
+    return found
+
+
+def test_no_sentence_that_a_model_reads_stands_anywhere_else(heard: Heard) -> None:
+    assert len(heard.lines) > 3_000
+    assert misplaced(heard.lines, elsewhere()) == []
+
+
+def test_every_word_that_a_model_reads_has_a_known_origin(heard: Heard) -> None:
+    assert unexplained(heard.lines, {*heard.replies, *NAMES, NEWS, STORY, Talker.__name__}) == []
 
 
 def test_a_sentence_in_the_code_is_found() -> None:
-    planted = dict.fromkeys(phrases("Somebody planted a clumsy sentence in this model."), "model.py:1")
-    assert misplaced(planted, planted) != []
+    planted = "Somebody planted a clumsy sentence in this model."
+    assert misplaced([planted], dict.fromkeys(phrases(planted), "model.py:1")) != []
+    assert unexplained([planted], []) != []
+
+
+# -- refusals
+
+
+def calls_of(tree: ast.AST, names: set[str]) -> Iterator[ast.Call]:
+    calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
+    return (call for call in calls if {getattr(call.func, "id", ""), getattr(call.func, "attr", "")} & names)
+
+
+def own_texts(node: ast.AST) -> Iterator[str]:
+    """Find the texts of an expression, but not those in the calls within it."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        yield node.value
+    for part in ast.iter_child_nodes(node) if not isinstance(node, ast.Call) else ():
+        yield from own_texts(part)
+
+
+def test_no_reason_of_a_refusal_stands_where_something_is_refused() -> None:
+    for path, tree in modules():
+        for call in calls_of(tree, REFUSALS):
+            written = " ".join(text for argument in call.args for text in own_texts(argument))
+            assert not words(written), f"{path.relative_to(ROOT)}:{call.lineno}"
+
+
+@pytest.mark.parametrize("path", [path for path, _ in modules() if "REASONS = {" in path.read_text(encoding="utf-8")])
+def test_every_reason_of_a_refusal_is_used_and_has_its_values(path: Path) -> None:
+    place = path.relative_to(ROOT / "models" if path.is_relative_to(ROOT / "models") else ROOT)
+    reasons: dict[str, str] = importlib.import_module(".".join(place.with_suffix("").parts)).REASONS
+    trees = [tree for other, tree in modules() if other.parent == path.parent and other != path]
+    assert reasons.keys() <= {literal.value for tree in trees for literal in literals(tree)}
+    for call in (call for tree in trees for call in calls_of(tree, {"reason_text"})):
+        given = {keyword.arg for keyword in call.keywords}
+        named = [str(literal.value) for literal in literals(call.args[0])]
+        for text in (reasons[name] for name in named):
+            assert {name for _, name, _, _ in string.Formatter().parse(text) if name} <= given

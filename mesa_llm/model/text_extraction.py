@@ -208,7 +208,7 @@ def read_characters(text: str) -> list[Character]:
     try:
         items: list[Any] = TypeAdapter(list[Any]).validate_python(json.loads(json_text))
     except (ValueError, ValidationError, RecursionError):
-        raise ValueError(f"wanted a JSON list of objects with name, type and summary, got {text!r:.80}") from None
+        raise ValueError(f"wanted a JSON list of characters, got {text!r:.80}") from None
     people: list[Character] = []
     for one in items:
         fields: dict[str, Any] = one if isinstance(one, dict) else {}
