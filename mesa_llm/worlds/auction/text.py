@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import Any
 
 from mesa_llm.text import MAX_NAME, counted, one_line
 from mesa_llm.worlds.auction.state import MAX_WATCHED, Desire, Fault, RoundView, Sale
-
-if TYPE_CHECKING:
-    from mesa_llm.worlds.auction.facts import AuctionFacts, SaleView
-    from mesa_llm.worlds.auction.rules import Auctioneer
 
 DESIRES: dict[Desire, str] = {
     "maximize_profit": "You want to end the auction with a larger total profit than any other bidder.",
@@ -82,7 +78,7 @@ FAULTS: dict[Fault, str] = {
 """Fault of a bid → why it is refused."""
 
 
-def instructions_text(auctioneer: Auctioneer) -> str:
+def instructions_text(auctioneer: Any) -> str:
     """Write the instructions that every bidder reads first."""
     return (
         f"This is an open ascending auction among {_names_text(auctioneer)}. Lots come up one at a time, in a known "
@@ -95,7 +91,7 @@ def instructions_text(auctioneer: Auctioneer) -> str:
     )
 
 
-def observation_text(facts: AuctionFacts) -> str:
+def observation_text(facts: Any) -> str:
     """Write what a bidder sees in one stage.
 
     Budgets and profits appear only as the bidder last believed them to be: keeping track of them is part of the task.
@@ -110,7 +106,7 @@ def observation_text(facts: AuctionFacts) -> str:
     return "\n".join(lines)
 
 
-def _beliefs_lines(facts: AuctionFacts) -> list[str]:
+def _beliefs_lines(facts: Any) -> list[str]:
     if facts.stage == "plan" or not facts.keeps_beliefs:
         return [f"You have ${facts.budget} to spend on all lots together."]
     if facts.is_belief_lost:
@@ -125,7 +121,7 @@ def _beliefs_lines(facts: AuctionFacts) -> list[str]:
     return lines
 
 
-def _task_lines(facts: AuctionFacts) -> list[str]:
+def _task_lines(facts: Any) -> list[str]:
     lots = [f"{lot.name}: starts at ${lot.start}, you value it at ${lot.estimate}." for lot in facts.remaining]
     if facts.stage in ("plan", "replan"):
         question = "Give each lot a priority: 1 can do without it, 2 worth having if affordable, 3 most wanted."
@@ -153,7 +149,7 @@ def _round_text(round_number: int, view: RoundView) -> str:
     return f"Round {round_number}: {bids}{more}."
 
 
-def _sale_text(sale: SaleView, name: str) -> str:
+def _sale_text(sale: Any, name: str) -> str:
     if sale.winner is None:
         return unsold_text(sale.lot)
     return sold_text(sale.lot, "you" if sale.winner == name else sale.winner, sale.price, sale.true_value)
@@ -175,13 +171,13 @@ def refusal_text(amount: int, reason: str, minimum: int) -> str:
     return f"A bid of {amount_text} {reason}; bid at least ${minimum}, or withdraw."
 
 
-def _names_text(auctioneer: Auctioneer) -> str:
+def _names_text(auctioneer: Any) -> str:
     names = [account.bidder.name for account in islice(auctioneer.accounts.values(), MAX_WATCHED + 1)]
     n_more = len(auctioneer.accounts) - len(names)
     return ", ".join([*names, *([f"{n_more} more"] if n_more else [])])
 
 
-def story_text(auctioneer: Auctioneer) -> str:
+def story_text(auctioneer: Any) -> str:
     """Summarise the lots of an auction so far, a line each, and the bidders' results.
 
     Of many bids on a lot it lists the highest, and of many bidders those who won most lots.
@@ -198,7 +194,7 @@ def story_text(auctioneer: Auctioneer) -> str:
     return "\n".join([*lots, *sums, *_rest(len(auctioneer.accounts) - len(watched))])
 
 
-def _bidding_text(auctioneer: Auctioneer, sale: Sale) -> str:
+def _bidding_text(auctioneer: Any, sale: Sale) -> str:
     """Summarise one lot: its starting price, its bids, its winner and its value."""
     rounds = "; ".join(
         ", ".join([*(f"{name} {'out' if bid is None else dollars(bid)}" for name, bid in view.bids), *_rest(view.more)])

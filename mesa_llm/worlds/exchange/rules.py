@@ -19,6 +19,7 @@ from mesa_llm.worlds.exchange.state import (
     DayStage,
     Endowment,
     Forum,
+    Happening,
     History,
     Holding,
     Liquidation,
@@ -181,10 +182,6 @@ class StockMarket:
     def _accrued(self, account: TradingAccount) -> float:
         """Compute the interest that a trader has not paid yet; 0 under the original rules, which ignore it."""
         return self.lending.accrued(account.loans, self.day, self.rates) if self._accrues else 0.0
-
-
-Happening = Close | Liquidation | RateChange
-"""An event at the end of a stage."""
 
 
 class Floor:

@@ -356,6 +356,10 @@ class Close(NamedTuple):
     """Lowest price of a resting sell order at the close; None without one."""
 
 
+Happening = Close | Liquidation | RateChange
+"""An event at the end of a stage."""
+
+
 class LoanTaken(NamedTuple):
     """One loan taken."""
 

@@ -7,19 +7,24 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import Any
 
 from mesa_llm.records import Event
 from mesa_llm.text import MAX_QUOTE, counted, quoted
 from mesa_llm.worlds.exchange.book import SIDES, Order, OrderBook, Side
 from mesa_llm.worlds.exchange.companies import COMPANIES, Company, QuarterlyReport, report_on
-from mesa_llm.worlds.exchange.state import OFFICIAL, STOCKS, Calendar, Close, ForumPost, Liquidation, RateChange, Stock
-
-if TYPE_CHECKING:
-    from mesa_llm.worlds.exchange.facts import TraderFacts
-    from mesa_llm.worlds.exchange.lending import Lending
-    from mesa_llm.worlds.exchange.matching import Match, TradingRules
-    from mesa_llm.worlds.exchange.rules import Happening
+from mesa_llm.worlds.exchange.facts import TraderFacts
+from mesa_llm.worlds.exchange.state import (
+    OFFICIAL,
+    STOCKS,
+    Calendar,
+    Close,
+    ForumPost,
+    Happening,
+    Liquidation,
+    RateChange,
+    Stock,
+)
 
 _EQUAL_PRICES = (
     "It trades at once with waiting orders of the other side at exactly the same price, oldest first. A bid "
@@ -122,7 +127,7 @@ class Screen:
     """Whether the loan decision shows the forum, as in the original; otherwise a tool does (Shachi)."""
 
 
-def instructions(calendar: Calendar, trading: TradingRules, lending: Lending) -> str:
+def instructions(calendar: Calendar, trading: Any, lending: Any) -> str:
     """Describe the exchange, in the same words for every trader and moment."""
     lines = [
         "You trade two stocks on a small exchange.",
@@ -144,7 +149,7 @@ def instructions(calendar: Calendar, trading: TradingRules, lending: Lending) ->
     return "\n".join(lines)
 
 
-def _price_range(trading: TradingRules) -> str:
+def _price_range(trading: Any) -> str:
     """Describe which prices are accepted."""
     return f"from {trading.tick:g} up, in steps of {trading.tick:g}" if trading.settlement == "strict" else "above 0"
 
@@ -209,7 +214,7 @@ def _post_line(post: ForumPost, characters: int = MAX_QUOTE) -> str:
     return f"Trader {post.author}: {quoted(post.text, characters)}"
 
 
-def outcome_text(trader: int, stock: Stock, side: Side, quantity: int, match: Match) -> str:
+def outcome_text(trader: int, stock: Stock, side: Side, quantity: int, match: Any) -> str:
     """Describe the result of an order to its trader."""
     did = "bought" if side == "buy" else "sold"
     traded = "".join(f" {did} {shares_text(fill.quantity)} at {fill.price}," for fill in match.fills if fill.quantity)
