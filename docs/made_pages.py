@@ -200,8 +200,9 @@ SOURCES = (ROOT / "mesa_llm", ROOT / "models")
 PROMPTS = """# Prompts
 
 All that a language model reads is in two kinds of place: templates (`prompts/*.md`, filled in by jinja2), and the
-`text.py` of a world or model, whose functions put into words what agents see and what came of their actions. The
-docstrings of actions and tools are templates, too: they describe a tool to the model. This page is made of these files.
+`text.py` of a world, a model or a part of the library, whose functions put into words what agents see, what came of
+their actions, and why something is refused. The docstrings of actions and tools are templates, too: they describe a
+tool to the model. This page is made of these files.
 
 A file of the same name in the folder `prompts` of your model takes the place of a template of the library. What agents
 see of a world is replaced by a subclass that names a module of its own: `wording = my_text`.
