@@ -35,14 +35,14 @@ from mesa_llm.world import Receiver, unit_of
 A = TypeVar("A", bound="Mind")
 
 _FREE = frozenset({"consult", "query_for", "step", "unit_in"})
-"""Methods whose names actions may take: in an `LLMModel`, only the agents' own code calls them."""
+"""Method names that actions may use: in an `LLMModel`, only the agents' own code calls these methods."""
 
 UNREADABLE = frozenset({"Unparsed", "OffList", "Invalid", "BadReply"})
 """Kinds of failure in which a reply came, but no answer could be read in it."""
 
 
 class LLMMixin(DeliberationMixin):
-    """Lets an agent observe, decide and act with a language model, its rule twin, or the random baseline."""
+    """Lets an agent observe, decide and act through a language model, its rule twin or the random baseline."""
 
     __slots__ = ()
 
@@ -52,9 +52,9 @@ class LLMMixin(DeliberationMixin):
         """Use the mixin's `step`, whether the mixin comes before or after the Mesa class.
 
         Raises:
-            ConfigError: If the class overrides a method that the engine calls, gives an action the name of a method of
-                the mixins, inherits an action that another base class hides, lacks one of the mixins, or its `rule` is
-                async.
+            ConfigError: If the class overrides a method that the engine calls, names an action like a method of the
+                mixins, inherits an action that another base class hides, lacks one of the mixins, or has an async
+                `rule`.
         """
         super().__init_subclass__(**kwargs)
         if inspect.iscoroutinefunction(cls.rule):
@@ -81,7 +81,7 @@ class LLMMixin(DeliberationMixin):
             cls.step = LLMMixin.step
 
     def __repr__(self) -> str:
-        """Return its class, id and name."""
+        """Return the class, id and name."""
         name = getattr(getattr(self, "config", None), "name", "")
         return f"<{type(self).__name__} {getattr(self, 'unique_id', '?')}{name and f': {name}'}>"
 
@@ -90,8 +90,8 @@ class LLMMixin(DeliberationMixin):
     def observe(self) -> Observation:
         """Observe the world; reads only.
 
-        An agent in one world observes that world; in several, all of them; in none, the agents and cells around it.
-        Messages and news of other worlds follow. Override to show something else.
+        An agent in one world observes that world; an agent in several observes all of them; an agent in none observes
+        the agents and cells around it. Messages and news from other worlds follow. Override to show something else.
         """
         agent: Any = self
         worlds = self.worlds
@@ -108,21 +108,21 @@ class LLMMixin(DeliberationMixin):
         return self.with_news(seen)
 
     def with_news(self, seen: Observation) -> Observation:
-        """Append to an observation what arrived for the agent: messages, and news of other worlds."""
+        """Append the agent's messages and the news from other worlds to an observation."""
         return with_news(self, seen)
 
     # -- act
 
     def act(self, decision: Decision | Failure, seen: Observation | None = None) -> list[Outcome]:
-        """Carry out a decision; the only place where an agent writes.
+        """Carry out a decision. Agents write to the world only here.
 
         Args:
-            decision: The decision, checked against the observation; after a failure the agent does nothing.
-            seen: The observation, for memories that keep the conversation.
+            decision: The decision, checked against the observation. After a failure, the agent does nothing.
+            seen: The observation, for memories that store the conversation.
 
         Returns:
-            The outcome of each action, or of the answer; a refusal holds its reason, and does not stop the others. An
-            agent that is removed by one of its actions does nothing more.
+            The outcome of each action, or of the answer. A refused action has its reason as the result and does not
+            stop the others. An agent removed by one of its actions does nothing more.
         """
         if isinstance(decision, Failure):
             self.remember_messages()
@@ -134,7 +134,7 @@ class LLMMixin(DeliberationMixin):
         elif decision.actions:
             box: ToolBox = ToolBox.of(self, self.unique_id, self.worlds, agent.tools)
             for call in decision.actions:
-                if outcomes and agent not in agent.model.agents:  # one of its actions has removed it
+                if outcomes and agent not in agent.model.agents:  # removed by one of its actions
                     break
                 try:
                     ok, returned = True, _run_action(box, call, is_checked=decision is self._resolved)
@@ -154,19 +154,19 @@ class LLMMixin(DeliberationMixin):
         return _outcome(self.unique_id, "answer", arguments, ok, returned, decision.label)
 
     def receive(self, answer: Any, label: str, world: str) -> Any:
-        """Deliver a typed answer to the world that asked for it. Override for questions of the agent's own.
+        """Deliver a typed answer to the world that asked for it. Override to handle the agent's own questions.
 
         Args:
-            answer: The answer, of the type asked for.
+            answer: The answer, of the requested type.
             label: Label of the observation.
-            world: Name of the world that asked; empty: the only one that receives answers, if there is one.
+            world: Name of the world that asked; empty for the only world that receives answers, if there is one.
 
         Returns:
             The result, for the outcome.
 
         Raises:
             ToolError: If the world refuses the answer.
-            ConfigError: If it is not clear which world asked.
+            ConfigError: If the world that asked is ambiguous.
         """
         receivers = [
             receiver for receiver in self.worlds if world in ("", receiver.name) and isinstance(receiver, Receiver)
@@ -180,11 +180,11 @@ class LLMMixin(DeliberationMixin):
 
     @property
     def _takes_answers(self) -> bool:
-        """Whether somebody may ask it for typed answers: its class, or a world that receives them."""
+        """Whether the agent may be asked for typed answers: by its class, or by a world that receives them."""
         return type(self).receive is not LLMMixin.receive or any(isinstance(world, Receiver) for world in self.worlds)
 
     def remember(self, decision: Decision, outcomes: Iterable[Outcome], seen: Observation | None = None) -> None:
-        """Remember messages, plan, decision and outcomes; a chat memory keeps the whole observation."""
+        """Remember messages, plan, decision and outcomes. A chat memory stores the whole observation."""
         memory = self.memory
         if type(memory) is NoMemory:
             return
@@ -193,7 +193,7 @@ class LLMMixin(DeliberationMixin):
         if not world and len(worlds) == 1:
             world = worlds[0].name
         unit = _unit_in(worlds, world)
-        is_conversation = ChatMemory in type(memory).__mro__  # isinstance is slow with classes that are protocols
+        is_conversation = ChatMemory in type(memory).__mro__  # isinstance is slow with protocol classes
         if seen is not None and is_conversation:
             decision_text = (
                 written_answer(decision.answer, seen.answer) if decision.has_answer else _actions_text(decision.actions)
@@ -216,22 +216,22 @@ class LLMMixin(DeliberationMixin):
                 memory.add(MemoryEntry(now, "outcome", str(result_text)[:600], world=world, unit=unit))
 
     def _remember_plan(self, decision: Decision, world: str, unit: str) -> None:
-        """Remember the plan that a decision was made by, if plans are written."""
+        """Remember the plan behind a decision, if the design writes plans."""
         if decision.text and is_plan(self._design_decides):
             self.memory.add(MemoryEntry(self.now, "thought", decision.text[:600], world=world, unit=unit))
 
     def unit_in(self, world: str = "") -> str:
-        """Return the unit of time of a world (`step`, `month`, …); without a name, of all its worlds."""
+        """Return a world's unit of time (`step`, `month`, …), or without a name the unit of all the agent's worlds."""
         return _unit_in(self.worlds, world)
 
     def remember_messages(self) -> None:
-        """Remember the messages of this step, once: at most `mailbox.MAX_INBOX`."""
+        """Remember the messages of this step once, up to `mailbox.MAX_INBOX` of them."""
         for message in Mailbox.of(self.model).take(self.unique_id):
             text = f"agent {message.sender}: {message.text}"
             self.memory.add(MemoryEntry(self.now, "message", text[:600], unit=self.unit_in()))
 
     def step(self) -> None:
-        """Observe, decide and act alone, for plain Mesa models; in an `LLMModel` all decide at once.
+        """Observe, decide and act alone, in plain Mesa models. In an `LLMModel` all agents decide together.
 
         Raises:
             ConfigError: If the model is an `LLMModel`.
@@ -266,19 +266,19 @@ class Mind(LLMMixin, ConfigMixin, MemoryMixin, ToolMixin):  # pyright: ignore[re
 
     @classmethod
     def enter(cls: type[A], agents: Iterable[Any], **components: Any) -> list[A]:
-        """Turn existing agents into agents of this class, which has a mind; each keeps its attributes.
+        """Convert existing agents to this class. Each keeps its attributes.
 
         The class must inherit from theirs first and from `Mind` second: `class Giver(MoneyAgent, Mind)`. The model
-        keeps activating them as agents of their former class. Agents created in this class later get the same
+        keeps activating the agents under their former class. Agents created in this class later get the same
         components, except for a callable `config`.
 
         Args:
-            agents: Agents of the first base class of this one.
-            **components: `llm`, `config`, `memory`, `tools`: as for a new agent. A callable `config` is called with
+            agents: Agents of this class's first base class.
+            **components: `llm`, `config`, `memory` and `tools`, as for a new agent. A callable `config` is called with
                 each agent.
 
         Raises:
-            ConfigError: If an agent is of another class, or a component is unknown.
+            ConfigError: If an agent has another class, or a component is unknown.
         """
         check_components(components)
         living = list(agents)
@@ -287,19 +287,19 @@ class Mind(LLMMixin, ConfigMixin, MemoryMixin, ToolMixin):  # pyright: ignore[re
                 body = type(agent).__name__
                 if isinstance(agent, Mind):
                     raise ConfigError(
-                        f"agent {agent.unique_id} is a {body} and has a mind already; set its llm, config, memory or "
-                        "tools, or make the model anew"
+                        f"agent {agent.unique_id} is a {body} and is converted already; set its llm, config, memory or "
+                        "tools, or create a new model"
                     )
                 raise ConfigError(f"{body} cannot become {cls.__name__}; write class {cls.__name__}({body}, Mind)")
         return [enter(cls, agent, components) for agent in living]
 
 
 class LLMAgent(Mind, mesa.Agent[Any]):  # pyright: ignore[reportIncompatibleMethodOverride]
-    """A Mesa agent that thinks."""
+    """A Mesa agent that decides with a language model."""
 
 
 def _outcome(agent_id: int, action: str, arguments: Mapping[str, Any], ok: bool, returned: Any, label: str) -> Outcome:
-    """Return the outcome of an action or an answer, given what it returned or why it was refused."""
+    """Return the outcome of an action or answer from its return value or its refusal."""
     if isinstance(returned, ActionResult):
         return Outcome(agent_id, action, arguments, ok, returned.text, label, returned.facts)
     return Outcome(agent_id, action, arguments, ok, returned, label)
@@ -322,7 +322,7 @@ def _run_action(box: ToolBox, call: ToolCall, *, is_checked: bool) -> Any:
 
 
 def _actions_text(actions: Iterable[ToolCall]) -> str:
-    """Write actions as JSON, as a model has to write them; empty if there are none."""
+    """Write actions as JSON, in the form a model has to write them; empty if there are none."""
     entries = [
         f'{{"action":{canonical_json(call.name)},"arguments":{canonical_json(call.arguments)}}}' for call in actions
     ]
@@ -330,12 +330,12 @@ def _actions_text(actions: Iterable[ToolCall]) -> str:
 
 
 def _unit_in(worlds: Sequence[Any], name: str) -> str:
-    """Return the unit of time of one of an agent's worlds; without a name, of all of them."""
+    """Return the time unit of one of an agent's worlds, or without a name that of all of them."""
     return unit_of(*(worlds if not name or len(worlds) == 1 else [world for world in worlds if world.name == name]))
 
 
 def _has_moved_on(model: mesa.Model[Any, Any], step: int) -> bool:
-    """Check whether a model without a mailbox of its own has begun another step; true once for each step."""
+    """Check whether a model without its own mailbox has started a new step. True once per step."""
     if isinstance(getattr(model, "mailbox", None), Mailbox) or _STEPS.get(model) == step:
         return False
     _STEPS[model] = step

@@ -1,6 +1,6 @@
-"""Conversion of existing agents: each gets a mind by changing its class, and its model activates it as before.
+"""Conversion of existing agents to LLM agents: each changes its class, and its model activates it as before.
 
-Mesa keeps a model's agents by class in a mapping of its own; this is the only module that puts something else there.
+Mesa stores a model's agents by class in its own mapping. Only this module replaces that mapping.
 """
 
 from __future__ import annotations
@@ -24,28 +24,28 @@ if TYPE_CHECKING:
 M = TypeVar("M")
 
 COMPONENTS = ("llm", "config", "memory", "tools")
-"""Components of a mind."""
+"""Components of an LLM agent."""
 
 
 class LLMAgentSet(AgentSet[Any]):
-    """The agents converted to one class; each also counts among the agents of its former class."""
+    """The agents converted to one class. Each also counts as an agent of its former class."""
 
     def __init__(
         self, agents: Iterable[Agent[Any]], random: Random | None = None, body: AbstractAgentSet[Any] | None = None
     ) -> None:
-        """Store some agents.
+        """Create a set of agents.
 
         Args:
-            agents: The agents. Mesa makes its selections by this constructor.
-            random: The model's generator.
-            body: Mesa's set of the agents of the former class; None: this is a selection.
+            agents: The agents. Mesa calls this constructor for its selections.
+            random: The model's random generator.
+            body: Mesa's set of agents of the former class; None for a selection.
         """
         super().__init__(agents, random)
         self.body = body
         self.components: Mapping[str, Any] = {}
 
     def add(self, agent: Agent[Any]) -> None:
-        """Add an agent; one created in this class gets the components of those that entered it."""
+        """Add an agent. Agents created in this class get the components of the converted ones."""
         if self.body is not None:
             if agent not in self.body and _is_bare(mind := cast("Any", agent)):
                 config = self.components.get("config")
@@ -63,7 +63,7 @@ class LLMAgentSet(AgentSet[Any]):
         """Remove an agent.
 
         Raises:
-            KeyError: If it is no member.
+            KeyError: If it is not a member.
         """
         super().remove(agent)
         if self.body is not None:
@@ -71,13 +71,13 @@ class LLMAgentSet(AgentSet[Any]):
 
 
 class AgentsByType(dict[type, Any]):
-    """A model's agents by class; classes that agents were converted to can be looked up, but are not enumerated.
+    """A model's agents by class. Conversion classes can be looked up but are not enumerated.
 
-    A model that activates its classes one after another therefore activates every agent once.
+    A model that activates one class after another therefore activates every agent once.
     """
 
     def __init__(self, sets: Mapping[type, AbstractAgentSet[Any]]) -> None:
-        """Copy the sets of a model.
+        """Copy a model's agent sets.
 
         Args:
             sets: Agent class → its agents.
@@ -87,18 +87,18 @@ class AgentsByType(dict[type, Any]):
 
     @classmethod
     def of(cls, model: Model[Any, Any]) -> AgentsByType:
-        """Return the agents of a model by class, and let the model use them from now on."""
+        """Return a model's agents by class, and install this mapping in the model."""
         own = model._agents_by_type  # pyright: ignore[reportPrivateUsage]
         if not isinstance(own, cls):
             own = model._agents_by_type = cls(own)  # pyright: ignore[reportPrivateUsage]
         return own
 
     def __missing__(self, kind: type) -> LLMAgentSet:
-        """Return the agents of a class that agents were converted to."""
+        """Return the agents converted to a class."""
         return self.entered[kind]
 
     def __contains__(self, kind: object) -> bool:
-        """Check whether there were agents of a class."""
+        """Check whether a class has, or had, agents."""
         return super().__contains__(kind) or any(kind is entered for entered in self.entered)
 
     def get(self, kind: type, default: Any = None) -> Any:
@@ -106,12 +106,12 @@ class AgentsByType(dict[type, Any]):
         return super().get(kind, self.entered.get(kind, default))
 
     def converted(self, kind: type, body: type, random: Random) -> LLMAgentSet:
-        """Return the set of a class that agents are converted to; agents created in it earlier move into the set.
+        """Return the set of agents converted to a class. Agents created in it earlier move into the set.
 
         Args:
-            kind: The class with a mind.
+            kind: The LLM agent class.
             body: The former class.
-            random: The model's generator.
+            random: The model's random generator.
         """
         if kind not in self.entered:
             existing = self.pop(kind, ())
@@ -122,7 +122,7 @@ class AgentsByType(dict[type, Any]):
 
 
 def check_components(components: Mapping[str, Any]) -> None:
-    """Check that all names are components of a mind.
+    """Check that all names are components of an LLM agent.
 
     Raises:
         ConfigError: If a name is unknown.
@@ -130,25 +130,25 @@ def check_components(components: Mapping[str, Any]) -> None:
     unknown = sorted(set(components) - set(COMPONENTS))
     if unknown:
         raise ConfigError(
-            f"unknown components: {', '.join(unknown)}; choose of {', '.join(COMPONENTS)} "
+            f"unknown components: {', '.join(unknown)}; choose from {', '.join(COMPONENTS)} "
             "(log=, api_base= and budgets are for mesa_llm.connect(model, ...))"
         )
 
 
 def enter(kind: type[M], agent: Agent[Any], components: Mapping[str, Any]) -> M:
-    """Change an agent's class, and set its four components; its id, position and activation stay.
+    """Change an agent's class and set its four components. Its id, position and activation stay.
 
     Args:
-        kind: The class with a mind.
+        kind: The LLM agent class.
         agent: An agent of the former class.
         components: `llm`, `config`, `memory`, `tools`.
 
     Raises:
-        ConfigError: If its former class has an attribute with the name of a component, whose value would be lost.
+        ConfigError: If its former class has an attribute named like a component, whose value would be lost.
     """
     model, body = agent.model, type(agent)
     if not getattr(body, "is_minded", False) and (own := [name for name in COMPONENTS if hasattr(agent, name)]):
-        raise ConfigError(f"{body.__name__} has {own[0]} of its own, as a mind has; rename it, and no value is lost")
+        raise ConfigError(f"{body.__name__} already has an attribute {own[0]}; rename it to keep its value")
     converted = AgentsByType.of(model).converted(kind, body, model.random)
     converted.components = components
     agent.__class__ = cast("Any", kind)
@@ -159,7 +159,7 @@ def enter(kind: type[M], agent: Agent[Any], components: Mapping[str, Any]) -> M:
 
 
 def equip(agent: Any, components: Mapping[str, Any]) -> None:
-    """Set the four components of an agent; a callable config is called with the agent."""
+    """Set the four components of an agent. A callable config is called with the agent."""
     config = components.get("config")
     agent.llm = components.get("llm")
     agent.config = cast("Any", config(agent) if callable(config) else config)
@@ -168,6 +168,6 @@ def equip(agent: Any, components: Mapping[str, Any]) -> None:
 
 
 def _is_bare(agent: Any) -> bool:
-    """Check whether an agent was made without naming any component."""
+    """Check whether an agent was created without any components."""
     own = agent._llm, agent._memory  # pyright: ignore[reportPrivateUsage]
     return own == (None, None) and agent.config is NOBODY and not agent.tools

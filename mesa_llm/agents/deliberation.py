@@ -1,4 +1,4 @@
-"""How an agent decides: what it thinks with, what it is asked, and how the decision is checked."""
+"""How an agent decides: its language model, its prompt, and the check of its decision."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from mesa_llm.world import tuple_of_worlds
 
 
 class DeliberationMixin:
-    """Decides with a language model, by the rule twin, at random, or by what a design puts in their place."""
+    """Decides with a language model, by the rule twin, at random, or with the hook of a design."""
 
     __slots__ = ()
 
@@ -39,22 +39,22 @@ class DeliberationMixin:
     _llm: str | LLM | None = None
     _worlds: tuple[Any, ...] | None = None
     _roles: Mapping[str, Any] = MappingProxyType({})
-    _resolved: Decision | Failure | None = None  # its last decision that was checked against what it saw
+    _resolved: Decision | Failure | None = None  # its last decision that was checked against the observation
     model: Any
     unique_id: Any
     config: AgentConfig
     memory: Any
 
     def __init__(self, *args: Any, llm: str | LLM | None = None, **kwargs: Any) -> None:
-        """Store what the agent thinks with.
+        """Store the agent's language model.
 
         Args:
-            *args: Passed on.
-            llm: Model string or transport; None: the choice of the Mesa model.
-            **kwargs: Passed on.
+            *args: Passed to the next class.
+            llm: Model string or transport; None for the choice of the Mesa model.
+            **kwargs: Passed to the next class.
 
         Raises:
-            TypeError: If no class of the agent takes one of them.
+            TypeError: If no class of the agent accepts one of them.
         """
         if llm is not None:
             self._llm = llm
@@ -68,11 +68,11 @@ class DeliberationMixin:
             which = f": {'one of ' if len(names) > 1 else ''}{', '.join(names)}{hint}" if names else ", by position"
             raise TypeError(f"{type(self).__name__}() got an argument that none of its classes takes{which}") from None
 
-    # -- what it thinks with
+    # -- language model and worlds
 
     @property
     def llm(self) -> str | LLM:
-        """What the agent thinks with."""
+        """The agent's language model, `rule` or `random`."""
         if self._llm is not None:
             return self._llm
         choose = getattr(self.model, "llm_of", None)
@@ -84,12 +84,12 @@ class DeliberationMixin:
 
     @property
     def opened(self) -> OpenedModel:
-        """The agent's language model, opened; its capabilities are read here, never off its name."""
+        """The agent's opened language model. Read its capabilities here, never from its name."""
         return engine_of(self.model).open(self.llm)
 
     @property
     def worlds(self) -> tuple[Any, ...]:
-        """The worlds the agent lives in, by default those that its model lives in now. Set them before it observes."""
+        """The worlds the agent lives in; by default, those of its model. Set them before it observes."""
         own: tuple[Any, ...] | None = self._worlds
         if own is not None:
             return own
@@ -114,19 +114,19 @@ class DeliberationMixin:
 
     @property
     def now(self) -> int:
-        """The step that is being decided."""
+        """The step being decided."""
         now = getattr(self.model, "now", None)
         return int(self.model.time) if now is None else now
 
     # -- decide
 
     def prompt(self, seen: Observation) -> tuple[ChatMessage, ...]:
-        """Build the prompt: shared instructions first, then who the agent is, its memories, and its observation."""
+        """Build the prompt: shared instructions, the agent's persona, its memories and the observation."""
         return compose_prompt(self, seen)
 
     @property
     def waits_by_itself(self) -> bool:
-        """Whether its own `decide`, or that of the design, may wait for something."""
+        """Whether its own `decide`, or its design's, may wait for something."""
         return type(self).decide is not DeliberationMixin.decide or self._design_decides is not None
 
     @property
@@ -135,9 +135,10 @@ class DeliberationMixin:
         return None if design is None or design.decide is None else open_decide(design.decide)
 
     async def resolve(self, seen: Observation) -> Decision | Failure:
-        """Decide on an observation, and check what was decided; called by the engine.
+        """Decide on an observation and check the decision. Called by the engine.
 
-        The default `decide` has checked its decision: a rule's when it returned, a language model's as it was read.
+        The default `decide` returns checked decisions: a rule's is checked on return, a language model's while it is
+        parsed.
         """
         decide = self._design_decides
         if decide is not None:
@@ -152,13 +153,13 @@ class DeliberationMixin:
         return self._resolved
 
     async def decide(self, seen: Observation) -> Decision | Failure:
-        """Decide on an observation: one request, plus tool calls and one repair; reads only.
+        """Decide on an observation with one request, plus tool calls and one repair. Reads only.
 
-        If an action is wanted and none is possible, no language model is asked. Override to decide in another way; an
-        override may also return an action, a list of actions or an answer.
+        If actions are expected but none is possible, no request is sent. Override to decide differently. An override
+        may also return an action, a list of actions or an answer.
 
         Raises:
-            ConfigError: If the agent's config leaves it no action at all.
+            ConfigError: If the agent's config leaves it no actions.
         """
         opened = self.opened
         if opened.llm is None:
@@ -167,19 +168,19 @@ class DeliberationMixin:
         return await decide(query) if isinstance(query, Query) else query
 
     async def query_for(self, seen: Observation) -> Query | Decision | Failure:
-        """Prepare what its language model is asked on an observation, for a `decide` or a hook of one's own.
+        """Prepare the query for an observation, for your own `decide` or hook.
 
-        Each call numbers a new request and looks up the agent's memory.
+        Each call numbers a new request and searches the agent's memory.
 
         Args:
-            seen: What the agent observes.
+            seen: The agent's observation.
 
         Returns:
-            The query, for `mesa_llm.engine.decision.decide`; or, if there is nothing to ask, the decision to do nothing
-            or the failure of its memory.
+            The query, for `mesa_llm.engine.decision.decide`. If there is nothing to ask, the decision to do nothing or
+            the failure of its memory.
 
         Raises:
-            ConfigError: If the agent's config leaves it no action at all, or it thinks by rule.
+            ConfigError: If the agent's config leaves it no actions, or it decides by rule.
         """
         return await self._query_to(self.opened, seen)
 
@@ -200,7 +201,7 @@ class DeliberationMixin:
         salt = engine.salt(self.unique_id, self.now)
         try:
             prompt = () if opened.capabilities.ignores_prompt else self.prompt(seen)
-        except TransportError as error:  # a memory that is looked up by a remote embedding model
+        except TransportError as error:  # the memory uses a remote embedding model
             reason = f"the memory could not be looked up: {error}"
             return Failure(self.unique_id, reason, type(error).__name__, opened.name)
         request = Request(
@@ -236,52 +237,52 @@ class DeliberationMixin:
 
         Args:
             llm: The language model.
-            prompt: A text, or a whole conversation that ends with a question.
-            answer: Type of the answer: anything pydantic can check.
+            prompt: A text, or a whole conversation ending with a question.
+            answer: Type of the answer; any type pydantic can validate.
             purpose: Purpose of the request, in one word.
             settings: Sampling settings.
-            reasoning: How it reasons before it answers.
+            reasoning: How the model reasons before it answers.
             rule: Answers for `llm="rule"`, called with the prompt.
 
         Returns:
-            A decision with the `answer`, or the failure that says why there is none.
+            A decision with the `answer`, or a failure with its reason.
 
         Raises:
-            ConfigError: If the purpose is taken, or a rule is consulted and there is none.
+            ConfigError: If the purpose is taken, or `llm` is `rule` and no `rule` is given.
         """
         options = {"answer": answer, "settings": settings, "reasoning": reasoning, "rule": rule}
         return await advise(self, llm, prompt, purpose=purpose, **options)
 
     @property
     def request_settings(self) -> Mapping[str, Any]:
-        """Sampling settings of its requests: its config's, with the reply length that the Mesa model sets."""
+        """Sampling settings of its requests: its config's, with the Mesa model's reply length."""
         settings = self.config.settings.sent
         reply_tokens = getattr(self.model, "reply_tokens", None)
         return settings if reply_tokens is None else {**settings, "max_tokens": reply_tokens}
 
     def request_reasoning(self, opened: OpenedModel) -> Reasoning:
-        """Return how the agent reasons before it decides: as the Mesa model sets, else as its config does.
+        """Return how the agent reasons before deciding, as set by the Mesa model or else by its config.
 
         Args:
-            opened: Its language model; rules, people and the random baseline do not reason.
+            opened: Its language model. Rules, people and the random baseline do not reason.
         """
         if not opened.is_language_model:
             return "none"
         return getattr(self.model, "reasoning", None) or self.config.reasoning
 
     def rule(self, seen: Observation) -> Any:
-        """Decide by rule: the rule twin. Override it; draw only from `self.random`.
+        """Decide by rule: the rule twin. Override it; draw random numbers only from `self.random`.
 
         Returns:
-            An action (`ToolCall`), a list of them, an answer of the type asked for, or None to do nothing.
+            An action (`ToolCall`), a list of them, an answer of the requested type, or None to do nothing.
         """
         raise ConfigError(f"{type(self).__name__} has no rule twin; define rule(), or choose another llm=")
 
     def rule_decision(self, seen: Observation) -> Decision | Failure:
-        """Return the decision of the rule twin, checked.
+        """Return the checked decision of the rule twin.
 
         Raises:
-            ConfigError: If it returned something other than actions where actions are wanted.
+            ConfigError: If it returned something other than actions where actions are expected.
         """
         decided = self.rule(seen)
         decision = self.checked(decided, seen, "rule")
@@ -289,24 +290,24 @@ class DeliberationMixin:
             written = as_decision(self.unique_id, decided, "rule")
             if isinstance(written, Decision) and written.has_answer:
                 raise ConfigError(
-                    f"{type(self).__name__}.rule() returned {decided!r:.60} where an action is wanted; return "
+                    f"{type(self).__name__}.rule() returned {decided!r:.60} where an action is expected; return "
                     'ToolCall("name", {"argument": value}), a list of them, or None to do nothing'
                 )
         return decision
 
     def checked(self, decided: Any, seen: Observation, by: str) -> Decision | Failure:
-        """Normalise what was decided, and check it against the observation: the same for all deciders.
+        """Normalise a decision and check it against the observation. The same for all deciders.
 
         Args:
-            decided: What was decided, see `as_decision`.
-            seen: The observation it was decided on.
+            decided: The decision; see `as_decision`.
+            seen: The observation it was based on.
             by: Who decided.
 
         Returns:
-            The decision, with arguments and answer of their types; the failure that says why it cannot be carried out.
+            The decision, with typed arguments and answer, or the failure with the reason it cannot be carried out.
 
         Raises:
-            ConfigError: If the agent's config leaves it no action at all.
+            ConfigError: If the agent's config leaves it no actions.
         """
         agent: Any = self
         decision = as_decision(self.unique_id, decided, by, is_answer=seen.answer is not None)
@@ -317,7 +318,7 @@ class DeliberationMixin:
             agent.require_actions()
         if isinstance(decision, Failure):
             return decision
-        if decision.keys and seen.options and box.shows_more:  # its language model may have been shown others
+        if decision.keys and seen.options and box.shows_more:  # its language model may have seen other options
             seen = replace(seen, options={})
         try:
             return check_decision(decision, seen, box)
@@ -326,18 +327,17 @@ class DeliberationMixin:
 
 
 def _misdirected(decision: Decision | Failure, agent: int, label: str) -> Failure:
-    """Return the failure of a decision that another agent made, or on another observation."""
+    """Return the failure for a decision by another agent, or on another observation."""
     labels = (f" on {one!r}" if one else "" for one in (decision.label, label))
     reason = f"agent {decision.agent} has decided that{next(labels)}, not agent {agent}{next(labels)}"
     return Failure(agent, reason, "Invalid", decision.by, decision.keys)
 
 
 def as_decision(agent: int, decided: Any, by: str, *, is_answer: bool = False) -> Decision | Failure:
-    """Convert what a rule, a person or an outside controller decided into a decision.
+    """Convert the decision of a rule, a person or an outside controller to a `Decision`.
 
     Args:
-        agent: Mesa `unique_id`.
-        decided: A `Decision` or `Failure`, which is returned as it is; an action or a list of actions, an answer, or
+        decided: A `Decision` or `Failure`, which is returned unchanged; an action or a list of actions; an answer; or
             None to do nothing.
         by: Who decided.
         is_answer: Whether an answer is wanted, so that an empty list is one.

@@ -49,54 +49,56 @@ class AgentDesign:
     """`keep` the model's own, `none`, or one text for all; with `none` the traits go as well, and the name stays."""
 
     style: str | None = None
-    """How they write; None: as the model says."""
+    """How they write; None for the model's choice."""
 
     settings: Settings | Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """Sampling settings; those set here replace the model's, the others stay."""
+    """Sampling settings. Those set here replace the model's; the others stay."""
 
     reasoning: Reasoning | None = None
-    """How they reason before they decide; None: as the model says."""
+    """How they reason before deciding; None for the model's choice."""
 
     memory: str | Callable[[], Memory] | None = None
-    """Kind of memory, or what makes one; None: as the model says."""
+    """Memory kind, or a function that creates one; None for the model's choice."""
 
     tools: tuple[Callable[..., Any], ...] = ()
-    """The researcher's own functions, besides the model's."""
+    """The researcher's own functions, in addition to the model's."""
 
     servers: tuple[ToolServer, ...] = ()
-    """MCP servers whose tools they may call as well; see `mesa_llm.ToolServer`."""
+    """MCP servers whose tools they may call too; see `mesa_llm.ToolServer`."""
 
     world_tools: bool | None = None
-    """Whether they may use the tools of their worlds, which read; their actions they always may; None: as the model
-    says."""
+    """Whether they may use the read-only tools of their worlds; actions are always allowed. None for the model's
+    choice.
+    """
 
     allowed: tuple[str, ...] | None = None
-    """Names of the tools and actions the agents may use; None: as the model says."""
+    """Names of the tools and actions the agents may use; None for the model's choice."""
 
     adapter: str | None = None
-    """Name of a LoRA adapter at the endpoint; None: as the model says."""
+    """Name of a LoRA adapter at the endpoint; None for the model's choice."""
 
     decide: Decide | str | None = None
-    """How they decide, in place of their own `decide`: a function, or a strategy (`plan`, `react`, `vote`; also with a
-    setting, as `vote:7`; see `mesa_llm.agents.strategies`)."""
+    """How they decide instead of their own `decide`: a function or a strategy (`plan`, `react`, `vote`, optionally with
+    a setting as in `vote:7`; see `mesa_llm.agents.strategies`).
+    """
 
     def __post_init__(self) -> None:
-        """Check the fields now, so that none of them fails in the middle of a run."""
+        """Check the fields, so a run does not fail halfway."""
         for name, kinds in _KINDS.items():
             if not isinstance(value := getattr(self, name), kinds):
                 expected = " or ".join("None" if kind is type(None) else kind.__name__ for kind in kinds)
-                raise ConfigError(f"{name} of a design is {expected}, got {value!r}")
+                raise ConfigError(f"{name} of a design must be {expected}, got {value!r}")
         if self.reasoning is not None:
             require_reasoning(self.reasoning)
         if self.memory is not None:
             if not (isinstance(self.memory, str) or callable(self.memory)):
-                raise ConfigError("memory of a design is a name or a function, as each agent needs one of its own")
+                raise ConfigError("memory of a design must be a name or a function, because each agent needs its own")
             open_memory(self.memory)
         if isinstance(self.decide, str):
             strategy_named(self.decide)
         elif not (self.decide is None or _is_async(self.decide)):
             raise ConfigError(
-                f"decide of a design is an `async def decide(agent, seen)`, or one of {', '.join(STRATEGIES)}; "
+                f"decide of a design must be an `async def decide(agent, seen)`, or one of {', '.join(STRATEGIES)}; "
                 f"got {self.decide!r}"
             )
         checked_tools(self.tools)
@@ -104,7 +106,7 @@ class AgentDesign:
         self._settings_over(Settings())
 
     def apply_to(self, agent: Any) -> None:
-        """Set the components of an agent that this design chooses, also in the roles that it has in several worlds."""
+        """Apply this design's components to an agent, including its roles in several worlds."""
         agent.config = self.config_over(agent.config)
         if self.memory is not None:
             agent.memory = open_memory(self.memory)
@@ -116,7 +118,7 @@ class AgentDesign:
             agent.roles = self._designed_roles(agent.roles)
 
     def _designed_roles(self, roles: Mapping[str, Any]) -> dict[str, Any]:
-        """Change the roles of an agent; those that share a memory go on sharing one."""
+        """Apply this design to an agent's roles. Roles that share a memory still share one."""
         memories: dict[int, Memory] = {}
         if self.memory is not None:
             memories = {id(role.memory): open_memory(self.memory) for role in roles.values()}
@@ -131,7 +133,7 @@ class AgentDesign:
         }
 
     def config_over(self, config: AgentConfig) -> AgentConfig:
-        """Return a config with this design's choices; applying it twice changes nothing more."""
+        """Return a config with this design's choices. Applying it twice has no further effect."""
         choices = {
             "style": self.style,
             "reasoning": self.reasoning,
@@ -151,10 +153,10 @@ class AgentDesign:
         try:
             return Settings.model_validate(settings.model_dump(exclude_unset=True) | changes)
         except ValidationError as error:
-            raise ConfigError(f"the settings of this design cannot be: {describe(error)}") from None
+            raise ConfigError(f"invalid settings in this design: {describe(error)}") from None
 
     def to_json(self) -> dict[str, Any]:
-        """Return the fields that are set as JSON values; functions go by `module:name`."""
+        """Return the fields that are set as JSON values, with functions as `module:name`."""
         document: dict[str, Any] = {}
         for own_field in fields(self):
             value = getattr(self, own_field.name)
@@ -175,10 +177,10 @@ class AgentDesign:
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> AgentDesign:
-        """Make the design that `to_json` wrote; functions are imported.
+        """Create the design that `to_json` wrote, importing its functions.
 
         Raises:
-            ConfigError: If a field is unknown or cannot be, or a function cannot be found by its name.
+            ConfigError: If a field is unknown or invalid, or a function cannot be imported.
         """
         names = {own_field.name for own_field in fields(cls)}
         if unknown := sorted(set(document) - names):
@@ -195,10 +197,10 @@ class AgentDesign:
 
     @staticmethod
     def imports(document: Mapping[str, Any]) -> list[str]:
-        """Return the names of functions that `from_json` would import and of servers that a run would ask; do neither.
+        """Return the functions `from_json` would import and the servers a run would contact, without doing either.
 
         Args:
-            document: What `to_json` wrote.
+            document: Output of `to_json`.
         """
         tools = document.get("tools")
         functions: list[Any] = [*cast("list[Any]", tools)] if isinstance(tools, list) else []
@@ -216,11 +218,11 @@ _KINDS: dict[str, tuple[type[Any], ...]] = {
     "allowed": (tuple, list, type(None)),
     "adapter": (str, type(None)),
 }
-"""Field → accepted types, for fields that nothing else checks."""
+"""Field → accepted types, for fields not checked elsewhere."""
 
 
 def _name_of(function: object) -> str:
-    """Return the `module:name` of a function or class; for any other object, a name that cannot be imported."""
+    """Return the `module:name` of a function or class, or a name that cannot be imported for any other object."""
     kind = type(function).__qualname__
     return f"{function.__module__}:{getattr(function, '__qualname__', f'{kind} object')}"
 
@@ -230,7 +232,7 @@ def _is_async(decide: object) -> bool:
 
 
 def _is_function(written: object) -> bool:
-    """Check whether a written memory or strategy names a function, rather than a kind with a setting (`window:30`)."""
+    """Check whether a serialised memory or strategy names a function, not a kind with a setting (`window:30`)."""
     _, colon, last = str(written).rpartition(":")
     return bool(colon) and not last.isdecimal()
 
@@ -242,6 +244,6 @@ def _function_named(name: object) -> Callable[..., Any]:
         function = attrgetter(qualname)(import_module(module))
     except (ImportError, AttributeError, ValueError) as error:
         raise ConfigError(f"the design names {name!r}, which cannot be found: {error}") from error
-    if not callable(function) or _name_of(function) != name:  # what a module merely imports goes by its own name
-        raise ConfigError(f"the design names {name!r}, which is no function of that module")
+    if not callable(function) or _name_of(function) != name:  # an imported object keeps the name of its own module
+        raise ConfigError(f"the design names {name!r}, which is not a function of that module")
     return function

@@ -20,23 +20,23 @@ if TYPE_CHECKING:
     from mesa import Model
 
 MAX_INBOX = 20
-"""Maximum number of messages an agent finds in its inbox; the newest are kept."""
+"""Maximum number of messages in an agent's inbox; the newest are kept."""
 
 
 class Mailbox:
-    """Holds messages until the next step, so that nobody reads them while others still decide."""
+    """Holds messages until the next step, so no agent reads them while others still decide."""
 
     _mailboxes: ClassVar[weakref.WeakKeyDictionary[Any, Mailbox]] = weakref.WeakKeyDictionary()
 
     def __init__(self) -> None:
-        """Open an empty mailbox."""
+        """Create an empty mailbox."""
         self._sent: list[Message] = []
         self._inboxes: dict[int, list[Message]] = {}
         self._taken_by: set[int] = set()
 
     @classmethod
     def of(cls, model: Model[Any, Any]) -> Mailbox:
-        """Return the mailbox of a Mesa model; a model without one gets one."""
+        """Return the mailbox of a Mesa model, creating it if needed."""
         own = getattr(model, "mailbox", None)
         if isinstance(own, Mailbox):
             return own
@@ -51,7 +51,7 @@ class Mailbox:
         return message
 
     def deliver(self) -> list[Message]:
-        """Deliver what was sent to its readers, and clear what they had before."""
+        """Deliver the messages sent, replacing those of the previous step."""
         messages, self._sent = self._sent, []
         self._inboxes = {}
         self._taken_by.clear()
@@ -61,11 +61,11 @@ class Mailbox:
         return messages
 
     def inbox(self, agent_id: int) -> list[Message]:
-        """Return the messages to an agent of the last step, oldest first."""
+        """Return the messages an agent received in the last step, oldest first."""
         return self._inboxes.get(agent_id, [])[-MAX_INBOX:]
 
     def take(self, agent_id: int) -> list[Message]:
-        """Return an agent's inbox for its memory, once a step however often the agent acts; empty after that."""
+        """Return an agent's inbox for its memory, once per step. Empty on further calls."""
         if agent_id in self._taken_by:
             return []
         self._taken_by.add(agent_id)
@@ -73,15 +73,15 @@ class Mailbox:
 
 
 def reads_messages(agent: object) -> bool:
-    """Check whether an agent reads its messages: agents that think do, others if their class says so.
+    """Check whether an agent reads its messages. LLM agents do; others if their class says so.
 
-    A class of plain Mesa agents that looks into `Mailbox.of(model)` itself sets `reads_messages = True`.
+    A class of plain Mesa agents that reads `Mailbox.of(model)` itself sets `reads_messages = True`.
     """
     return bool(getattr(agent, "reads_messages", False))
 
 
 class TalkMixin:
-    """Lets an agent send messages to others of its model."""
+    """Lets an agent send messages to others in its model."""
 
     __slots__ = ()
 
@@ -89,10 +89,10 @@ class TalkMixin:
     unique_id: int
 
     def observe(self) -> Observation:
-        """Observe, with the recipients that the agent may write to: those who read messages.
+        """Observe, and list the recipients the agent may write to: those who read messages.
 
-        If the text names all others, they are the options of `send_message`. If it cannot, language models that need
-        options choose among some of them, and all others may write to any agent.
+        If the text names every other agent, all are options of `send_message`. Otherwise, language models that need
+        options choose from some of them, and others may write to any agent.
         """
         body: Any = super()
         seen: Observation = body.observe()

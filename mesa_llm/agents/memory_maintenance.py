@@ -1,4 +1,4 @@
-"""Maintenance of memories between steps: summaries of what is about to be forgotten, and reflections."""
+"""Maintenance of memories between steps: summaries of entries about to be forgotten, and reflections."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from mesa_llm.records import ChatMessage, Decision, Observation
 logger = logging.getLogger(__name__)
 
 UNTENDED = frozenset({NoMemory, WindowMemory, ChatMemory, StreamMemory})
-"""Memories that are neither summed up nor reflected on."""
+"""Memories that are neither summarised nor reflected on."""
 
 
 def maintain_memories(agents: Iterable[Any]) -> None:
-    """Summarise memories that are full, and reflect on those that are due, with each agent's own language model.
+    """Summarise full memories and run due reflections, with each agent's own language model.
 
-    All agents are asked at once. Agents without a language model write no summaries, and reflect by rule; a failed
-    summary leaves the memory as it is.
+    All requests are sent at once. Agents without a language model write no summaries and reflect by rule. A failed
+    summary leaves the memory unchanged.
     """
     jobs: list[SideRequest] = []
     reflecting: list[Any] = []
@@ -55,9 +55,9 @@ def _summarise(jobs: Sequence[SideRequest]) -> None:
 
 
 def _reflect(agents: Sequence[Any]) -> None:
-    """Ask for the questions of each reflection, and then for the insights into each question.
+    """Request the questions of each reflection, then the insights for each question.
 
-    The memory holds the questions in the meantime: a reflection that was interrupted goes on with them.
+    The memory stores the questions in the meantime, so an interrupted reflection resumes with them.
     """
     engine = engine_of(agents[0].model)
     jobs = [
@@ -87,9 +87,9 @@ def _reflection(agent: Any, prompt: str, answer: object) -> SideRequest:
 
 
 def _looked_up(agent: Any) -> list[Reflection]:
-    """Return an agent's questions with the memories relevant to each; none if its memory cannot be searched."""
+    """Return an agent's questions with their relevant memories; empty if its memory cannot be searched."""
     try:
         return agent.memory.reflections(agent.now)
-    except TransportError as error:  # a remote embedding model
+    except TransportError as error:  # uses a remote embedding model
         logger.warning("agent %s does not reflect: its memory could not be looked up: %s", agent.unique_id, error)
         return []

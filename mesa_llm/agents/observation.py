@@ -11,18 +11,18 @@ from mesa_llm.tools.toolbox import display_names, takers
 
 
 def join(seen: Mapping[str, Observation], worlds: Iterable[Any] = ()) -> Observation:
-    """Join the observations of several worlds into one, each under the name of its world.
+    """Join the observations of several worlds, each under the name of its world.
 
-    If one of them asks a typed question, the agent answers it in the light of what the others show.
+    If one of them asks a typed question, the agent answers it with the other observations in view.
 
     Args:
         seen: Name of a world → its observation, in order.
-        worlds: Those worlds. If one names the tools usable now and another names none, all of the other's are usable,
-            and the options of each apply to its own tools only. Without `worlds`, the agent keeps all its tools, and
+        worlds: Those worlds. If one lists the tools usable now and another lists none, all of the other's are usable,
+            and each world's options apply only to its own tools. Without `worlds`, the agent keeps all its tools, and
             options of the same name are merged.
 
     Raises:
-        ConfigError: If two of them ask a question; each needs a turn of its own.
+        ConfigError: If two of them ask a question; each needs its own turn.
     """
     questioners = [name for name, part in seen.items() if part.answer is not None]
     if len(questioners) > 1:
@@ -66,12 +66,12 @@ def _qualified(
     tool_names: Mapping[str, str],
     argument_takers: Mapping[str, tuple[str, ...]],
 ) -> dict[str, tuple[Any, ...]]:
-    """Name options by the tools of one world, so that they do not restrict arguments of other worlds.
+    """Qualify option names with the tools of one world, so they do not restrict other worlds' arguments.
 
     Args:
         options: Options of the world's observation.
-        tool_names: Name of a tool → its name for the agent.
-        argument_takers: Name of an argument → the tools that take it, by their names for the agent.
+        tool_names: Name of a tool → the agent's name for it.
+        argument_takers: Name of an argument → the agent's names for the tools that take it.
     """
     qualified: dict[str, tuple[Any, ...]] = {}
     for name, values in options.items():

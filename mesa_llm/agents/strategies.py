@@ -1,9 +1,9 @@
-"""Strategies of reasoning: hooks of a design that decide in more than one request.
+"""Reasoning strategies: design hooks that decide in more than one request.
 
     AgentDesign(decide="vote:7")
 
-A strategy replaces the `decide` of agents that think with a language model; rules, people and the random baseline
-decide as before. Decisions stay typed and checked, and every request is numbered, recorded and budgeted like any other.
+A strategy replaces the `decide` of agents with a language model. Rules, people and the random baseline decide as
+before. Decisions stay typed and checked, and every request is numbered, recorded and budgeted as usual.
 """
 
 from __future__ import annotations
@@ -24,28 +24,28 @@ from mesa_llm.records import Decision, Failure, Observation, options_for
 from mesa_llm.text import counted
 
 Decide = Callable[[Any, Observation], Awaitable[Any]]
-"""How an agent decides in place of its own `decide`, which it may await: `async def reflect(agent, seen): …`."""
+"""How an agent decides instead of its own `decide`, which it may await: `async def reflect(agent, seen): …`."""
 
 PLAN = "strategy_plan.md"
-"""Template of the question for a plan."""
+"""Template of the request for a plan."""
 
 REACT = "strategy_react.md"
-"""Template of the prompt for rounds of reasoning and looking things up."""
+"""Template of the prompt for rounds of reasoning and tool calls."""
 
 MAX_SAMPLES = 40
-"""Maximum number of samples that are voted over."""
+"""Maximum number of samples to vote over."""
 
 
 async def plan(agent: Any, seen: Observation, every: int = 1) -> Decision | Failure:
-    """Write a plan, and then act on it: a second request for each decision with a plan.
+    """Write a plan, then act on it: a second request for each decision with a plan.
 
-    The plan becomes the decision's text, and enters the agent's memory as a thought, from where the next plan and the
+    The plan becomes the decision's text and enters the agent's memory as a thought, where the next plan and the
     decisions in between recall it.
 
     Args:
-        agent: Who decides.
-        seen: What it observes.
-        every: Number of steps that a plan is for: one is written in step 1, 1 + `every`, …
+        agent: The agent that decides.
+        seen: Its observation.
+        every: Number of steps per plan: one is written in step 1, 1 + `every`, …
 
     Source:
         Wang et al. (2023), Plan-and-Solve Prompting, ACL; plans in memory: Park et al. (2023), Generative Agents, UIST.
@@ -58,13 +58,13 @@ async def plan(agent: Any, seen: Observation, every: int = 1) -> Decision | Fail
 
 
 async def react(agent: Any, seen: Observation) -> Decision | Failure:
-    """Reason and look things up in turn, and then act: a reason is given for every call of a tool.
+    """Alternate reasoning and tool calls, then act. Every tool call has a reason.
 
-    The reasons and the calls become the decision's text. Without tools that read, this is `reasoning="inline"`.
+    Reasons and calls become the decision's text. Without read-only tools, this equals `reasoning="inline"`.
 
     Args:
-        agent: Who decides.
-        seen: What it observes.
+        agent: The agent that decides.
+        seen: Its observation.
 
     Source:
         Yao et al. (2023), ReAct: Synergizing Reasoning and Acting in Language Models, ICLR.
@@ -82,16 +82,16 @@ async def react(agent: Any, seen: Observation) -> Decision | Failure:
 
 
 async def vote(agent: Any, seen: Observation, samples: int = 5) -> Decision | Failure:
-    """Decide several times on the same prompt, at once, and take what was decided most often.
+    """Sample several decisions on the same prompt concurrently and take the most frequent one.
 
-    Free text is not counted, as no two samples write the same: a vote is for an action, its target and its amount. The
-    first sample with the winning choice is carried out, in its own words; a tie goes to the choice made first. Samples
-    that fail have no vote; if all fail, so does the decision, with the first failure. With `reasoning`, each sample
-    reasons for itself; samples differ as far as the temperature lets them.
+    Free text does not count, since no two samples are worded alike: the vote is over an action, its target and its
+    amount. The first sample with the winning choice is carried out as worded; a tie goes to the earliest choice. Failed
+    samples have no vote; if all fail, so does the decision, with the first failure. With `reasoning`, each sample
+    reasons separately. How much samples differ depends on the temperature.
 
     Args:
-        agent: Who decides.
-        seen: What it observes.
+        agent: The agent that decides.
+        seen: Its observation.
         samples: Number of samples.
 
     Source:
@@ -107,7 +107,7 @@ async def vote(agent: Any, seen: Observation, samples: int = 5) -> Decision | Fa
     keys = tuple(key for sample in queries for key in sample.keys)
     ballots: list[Decision] = []
     for result in results:
-        if isinstance(result, BaseException):  # all have come to an end by now, and their replies are kept
+        if isinstance(result, BaseException):  # all have finished by now, and their replies are recorded
             raise result
         if isinstance(result, Decision):
             ballots.append(result)
@@ -121,7 +121,7 @@ async def vote(agent: Any, seen: Observation, samples: int = 5) -> Decision | Fa
 
 
 async def _query(agent: Any, seen: Observation) -> Query | Decision | Failure:
-    """Prepare the query to the agent's language model; an agent without one decides right away."""
+    """Prepare the query for the agent's language model. An agent without one decides right away."""
     return await (agent.query_for(seen) if agent.opened.is_language_model else agent.decide(seen))
 
 
@@ -151,7 +151,7 @@ def _chosen(fields: Mapping[str, Any], schema: Mapping[str, Any], closed: Contai
 
 
 def _is_free(schema: Mapping[str, Any]) -> bool:
-    """Check whether a field takes any text."""
+    """Check whether a field accepts any text."""
     if any(map(_is_free, schema.get("anyOf", ()))):
         return True
     return schema.get("type") == "string" and not schema.keys() & {"enum", "const", "pattern", "format"}
@@ -164,15 +164,15 @@ STRATEGIES: dict[str, tuple[Callable[..., Awaitable[Any]], str, int]] = {
     "react": (react, "", 0),
     "vote": (vote, "samples", MAX_SAMPLES),
 }
-"""Name → strategy, the name of its setting, and that setting's maximum."""
+"""Name → strategy, the name of its setting, and the setting's maximum."""
 
 
 @lru_cache(maxsize=64)
 def strategy_named(text: str) -> Decide:
-    """Return the strategy of a name, which may have a setting after a colon: `vote`, `vote:7`, `plan:3`.
+    """Return a strategy by name, with an optional setting after a colon: `vote`, `vote:7`, `plan:3`.
 
     Raises:
-        ConfigError: If there is none, or its setting does not fit.
+        ConfigError: If there is no such strategy, or its setting is invalid.
     """
     name, colon, setting = text.partition(":")
     if name not in STRATEGIES:
@@ -188,14 +188,14 @@ def strategy_named(text: str) -> Decide:
 
 
 def open_decide(decide: Decide | str) -> Decide:
-    """Return a design's hook: a function, or the strategy of a name.
+    """Return a design's hook: a function, or the strategy with that name.
 
     Raises:
-        ConfigError: If there is no strategy of that name.
+        ConfigError: If no strategy has that name.
     """
     return strategy_named(decide) if isinstance(decide, str) else decide
 
 
 def is_plan(hook: Decide | None) -> bool:
-    """Check whether a hook writes plans, which the agent remembers."""
+    """Check whether a hook writes plans for the agent to remember."""
     return getattr(hook, "func", hook) is plan

@@ -1,4 +1,4 @@
-"""How agents read what came of their messages, answers and actions."""
+"""Texts in which agents read the outcome of their messages, answers and actions."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ def sent_text(recipient: int) -> str:
 
 
 def answered_text(answer: str) -> str:
-    """Write an answer as its agent remembers it."""
+    """Write an answer in the form its agent remembers."""
     return f"You answered: {answer}"
 
 
 def refused_text(reason: object) -> str:
-    """Write why something was refused."""
+    """Write the reason for a refusal."""
     return f"refused: {reason}"
 
 

@@ -1,4 +1,4 @@
-"""The tools of an agent: its own, its worlds', the researcher's, and those of tool servers."""
+"""An agent's tools: its own, its worlds', the researcher's, and those of tool servers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mesa_llm.tools.toolbox import ToolBox, checked_tools
 
 
 class ToolMixin:
-    """Gives an agent its tools: its own marked methods, those of its worlds, and the researcher's functions."""
+    """Provides an agent's tools: its own marked methods, those of its worlds, and the researcher's functions."""
 
     __slots__ = ()
 
@@ -30,13 +30,13 @@ class ToolMixin:
         """Store the researcher's own functions and tool servers.
 
         Args:
-            *args: Passed on.
-            tools: Functions and methods the agent may call; marked with `@action` they are actions.
-            servers: MCP servers whose tools a language model may call while it decides.
-            **kwargs: Passed on.
+            *args: Passed to the next class.
+            tools: Functions and methods the agent may call. Those marked with `@action` are actions.
+            servers: MCP servers whose tools a language model may call while deciding.
+            **kwargs: Passed to the next class.
 
         Raises:
-            ConfigError: If one of them cannot be a tool, or is no server.
+            ConfigError: If one of them cannot be a tool, or is not a server.
         """
         if own := checked_tools(tools):
             self.tools = own
@@ -45,10 +45,11 @@ class ToolMixin:
         super().__init__(*args, **kwargs)
 
     def toolbox(self, seen: Observation) -> ToolBox:
-        """Return the tools and actions that may be used on this observation.
+        """Return the tools and actions usable on this observation.
 
         Args:
-            seen: What the agent observes; it may name the tools usable now. The researcher's own functions always are.
+            seen: The agent's observation, which may list the tools usable now. The researcher's own functions always
+                are.
         """
         agent: Any = self
         config: AgentConfig = agent.config
@@ -61,10 +62,10 @@ class ToolMixin:
         return box.only(names).only(config.tools).usable
 
     def require_actions(self) -> None:
-        """Check that the agent's config leaves it something to do.
+        """Check that the agent's config leaves it at least one action.
 
         Raises:
-            ConfigError: If it has actions, and may use none of them.
+            ConfigError: If it has actions but may use none of them.
         """
         agent: Any = self
         box = ToolBox.of(self, agent.unique_id, agent.worlds, self.tools)

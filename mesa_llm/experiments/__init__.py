@@ -1,8 +1,8 @@
 """Experiments: many runs of a model, made by one runner, with one budget.
 
 - `sweep`: parameters × designs × language models × seeds, as one table.
-- `study`: a question, the runs that answer it, and their findings; `arms`: arms that run with the same seeds.
+- `study`: a question, the runs that answer it, and their findings; `arms`: study arms that share their seeds.
 - `branch`: a recorded run forked at a step, with a change.
-- `benchmark`: published tasks, and how far the scores of language models lie from published ones.
-- `tournament`: files that play a game against each other.
+- `benchmark`: published tasks, and how far language models score from published values.
+- `tournament`: programs that play a game against each other.
 """

@@ -1,4 +1,4 @@
-"""Arms of a model that run with the same seeds, their course over the steps, and figures with intervals."""
+"""Study arms that share their seeds, their measures over time, and figures with confidence intervals."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Band:
 
 
 type Bands = Mapping[str, Mapping[str, Band]]
-"""Arm → measure → its course over the steps."""
+"""Arm → measure → its values over the steps."""
 
 type Draw = Callable[[str, Bands, int], Figure]
 """Draws the figure from the name of a study, the bands of its arms, and the number of seeds."""
@@ -58,7 +58,7 @@ class ArmFindings(Findings):
     """Results of a study whose arms run with the same seeds."""
 
     bands: Bands = field(default_factory=dict[str, Mapping[str, Band]])
-    """Arm → measure → its course over the steps."""
+    """Arm → measure → its values over the steps."""
 
     outcomes: Mapping[str, Estimate] = field(default_factory=dict[str, Estimate])
     """Name of a figure → mean over seeds, with a 95 % bootstrap interval."""
@@ -72,7 +72,7 @@ class Arms:
     """Name of the study, in one word."""
 
     question: str
-    """Its question."""
+    """The research question."""
 
     model: type[LLMModel]
     """Class of the model."""
@@ -87,10 +87,10 @@ class Arms:
     """Measures of the model to follow over the steps."""
 
     outcomes: Callable[[Mapping[str, Results]], Mapping[str, float]]
-    """Function from the results of one seed, by arm, to its figures."""
+    """Computes the figures of one seed from the results of each arm."""
 
     draw: Draw | None = None
-    """Draws the figure; None: there is none."""
+    """Draws the figure; None for no figure."""
 
     setting: Mapping[str, Any] | None = None
     """Parameters of all arms."""
@@ -102,7 +102,7 @@ class Arms:
             setup: Settings of the runs.
 
         Raises:
-            ConfigError: If a parameter is one that the study sets by itself.
+            ConfigError: If the study fixes one of the parameters.
             AllDecisionsFailed: If every decision of a run failed.
         """
         start_s = time.perf_counter()
@@ -135,17 +135,17 @@ def arm_findings(
     outcomes: Mapping[str, Estimate],
     draw: Draw | None = None,
 ) -> ArmFindings:
-    """Put the results of arms together.
+    """Assemble the results of the arms.
 
     Args:
         name: Name of the study.
-        question: Its question.
+        question: The research question.
         setup: Settings of the runs.
         steps: Number of steps of a run.
-        cost: Cost of the runs, as `cost_of` returns it.
-        bands: Arm → measure → its course over the steps.
+        cost: Cost of the runs, from `cost_of`.
+        bands: Arm → measure → its values over the steps.
         outcomes: Name of a figure → mean over seeds.
-        draw: Draws the figure; None: there is none.
+        draw: Draws the figure; None for no figure.
     """
     rows = [{"figure": figure, **estimate_cells(one), "runs": float(one.n)} for figure, one in outcomes.items()]
     setting = {"seeds": list(setup.seeds), "language model": setup.llm, "steps": steps, **setup.parameters}
@@ -176,7 +176,7 @@ class ArmRun:
 
 @dataclass(frozen=True)
 class ArmJob:
-    """A run of an arm with one seed, which any worker can make."""
+    """A run of an arm with one seed, which any worker can execute."""
 
     model: type[LLMModel]
     """Class of the model."""
@@ -200,11 +200,11 @@ class ArmJob:
     """Measures to follow over the steps."""
 
     folder: Path | None
-    """Folder of the run logs; None: no recording."""
+    """Folder of the run logs; None to record nothing."""
 
     @property
     def log(self) -> Path | None:
-        """Path of the run log; None: no recording."""
+        """Path of the run log; None to record nothing."""
         name = "-".join([self.study, *self.arm.replace(",", "").split(), str(self.seed)])
         return None if self.folder is None else self.folder / f"{name}.sqlite"
 
@@ -228,7 +228,7 @@ class ArmJob:
             return ArmRun(self.results_of(model), self.course_of(model), decisions, usage)
 
     def results_of(self, model: LLMModel) -> Results:
-        """Return the results of a run; override to return what they are computed from.
+        """Return the results of a run. Override to return intermediate results.
 
         Args:
             model: A model that has run.
@@ -244,7 +244,7 @@ class ArmJob:
         return course(model, self.measures, self.steps)
 
     def broken(self, error: Exception) -> ArmRun:
-        """Raise the error of a worker that broke.
+        """Raise the error of a crashed worker.
 
         Args:
             error: The error.
@@ -252,7 +252,7 @@ class ArmJob:
         Raises:
             MesaLLMError: Always.
         """
-        raise MesaLLMError(f"the worker of {self.study}, {self.arm}, seed {self.seed} broke: {error}") from error
+        raise MesaLLMError(f"the worker of {self.study}, {self.arm}, seed {self.seed} crashed: {error}") from error
 
 
 def run_arms(jobs: Sequence[ArmJob], setup: StudySetup) -> dict[tuple[str, int], ArmRun]:
@@ -270,7 +270,7 @@ def run_arms(jobs: Sequence[ArmJob], setup: StudySetup) -> dict[tuple[str, int],
 
 
 def cost_of(runs: Sequence[ArmRun], seconds: float) -> dict[str, Any]:
-    """Return the number of runs, decisions, calls and tokens, and the US dollars, of runs together.
+    """Return the totals of the runs: number of runs, decisions, calls, tokens and US dollars.
 
     Args:
         runs: The runs.
@@ -290,7 +290,7 @@ def course(model: LLMModel, measures: Sequence[str], steps: int) -> FloatArray:
 
     Args:
         model: A model that has run.
-        measures: Names of measures that its data collector collects.
+        measures: Names of measures from its data collector.
         steps: Number of steps.
     """
     table = np.full((len(measures), steps + 1), np.nan)
@@ -311,7 +311,7 @@ def bands_of(runs: FloatArray, measures: Sequence[str]) -> dict[str, Band]:
 
 
 def line_of(values: FloatArray) -> Band:
-    """Return a single curve as a band without width.
+    """Return a single curve as a band of zero width.
 
     Args:
         values: Values by step or minute.

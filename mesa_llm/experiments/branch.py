@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 BRANCH = "branch"
-"""Name in the manifest of a branch: what it branches from, at which step, and what was changed."""
+"""Key in a branch's manifest: its source, the step, and the changes."""
 
 
 def branch(
@@ -47,31 +47,31 @@ def branch(
     log: str | Path | None = None,
     **options: Any,
 ) -> Branch:
-    """Fork a recorded run at a step, and change something.
+    """Fork a recorded run at a step, with a change.
 
-    The steps up to there are replayed offline from the parent's log. After that, requests equal to the parent's get the
-    parent's replies, and only the others are sent. All seeds are the parent's, so that differences come from the
-    change. The parent's log is never changed; the branch's is a run log like any other, which can be replayed and
-    resumed on its own.
+    The steps before the fork are replayed offline from the parent's log. After that, requests equal to the parent's get
+    the parent's replies, and only new ones are sent. All seeds are the parent's, so differences are due to the change.
+    The parent's log is never changed. The branch's log is an ordinary run log that can be replayed and resumed on its
+    own.
 
     Args:
         source: The parent's run log, or a model between two steps, whose language models and options are used.
-        at: The last step taken from the parent; 0: none.
+        at: The last step taken from the parent; 0 for none.
         inject: Interventions before the next step; see `LLMModel.inject`.
-        changes: New values of variables, by name; with `at=0`, of any parameter of the model.
-        llm: Language model of the agents from then on; None: as in the parent.
-        design: Design applied to the agents from then on; None: none.
+        changes: New values of variables by name; with `at=0`, of any parameter of the model.
+        llm: Language model of the agents after the fork; None for the parent's.
+        design: Design of the agents after the fork; None for the parent's.
         keeps_later: Whether later interventions in the parent are also made in the branch.
-        log: File of the branch, which is resumed if it already holds this branch; None: in memory.
-        **options: Options of the model, such as budgets. A key is sent to the addresses alone that are named here: by
-            `llm`, `inject`, `changes`, `api_base`, or, in place of the first three, `named`.
+        log: File of the branch, resumed if it already contains this branch; None for memory.
+        **options: Options of the model, such as budgets. API keys are sent only to addresses given in this call: by
+            `llm`, `inject`, `changes` or `api_base`, or, instead of the first three, by `named`.
 
     Returns:
-        The branch at step `at`, with its changes made.
+        The branch at step `at`, with its changes applied.
 
     Raises:
-        ConfigError: If the parent does not reach the step, a change cannot be made, or `log` holds another run.
-        ReplayError: If the replayed steps differ from the parent's, as after a change of the code.
+        ConfigError: If the parent does not reach the step, a change is invalid, or `log` contains another run.
+        ReplayError: If the replayed steps differ from the parent's, for example after a code change.
     """
     parent = _Parent.of(source)
     recording = parent.recording
@@ -104,7 +104,7 @@ def branch(
             model.inject(intervention)
     except BaseException:
         own.close() if model is None else model.close()
-        if is_new and own.path is not None:  # nothing was asked yet
+        if is_new and own.path is not None:  # no request sent yet
             own.path.unlink(missing_ok=True)
         raise
     return Branch(model, at, parent)
@@ -121,28 +121,27 @@ def branch_seeds(
     options: Mapping[str, Any] | None = None,
     **change: Any,
 ) -> pd.DataFrame:
-    """Fork runs of one model with several seeds at the same step, with the same change.
+    """Fork runs of one model at the same step, with several seeds and the same change.
 
-    The first is the recorded run itself. The others are run with the seeds that follow, with its parameters and its
-    interventions; each forms a pair with its branch.
+    The first run is the recorded one. The others use the next seeds, with its parameters and interventions. Each run
+    forms a pair with its branch.
 
     Args:
         source: Run log of the first parent.
-        at: The last step that is the parent's.
+        at: The last step taken from the parent.
         seeds: Number of pairs.
-        steps: Number of steps after the fork; None: up to the last of the recorded run.
-        log: File of the first branch; those of the other runs lie beside it, with the seed in their names. None: in
-            memory.
-        workers: Number of pairs made at once, in processes; None: as many as the machine has cores.
-        options: Options of all models; limits and budgets are shared by all runs, and so is an `access`.
+        steps: Number of steps after the fork; None for the rest of the recorded run.
+        log: File of the first branch. The other files are beside it, with the seed in their names. None for memory.
+        workers: Number of pairs run at once, in processes; None for one per core.
+        options: Options of all models. All runs share limits, budgets and any `access`.
         **change: The change: `inject`, `changes`, `llm`, `design`, `keeps_later`, as in `branch`.
 
     Returns:
-        One row a seed, step and measure: seed, step, measure, parent, branch, difference.
+        One row per seed, step and measure: seed, step, measure, parent, branch, difference.
 
     Raises:
-        ConfigError: As `branch`; or if the recorded run has no seed.
-        ReplayError: As `branch`.
+        ConfigError: As in `branch`; or if the recorded run has no seed.
+        ReplayError: As in `branch`.
     """
     import pandas as pd
 
@@ -164,7 +163,7 @@ def branch_seeds(
 
 @dataclass(frozen=True)
 class _PairJob:
-    """A parent and its branch with one seed; the parent of the first seed is the recorded run."""
+    """A parent and its branch with one seed. The parent of the first seed is the recorded run."""
 
     source: Path
     at: int
@@ -175,7 +174,7 @@ class _PairJob:
     change: Mapping[str, Any]
 
     def run(self, access: Access, stop: Stop) -> pd.DataFrame:
-        """Make the runs, and compare them."""
+        """Run both, and compare them."""
         recording = Recording.read(self.source)
         how: dict[str, Any] = {**self.options, "access": access}
         if self.seed == recording.rng:
@@ -194,22 +193,22 @@ class _PairJob:
             return fork.compare().assign(seed=self.seed)
 
     def broken(self, error: Exception) -> pd.DataFrame:
-        """Raise the error of a worker that broke."""
-        raise MesaLLMError(f"the worker of seed {self.seed} broke: {error}") from error
+        """Raise the error of a crashed worker."""
+        raise MesaLLMError(f"the worker of seed {self.seed} crashed: {error}") from error
 
 
 @dataclass(frozen=True)
 class _Parent:
-    """The run that is branched."""
+    """The run to branch."""
 
     recording: Recording
     name: str
     series: pd.DataFrame
     kind: type[LLMModel] | None = None
-    """Class of a model that still runs."""
+    """Class of a model that is still running."""
 
     own: Mapping[str, Any] = MappingProxyType({})
-    """Its language model, of which the log holds only the name."""
+    """Its language model; the log contains only the name."""
 
     options: Mapping[str, Any] = MappingProxyType({})
     """Options for reaching language models."""
@@ -218,20 +217,20 @@ class _Parent:
     """Folder of the copy of its log."""
 
     named: Collection[str] | None = ()
-    """Model strings that the user has named; None: all of them, as the model was not rebuilt from a log."""
+    """Model strings given by the user; None for all, if the model was not rebuilt from a log."""
 
     @classmethod
     def of(cls, source: str | Path | LLMModel) -> _Parent:
-        """Read a run from its log; that of a model is copied first."""
+        """Read a run from its log. A running model's log is copied first."""
         if not isinstance(source, LLMModel):
             if isinstance(source, mesa.Model):
                 raise ConfigError(
                     f"{type(source).__name__} is a plain Mesa model, and only an LLMModel can be branched; a copy of "
-                    "it (copy.deepcopy) goes on by itself, connected anew"
+                    "it (copy.deepcopy) continues on its own after a new connect()"
                 )
             return cls(Recording.read(source), Path(source).name, series(source))
         if not source.is_between_steps:
-            raise ConfigError(f"step {source.now} is under way; branch the run when it is over")
+            raise ConfigError(f"step {source.now} is in progress; branch the run after it ends")
         path = source.runlog.path
         folder = None
         if source.runlog.mode == "replay" and path is not None:
@@ -248,11 +247,11 @@ class _Parent:
 
 
 class Branch:
-    """A branch of a run, beside its parent.
+    """A branch of a run, with its parent.
 
     Attributes:
         model: The model of the branch.
-        at: The last step that is the parent's.
+        at: The last step taken from the parent.
     """
 
     def __init__(self, model: LLMModel, at: int, parent: _Parent) -> None:
@@ -261,7 +260,7 @@ class Branch:
         self._parent = parent
 
     def __repr__(self) -> str:
-        """Return where it begins, and its model."""
+        """Return the fork step and the model."""
         return f"<Branch at step {self.at}: {self.model!r}>"
 
     @property
@@ -273,22 +272,22 @@ class Branch:
         """Run the branch.
 
         Args:
-            steps: Number of steps after the fork at which it ends; None: as many as the parent has.
+            steps: Number of steps after the fork; None to stop where the parent did.
 
         Raises:
-            ConfigError: If the parent has none, and `steps` is not given.
+            ConfigError: If the parent has no later steps, and `steps` is not given.
         """
         last = self.parent_steps if steps is None else self.at + steps
         if last <= self.at:
-            raise ConfigError(f"the parent ends with step {self.at}, where it is branched; give the number of steps")
+            raise ConfigError(f"the parent ends with step {self.at}, where the branch starts; give the number of steps")
         advance_to(self.model, last)
 
     def compare(self) -> pd.DataFrame:
         """Return the measures of both runs, side by side.
 
         Returns:
-            One row a step and measure: step, measure, parent, branch, difference (branch minus parent); NaN where one
-            of them did not get to that step.
+            One row per step and measure: step, measure, parent, branch, difference (branch minus parent); NaN where one
+            of them did not reach that step.
         """
         import pandas as pd
 
@@ -306,13 +305,13 @@ class Branch:
 
 
 def series(log: str | Path | RunLog) -> pd.DataFrame:
-    """Read the numbers that the data collector of a recorded run collected.
+    """Read the measures in a recorded run's data collector.
 
     Args:
         log: The run log.
 
     Returns:
-        One row a step and measure: step, measure, value.
+        One row per step and measure: step, measure, value.
     """
     import pandas as pd
 
@@ -345,7 +344,7 @@ def _parameters(recording: Recording, values: Mapping[str, Any], kind: type[LLMM
 def _planned(
     recording: Recording, at: int, interventions: Iterable[Intervention], keeps_later: bool
 ) -> list[dict[str, Any]]:
-    """Return all interventions of a branch as its log keeps them: the parent's, and its own before the next step."""
+    """Return all interventions for a branch's log: the parent's, and its own before the next step."""
     earlier = [dict(row) for row in recording.interventions if row["step"] <= at]
     own = [{"step": at + 1, "intervention": intervention.document} for intervention in interventions]
     later = [dict(row) for row in recording.interventions if row["step"] > at and keeps_later]
@@ -355,20 +354,20 @@ def _planned(
 def _own_log(
     log: str | Path | None, recording: Recording, at: int, origin: Mapping[str, Any], facts: Mapping[str, Any]
 ) -> RunLog:
-    """Open the log of a branch, which looks replies up in its parent's.
+    """Open the log of a branch, which looks up replies in its parent's.
 
     Raises:
-        ConfigError: If it is the parent's log, or holds another run.
+        ConfigError: If it is the parent's log, or contains another run.
     """
     if log is not None and Path(log).resolve() == recording.file.resolve():
-        raise ConfigError(f"{str(log)!r} is the parent's log, which a branch leaves as it is; give another log")
+        raise ConfigError(f"{str(log)!r} is the parent's log, which a branch must not change; choose another log")
     own = RunLog(log, parent=RunLog(recording.file, "replay"), parent_steps=at, facts=facts)
     recorded = own.manifest
     found = recorded.get(BRANCH)
     known = {name: value for name, value in found.items() if name != "of"} if isinstance(found, dict) else None
     if recorded and known != json.loads(canonical_json(origin)):
         own.close()
-        raise ConfigError(f"{str(log)!r} holds another run, or a branch with other changes; give another log")
+        raise ConfigError(f"{str(log)!r} contains another run, or a branch with other changes; give another log")
     return own
 
 
@@ -376,10 +375,8 @@ def _replay(model: LLMModel, recording: Recording, at: int) -> None:
     """Replay the parent's steps.
 
     Raises:
-        ReplayError: If one of them differs.
+        ReplayError: If any step differs.
     """
     recording.guarded(lambda: advance_to(model, at))
     if at and not recording.is_repeated(model.runlog, 1, at):
-        raise ReplayError(
-            f"steps 1 to {at} are not what they were in {str(recording.file)!r}: the code or a file has changed since"
-        )
+        raise ReplayError(f"steps 1 to {at} differ from {str(recording.file)!r}: the code or a file has changed since")

@@ -1,7 +1,7 @@
-"""Runs many models with one budget: in this process, in threads, in worker processes, on Ray or on an executor.
+"""Run many models with one budget: in this process, in threads, in worker processes, on Ray or on an executor.
 
-Sweeps, benchmarks, studies and branches describe each of their runs as a `Job`. A recorded run resumes from its own
-log, so an experiment that was interrupted continues when it is started again.
+Sweeps, benchmarks, studies and branches describe each run as a `Job`. A recorded run resumes from its own log, so an
+interrupted experiment continues when started again.
 """
 
 from __future__ import annotations
@@ -26,34 +26,34 @@ from mesa_llm.llm.shared_budget import RemoteBudget, limits_of_each, n_workers_f
 from mesa_llm.model.model import LLMModel
 
 N_THREADS = 16
-"""Maximum number of runs at once in threads; the access limits the requests in flight."""
+"""Maximum number of concurrent runs in threads; the access limits the requests in flight."""
 
 MAX_STARTS = 3
-"""Maximum number of times that a run is started whose worker breaks."""
+"""Maximum number of times a run is started if its worker crashes."""
 
 POLL_S = 0.2
-"""Seconds between two attempts to stop the runs under way."""
+"""Seconds between attempts to stop the current runs."""
 
 type Results[J, R] = Generator[tuple[J, R]]
-"""Jobs with their results, in the order in which they end."""
+"""Jobs with their results, in order of completion."""
 
 
 class Stop:
-    """Asks the runs of an experiment to stop.
+    """Stops the runs of an experiment.
 
     Attributes:
-        is_requested: Whether no further run may start.
+        is_requested: Whether a stop is requested: no further run starts.
     """
 
     def __init__(self) -> None:
-        """Watch no model yet."""
+        """Start without models to watch."""
         self.is_requested = False
         self._models: set[LLMModel] = set()
         self._lock = threading.Lock()
 
     @contextmanager
     def watching(self, model: LLMModel) -> Generator[None]:
-        """Stop this model, too, if a stop is requested while it runs.
+        """Stop this model too if a stop is requested while it runs.
 
         Args:
             model: The model.
@@ -71,7 +71,7 @@ class Stop:
 
         Args:
             model: The model.
-            steps: Number of steps after which it is over; None: until it ends by itself.
+            steps: Number of steps to run; None to run until the model ends.
 
         Raises:
             Stopped: If a stop ended it early.
@@ -84,7 +84,7 @@ class Stop:
             raise Stopped("stopped before its end")
 
     def _request(self, *, gives_up: bool) -> None:
-        """Ask every model under way to stop."""
+        """Request a stop of all running models."""
         self.is_requested = True
         with self._lock:
             models = list(self._models)
@@ -92,7 +92,7 @@ class Stop:
             model.stop(gives_up=gives_up)
 
     def end(self, futures: Sequence[Future[Any]]) -> None:
-        """Start no further run, and wait for those under way; Ctrl-C gives up the replies that they wait for.
+        """Start no further runs and wait for the current ones. Ctrl-C abandons the replies they wait for.
 
         Args:
             futures: All runs.
@@ -103,7 +103,7 @@ class Stop:
         gives_up = False
         while [future for future in futures if not future.done()]:
             try:
-                self._request(gives_up=gives_up)  # repeatedly, as a model between two steps misses a stop
+                self._request(gives_up=gives_up)  # repeat, since a model between two steps misses a stop
                 concurrent.futures.wait(futures, timeout=POLL_S)
             except KeyboardInterrupt:
                 gives_up = True
@@ -113,16 +113,16 @@ class Job[R](Protocol):
     """One run of an experiment. Jobs for processes and Ray must be picklable, and so must their results."""
 
     def run(self, access: Access, stop: Stop) -> R:
-        """Make the run.
+        """Execute the run.
 
         Args:
             access: Access to language models, with this worker's share of the limits.
-            stop: Runs the model; in threads, it may stop it.
+            stop: Runs the model; in threads, it can stop it.
         """
         ...
 
     def broken(self, error: Exception) -> R:
-        """Return a result in place of a run whose worker broke each time, as when it is killed for want of memory.
+        """Return a substitute result if every worker of this run crashed, for example killed for lack of memory.
 
         Args:
             error: Error of the last worker.
@@ -133,22 +133,22 @@ class Job[R](Protocol):
 def run_jobs[J: Job[Any]](
     jobs: Sequence[J], access: Access | Mapping[str, Any], *, on: str | Executor = "processes", workers: int | None = 1
 ) -> Results[J, Any]:
-    """Make runs, and yield each with its result as it ends; none is started once the generator is closed.
+    """Execute jobs, and yield each with its result as it completes. No job starts once the generator is closed.
 
     Args:
         jobs: The runs.
-        access: Options of the access of all runs together, see `Access`; or an access, for runs in this process.
-        on: `processes`; `threads` of this process, on its one event loop; `ray`, on the cluster of `RAY_ADDRESS` or on
-            this machine; or an executor of your own.
-        workers: Number of runs at once, each of which gets a share of the limits; None: as many as the machine has
-            cores and the limits allow shares, or `N_THREADS` threads. With one process, that is this one.
+        access: Options of the access shared by all runs, see `Access`; or an access, for runs in this process.
+        on: `processes`; `threads` of this process, on its single event loop; `ray`, on the cluster of `RAY_ADDRESS` or
+            on this machine; or your own executor.
+        workers: Number of concurrent runs, each with a share of the limits; None for one per core as far as the limits
+            can be divided, or `N_THREADS` threads. A single process means this one.
 
     Raises:
-        ConfigError: If `on` is unknown or not installed, or the limits cannot be divided among so many workers.
+        ConfigError: If `on` is unknown or not installed, or the limits cannot be divided among the workers.
     """
     if on == "threads":
         if workers is not None and workers < 1:
-            raise ConfigError(f"workers is the number of runs at once, 1 or more; got {workers!r}")
+            raise ConfigError(f"workers must be a number of concurrent runs, 1 or more; got {workers!r}")
         yield from _in_threads(jobs, access, workers or N_THREADS)
         return
     if isinstance(access, Access):
@@ -161,7 +161,7 @@ def run_jobs[J: Job[Any]](
         elif on == "ray":
             yield from _on_ray(jobs, limits, n_workers)
         elif on != "processes":
-            raise ConfigError(f"on={on!r}: wanted 'processes', 'threads', 'ray', or an executor")
+            raise ConfigError(f"on={on!r}: expected 'processes', 'threads', 'ray', or an executor")
         elif n_workers == 1:
             try:
                 yield from _in_turn(jobs, _access(limits))
@@ -181,9 +181,9 @@ def _in_turn[J: Job[Any]](jobs: Sequence[J], access: Access) -> Results[J, Any]:
 
 
 def _in_threads[J: Job[Any]](jobs: Sequence[J], access: Access | Mapping[str, Any], n_threads: int) -> Results[J, Any]:
-    """Make runs in threads.
+    """Execute jobs in threads.
 
-    A first Ctrl-C sends nothing more and waits for the replies to what was sent; a second one gives them up.
+    A first Ctrl-C sends no more requests and waits for pending replies. A second one abandons them.
     """
     stop = Stop()
     is_ours = not isinstance(access, Access)
@@ -207,13 +207,13 @@ def _in_threads[J: Job[Any]](jobs: Sequence[J], access: Access | Mapping[str, An
 
 @dataclass(frozen=True)
 class _Raised:
-    """An exception that ended a run, on its way back from a worker."""
+    """An exception that ended a run, returned from a worker."""
 
     error: Exception
 
 
 def _run(job: Job[Any], limits: Mapping[str, Any]) -> Any:
-    """Make one run in a worker; an exception is returned, as only a broken worker raises one."""
+    """Execute one run in a worker. Exceptions are returned, since only a crashed worker raises one."""
     try:
         return job.run(_access(limits), Stop())
     except Exception as error:  # noqa: BLE001 - it is raised again where the result is read
@@ -221,7 +221,7 @@ def _run(job: Job[Any], limits: Mapping[str, Any]) -> Any:
 
 
 _ACCESSES: dict[str, Access] = {}
-"""Accesses of this process, by their options; the runs of a worker share one."""
+"""Accesses of this process by their options. The runs of a worker share one."""
 
 
 def _access(limits: Mapping[str, Any]) -> Access:
@@ -248,14 +248,14 @@ def _key_of(limits: Mapping[str, Any]) -> str:
 
 
 def _host_for(on: str | Executor) -> str:
-    """Return the address of this machine that all workers can reach: on a cluster, that of its network."""
+    """Return the address of this machine that all workers can reach; on a cluster, its network address."""
     if on != "ray" or not os.environ.get("RAY_ADDRESS"):
         return "127.0.0.1"
     return _ray().util.get_node_ip_address()
 
 
 def _in_processes[J: Job[Any]](jobs: Sequence[J], limits: Mapping[str, Any], n_workers: int) -> Results[J, Any]:
-    """Make each run in one of several processes; each has a pool of its own, as the death of a worker ends its pool."""
+    """Execute each run in one of several processes. Each has its own pool, because a crash ends the pool."""
     spawn = multiprocessing.get_context("spawn")
     pools = [ProcessPoolExecutor(1, mp_context=spawn, initializer=_end_with_parent) for _ in range(n_workers)]
     of_future, ended = dict[Any, int](), SimpleQueue[Any]()
@@ -264,7 +264,7 @@ def _in_processes[J: Job[Any]](jobs: Sequence[J], limits: Mapping[str, Any], n_w
         index = next(index for index in range(n_workers) if index not in of_future.values())
         try:
             future = pools[index].submit(_run, job, limits)
-        except BrokenExecutor:  # its worker died
+        except BrokenExecutor:  # its worker crashed
             pools[index].shutdown()
             pools[index] = ProcessPoolExecutor(1, mp_context=spawn, initializer=_end_with_parent)
             future = pools[index].submit(_run, job, limits)
@@ -280,7 +280,7 @@ def _in_processes[J: Job[Any]](jobs: Sequence[J], limits: Mapping[str, Any], n_w
     try:
         yield from _by_turns(jobs, n_workers, start, first, lambda future: future.result())
     finally:
-        for pool in pools:  # waits for the runs under way, which hold their logs
+        for pool in pools:  # waits for the current runs, which lock their logs
             pool.shutdown(cancel_futures=True)
 
 
@@ -291,17 +291,17 @@ def _by_turns[J: Job[Any], F](
     first: Callable[[], F],
     result_of: Callable[[F], Any],
 ) -> Iterator[tuple[J, Any]]:
-    """Make runs in workers, and start a run again whose worker broke, as when it was killed for want of memory.
+    """Execute jobs in workers, and restart a run if its worker crashed, for example killed for lack of memory.
 
     Args:
         jobs: The runs.
-        n_at_once: Maximum number of runs under way.
+        n_at_once: Maximum number of concurrent runs.
         start: Starts a run.
-        first: Waits until one of those under way is over, and returns it.
-        result_of: Returns the result of a run that is over; raises the error of a worker that broke.
+        first: Waits for any current run to complete, and returns it.
+        result_of: Returns the result of a completed run, or raises the error of a crashed worker.
 
     Raises:
-        Exception: The one that a run raised.
+        Exception: The exception a run raised.
     """
     waiting, under_way, n_starts = deque(enumerate(jobs)), dict[F, tuple[int, J]](), Counter[int]()
     while waiting or under_way:
@@ -324,14 +324,14 @@ def _by_turns[J: Job[Any], F](
 
 
 def _end_with_parent() -> None:
-    """End this worker when its parent process is gone, so that no log stays locked."""
+    """End this worker with its parent process, so no log stays locked."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         threading.Thread(target=lambda: (wait([parent.sentinel]), os._exit(1)), daemon=True).start()
 
 
 def _on_executor[J: Job[Any]](executor: Executor, jobs: Sequence[J], limits: Mapping[str, Any]) -> Results[J, Any]:
-    """Make the runs on an executor, which knows by itself how many it makes at once."""
+    """Execute jobs on an executor, which limits its own concurrency."""
     started, ended = list[Future[Any]](), SimpleQueue[Any]()
 
     def start(job: J) -> Future[Any]:

@@ -1,7 +1,6 @@
-"""Studies: questions that a package of models answers, each with one command (`mesa-llm study oasis herd`).
+"""Studies: research questions about models, each answered by one command (`mesa-llm study oasis herd`).
 
-A package declares its studies as `STUDIES` in a module `studies`; nothing else is needed for the command line to find
-them:
+A package declares its studies as `STUDIES` in a module `studies`. The command line needs nothing else to find them:
 
     def study_herd(setup: StudySetup, *, groups: Annotated[int, Field(ge=2)] = 3) -> Findings:
         \"\"\"Run the model with each seed, and compare the groups.
@@ -14,8 +13,7 @@ them:
 
     STUDIES = (Study("herd", "Do people follow the votes they see?", HerdModel, study_herd),)
 
-The keyword-only parameters of the function are options of this study. `--set` takes them, with the parameters of the
-model.
+The function's keyword-only parameters are options of this study. `--set` accepts them and the parameters of the model.
 """
 
 from __future__ import annotations
@@ -46,10 +44,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 N_SEEDS = 20
-"""Number of seeds of a study, by default."""
+"""Default number of seeds of a study."""
 
 COUNTS = ("decisions", "failures", "calls", "prompt_tokens", "reply_tokens", "dollars", "seconds")
-"""Columns of a sweep that add up over runs."""
+"""Columns of a sweep that are summed over runs."""
 
 type Value = str | float | None
 """A cell of a table."""
@@ -63,13 +61,13 @@ class StudySetup:
     """Seeds; each runs once in each arm."""
 
     folder: Path | None = None
-    """Folder of the run logs, which are resumed if they exist; None: nothing is kept."""
+    """Folder of the run logs, which are resumed if they exist; None to keep nothing."""
 
     llm: str = "rule"
     """Language model of the agents, or `rule`."""
 
     workers: int = 1
-    """Number of runs at once."""
+    """Number of concurrent runs."""
 
     parameters: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Parameters of the study's model, which override the study's own."""
@@ -78,23 +76,23 @@ class StudySetup:
     """Options of all models."""
 
     access: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """Endpoints and limits of all runs together, see `Access`."""
+    """Endpoints and limits shared by all runs, see `Access`."""
 
     purse: SharedBudget | None = None
-    """Budget of all runs of the study together; None: no limit."""
+    """Budget shared by all runs of the study; None for no limit."""
 
     steps: int | None = None
-    """Number of steps of a run; None: the study's own."""
+    """Number of steps of a run; None for the study's own."""
 
     @property
     def limits(self) -> dict[str, Any]:
-        """Endpoints, limits and budget, as `run_jobs` takes them."""
+        """Endpoints, limits and budget, as accepted by `run_jobs`."""
         return {**self.access, "purse": self.purse}
 
 
 @dataclass(frozen=True)
 class Study:
-    """A question, and the function that makes the runs which answer it."""
+    """A research question, and the function that runs the experiment."""
 
     name: str
     """Name, in one word."""
@@ -106,10 +104,10 @@ class Study:
     """Model whose parameters `--set` changes."""
 
     run: Callable[..., Findings]
-    """Makes the runs: takes a `StudySetup`, and by keyword the options of this study."""
+    """Runs the study. Takes a `StudySetup`, and the options of this study by keyword."""
 
     n_seeds: int = N_SEEDS
-    """Number of seeds, unless another is asked for."""
+    """Default number of seeds."""
 
     @property
     def options(self) -> tuple[Parameter, ...]:
@@ -126,23 +124,23 @@ class Study:
 
 
 def find_studies(package: str | None = None) -> tuple[dict[str, dict[str, Study]], dict[str, str]]:
-    """Find the studies of all packages of models, or of one.
+    """Find the studies of one package of models, or of all.
 
     Args:
-        package: Name of the package; None: all.
+        package: Name of the package; None for all.
 
     Returns:
-        Name of a package → its studies by name; and name of a package → why its studies cannot be used.
+        Name of a package → its studies by name; and name of a package → the reason its studies cannot be used.
     """
     found, broken = find_parts("studies", tuple, package or "")
     return {name: {one.name: one for one in studies} for name, studies in found.items()}, broken
 
 
 def find_study(package: str, name: str) -> Study:
-    """Find a study by the name of its package and its own.
+    """Find a study by package and name.
 
     Raises:
-        ConfigError: If there is none; the text lists those that there are.
+        ConfigError: If there is none. The message lists the existing ones.
     """
     studies = studies_of(package)
     for key, study in studies.items():
@@ -171,7 +169,7 @@ def studies_of(package: str) -> dict[str, Study]:
 
 @dataclass
 class StudySweeps:
-    """The runs of a study that are made as sweeps; runs that the folder already holds are not repeated."""
+    """Runs of a study made as sweeps. Runs already in the folder are not repeated."""
 
     setup: StudySetup
     """Settings of the runs."""
@@ -180,7 +178,7 @@ class StudySweeps:
     """Tables of the sweeps, with the column `sweep`."""
 
     n_done: int = 0
-    """Number of runs made by this call."""
+    """Number of runs by this call."""
 
     _temporary: TemporaryDirectory[str] | None = None
 
@@ -205,20 +203,20 @@ class StudySweeps:
         designs: Mapping[str, AgentDesign | None] | None = None,
         seeds: Sequence[int] | None = None,
     ) -> pd.DataFrame:
-        """Run a sweep, and return one row a run.
+        """Run a sweep, and return one row per run.
 
         Args:
             name: Name of the sweep, and of its folder.
             model: The model.
             vary: Parameter → its values.
-            steps: Number of steps; None: until the model ends by itself.
+            steps: Number of steps; None to run until the model ends.
             fixed: Parameters of all runs.
-            llm: Language models; None: that of the setup.
+            llm: Language models; None for the setup's.
             designs: Designs of the agents by name.
-            seeds: The seeds; None: those of the setup.
+            seeds: The seeds; None for the setup's.
 
         Raises:
-            BudgetExceeded: If the budget ended it.
+            BudgetExceeded: If the sweep exceeded the budget.
             MesaLLMError: If a run failed.
         """
         setup = self.setup
@@ -249,7 +247,7 @@ class StudySweeps:
         return rows
 
     def cost(self) -> dict[str, Any]:
-        """Return runs, decisions, calls, tokens and dollars, added up over all runs."""
+        """Return the totals of all runs: runs, decisions, calls, tokens and dollars."""
         totals = {name: sum(_total(rows, name) for rows in self.made) for name in COUNTS}
         tokens = totals.pop("prompt_tokens") + totals.pop("reply_tokens")
         whole = {name: int(totals.pop(name)) for name in ("decisions", "failures", "calls")}
@@ -275,7 +273,7 @@ class Table:
     """Its rows, all with the same columns."""
 
     note: str = ""
-    """What its columns mean."""
+    """Meaning of its columns."""
 
     @property
     def head(self) -> list[str]:
@@ -301,7 +299,7 @@ class Findings:
     """Name of the study."""
 
     question: str
-    """Its question."""
+    """The research question."""
 
     setting: Mapping[str, Any]
     """Seeds, language models and parameters."""
@@ -313,13 +311,13 @@ class Findings:
     """Its tables, the main one first."""
 
     draw: Callable[[], Figure] | None = None
-    """Draws its figure; None: it has none."""
+    """Draws its figure; None for no figure."""
 
     caveat: str = ""
     """Limits of the figures."""
 
     def summary(self) -> dict[str, Any]:
-        """Return everything in types that JSON can represent."""
+        """Return everything as JSON-serialisable types."""
         tables = {
             one.title: [{name: _finite(value) for name, value in row.items()} for row in one.rows]
             for one in self.tables
@@ -344,7 +342,7 @@ class Findings:
 
     def page(self) -> str:
         """Return a self-contained HTML page."""
-        from mesa_llm.experiments.benchmark.page import picture, rendered  # Matplotlib loads for a second
+        from mesa_llm.experiments.benchmark.page import picture, rendered  # Matplotlib takes a second to import
 
         plot = "" if self.draw is None else picture(self.draw())
         return rendered("study.html", "mesa_llm.experiments", findings=self, plot=plot)
@@ -381,7 +379,7 @@ def estimate_cells(estimate: Estimate | None, name: str = "mean") -> dict[str, V
 
 
 def comparison_cells(one: Comparison | None) -> dict[str, Value]:
-    """Return a comparison as cells: difference, interval, effect size, p and p after correction.
+    """Return a comparison as cells: difference, interval, effect size, p and corrected p.
 
     Args:
         one: The comparison; None without a pair.

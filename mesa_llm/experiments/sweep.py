@@ -1,7 +1,7 @@
 """Sweeps: parameters × designs × language models × seeds as one tidy table, with one budget.
 
-Each run has a log of its own in the sweep's folder. A sweep that was killed makes only the missing runs when it is
-started again; runs that were under way resume from their logs.
+Each run has its own log in the sweep's folder. A sweep that is started again makes only the missing runs; unfinished
+runs resume from their logs.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ TABLE = "table.csv"
 _COUNTS = ("calls", "prompt_tokens", "reply_tokens", "dollars")
 
 LAST = ("ended", "decisions", "failures", *_COUNTS, "seconds", "digest", "log", "error")
-"""Columns that come last in the table."""
+"""Last columns of the table."""
 
 NOT_LISTED = ("max_steps", "tokens_now", "dollars_now", "error_kind")
-"""Fields of a row that are not columns of the table."""
+"""Fields of a row left out of the table."""
 
 
 Row = dict[str, Any]
@@ -77,7 +77,7 @@ class SweepJob:
     """Seed."""
 
     steps: int | None
-    """Number of steps; None: until the model ends by itself."""
+    """Number of steps; None to run until the model ends."""
 
     folder: Path
     """Folder of its log and its row."""
@@ -93,7 +93,7 @@ class SweepJob:
         return self.folder / f"{digest[:12]}-{self.seed}.sqlite"
 
     def row(self) -> Row | None:
-        """Return its row if it has been run to its end, else None."""
+        """Return its row if the run is complete, else None."""
         try:
             row = json.loads(self.log.with_suffix(".json").read_text(encoding="utf-8"))
         except (OSError, ValueError):
@@ -104,11 +104,11 @@ class SweepJob:
         return row if is_over or row.get("max_steps") == self.steps else None
 
     def run(self, access: Access, stop: Stop) -> Row:
-        """Make the run and return its row, which is also written beside its log; an error is a row, too.
+        """Execute the run and return its row, which is also written beside its log. Errors are rows too.
 
         Args:
             access: Access to language models.
-            stop: Runs the model, and may stop it.
+            stop: Runs the model, and can stop it.
         """
         start_s = clock.perf_counter()
         row, figures = _empty_row(self), Row()
@@ -128,13 +128,13 @@ class SweepJob:
                 figures = _figures(model, row)
         except (Exception, SystemExit) as fault:  # noqa: BLE001 - as above
             error = error or fault
-        if is_new:  # a model that could not be made has recorded nothing
+        if is_new:  # a model that failed to construct has recorded nothing
             with suppress(OSError):
                 self.log.unlink(missing_ok=True)
         row |= {**figures, "seconds": round(clock.perf_counter() - start_s, 3)}
         row |= {"error": _text_of(error), "error_kind": "" if error is None else type(error).__name__}
         text = json.dumps(with_text_names(row), default=plain)
-        row = json.loads(text)  # equal to the row of a run that was made before
+        row = json.loads(text)  # equal to the row of an earlier run
         file = self.log.with_suffix(".json")
         try:
             _write(file, text)
@@ -143,7 +143,7 @@ class SweepJob:
         return row
 
     def broken(self, error: Exception) -> Row:
-        """Return the row of a run whose worker broke, with the cost of the calls that its log holds.
+        """Return the row of a run whose worker crashed, with the cost of the calls in its log.
 
         Args:
             error: Error of the last worker.
@@ -161,16 +161,17 @@ class Sweep:
 
     table: pd.DataFrame
     """One row per run: parameters, llm, design, seed; its results by name; decisions, failures, calls, tokens and
-    dollars of all its calls; digest, log, error."""
+    dollars of all its calls; digest, log, error.
+    """
 
     n_runs: int
     """Number of runs of the whole sweep."""
 
     n_done: int
-    """Number of runs made by this call; the folder held the others."""
+    """Number of runs by this call; the others were already in the folder."""
 
     n_failed: int
-    """Number of runs that ended with an error, which their rows name."""
+    """Number of runs that ended with an error, given in their rows."""
 
     tokens: int
     """Number of tokens of live replies in the runs of this call."""
@@ -206,24 +207,24 @@ def sweep(
     Args:
         model: The model's class, which workers import by its name.
         vary: Parameter → its values.
-        folder: Folder of the table and of one log per run; runs that it already holds are not repeated.
-        steps: Number of steps of each run; None: until the model ends by itself.
+        folder: Folder of the table and of one log per run. Runs already in it are not repeated.
+        steps: Number of steps of each run; None to run until the model ends.
         seeds: The seeds, or their number, counting from 1.
         llm: Language model of the agents, or several.
-        designs: Designs of the agents by name, None for each model's own; by default only `own`.
+        designs: Designs of the agents by name, None for each model's own; only `own` by default.
         fixed: Parameters that are the same in all runs.
-        on: `processes`; `threads` of this process, which suit language models that are asked over a network; `ray`,
-            on the cluster of `RAY_ADDRESS` or on this machine; or an executor of your own, such as Dask's
-            `Client.get_executor()`, with its number of workers as `workers`.
-        workers: Number of runs at once, each of which gets a share of the limits; None: as many as the machine has
-            cores and the limits allow shares. With 1, runs are made in this process.
+        on: `processes`; `threads` of this process, which suit language models called over a network; `ray`, on the
+            cluster of `RAY_ADDRESS` or on this machine; or your own executor, such as Dask's `Client.get_executor()`,
+            with its number of workers as `workers`.
+        workers: Number of concurrent runs, each with a share of the limits; None for one per core as far as the limits
+            can be divided. With 1, runs are made in this process.
         options: Options of all models: `reasoning`, `reply_tokens`, `parser`, `on_error`, …
         on_run: Called with the row of each new run as it ends.
-        **access: Endpoints, limits and budget of all runs together, see `Access`; several sweeps may share a `purse`.
+        **access: Endpoints, limits and budget shared by all runs, see `Access`. Several sweeps may share a `purse`.
 
     Raises:
-        ConfigError: If a parameter is unknown, a combination is invalid or occurs twice, the limits cannot be divided
-            among so many workers, the workers cannot import the model, or the folder cannot be written.
+        ConfigError: If a parameter is unknown, a combination is invalid or repeated, the limits cannot be divided among
+            the workers, the workers cannot import the model, or the folder cannot be written.
         KeyboardInterrupt: On Ctrl-C; starting the same sweep again resumes it.
     """
     names = [*inspect.signature(sweep).parameters, *sorted(ACCESS_OPTIONS), "purse"]
@@ -266,7 +267,7 @@ def _write_table(rows: Sequence[Mapping[str, Any]], folder: Path) -> pd.DataFram
     """Write the table as CSV, and as Parquet if pyarrow is installed.
 
     Raises:
-        ConfigError: If it cannot be written, as on a full disk.
+        ConfigError: If it cannot be written, for example on a full disk.
     """
     import pandas as pd
 
@@ -297,7 +298,7 @@ def _seeds(seeds: int | Iterable[int]) -> list[int]:
     """
     all_seeds = list(range(1, seeds + 1)) if isinstance(seeds, int) else list(seeds)
     if not all_seeds:
-        raise ConfigError(f"seeds is a number of runs, 1 or more, or a list of seeds; got {seeds!r}")
+        raise ConfigError(f"seeds must be a number of runs, 1 or more, or a list of seeds; got {seeds!r}")
     return all_seeds
 
 
@@ -338,10 +339,10 @@ def _jobs(
 
 
 def _require_different(jobs: Sequence[SweepJob]) -> None:
-    """Check that no run occurs twice.
+    """Check that no run is repeated.
 
     Raises:
-        ConfigError: If one does, as when a value or a seed is repeated, or two designs are equal.
+        ConfigError: If one is, for example by a repeated value or seed, or by two equal designs.
     """
     by_log: dict[Path, SweepJob] = {}
     for job in jobs:
@@ -350,7 +351,7 @@ def _require_different(jobs: Sequence[SweepJob]) -> None:
             names = ", ".join(f"{name}={value!r}" for name, value in job.parameters.items())
             designs = " and ".join(dict.fromkeys((first.design, job.design)))
             raise ConfigError(
-                f"the sweep contains one run twice ({names or 'no parameters'}, llm {job.llm}, design {designs}, seed "
+                f"the sweep repeats a run ({names or 'no parameters'}, llm {job.llm}, design {designs}, seed "
                 f"{job.seed}); name each value, language model, design and seed once"
             )
 
@@ -379,7 +380,7 @@ def _empty_row(job: SweepJob) -> Row:
 
 
 def _figures(model: LLMModel, row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the results of a run and the cost of all its calls; a result with a parameter's name is marked."""
+    """Return the results of a run and the cost of all its calls. Results named like a parameter are marked."""
     figures: dict[str, Any] = {}
     for name, value in model.results().items():
         figures[f"{name} (result)" if name in row else name] = value
@@ -396,7 +397,7 @@ def _figures(model: LLMModel, row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _costs(log: RunLog) -> dict[str, Any]:
-    """Return the number of all calls that a log holds, with their tokens and US dollars."""
+    """Return the number of calls in a log, with their tokens and US dollars."""
     usage = log.usage()
     sums = dict(zip(_COUNTS, usage[list(_COUNTS)].sum().tolist(), strict=True))
     return {name: value if name == "dollars" else int(value) for name, value in sums.items()}
@@ -409,7 +410,7 @@ def _text_of(error: Exception | SystemExit | None) -> str:
 
 
 def _write(path: Path, text: str) -> None:
-    """Write a file whole or not at all."""
+    """Write a file atomically."""
     draft = path.with_name(f"{path.name}.{os.getpid()}")
     try:
         draft.write_text(text, encoding="utf-8")

@@ -15,25 +15,25 @@ from mesa_llm.records.requests import ToolCall, html_block
 
 @frozen
 class Observation:
-    """What an agent observes before it decides: everything specific to the task."""
+    """What an agent observes before deciding: everything specific to the task."""
 
     text: str = ""
     """The text of the prompt."""
 
     instructions: str = ""
-    """Text that is the same for every agent; it comes first in a prompt, so that its prefix is cached."""
+    """Text shared by all agents. It comes first in a prompt, so its prefix is cached."""
 
     answer: Any = None
-    """Type of the answer wanted (anything pydantic can check); None: choose an action."""
+    """Type of the expected answer (any type pydantic can validate); None to choose an action."""
 
     tools: tuple[str, ...] | None = None
-    """Names of the tools and actions usable now; None: all that the agent has."""
+    """Names of the tools and actions usable now; None for all of the agent's."""
 
     options: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
-    """Argument → all values that it may take now: ids and names that the text shows.
+    """Argument → all its allowed values now: ids and names that the text shows.
 
-    A key is `argument`, for every action that has it, or `action.argument`, for that action alone; the second takes
-    precedence. Arguments that may take other values as well are left out.
+    A key is `argument`, for every action that has it, or `action.argument`, for that action only. The second takes
+    precedence. Arguments that accept other values too are omitted.
     """
 
     max_actions: int = 1
@@ -43,16 +43,16 @@ class Observation:
     """The same observation as values, for rule twins and outside controllers."""
 
     cue: str = ""
-    """Query that memories are recalled by; empty: the text."""
+    """Query for recalling memories; empty for the text."""
 
     label: str = ""
     """Label of the question (the item, phase or lot), for the run log and for the world that receives the answer."""
 
     world: str = ""
-    """Name of the world that wants the answer; empty: the only one that receives answers."""
+    """Name of the world that expects the answer; empty for the only one that receives answers."""
 
     news: tuple[str, ...] = ()
-    """Lines of news that the text holds, so that none is shown twice."""
+    """Lines of news already in the text, so none is shown twice."""
 
     def _repr_html_(self) -> str:
         """Show the text and the options in Jupyter."""
@@ -61,7 +61,7 @@ class Observation:
 
 
 class LazyObservation(Observation):
-    """An observation whose text is composed when it is first read, since rule twins read only the facts."""
+    """An observation that builds its text on first read, since rule twins read only the facts."""
 
     __slots__ = ()
 
@@ -80,7 +80,7 @@ class LazyObservation(Observation):
 
 
 _TEXT: Any = vars(Observation)["text"]
-"""The slot of an observation that holds its text."""
+"""The slot that stores an observation's text."""
 
 
 def options_for(action: str, options: Mapping[str, tuple[Any, ...]]) -> Mapping[str, tuple[Any, ...]]:
@@ -91,7 +91,7 @@ def options_for(action: str, options: Mapping[str, tuple[Any, ...]]) -> Mapping[
         options: As in `Observation.options`.
 
     Returns:
-        Argument → its values; arguments of other actions may be among them.
+        Argument → its values. May include arguments of other actions.
     """
     if "." not in "".join(options):
         return options
@@ -111,33 +111,33 @@ class Decision:
     """Actions to run, in order."""
 
     answer: Any = None
-    """The validated answer, where the observation asked for one."""
+    """The validated answer, if the observation asked for one."""
 
     text: str = ""
     """What the model wrote besides actions or answer, such as its reasons."""
 
     by: str = ""
-    """Who decided: a model string, `rule`, `random`, `human`, or `outside`."""
+    """Decider: a model string, `rule`, `random`, `human` or `outside`."""
 
     keys: tuple[str, ...] = ()
-    """Keys of the requests whose replies led to it, in order."""
+    """Keys of the requests that led to it, in order."""
 
     label: str = ""
-    """Label of the observation it was made on."""
+    """Label of the observation it was based on."""
 
     is_null: bool = False
-    """Whether the answer is `null`, which its type allows; otherwise an `answer` of None means that there is none."""
+    """Whether the answer is `null`, which its type allows. Otherwise, an `answer` of None means there is none."""
 
     reading: str = ""
-    """How the reply was read: its notation, and each repair that was made; empty if it was made without a reply."""
+    """How the reply was parsed: its notation and each repair; empty without a reply."""
 
     @property
     def has_answer(self) -> bool:
-        """Whether it holds a typed answer."""
+        """Whether it has a typed answer."""
         return self.answer is not None or self.is_null
 
     def labelled(self, label: str) -> Decision:
-        """Return the decision with the label of its observation, if that has one."""
+        """Return the decision with its observation's label, if it has one."""
         if label in ("", self.label):
             return self
         origin = (self.text, self.by, self.keys)
@@ -150,7 +150,7 @@ class Decision:
         return ", ".join(map(str, self.actions)) or "nothing"
 
     def __repr__(self) -> str:
-        """Return the agent, its decision, and who decided."""
+        """Return the agent, its decision and the decider."""
         label = f" on {self.label!r}" if self.label else ""
         return f"<Decision of agent {self.agent}{label} by {self.by or 'nobody'}: {self}>"
 
@@ -163,7 +163,7 @@ class Decision:
 
 @frozen
 class Failure:
-    """A decision that failed, and why; nothing is made up in its place."""
+    """A failed decision and its reason. Nothing is made up to replace it."""
 
     agent: int
     """Mesa `unique_id` of the agent that should have decided."""
@@ -175,19 +175,19 @@ class Failure:
     """Name of the error: `RateLimited`, `ServerError`, `BadReply`, `Refused`, `Unparsed`, …"""
 
     by: str = ""
-    """Who should have decided, as in `Decision.by`."""
+    """Decider that failed, as in `Decision.by`."""
 
     keys: tuple[str, ...] = ()
-    """Keys of the requests that were made, in order."""
+    """Keys of the requests sent, in order."""
 
     label: str = ""
-    """Label of the observation it should have been made on."""
+    """Label of the observation it should have been based on."""
 
     reading: str = ""
-    """How far the last reply was read, as in `Decision.reading`."""
+    """How far the last reply was parsed, as in `Decision.reading`."""
 
     def labelled(self, label: str) -> Failure:
-        """Return the failure with the label of its observation, if that has one."""
+        """Return the failure with its observation's label, if it has one."""
         if label in ("", self.label):
             return self
         return Failure(self.agent, self.reason, self.kind, self.by, self.keys, label, self.reading)
@@ -200,29 +200,29 @@ class Failure:
 
 @dataclass(frozen=True, slots=True, init=False)
 class ActionResult:
-    """What an action returns: a text for the agent, and the facts in it for everyone else.
+    """The return value of an action: a text for the agent, and its facts for everything else.
 
-    Reports and scores read the facts, so that the text can be worded freely, in any language.
+    Reports and scores read the facts, so the text can be worded freely, in any language.
     """
 
     text: str
-    """Text that the agent reads and remembers."""
+    """Text the agent reads and remembers."""
 
     facts: Mapping[str, Any]
-    """What the action did, as values that JSON can hold: ids, amounts, prices."""
+    """What the action did, as JSON values: ids, amounts, prices."""
 
     def __init__(self, text: str, /, **facts: Any) -> None:
-        """Join a text with its facts.
+        """Combine a text with its facts.
 
         Args:
-            text: Text that the agent reads.
-            **facts: Facts by name: numbers, texts, None, and lists and dictionaries of them.
+            text: Text the agent reads.
+            **facts: Facts by name: numbers, texts, None, and lists or dictionaries of them.
 
         Raises:
-            ConfigError: If JSON cannot hold a fact.
+            ConfigError: If JSON cannot represent a fact.
         """
         object.__setattr__(self, "text", text)
-        if not _SCALARS.issuperset(map(type, facts.values())):  # nearly all are numbers and short texts
+        if not _SCALARS.issuperset(map(type, facts.values())):  # nearly all facts are numbers and short texts
             facts = {name: _json_value(value, name) for name, value in facts.items()}
         object.__setattr__(self, "facts", facts)
 
@@ -235,22 +235,22 @@ _SCALARS = frozenset({bool, int, float, str, type(None)})
 
 
 def _json_value(value: Any, name: str) -> Any:
-    """Convert a fact to what JSON reads back: tuples and arrays to lists, members of enums to their values.
+    """Convert a fact to the value JSON reads back: tuples and arrays to lists, enum members to their values.
 
     Raises:
-        ConfigError: If JSON cannot hold it.
+        ConfigError: If JSON cannot represent it.
     """
     try:
         return json.loads(json.dumps(value, default=_plain_value))
     except (TypeError, ValueError):
         raise ConfigError(
-            f"the fact {name!r} of an action is {value!r:.60}, which JSON cannot hold; give a number, a text, or a "
+            f"the fact {name!r} of an action is {value!r:.60}, which JSON cannot represent; use a number, a text, or a "
             "list of them"
         ) from None
 
 
 def _plain_value(value: Any) -> Any:
-    """Return the value of a member of an enum, and the numbers of NumPy as Python's.
+    """Return the value of an enum member, and NumPy numbers as Python's.
 
     Raises:
         TypeError: If it is neither.
@@ -264,7 +264,7 @@ def _plain_value(value: Any) -> Any:
 
 @frozen
 class Outcome:
-    """The outcome of one action, or of one typed answer."""
+    """The outcome of one action or typed answer."""
 
     agent: int
     """Mesa `unique_id` of the agent that acted."""
@@ -273,19 +273,19 @@ class Outcome:
     """Name of the action; `answer` for a typed answer."""
 
     arguments: Mapping[str, Any]
-    """Its arguments, as decided; for an answer its JSON value, as `answer`."""
+    """Its arguments, as decided. For an answer, its JSON value as `answer`."""
 
     ok: bool
     """False if it was refused."""
 
     result: Any = None
-    """What the world returned; the reason if it refused."""
+    """Return value of the world, or the reason if it refused."""
 
     label: str = ""
-    """Label of the observation it was decided on."""
+    """Label of the observation it was based on."""
 
     facts: Mapping[str, Any] = field(default_factory=dict)
-    """What it did, as values: see `ActionResult`; empty if it was refused."""
+    """What it did, as values (see `ActionResult`); empty if refused."""
 
 
 @frozen
@@ -299,10 +299,10 @@ class Event:
     """`viral_post`, `price_move`, `metric_change`, `policy_change`, …"""
 
     facts: Mapping[str, Any] = field(default_factory=dict)
-    """The event as values."""
+    """The event's values."""
 
     text: str = ""
-    """The event as text."""
+    """The event in words."""
 
     time: int = 0
     """Step in which it happened."""

@@ -1,4 +1,4 @@
-"""Frozen records that are quick to create: each decision creates some twenty of them."""
+"""Frozen records that are cheap to create: each decision creates about twenty."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ T = TypeVar("T")
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def frozen(kind: type[T]) -> type[T]:
-    """Make a class a frozen dataclass with slots, whose constructor is several times as fast as a dataclass's.
+    """Make a class a frozen dataclass with slots and a constructor several times as fast as a dataclass's.
 
-    The constructor that `dataclasses` generates for a frozen class looks up each slot by its name. This one is
-    generated in the same way, as text, from the names of the fields alone, but calls the slots directly. All fields are
-    parameters. It is for records that are created by the thousand; for others, `dataclasses` is enough.
+    The constructor that `dataclasses` generates for a frozen class looks up each slot by name. This one is also
+    generated as text, from the field names alone, but calls the slots directly. All fields are parameters. Use it for
+    records created by the thousand; elsewhere, `dataclasses` is enough.
 
     Args:
         kind: A class with annotated fields, as for `dataclasses.dataclass`.
 
     Returns:
-        A new class, like that of `dataclass(frozen=True, slots=True)`.
+        A new class, equivalent to `dataclass(frozen=True, slots=True)`.
     """
     record: Any = dataclass(frozen=True, slots=True)(kind)
     original = record.__init__

@@ -19,7 +19,7 @@ Role = Literal["system", "user", "assistant", "tool"]
 
 @frozen
 class ToolCall:
-    """One call of a tool or an action, as a model made it; nothing in it has been checked."""
+    """One call of a tool or action as the model made it, entirely unchecked."""
 
     name: str
     """Name of the tool or action."""
@@ -28,7 +28,7 @@ class ToolCall:
     """Arguments by name, unchecked."""
 
     call_id: str = ""
-    """The provider's id for the call; empty if it gave none."""
+    """The provider's id for the call, or empty."""
 
     def __str__(self) -> str:
         """Return the call in Python's notation: `pay(coins=3)`."""
@@ -36,14 +36,14 @@ class ToolCall:
 
 
 class _Cache:
-    """Slots for what a message is encoded to; a dictionary per message would take more time than caching saves."""
+    """Slots for a message's encodings. A dictionary per message would cost more time than caching saves."""
 
     __slots__ = ("_framed", "_wire_json")
 
 
 @frozen
 class ChatMessage(_Cache):
-    """One message of a prompt; its encodings are cached, as a conversation's messages recur in each of its prompts."""
+    """One message of a prompt, with cached encodings: a conversation repeats its messages in each prompt."""
 
     role: Role
     """Role of the speaker."""
@@ -55,10 +55,10 @@ class ChatMessage(_Cache):
     """Tool calls of an assistant's message."""
 
     call_id: str = ""
-    """Id of the call that a tool message answers."""
+    """Id of the call a tool message answers."""
 
     def to_wire(self) -> dict[str, Any]:
-        """Return the message in the form of OpenAI's chat completions, as JSON values."""
+        """Return the message in the format of OpenAI's chat completions, as JSON values."""
         wire: dict[str, Any] = {"role": self.role, "content": self.content}
         if self.tool_calls:
             wire["tool_calls"] = [
@@ -75,7 +75,7 @@ class ChatMessage(_Cache):
 
     @property
     def wire_json(self) -> bytes:
-        """The message as it is sent to endpoints: JSON in UTF-8."""
+        """The message as sent to endpoints: JSON in UTF-8."""
         encoded: bytes | None = getattr(self, "_wire_json", None)
         if encoded is None:
             encoded = compact_json(self.to_wire())
@@ -84,7 +84,7 @@ class ChatMessage(_Cache):
 
     @property
     def framed(self) -> bytes:
-        """The message as it enters the key of a request."""
+        """The message as it enters a request's key."""
         encoded: bytes | None = getattr(self, "_framed", None)
         if encoded is None:
             calls = [canonical_json([call.name, call.arguments, call.call_id]) for call in self.tool_calls]
@@ -99,7 +99,7 @@ class ChatMessage(_Cache):
 
 
 class Prompt(tuple[ChatMessage, ...]):
-    """The messages of a prompt, which Jupyter shows one below another."""
+    """The messages of a prompt, displayed in sequence in Jupyter."""
 
     __slots__ = ()
 
@@ -110,46 +110,46 @@ class Prompt(tuple[ChatMessage, ...]):
 
 @dataclass(frozen=True, eq=False)
 class ToolSpec:
-    """A tool or an action as a language model sees it; there is one object for each, compared by identity."""
+    """A tool or action as a language model sees it. One object each, compared by identity."""
 
     name: str
     """Its name, unique in a prompt."""
 
     description: str
-    """Its description, for the model to read."""
+    """Description for the model to read."""
 
     parameters: Mapping[str, Any]
-    """JSON schema of its arguments: an object that allows no other properties."""
+    """JSON schema of its arguments: an object without additional properties."""
 
     is_action: bool = False
-    """True if it writes to the world: it then runs after everyone has decided."""
+    """True if it writes to the world; it then runs after all agents have decided."""
 
     @cached_property
     def wire(self) -> dict[str, Any]:
-        """The tool in the form of OpenAI's chat completions."""
+        """The tool in the format of OpenAI's chat completions."""
         function = {"name": self.name, "description": self.description, "parameters": dict(self.parameters)}
         return {"type": "function", "function": function}
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of everything that a model sees of the tool."""
+        """SHA-256 of everything a model sees of the tool."""
         return hashlib.sha256(canonical_json(self.wire).encode()).hexdigest()
 
 
 class Salt(NamedTuple):
-    """Distinguishes equal prompts: two agents with the same prompt are two samples."""
+    """Distinguishes equal prompts: two agents with the same prompt get two samples."""
 
     run_seed: int
     """Seed of the run."""
 
     agent: int
-    """Mesa `unique_id` of the agent that is asked; 0 for the model itself."""
+    """Mesa `unique_id` of the requesting agent; 0 for the model itself."""
 
     time: int
-    """Step in which it is asked."""
+    """Step of the request."""
 
     purpose: str
-    """`decide`, `survey`, `memory`, …; each is numbered by itself, so that asking aside renumbers no decision."""
+    """`decide`, `survey`, `memory`, … Each is numbered separately, so side requests renumber no decision."""
 
     call: int
     """Number of the call for this agent, step and purpose, from 0."""
@@ -162,13 +162,13 @@ class Salt(NamedTuple):
 
 
 def _framed(parts: Sequence[str]) -> str:
-    """Join parts with their lengths, so that different parts never give the same text."""
+    """Join parts with their lengths, so different parts never yield the same text."""
     return "".join([f"{len(part)}:{part}" for part in parts])
 
 
 @lru_cache(maxsize=1024)
 def _framed_digests(tools: tuple[ToolSpec, ...]) -> bytes:
-    """Join the digests of tools; cached, as many requests offer the same ones."""
+    """Join the digests of tools. Cached, since many requests offer the same ones."""
     return _framed([tool.digest for tool in tools]).encode()
 
 
@@ -183,45 +183,45 @@ class Request:
     """The prompt."""
 
     salt: Salt
-    """For whom, when and for what it is made, and its number."""
+    """Agent, step and purpose of the request, and its number."""
 
     tools: tuple[ToolSpec, ...] = ()
-    """Tools and actions that may be called."""
+    """Tools and actions the model may call."""
 
     schema: Mapping[str, Any] | None = None
-    """JSON schema that the text of the reply has to follow; None: free text or a tool call."""
+    """JSON schema the reply's text must follow; None for free text or a tool call."""
 
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Sampling settings: temperature, max_tokens, …"""
 
     options: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
-    """Values that arguments may take now, as in `Observation.options`; they are sent to endpoints as enums."""
+    """Allowed argument values, as in `Observation.options`; sent to endpoints as enums."""
 
     adapter: str | None = None
-    """LoRA adapter that is asked in place of the model; `model` then names both."""
+    """LoRA adapter to use instead of the model; `model` then names both."""
 
     max_actions: int = 1
-    """Maximum number of actions that a person may choose, one after another; not part of the key."""
+    """Maximum number of actions a person may choose, one after another. Not part of the key."""
 
     name: str = ""
-    """Name of the agent, for people; no part of the key."""
+    """Name of the agent, for people. Not part of the key."""
 
     prompts: Prompts = field(default=LIBRARY_PROMPTS, repr=False, compare=False)
-    """Templates of the model, for what has to be added to the prompt on the way; no part of the key."""
+    """Templates of the model for later additions to the prompt. Not part of the key."""
 
     @cached_property
     def settings_text(self) -> str:
-        """The sampling settings as JSON, as they enter the key and the run log."""
+        """The sampling settings as JSON, for the key and the run log."""
         return flat_json(self.settings)
 
     @cached_property
     def options_text(self) -> str:
-        """The options as JSON, as they enter the key and the run log."""
+        """The options as JSON, for the key and the run log."""
         return options_json(self.options) if self.options else "{}"
 
     @cached_property
     def key(self) -> str:
-        """SHA-256 of everything that can change the reply, which is recorded under it."""
+        """SHA-256 of everything that can change the reply; the reply is recorded under it."""
         parts: list[str] = []
         if self.schema is not None:
             parts.append(schema_json(self.schema))
@@ -235,7 +235,7 @@ class Request:
 
 @frozen
 class Usage:
-    """Calls, tokens, US dollars and failures, which add with `+` and subtract with `-`."""
+    """Calls, tokens, US dollars and failures. Add with `+`, subtract with `-`."""
 
     calls: int = 0
     """Number of replies from the language model."""
@@ -253,16 +253,16 @@ class Usage:
     """US dollars, where the price is known."""
 
     failures: int = 0
-    """Number of decisions that failed."""
+    """Number of failed decisions."""
 
     requests: int = 0
-    """Number of requests sent, those that failed and were sent again among them."""
+    """Number of requests sent, including retries."""
 
     cached_tokens: int = 0
-    """Number of those `prompt_tokens` that came from the provider's cache."""
+    """Number of `prompt_tokens` read from the provider's cache."""
 
     stored_tokens: int = 0
-    """Number of those `prompt_tokens` that the provider stored in its cache."""
+    """Number of `prompt_tokens` written to the provider's cache."""
 
     @property
     def tokens(self) -> int:
@@ -321,25 +321,25 @@ class Reply:
     """The model that replied, as the endpoint names it."""
 
     finish: str = ""
-    """Why it ended, in the endpoint's word; `length` wherever it was cut at `max_tokens`."""
+    """Reason the reply ended, as reported by the endpoint; `length` if it was cut at `max_tokens`."""
 
     latency_s: float = 0.0
     """Seconds from request to reply; never part of a digest."""
 
     attempts: int = 1
-    """Number of requests that it took."""
+    """Number of requests sent for it."""
 
     reasoning: str = ""
-    """Reasoning that a model wrote before its text, if the endpoint returns it."""
+    """Reasoning the model wrote before its text, if the endpoint returns it."""
 
     state: str = ""
-    """Whether its text is `whole`, `interrupted` by a thought, or ends within one (`open`); empty: not read yet."""
+    """State of its text: `whole`, `interrupted` by a thought, or ending inside one (`open`); empty before parsing."""
 
     cached_tokens: int = 0
-    """Number of those `prompt_tokens` that came from the provider's cache."""
+    """Number of `prompt_tokens` read from the provider's cache."""
 
     stored_tokens: int = 0
-    """Number of those `prompt_tokens` that the provider stored in its cache."""
+    """Number of `prompt_tokens` written to the provider's cache."""
 
     def timed(self, latency_s: float) -> Reply:
         """Return the reply with a latency, in seconds."""
@@ -351,6 +351,6 @@ def _message_html(message: ChatMessage) -> str:
 
 
 def html_block(heading: str, text: str) -> str:
-    """Return HTML that shows a text under a heading, with its line breaks, for Jupyter."""
+    """Return HTML for Jupyter that shows a text under a heading, keeping its line breaks."""
     style = "white-space: pre-wrap; margin: 0 0 0.8em 1em"
     return f"<div><strong>{escape(heading)}</strong><pre style='{style}'>{escape(text)}</pre></div>"

@@ -27,7 +27,7 @@ REPLIES = frozenset({"reply", "create_comment"})
 REPOSTS = frozenset({"repost", "quote_post"})
 
 VOTES = {"vote": 0, "like_post": 1, "like_comment": 1, "dislike_post": -1, "dislike_comment": -1}
-"""Actions that rate something → their value; 0: the value is an argument of the action."""
+"""Rating actions → their value; 0 if the value is an argument of the action."""
 
 
 @dataclass(frozen=True)
@@ -35,10 +35,10 @@ class LoggedAction:
     """One action of an agent."""
 
     step: int
-    """Step in which it was done."""
+    """Step of the action."""
 
     agent: int | str
-    """Id of the agent who did it."""
+    """Id of the agent."""
 
     name: str
     """Name of the agent."""
@@ -53,16 +53,16 @@ class LoggedAction:
     """Whether the world accepted it."""
 
     facts: Mapping[str, Any]
-    """What it did, as the world returned it: the `post_id` of a new post; `shares`, `dollars`, `price` of a trade."""
+    """What it did, as returned by the world: the `post_id` of a new post; `shares`, `dollars`, `price` of a trade."""
 
     @property
     def text(self) -> str:
-        """Text that was written; empty if there is none."""
+        """Text the action wrote, or empty."""
         return str(self.arguments.get("content") or self.arguments.get("text") or "")
 
     @property
     def is_like(self) -> bool:
-        """Whether it is a vote for a post."""
+        """Whether it is an upvote of a post."""
         value = VOTES.get(self.action) or self.arguments.get("value", 1)
         return self.action in VOTES and isinstance(value, int | float) and value > 0
 
@@ -94,19 +94,19 @@ def actions_of(model: LLMModel) -> list[LoggedAction]:
 
 
 class ActionTables:
-    """Tables of what agents did.
+    """Tables of agents' actions.
 
     Attributes:
         entries: The actions, in order.
     """
 
     def __init__(self, entries: Iterable[LoggedAction], rules: Rules = "corrected") -> None:
-        """Keep the actions.
+        """Store the actions.
 
         Args:
             entries: The actions, in order.
-            rules: `corrected` leaves out what the worlds refused; `original` counts it among posts, votes, replies and
-                trades, and who passes as active, as SimSwarm's tables do.
+            rules: `corrected` omits refused actions. `original` counts them among posts, votes, replies and trades, and
+                counts passing as activity, as SimSwarm's tables do.
         """
         self.rules: Rules = rules
         self.entries = [entry for entry in entries if entry.ok or rules == "original"]
@@ -120,13 +120,13 @@ class ActionTables:
         return pd.DataFrame([tuple(row[name] for name in columns) for row in rows], columns=list(columns))
 
     def top_posts(self, n: int = 20) -> pd.DataFrame:
-        """Return the posts with the most likes and shares, without replies; ties go to the earlier post.
+        """Return the posts with the most likes and shares, without replies. Ties go to the earlier post.
 
         Args:
             n: Maximum number of posts.
 
         Returns:
-            One row a post: post, agent, name, text, step, likes, dislikes, shares (reposts and replies), engagement
+            One row per post: post, agent, name, text, step, likes, dislikes, shares (reposts and replies), engagement
             (likes and shares).
         """
         likes, dislikes, shares = Counter[Any](), Counter[Any](), Counter[Any]()
@@ -150,7 +150,7 @@ class ActionTables:
         """Count posts, likes and replies in each step that has any action.
 
         Returns:
-            One row a step: step, posts, likes, replies, active (number of agents that did anything but pass).
+            One row per step: step, posts, likes, replies, active (number of agents that did anything but pass).
         """
         by_step: dict[int, list[LoggedAction]] = {}
         for entry in self.entries:
@@ -167,11 +167,11 @@ class ActionTables:
         return self._table(rows, ("step", "posts", "likes", "replies", "active"))
 
     def trajectories(self) -> pd.DataFrame:
-        """Return the activity of each agent, step by step; steps without an action are left out.
+        """Return the activity of each agent by step, without steps that have no actions.
 
         Returns:
-            One row an agent and step: agent, name, step, posts, actions, tone (of its posts together, -1 to 1; 0
-            without any). Agents stand in the order in which they first did something.
+            One row per agent and step: agent, name, step, posts, actions, tone (mean of its posts, -1 to 1; 0 without
+            posts). Agents are in the order of their first action.
         """
         done: dict[Any, dict[int, list[LoggedAction]]] = {}
         for entry in self.entries:
@@ -185,7 +185,7 @@ class ActionTables:
         return self._table(rows, ("agent", "name", "step", "posts", "actions", "tone"))
 
     def tones(self) -> dict[Any, float]:
-        """Return the mean tone of each agent's posts, over the steps in which it posted."""
+        """Return the mean tone of each agent's posts over the steps in which it posted."""
         lived: dict[Any, list[float]] = {}
         for agent, _, _, posts, _, mood in self.trajectories().itertuples(index=False, name=None):
             if posts:
@@ -207,11 +207,11 @@ class ActionTables:
         return self._table(rows, ("follower", "followee", "is_mutual"))
 
     def trades(self) -> pd.DataFrame:
-        """Return all trades; under the original rules, also refused ones.
+        """Return all trades, including refused ones under the original rules.
 
         Returns:
-            One row a trade: step, agent, name, side, market, outcome, shares, dollars (paid, got, or offered in vain),
-            price (None: not known), ok.
+            One row per trade: step, agent, name, side, market, outcome, shares, dollars (paid, received, or offered if
+            refused), price (None if unknown), ok.
         """
         rows: list[dict[str, Any]] = []
         for entry in (entry for entry in self.entries if entry.action in (BUY, SELL)):
@@ -225,13 +225,13 @@ class ActionTables:
         return self._table(rows, columns)
 
     def interactions(self, names: Mapping[Any, str] | None = None) -> pd.DataFrame:
-        """Count the interactions of agents: follows, replies, likes, dislikes, reposts and mentions in posts.
+        """Count interactions between agents: follows, replies, likes, dislikes, reposts and mentions in posts.
 
         Args:
-            names: Agent → name, for mentions; None: those who did anything.
+            names: Agent → name, for mentions; None for all agents with actions.
 
         Returns:
-            One row a pair and kind: source, target, kind, weight; nobody deals with itself.
+            One row per pair and kind: source, target, kind, weight. Interactions with oneself are left out.
         """
         known = dict(names or {entry.agent: entry.name for entry in self.entries})
         authors = {
@@ -253,7 +253,7 @@ def _followee(entry: LoggedAction) -> Any:
 
 
 def _dealings(entry: LoggedAction, authors: Mapping[Any, Any], names: Mapping[Any, str]) -> list[tuple[Any, str]]:
-    """Return the agents that an action concerned, and how."""
+    """Return the agents an action concerned, and how."""
     if entry.action == POST:
         return [(agent, "mention") for agent, name in names.items() if _mentions(entry.text, name)]
     if (followee := _followee(entry)) is not None:
@@ -268,5 +268,5 @@ def _dealings(entry: LoggedAction, authors: Mapping[Any, Any], names: Mapping[An
 
 
 def _mentions(text: str, name: str) -> bool:
-    """Check whether a text names somebody, as a whole word or after an @."""
+    """Check whether a text mentions a name, as a whole word or after an @."""
     return bool(name) and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) is not None

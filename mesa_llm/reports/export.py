@@ -21,7 +21,7 @@ TOP_POSTS = 20
 """Number of posts in the table of top posts."""
 
 MAX_NODES = 100_000
-"""Number of agents above which a graph holds only those that did anything."""
+"""Number of agents above which a graph includes only agents with actions."""
 
 
 def tables_of(model: LLMModel) -> dict[str, pd.DataFrame]:
@@ -31,9 +31,9 @@ def tables_of(model: LLMModel) -> dict[str, pd.DataFrame]:
         model: The model.
 
     Returns:
-        Name → table, without empty ones: `measures` (one row a step), `agents` (one row a step and agent, if the data
-        collector collects any), `actions`, `events`, `interventions`; `profiles` and `trajectories` of agents; where
-        there are posts, `engagement` by step and `top_posts`; the tables of the worlds.
+        Name → table, without empty ones: `measures` (one row per step), `agents` (one row per step and agent, if the
+        data collector collects any), `actions`, `events`, `interventions`; `profiles` and `trajectories` of agents;
+        where there are posts, `engagement` by step and `top_posts`; the tables of the worlds.
     """
     tables = {**dict(_collected(model)), **dict(_logged(model)), **dict(_done(model))}
     for world in model.worlds:
@@ -46,10 +46,10 @@ def tables_of(model: LLMModel) -> dict[str, pd.DataFrame]:
 
 
 def top_posts(posts: pd.DataFrame, n: int = TOP_POSTS) -> pd.DataFrame:
-    """Return the posts with the most likes and shares; ties go to the earlier post.
+    """Return the posts with the most likes and shares. Ties go to the earlier post.
 
     Args:
-        posts: One row a post, with likes, shares and kind.
+        posts: One row per post, with likes, shares and kind.
         n: Maximum number of posts.
     """
     own = posts[~posts["kind"].isin(("reply", "repost"))] if "kind" in posts else posts
@@ -99,8 +99,8 @@ def network_of(model: LLMModel) -> networkx.MultiDiGraph[Any]:
         model: The model.
 
     Returns:
-        Nodes: agents and accounts, by number, with name, actions, posts, steps, tone, and stance where the model knows
-        it. Edges: `kind` (follow, reply, like, dislike, repost, mention) and `weight` (how often).
+        Nodes: agents and accounts, by number, with name, actions, posts, steps, tone, and stance where the model has
+            one. Edges: `kind` (follow, reply, like, dislike, repost, mention) and `weight` (count).
     """
     import networkx
 
@@ -135,7 +135,7 @@ def export(model: LLMModel, folder: str | Path) -> dict[str, int]:
         folder: The folder; it is created if needed.
 
     Returns:
-        File → number of its rows, or of the edges of the graph.
+        File → number of its rows, or of the graph's edges.
 
     Raises:
         ConfigError: If the folder cannot be written.
@@ -159,7 +159,7 @@ def export(model: LLMModel, folder: str | Path) -> dict[str, int]:
 
 
 def rows_of(table: pd.DataFrame | None) -> list[dict[str, Any]]:
-    """Return the rows of a table, each by column; none if there is no table."""
+    """Return the rows of a table by column; empty without a table."""
     if table is None:
         return []
     return [dict(zip(table.columns, row, strict=True)) for row in table.itertuples(index=False, name=None)]

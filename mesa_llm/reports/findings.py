@@ -1,4 +1,4 @@
-"""Reports without a language model: findings computed from the tables of a run."""
+"""Rule-based reports: findings computed from the tables of a run, without a language model."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from mesa_llm.reports.report import Coalition, Finding, Phase, Quotation, Report
 from mesa_llm.text import COMMON, clip, counted, one_line, quoted
 
 MIN_STANCE = 0.2
-"""Minimum distance of a stance from 0 that counts as for or against something, as where beliefs are put into words."""
+"""Minimum distance of a stance from 0 that counts as for or against something, as in the wording of beliefs."""
 
 MIN_TONE = 0.05
-"""The same for the mean tone of an agent's posts, in models without stances; VADER's own limit of a neutral text."""
+"""Minimum mean tone of an agent's posts, for models without stances. VADER's own limit for neutral text."""
 
 MAX_MEASURES = 4
 """Maximum number of measures among the findings."""
 
 MAX_POSTS = 3
-"""Maximum number of posts among the findings, and of quotations of a phase."""
+"""Maximum number of posts among the findings, and of quotations in a phase."""
 
 QUOTE = 240
 """Maximum number of characters of a quotation."""
@@ -38,7 +38,7 @@ QUOTE = 240
 
 @dataclass(frozen=True)
 class RunFacts:
-    """Everything a rule-based report is computed from."""
+    """Input of a rule-based report."""
 
     model: LLMModel
     """The model."""
@@ -50,14 +50,14 @@ class RunFacts:
 
     @cached_property
     def measures(self) -> pd.DataFrame:
-        """Collected numbers without costs, one row a step and one column a measure."""
+        """Collected numbers without costs: one row per step, one column per measure."""
         table = self.tables.get("measures", pd.DataFrame({"step": []})).set_index("step")
         own = table.drop(columns=[name for name in USAGE if name in table])
         return own.select_dtypes("number").astype(float)
 
     @cached_property
     def stances(self) -> tuple[Mapping[int, float], float]:
-        """The agents' stances, and the distance from 0 from which they are for or against something."""
+        """The agents' stances, and the distance from 0 that counts as for or against something."""
         known = self.model.stances()
         if known:
             return known, MIN_STANCE
@@ -74,7 +74,7 @@ def report_of(model: LLMModel, *, days: int | None = None) -> Report:
 
     Args:
         model: The model.
-        days: Number of days that the run stands for, so that its story counts in weeks; None: it counts in steps.
+        days: Number of days the run covers, so its story counts in weeks; None to count in steps.
     """
     facts = RunFacts(model)
     name = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(model).__name__.removesuffix("Model")).capitalize()
@@ -164,7 +164,7 @@ def _stance_sentences(facts: RunFacts) -> list[str]:
 
 
 def _measures(facts: RunFacts) -> list[Finding]:
-    """Describe the measures that changed most, relative to their size."""
+    """Describe the measures with the largest change relative to their size."""
     changes: list[tuple[float, Finding]] = []
     for name, column in facts.measures.items():
         values = column.dropna()
@@ -181,7 +181,7 @@ def _measures(facts: RunFacts) -> list[Finding]:
 
 
 def _turning_point(facts: RunFacts) -> Iterator[Finding]:
-    """Find the step in which the measures moved most, each relative to all its moves in the run."""
+    """Find the step with the largest changes, each relative to all changes of its measure in the run."""
     moves = facts.measures.diff().abs()
     moves = moves.loc[:, moves.sum() > 0]
     if len(moves) < 4 or moves.empty:
@@ -209,7 +209,7 @@ def _posts(facts: RunFacts) -> Iterator[Finding]:
 
 
 def coalitions(facts: RunFacts) -> list[Coalition]:
-    """Find the coalitions: agents of one stance, connected by mutual follows; the largest first."""
+    """Find the coalitions: agents with the same stance, connected by mutual follows. Largest first."""
     import networkx
 
     stances, limit = facts.stances
@@ -242,7 +242,7 @@ def _texts(facts: RunFacts, agents: Iterable[int]) -> list[str]:
 
 
 def frequent_words(texts: Iterable[str], n: int = 3) -> tuple[str, ...]:
-    """Return the most frequent words of four letters or more, without common ones; ties are in alphabetical order.
+    """Return the most frequent words of four or more letters, without stop words. Ties are alphabetical.
 
     Args:
         texts: The texts.
@@ -260,7 +260,7 @@ def phases(facts: RunFacts, days: int | None = None) -> Iterator[Phase]:
 
     Args:
         facts: The run.
-        days: Number of days that it stands for; None: it counts in steps.
+        days: Number of days it covers; None to count in steps.
     """
     quoted_agents: set[Any] = set()
     for title, first, last in spans(facts.last_step):
@@ -272,7 +272,7 @@ def phases(facts: RunFacts, days: int | None = None) -> Iterator[Phase]:
 
 
 def spans(last_step: int) -> list[tuple[str, int, int]]:
-    """Divide steps into a beginning, a middle and an end: title, first and last step of each."""
+    """Divide the steps into beginning, middle and end: title, first and last step of each."""
     if last_step < 3:
         return [("The run", 1, last_step)] if last_step else []
     ends = [last_step // 3, 2 * last_step // 3, last_step]
@@ -281,7 +281,7 @@ def spans(last_step: int) -> list[tuple[str, int, int]]:
 
 
 def weeks_text(first_day: int, last_day: int) -> str:
-    """Return the weeks of a span of days, counted from 1: `Week 2`, `Weeks 1-3`; days before the first count as it."""
+    """Return the weeks of a span of days, counted from 1: `Week 2`, `Weeks 1-3`. Earlier days count as day 1."""
     first, last = (max(1, math.ceil(day / 7)) for day in (first_day, last_day))
     return f"Week {first}" if first == last else f"Weeks {first}-{last}"
 
@@ -311,7 +311,7 @@ def _happened(facts: RunFacts, first: int, last: int) -> Iterator[str]:
 
 
 def _quotations(facts: RunFacts, first: int, last: int, quoted_agents: set[Any]) -> Iterator[Quotation]:
-    """Quote the top posts of a phase; no agent is quoted twice in the whole story."""
+    """Quote the top posts of a phase. No agent is quoted twice in the whole story."""
     rows = [
         row
         for row in rows_of(facts.tables.get("posts"))

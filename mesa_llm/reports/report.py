@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     import jinja2
 
 MAX_FINDINGS = 8
-"""Maximum number of findings that a language model writes."""
+"""Maximum number of findings by a language model."""
 
 MAX_MATERIAL = 24_000
-"""Maximum number of characters of the report by rule that a language model is shown."""
+"""Maximum number of characters of the rule-based report that a language model reads."""
 
 STORY_WORDS = 400
-"""Maximum number of words of a story that a language model is asked for."""
+"""Maximum number of words of a story by a language model."""
 
 Topic = Literal["measure", "turning_point", "market", "post", "outside", "failures", "summary"]
 """What a finding is about."""
@@ -91,16 +91,16 @@ class Report(BaseModel, frozen=True):
     """A report of a run."""
 
     title: str
-    """Name of the model, and how far the run is."""
+    """Name of the model, and how far the run has got."""
 
     question: str
-    """What the run is about."""
+    """Question of the run."""
 
     by: str
-    """Who wrote it: `rule`, or the name of a language model."""
+    """Author: `rule`, or the name of a language model."""
 
     verdict: str
-    """What came out, in a few sentences."""
+    """The result, in a few sentences."""
 
     findings: tuple[Finding, ...] = ()
     """What the run shows, the most striking first."""
@@ -109,21 +109,21 @@ class Report(BaseModel, frozen=True):
     """The coalitions, the largest first."""
 
     story: str = ""
-    """The run as a story, where a language model wrote it."""
+    """The run as a story, if a language model wrote one."""
 
     phases: tuple[Phase, ...] = ()
     """What happened, part by part."""
 
     def markdown(self) -> str:
-        """Return the report as Markdown; text by agents is escaped."""
+        """Return the report as Markdown, with the agents' text escaped."""
         return _template("report.md").render(counted=counted, report=self)
 
     def fragment(self) -> str:
-        """Return the report as an HTML fragment; text by agents is escaped."""
+        """Return the report as an HTML fragment, with the agents' text escaped."""
         return _template("body.html").render(counted=counted, report=self)
 
     def html(self) -> str:
-        """Return the report as an HTML page; text by agents is escaped."""
+        """Return the report as an HTML page, with the agents' text escaped."""
         return _template("report.html").render(counted=counted, report=self)
 
 
@@ -154,20 +154,20 @@ class WrittenReport(BaseModel):
 
 
 def written_by(model: LLMModel, llm: str | LLM, report: Report) -> Report:
-    """Have a language model rewrite a rule-based report; it sees nothing else of the run.
+    """Have a language model rewrite a rule-based report. It sees nothing else of the run.
 
-    It is asked once; request and reply are recorded in the model's run log under the purpose `report`.
+    One request, recorded in the model's run log under the purpose `report`.
 
     Args:
         model: The model of the run.
-        llm: Language model that writes.
-        report: The report by rule.
+        llm: Language model that writes the report.
+        report: The rule-based report.
 
     Returns:
         The report with verdict, findings and story of the language model; coalitions and phases stay.
 
     Raises:
-        AllDecisionsFailed: If it gives no usable reply.
+        AllDecisionsFailed: If there is no usable reply.
     """
     material = clip(report.markdown(), MAX_MATERIAL)
     prompt = _template("write.md").render(material=material, n=MAX_FINDINGS, words=STORY_WORDS)
@@ -186,7 +186,7 @@ def written_by(model: LLMModel, llm: str | LLM, report: Report) -> Report:
 
 
 def _escaped(text: str) -> str:
-    """Escape a text so that Markdown shows it unchanged."""
+    """Escape a text so Markdown shows it unchanged."""
     return re.sub(r"([\\`*_\[\]<>#|~])", r"\\\1", text)
 
 
