@@ -16,21 +16,21 @@ T = TypeVar("T")
 
 @runtime_checkable
 class World(Protocol):
-    """State and rules of a situation that agents act in.
+    """State and rules of a situation in which agents act.
 
-    Its `@tool` and `@action` methods take the acting agent's id as their first argument. A world whose step is a month,
-    a day, … may have an attribute `unit` that says so; see `unit_of`.
+    Its `@tool` and `@action` methods take the acting agent's id as their first argument. A world with steps of a month,
+    a day, … may say so in an attribute `unit`; see `unit_of`.
     """
 
     name: str
     """Name of the world, unique in a model."""
 
     def observe(self, agent_id: int, /) -> Observation:
-        """Return what an agent sees now; reads only."""
+        """Return what an agent sees now. Reads only."""
         ...
 
     def end_step(self) -> list[Event]:
-        """End a step: advance the world's own time, and return what happened."""
+        """End a step: advance the world's own time, and return its events."""
         ...
 
 
@@ -38,15 +38,15 @@ def tuple_of_worlds(worlds: Any) -> tuple[Any, ...]:
     """Return worlds as a tuple.
 
     Raises:
-        ConfigError: If it is one world, or one of them is a class or has no name.
+        ConfigError: If it is a single world, or an element is a class or has no name.
     """
     if not isinstance(worlds, Iterable):
-        raise ConfigError(f"worlds is a tuple of worlds, got {worlds!r:.60}; of one world, write (world,)")
+        raise ConfigError(f"worlds must be a tuple of worlds, got {worlds!r:.60}; for one world, write (world,)")
     several = tuple(cast("Iterable[Any]", worlds))
     for world in several:
         name = getattr(world, "name", None)
         if isinstance(world, type) or not isinstance(name, str) or not name:
-            raise ConfigError(f"a world is an object with a name (name = 'market' in its class), got {world!r:.60}")
+            raise ConfigError(f"a world must have a name (name = 'market' in its class), got {world!r:.60}")
     return several
 
 
@@ -54,7 +54,7 @@ def events_of(world: Any) -> list[Event]:
     """End the step of a world, and return its events.
 
     Raises:
-        ConfigError: If its `end_step` returns something else.
+        ConfigError: If its `end_step` does not return a list of events.
     """
     returned: Any = world.end_step()
     events: list[Any] = list(cast("Iterable[Any]", returned)) if isinstance(returned, Iterable) else [returned]
@@ -67,7 +67,7 @@ def events_of(world: Any) -> list[Event]:
 
 
 def unit_of(*worlds: Any) -> str:
-    """Return the common `unit` of the time of some worlds: `step` if they have none, or differ."""
+    """Return the time `unit` shared by some worlds: `step` if they have none, or differ."""
     if len(worlds) == 1:
         return str(getattr(worlds[0], "unit", "step"))
     units = {str(getattr(world, "unit", "step")) for world in worlds}
@@ -76,23 +76,23 @@ def unit_of(*worlds: Any) -> str:
 
 @runtime_checkable
 class Receiver(Protocol):
-    """A world that asks typed questions and receives the answers, in the place of actions."""
+    """A world that asks typed questions and receives answers instead of actions."""
 
     name: str
 
     def receive(self, agent_id: int, answer: Any, label: str) -> str | ActionResult:
-        """Receive an agent's answer; like an action, this writes to the world.
+        """Receive an agent's answer. Like an action, this writes to the world.
 
         Args:
             agent_id: Mesa `unique_id` of the agent.
-            answer: The answer, of the type that the observation asked for.
+            answer: The answer, of the type the observation asked for.
             label: Label of that observation.
 
         Returns:
-            The result, for the agent to read, with its facts if there are any.
+            The result, for the agent to read, with its facts if any.
 
         Raises:
-            ToolError: If the world refuses the answer; the agent reads why.
+            ToolError: If the world refuses the answer; the agent reads the reason.
         """
         ...
 
@@ -107,14 +107,14 @@ class Publisher(Protocol):
         """Publish a post.
 
         Args:
-            author: Name or number of an account; for an unknown name, a new account is opened.
+            author: Name or number of an account. An unknown name opens a new account.
             text: Text of the post.
 
         Returns:
             Number of the post.
 
         Raises:
-            ToolError: If the world refuses it.
+            ToolError: If the world refuses the post.
         """
         ...
 
@@ -126,25 +126,25 @@ class Changeable(Protocol):
     name: str
 
     def changeable(self) -> Mapping[str, Any]:
-        """Return the variables that may be changed, with their present values."""
+        """Return the variables that may be changed, with their current values."""
         ...
 
     def change(self, variable: str, value: Any) -> None:
         """Change a variable.
 
         Args:
-            variable: Its name.
-            value: The new value, as JSON holds it.
+            variable: Name of the variable.
+            value: The new value, as a JSON value.
 
         Raises:
-            ToolError: If there is no such variable, or it cannot have this value.
+            ToolError: If there is no such variable, or the value is invalid.
         """
         ...
 
 
 @runtime_checkable
 class Tabular(Protocol):
-    """A world that provides tables of its history, for exports and reports."""
+    """A world with tables of its history, for exports and reports."""
 
     name: str
 
@@ -155,18 +155,18 @@ class Tabular(Protocol):
 
 @runtime_checkable
 class Crowded(Protocol):
-    """A world that prepares observations in bulk if told in advance which agents are about to observe."""
+    """A world that prepares observations in bulk if told which agents are about to observe."""
 
     name: str
 
     def expect(self, agent_ids: Sequence[int]) -> None:
-        """Prepare the observations of these agents; reads only."""
+        """Prepare the observations of these agents. Reads only."""
         ...
 
 
 @runtime_checkable
 class Finite(Protocol):
-    """A world that comes to an end."""
+    """A world that can end."""
 
     name: str
 
@@ -186,14 +186,14 @@ class DoNothing:
 
 
 class RNG(Protocol):
-    """Source of a world's random draws, which can be replaced to replay a recorded run exactly."""
+    """A world's random generator, replaceable to replay a recorded run exactly."""
 
     def random(self) -> float:
         """Draw from [0, 1)."""
         ...
 
     def randint(self, a: int, b: int) -> int:
-        """Draw an integer from a to b, both included."""
+        """Draw an integer from a to b, inclusive."""
         ...
 
     def choice(self, seq: Sequence[T], /) -> T:
@@ -210,5 +210,5 @@ class RNG(Protocol):
 
 
 def make_rng(rng: RNG | int | None) -> RNG:
-    """Return a generator as it is, or make a new one from a seed; None: from the system's entropy."""
+    """Return a generator unchanged, or create one from a seed; None for system entropy."""
     return random.Random(rng) if rng is None or isinstance(rng, int) else rng

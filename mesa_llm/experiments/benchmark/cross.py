@@ -32,21 +32,21 @@ from mesa_llm.statistics import (
 from mesa_llm.text import NOT_KNOWN, counted, figure_text, table
 
 SIGNIFICANT = 0.05
-"""Corrected p below which a difference gets a star."""
+"""Corrected p below which a difference is marked with a star."""
 
 
 class _Named(Protocol):
-    """Anything with a name: a task, or what a report holds of one."""
+    """Anything with a name: a task, or its part of a report."""
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """The name."""
         ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class Column:
-    """A task that designs are compared in."""
+    """A task in which designs are compared."""
 
     task: str
     """Name of the task."""
@@ -58,16 +58,16 @@ class Column:
     """Parameters of the runs."""
 
     max_steps: int | None
-    """Maximum number of steps of a run; None: it ends by itself."""
+    """Maximum number of steps of a run; None if it ends by itself."""
 
     measure: str
     """Name of the measure by which designs are compared."""
 
     diagonal: str
-    """Design by which the column is normalised: the one named like the task, or else the first."""
+    """Reference design of the column: the one named like the task, or else the first."""
 
     note: str
-    """Description of what the column is normalised by, and of why it has no ratios, if it has none."""
+    """Description of the reference design, and the reason for missing ratios, if any."""
 
     @property
     def name(self) -> str:
@@ -89,16 +89,16 @@ class DesignResult:
     """The task's measure, averaged over runs; None if no run has it."""
 
     ratio: Estimate | None
-    """Its ratio to the diagonal, over pairs of runs with the same seed; None where a ratio is meaningless."""
+    """Its ratio to the reference design, over pairs of runs with the same seed; None where a ratio is meaningless."""
 
     comparison: Comparison | None
-    """Its difference from the diagonal; None on the diagonal, and without a pair of runs."""
+    """Its difference from the reference design; None for the reference design, and without a pair of runs."""
 
     installation: Installation
     """Which components the design uses in the task."""
 
     published_ratio: float | None
-    """The ratio that Shachi reports; None if it reports none."""
+    """The ratio Shachi reports; None if there is none."""
 
     runs: Sequence[RunRow]
     """The runs, in the order of their seeds."""
@@ -136,7 +136,7 @@ class Cross(Results):
         return self.cell(task, design).runs
 
     def diagonal(self, task: _Named) -> str:
-        """Return the design by which a task is normalised."""
+        """Return the reference design of a task."""
         return next(column.diagonal for column in self.tasks if column.task == task.name)
 
     @property
@@ -148,11 +148,11 @@ class Cross(Results):
 
     @property
     def ratio_head(self) -> list[str]:
-        """Heads of the table of ratios."""
+        """Table headings of the ratios."""
         return ["ratio to the diagonal", *(task.task for task in self.tasks)]
 
     def ratio_rows(self) -> Iterator[list[str]]:
-        """Return a row for each design: its ratios to the diagonal of each task, and the published ones in brackets."""
+        """Return a row for each design: its ratios to the reference designs, with the published ones in brackets."""
         for design in self.designs:
             yield [design, *(self._ratio_text(task, design) for task in self.tasks)]
 
@@ -164,11 +164,11 @@ class Cross(Results):
 
     @property
     def difference_head(self) -> list[str]:
-        """Heads of the table of differences."""
+        """Table headings of the differences."""
         return ["task", "design", "runs", "measure", "less the diagonal's", "in SDs", "p", "corrected"]
 
     def difference_rows(self) -> Iterator[list[str]]:
-        """Return a row for each design in each task: its measure, and its difference from the diagonal."""
+        """Return a row for each design in each task: its measure, and the difference from the reference design."""
         for task in self.tasks:
             for design in self.designs:
                 cell = self.cell(task, design)
@@ -178,11 +178,11 @@ class Cross(Results):
 
     @property
     def component_head(self) -> list[str]:
-        """Heads of the table of components."""
+        """Table headings of the components."""
         return ["task", "design", "config", "memory", "tools"]
 
     def component_rows(self) -> Iterator[list[str]]:
-        """Return a row for each design in each task: which components it uses, and which it leaves unused."""
+        """Return a row for each design in each task: the components it uses and those it ignores."""
         for task in self.tasks:
             for design in self.designs:
                 yield [task.name, design, *asdict(self.cell(task, design).installation).values()]
@@ -198,9 +198,7 @@ class Cross(Results):
         return "\n\n".join(["\n".join(block) for block in blocks] + self.failures())
 
     def failures(self) -> list[str]:
-        """Describe, a line each, the runs of a design in a task that produced nothing, and the failed decisions of the
-        others.
-        """
+        """Describe, one per line, the runs that produced nothing and the failed decisions of the others."""
         lines: list[str] = []
         for task in self.tasks:
             for design in self.designs:
@@ -224,8 +222,8 @@ def cross_of(
 
     Args:
         tasks: The tasks, in order.
-        candidates: Name of a design → the language model with it; tasks without a design of their name are normalised
-            by the first.
+        candidates: Name of a design → the language model with it. Tasks without a design of their name use the first as
+            reference.
         seeds: Seeds of the runs, the same for all designs.
         runs: All runs, including those that failed.
         options: Options of the command, without secrets.
@@ -292,7 +290,7 @@ class _Figures:
             return None
 
     def note(self) -> str:
-        """Describe what the task's column is normalised by, and why it has no ratios, if it has none."""
+        """Describe the task's reference design, and why it has no ratios, if so."""
         diagonal = self.figures[self.diagonal]
         text = f"{self.task.measure_name}; normalised by {self.diagonal}"
         names = dict.fromkeys(name for own in self.runs.values() for run in own for name in run.scores)
@@ -306,7 +304,7 @@ class _Figures:
 
 
 def _cautions(n_seeds: int, candidates: Iterable[Candidate]) -> Iterator[str]:
-    """Return the warnings that apply to a comparison over so few seeds, or without a language model."""
+    """Return the warnings for a comparison over so few seeds, or without a language model."""
     if n_seeds < MIN_PAIRS:
         limit = f"no p is below {2 / 2**n_seeds:.3g}" if n_seeds > 1 else "there is neither an interval nor a test"
         yield (
@@ -326,22 +324,22 @@ def _comparison_texts(comparison: Comparison | None) -> list[str]:
 
 
 def star_of(comparison: Comparison) -> str:
-    """Return a star for a difference whose corrected p is below `SIGNIFICANT`; empty for others."""
+    """Return a star for a difference with corrected p below `SIGNIFICANT`, else an empty text."""
     return " *" if comparison.adjusted_p is not None and comparison.adjusted_p < SIGNIFICANT else ""
 
 
 def candidates_of(llm: str | LLM, designs: Mapping[str, AgentDesign | None]) -> dict[str, Candidate]:
-    """Return a language model with each of several designs, by the names of the designs.
+    """Return a language model combined with each of several designs, by design name.
 
     Args:
-        llm: Language model that the agents think with, unless a design names another.
-        designs: Designs by name; None: each model's own components.
+        llm: Language model of the agents, unless a design sets another.
+        designs: Designs by name; None for each model's own components.
 
     Raises:
         ConfigError: If there is no design.
     """
     if not designs:
-        raise ConfigError("a cross needs a design at least")
+        raise ConfigError("a cross needs at least one design")
     name = written_name(llm) if isinstance(llm, str) else Capabilities.of(llm).name
     return {
         key: Candidate(name if key == OWN_DESIGN else f"{name} + {key}", llm, design) for key, design in designs.items()
@@ -358,28 +356,27 @@ def cross(
     options: Mapping[str, Any] | None = None,
     **access: Any,
 ) -> Cross:
-    """Run each design in each task, with the same seeds, and compare it with the task's own design.
+    """Run each design in each task with the same seeds, and compare it with the task's own design.
 
         results = cross(["stock_agent", "sotopia"], {"mine": AgentDesign(memory="stream"), "own": None}, llm="local")
         print(results.text())
 
     Args:
         tasks: Tasks, or their names.
-        designs: Designs by name; None stands for each model's own components. A task is normalised by the design of
-            its name, or else by the first.
-        llm: Language model that the agents think with.
-        seeds: The seeds, or their number, counted from 1.
-        folder: Folder of the run logs, one a run, whose replies are used before anything is asked; None: logs in
-            memory.
+        designs: Designs by name; None for each model's own components. The reference in a task is the design of its
+            name, or else the first.
+        llm: Language model of the agents.
+        seeds: The seeds, or their number, counting from 1.
+        folder: Folder of the run logs, one per run, whose replies are reused; None for logs in memory.
         options: Options of all models: `reasoning`, `reply_tokens`, `parser`, …
-        **access: Endpoints, limits and budget of all runs together, see `Access`.
+        **access: Endpoints, limits and budget shared by all runs, see `Access`.
 
     Returns:
-        The comparison, whose cells hold all runs; a run that fails does not stop the others.
+        The comparison, including all runs. A failed run does not stop the others.
 
     Raises:
-        ConfigError: If there is no such task or no design, a task's parameters are invalid, a provider is unknown, or
-            the folder cannot be created.
+        ConfigError: If a task is unknown, there is no design, a task's parameters are invalid, a provider is unknown,
+            or the folder cannot be created.
     """
     tasks = [find_task(task) if isinstance(task, str) else task for task in tasks]
     numbers = list(range(1, seeds + 1)) if isinstance(seeds, int) else list(seeds)

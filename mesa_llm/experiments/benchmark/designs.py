@@ -1,4 +1,4 @@
-"""Designs that run in any task: those of the four agents that Shachi compares, and designs without a component."""
+"""Designs for any task: those of the four agents that Shachi compares, and ablations."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ tools; with config and memory; with memory.
 
 Source:
     Shachi (2025), Table 2 and appendix. Its memories are StockAgent's buffer of three, AuctionArena's window of 20
-    messages (nine exchanges, and what is being answered) in 10,000 tokens, and Sotopia's 16,000 tokens.
+    messages (nine exchanges and the current request) in 10,000 tokens, and Sotopia's 16,000 tokens.
 """
 
 PUBLISHED_RATIOS: Mapping[str, Mapping[str, float]] = {
@@ -33,7 +33,7 @@ PUBLISHED_RATIOS: Mapping[str, Mapping[str, float]] = {
     "auction_arena": {"emergent_analogies": 1.0, "stock_agent": 0.93, "auction_arena": 1.0, "sotopia": 0.99},
     "sotopia": {"emergent_analogies": 1.0, "stock_agent": 0.93, "auction_arena": 0.92, "sotopia": 1.0},
 }
-"""Design → task → its measure there, divided by that of the task's own design; with GPT-4o.
+"""Design → task → its measure, divided by that of the task's own design; with GPT-4o.
 
 Source:
     Shachi (2025), Table 2.
@@ -44,11 +44,12 @@ WITHOUT: Mapping[str, Mapping[str, Any]] = {
     "memory": {"memory": "none"},
     "tools": {"world_tools": False, "tools": (), "servers": ()},
 }
-"""Component → fields of a design that remove it. Language model, sampling, reasoning and adapter stay."""
+"""Component → fields of a design that remove it. Language model, sampling, reasoning and adapter are unchanged."""
 
 Use = Literal["used", "ignored", "absent"]
-"""`used`: the design has the component in the task; `ignored`: the task's own agents have it, but not the design;
-`absent`: neither has it."""
+"""`used`: the design has the component in the task; `ignored`: the task's own agents have it, but the design does not;
+`absent`: neither has it.
+"""
 
 
 @dataclass(frozen=True)
@@ -62,17 +63,17 @@ class Installation:
     """Memory from step to step."""
 
     tools: Use
-    """Tools that read; actions belong to the task, and every design has them."""
+    """Read-only tools. Actions belong to the task, and every design has them."""
 
 
 def ablations(name: str, design: AgentDesign | None) -> dict[str, AgentDesign | None]:
-    """Return a design, and copies of it that each lack one component.
+    """Return a design and copies of it, each without one component.
 
         ablations("own", None)  # own, own without config, own without memory, own without tools
 
     Args:
         name: Name of the design.
-        design: The design; None: each model's own components.
+        design: The design; None for each model's own components.
     """
     base = design or AgentDesign()
     short = {f"{name} without {component}": replace(base, **fields) for component, fields in WITHOUT.items()}
@@ -80,11 +81,11 @@ def ablations(name: str, design: AgentDesign | None) -> dict[str, AgentDesign | 
 
 
 def installations(task: Task, designs: Mapping[str, AgentDesign | None]) -> dict[str, Installation]:
-    """Find out which components each design uses in a task; nothing is sent to a language model.
+    """Find out which components each design uses in a task, without sending a request.
 
     Args:
         task: The task, with its parameters.
-        designs: Designs by name; None: the model's own components.
+        designs: Designs by name; None for the model's own components.
 
     Returns:
         Name of the design → its components in the task.

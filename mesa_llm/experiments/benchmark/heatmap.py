@@ -1,4 +1,4 @@
-"""The page of designs × tasks: one HTML file with a heat map."""
+"""HTML page of designs × tasks with a heat map."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from mesa_llm.experiments.benchmark.page import GREY, NO_PICKS, framed, picture,
 from mesa_llm.text import NOT_KNOWN, figure_text
 
 COLOURS = "RdBu"
-"""Colour map: red below the diagonal, blue above it, white where both are equal."""
+"""Colour map: red below the reference design, blue above it, white where equal."""
 
 FULL_RATIO = 2.0
-"""Ratio to the diagonal at which the colour is full, as it is at its inverse."""
+"""Ratio to the reference design at which the colour saturates, as does its inverse."""
 
 FULL_EFFECT = 3.0
-"""Difference in standard deviations at which the colour is full."""
+"""Difference in standard deviations at which the colour saturates."""
 
 Shade = tuple[float, str]
 """Colour from -1 to 1, NaN for none; and the text of a cell."""
@@ -37,14 +37,14 @@ def fragment(cross: Cross, picks: Mapping[str, int] = NO_PICKS) -> str:
 
     Args:
         cross: The comparison.
-        picks: Path of a run log → number of the run, for those that can be opened from the page.
+        picks: Path of a run log → number of the run, for runs that can be opened from the page.
     """
     drawing = picture(heat_map(cross))
     return rendered("cross.html", cross=cross, heat_map=drawing, picks=picks, figure=figure_text)
 
 
 def heat_map(cross: Cross) -> Figure:
-    """Draw ratios to the diagonal, and beside them differences in standard deviations; diagonals have a frame."""
+    """Draw ratios to the reference design, and beside them differences in standard deviations; reference cells are framed."""
     width, height = max(3.0, 1.2 * len(cross.tasks)), 1.5 + 0.5 * len(cross.designs)
     figure = Figure(figsize=(2 * width + 2.0, height), layout="constrained")
     panels: Any = figure.subplots(1, 2, sharey=True)
@@ -97,7 +97,7 @@ def _effect(cross: Cross, task: Column, design: str) -> Shade:
     difference, effect = comparison.difference.value, comparison.effect
     if difference == 0:
         return 0.0, "0"
-    if effect is None:  # one pair has no spread; of several, all have the same difference
+    if effect is None:  # one pair has no spread; with several, all differences are equal
         size = math.nan if comparison.difference.n < 2 else math.copysign(1, difference)
         return size, f"{figure_text(difference)}\n(no SD)"
     return float(np.clip(effect / FULL_EFFECT, -1, 1)), f"{effect:+.2f}{star_of(comparison)}"

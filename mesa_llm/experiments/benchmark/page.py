@@ -1,4 +1,4 @@
-"""The report of a benchmark as one HTML file with plots."""
+"""Benchmark report as an HTML file with plots."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ COLOURS = ("#2563eb", "#16a34a", "#f97316", "#9333ea")
 GREY = "#475569"
 
 MAX_ROWS = 24
-"""Maximum number of scores that are drawn in a row each; more are a scatter plot against the target."""
+"""Maximum number of scores drawn in one row each; more are drawn as a scatter plot against the target."""
 
 NO_PICKS: Mapping[str, int] = MappingProxyType({})
-"""Runs that can be opened from a page saved as a file: none."""
+"""Runs that can be opened from a saved page: none."""
 
 FAR = 20
 """Ratio of the largest to the smallest target above which axes are logarithmic."""
@@ -40,7 +40,7 @@ def fragment(report: BenchmarkReport, picks: Mapping[str, int] = NO_PICKS) -> st
 
     Args:
         report: The report.
-        picks: Path of a run log → number of the run, for those that can be opened from the page.
+        picks: Path of a run log → number of the run, for runs that can be opened from the page.
     """
     plots = {task.task: picture(plot_of(task)) for task in report.tasks}
     compared = [task for task in report.tasks if task.has_error]
@@ -49,7 +49,7 @@ def fragment(report: BenchmarkReport, picks: Mapping[str, int] = NO_PICKS) -> st
 
 
 def framed(title: str, body: str) -> str:
-    """Wrap a fragment, in which every value is already escaped, in a page of its own."""
+    """Wrap a fragment, in which every value is already escaped, in its own page."""
     return rendered("frame.html", title=title, body=Markup(body))
 
 
@@ -58,7 +58,7 @@ def rendered(template: str, package: str = "mesa_llm.experiments.benchmark", **v
 
     Args:
         template: File name of the template.
-        package: Package that holds it.
+        package: Package of the template.
         **values: Variables of the template.
     """
     packages = dict.fromkeys((package, "mesa_llm.experiments.benchmark"))
@@ -79,7 +79,7 @@ def picture(figure: Figure) -> str:
 
 
 def error_plot(report: BenchmarkReport, tasks: list[TaskReport]) -> Figure:
-    """Draw the errors of each task on a scale of its own, as their units differ."""
+    """Draw the errors of each task on its own scale, since their units differ."""
     columns = min(3, len(tasks))
     rows = -(-len(tasks) // columns)
     height = 0.9 + 0.24 * (len(report.candidates) + 4)
@@ -131,14 +131,14 @@ def _tidy(axes: Any) -> None:
 
 
 def plot_of(task: TaskReport) -> Figure:
-    """Draw the scores of a task beside the target: a row each, or a scatter plot if there are more than `MAX_ROWS`."""
+    """Draw the scores of a task beside the target: one row each, or a scatter plot above `MAX_ROWS` scores."""
     if len(task.score_names) > MAX_ROWS and task.has_error:
         return _scatter(task)
     return _rows(task)
 
 
 def _rows(task: TaskReport) -> Figure:
-    """Draw a row for each score; scores of one instrument, as in `Empathy: Overall`, share a scale of their own."""
+    """Draw a row for each score. Scores of one instrument, as in `Empathy: Overall`, share a scale."""
     groups: dict[str, list[str]] = {}
     for name in task.score_names[: 4 * MAX_ROWS]:
         groups.setdefault(name.rpartition(": ")[0], []).append(name)

@@ -1,4 +1,4 @@
-"""The report of a benchmark: records that JSON can store and restore, and tables for a terminal."""
+"""Benchmark reports: records that can be saved as JSON and restored, and tables for a terminal."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ from mesa_llm.text import counted, figure_text, table
 from mesa_llm.tools.tool import describe
 
 MAX_SCORES = 12
-"""Maximum number of scores of a task that the table shows; the page and JSON hold all."""
+"""Maximum number of scores of a task in the table. The page and JSON include all."""
 
 FLAGS = (
     *("llm", "api_base", "parser", "reasoning", "reply_tokens", "design", "ablate", "measure", "items", "quick", "set"),
     *("repeats", "rng"),
 )
-"""Options of the command, in the order in which it is written."""
+"""Options of the command, in writing order."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunRow(Usage):
-    """A run in a report: its usage and its results."""
+    """A run in a report, with its usage and results."""
 
     seed: int
     """Seed of the run."""
 
     scores: Values
-    """Scores by name; empty if the run did not reach its end."""
+    """Scores by name; empty if the run did not finish."""
 
     measure: float | None = None
     """Measure by which designs are compared; None where designs are not compared, or the run lacks it."""
@@ -53,10 +53,10 @@ class RunRow(Usage):
     """Duration in seconds, scoring included."""
 
     digest: str
-    """Digest of the run, which a replay has to reproduce."""
+    """Digest of the run, which a replay must reproduce."""
 
     log: str | None
-    """Path of the run log; None: it was in memory."""
+    """Path of the run log; None for memory."""
 
     error: str | None
     """Reason why it produced nothing; None if it has scores."""
@@ -80,16 +80,16 @@ class RunRow(Usage):
 
 @dataclass(frozen=True, kw_only=True)
 class Results:
-    """Results of a benchmark, as JSON holds them."""
+    """Results of a benchmark, as stored in JSON."""
 
     options: Mapping[str, Any]
     """Options of the command, without secrets."""
 
     usage: Usage
-    """Usage of all runs together in this session."""
+    """Usage of all runs in this session."""
 
     paid: Usage = field(default_factory=Usage)
-    """Usage of all runs together in all sessions, as the run logs hold it."""
+    """Usage of all runs in all sessions, according to the run logs."""
 
     failed_runs: int
     """Number of runs that produced nothing."""
@@ -106,20 +106,20 @@ class Results:
 
     @classmethod
     def read(cls, file: Path) -> Self:
-        """Read the JSON file that a benchmark has written.
+        """Read the JSON file of a benchmark.
 
         Raises:
-            ConfigError: If the file cannot be read, or is no report of this version.
+            ConfigError: If the file cannot be read, or is not a report of this version.
         """
         try:
             return TypeAdapter(cls).validate_json(file.read_bytes())
         except OSError as error:
             raise ConfigError(f"{file}: cannot be read: {error.strerror}") from error
         except ValidationError as error:
-            raise ConfigError(f"{file} is no report of this version of mesa-llm bench: {describe(error)}") from None
+            raise ConfigError(f"{file} is not a report of this version of mesa-llm bench: {describe(error)}") from None
 
     def command(self, folder: Path) -> str:
-        """Return the command that makes the same runs, or continues them.
+        """Return the command that makes or resumes the same runs.
 
         Args:
             folder: Folder of the run logs.
@@ -156,7 +156,7 @@ class TaskResult:
 
 @dataclass(frozen=True, kw_only=True)
 class TaskReport:
-    """A task: what it is compared with, and the results of all candidates."""
+    """A task: its published values, and the results of all candidates."""
 
     task: str
     """Name of the task."""
@@ -171,28 +171,28 @@ class TaskReport:
     """Parameters of the runs."""
 
     max_steps: int | None
-    """Maximum number of steps of a run; None: it ends by itself."""
+    """Maximum number of steps of a run; None if it ends by itself."""
 
     target: Reference | None
-    """Published values that runs are compared with; None: there are none."""
+    """Published values to compare runs with; None if there are none."""
 
     people: Reference | None
-    """Published scores of people; None: there are none."""
+    """Published scores of people; None if there are none."""
 
     is_compared: bool
     """Whether any of the runs may be compared with published values."""
 
     published_error: PublishedError | None
-    """Error that a study reports for its own runs."""
+    """Error a study reports for its own runs."""
 
     unit: str
     """Unit of the error."""
 
     note: str
-    """Description of what the task is compared with, or of why it is not compared."""
+    """Description of the comparison, or the reason there is none."""
 
     constant_error: float | None
-    """Error of a respondent whose every score is the mean of the target, over the scores that the runs have."""
+    """Error of a respondent that always answers the target's mean, over the scores that the runs have."""
 
     people_error: float | None
     """Error of people's published scores, over the same scores."""
@@ -202,7 +202,7 @@ class TaskReport:
 
     @property
     def published_by(self) -> str:
-        """Publication of the error that runs are judged by, or of the values that they are compared with."""
+        """Publication of the reference error or values."""
         return self.published_error.source if self.published_error else self.target.source if self.target else ""
 
     @property
@@ -212,7 +212,7 @@ class TaskReport:
 
     @property
     def published(self) -> tuple[Values, Values]:
-        """The target and people's scores that runs are compared with; empty if they cannot be compared."""
+        """The target and people's scores for comparison; empty if there is nothing to compare."""
         if not self.is_compared:
             return {}, {}
         target, people = ({} if one is None else one.values for one in (self.target, self.people))
@@ -220,11 +220,11 @@ class TaskReport:
 
     @property
     def score_names(self) -> list[str]:
-        """Names of all scores that a candidate has."""
+        """Names of all scores of any candidate."""
         return list(dict.fromkeys(name for result in self.results.values() for name in result.scores))
 
     def score_rows(self) -> list[list[str]]:
-        """Return a row for each score: the candidates' means with intervals, the target, and people's."""
+        """Return a row for each score: the candidates' means with intervals, the target, and people's scores."""
         published = self.published
         return [
             [
@@ -237,7 +237,7 @@ class TaskReport:
 
     @property
     def score_head(self) -> list[str]:
-        """Heads of a table of scores."""
+        """Headings of a table of scores."""
         return ["score", *self.results, "target", "people"]
 
 
@@ -268,12 +268,12 @@ class BenchmarkReport(Results):
 
     @property
     def error_head(self) -> list[str]:
-        """Heads of the table of errors."""
+        """Headings of the table of errors."""
         head = ["task", "level", "runs", *self.candidates, "halves", "constant", "people"]
         return [*head, "study: agent", "baseline", "unit"]
 
     def error_row(self, task: TaskReport) -> list[str]:
-        """Return the row of a task: its errors, and the errors to judge them by."""
+        """Return the row of a task: its errors, and the errors for comparison."""
         first = task.results[self.candidate]
         n = sum(run.error is None for run in first.runs)
         errors = [with_interval(task.results[one].error) for one in self.candidates]
@@ -296,7 +296,7 @@ class BenchmarkReport(Results):
         return "\n\n".join([*blocks, *self.failures()])
 
     def failures(self) -> list[str]:
-        """Describe, a line each, the runs that produced nothing, and the failed decisions of the others."""
+        """Describe, one per line, the runs that produced nothing and the failed decisions of the others."""
         pairs = [(task, name) for name in self.candidates for task in self.tasks]
         failed = [
             f"FAILED {task.task}, {name}, seed {run.seed}: {run.error}"
@@ -308,14 +308,14 @@ class BenchmarkReport(Results):
 
 
 def gaps(name: str, runs: Iterable[RunRow]) -> list[str]:
-    """Describe how many decisions failed in runs that have scores.
+    """Describe how many decisions failed in runs with scores.
 
     Args:
         name: Name of the runs, at the beginning of the line.
         runs: The runs; those that produced nothing do not count.
 
     Returns:
-        One line; none if no decision failed.
+        One line; empty if no decision failed.
     """
     scored = [run for run in runs if run.error is None]
     n_failed, n = sum(run.failures for run in scored), sum(run.decisions for run in scored)
@@ -380,7 +380,7 @@ def _result(task: Task, runs: Sequence[TaskRun]) -> TaskResult:
 
 
 def _note_on(task: Task, *, is_compared: bool) -> str:
-    """Describe what a task is compared with, or why it is not compared."""
+    """Describe what a task is compared with, or why not."""
     parts = [task.target_note]
     if task.target is not None:
         parts.insert(0, f"target: {task.target.respondent} ({task.target.source})")
@@ -392,7 +392,7 @@ def _note_on(task: Task, *, is_compared: bool) -> str:
 
 
 def usage_of(runs: Iterable[TaskRun]) -> Usage:
-    """Return the usage of runs together."""
+    """Return the total usage of several runs."""
     return sum((run.usage for run in runs), Usage())
 
 
@@ -409,11 +409,11 @@ def totals(runs: Sequence[TaskRun], options: Mapping[str, Any], seconds: float) 
 
 
 def setting_of(task: Task) -> dict[str, Any]:
-    """Return the fields that a `TaskReport` and a `Column` of a cross have in common."""
+    """Return the fields shared by a `TaskReport` and a `Column` of a cross."""
     setting = {name: json_value(value) for name, value in task.setting.items()}
     return {"task": task.name, "source": task.source, "setting": setting, "max_steps": task.max_steps}
 
 
 def json_value(value: Any) -> Any:
-    """Return a value as JSON can hold it: one of any other type as text."""
+    """Return a value in JSON types. Values of other types become text."""
     return value if isinstance(value, bool | int | float | str | list | dict | None) else str(value)

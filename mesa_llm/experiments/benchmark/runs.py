@@ -1,4 +1,4 @@
-"""Runs of tasks, with a shared access and a log each."""
+"""Runs of tasks, with shared access and one log each."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from mesa_llm.text import counted, none_succeeded
 logger = logging.getLogger(__name__)
 
 FREE = ("rule", "random")
-"""Values of `llm` that cost nothing; a judge of the agents may cost something all the same."""
+"""Values of `llm` that cost nothing. A judge of the agents may still cost something."""
 
 
 @dataclass(frozen=True)
@@ -41,11 +41,11 @@ class Candidate:
     """Language model of the agents."""
 
     design: AgentDesign | None = None
-    """Task-independent choice of the agents' components; None: each model's own."""
+    """Task-independent choice of the agents' components; None for each model's own."""
 
     @property
     def thinks_with(self) -> str | LLM:
-        """Language model of the agents, which the design may name."""
+        """Language model of the agents, possibly set by the design."""
         return self.llm if self.design is None or self.design.llm is None else self.design.llm
 
 
@@ -62,7 +62,7 @@ class PlannedRun(NamedTuple):
     """Seed of the run."""
 
     def log_in(self, folder: Path, options: Mapping[str, Any]) -> Path:
-        """Return the path of its run log: a file of its own for each setting, so that no recording is refused.
+        """Return the path of its run log: a separate file for each setting, so no recording is refused.
 
         Args:
             folder: The folder.
@@ -95,7 +95,7 @@ class TaskRun:
     """The planned run."""
 
     scores: Mapping[str, float] = field(default_factory=dict[str, float])
-    """Scores by name; empty if the run did not reach its end."""
+    """Scores by name; empty if the run did not finish."""
 
     is_comparable: bool = False
     """Whether the run may be compared with the task's target."""
@@ -110,35 +110,35 @@ class TaskRun:
     """Usage of the run in this session."""
 
     paid: Usage = field(default_factory=Usage)
-    """Usage of the run in all sessions, as its log holds it."""
+    """Usage of the run in all sessions, according to its log."""
 
     seconds: float = 0.0
     """Duration in seconds, scoring included."""
 
     digest: str = ""
-    """Digest of the run, which a replay has to reproduce."""
+    """Digest of the run, which a replay must reproduce."""
 
     log: Path | None = None
-    """Path of the run log; None: it was in memory."""
+    """Path of the run log; None for memory."""
 
     error: Exception | None = None
-    """Why it produced no scores; None if it has some."""
+    """Reason it produced no scores; None if it has some."""
 
 
 class TaskRuns:
-    """Makes the runs of a benchmark in threads, all of them on the one event loop.
+    """Runs a benchmark in threads on a single event loop.
 
     Attributes:
         done: Results of the runs, in the order planned.
     """
 
     def __init__(self, plans: Sequence[PlannedRun], *, access: Access, folder: Path | None, **options: Any) -> None:
-        """Plan the runs; no model is made yet.
+        """Plan the runs without creating any model.
 
         Args:
             plans: The runs.
-            access: Shared access of all runs: one budget, one rate limit.
-            folder: Folder of the run logs, whose replies are used before anything is asked; None: logs in memory.
+            access: Access shared by all runs: one budget, one rate limit.
+            folder: Folder of the run logs, whose replies are reused; None for logs in memory.
             **options: Options of all models.
         """
         self.plans = list(plans)
@@ -149,11 +149,11 @@ class TaskRuns:
 
     @property
     def done(self) -> list[TaskRun]:
-        """Results of the runs that have begun, in the order planned."""
+        """Results of the runs started so far, in the order planned."""
         return [self._made[index] for index in sorted(self._made)]
 
     def check(self) -> None:
-        """Create the folder, and each task and candidate's model once, to find errors before anything is sent.
+        """Create the folder and each candidate's model of each task once, to find errors before any request.
 
         Raises:
             ConfigError: If a task's parameters are invalid, a candidate's provider is unknown, or the folder cannot be
@@ -169,19 +169,19 @@ class TaskRuns:
                 self.folder.mkdir(parents=True, exist_ok=True)
             except OSError as error:
                 raise ConfigError(
-                    f"{str(self.folder)!r} cannot be made as a folder for runs: {error.strerror}"
+                    f"{str(self.folder)!r} cannot be created as a folder for runs: {error.strerror}"
                 ) from error
 
     def run(self, on_run: Callable[[TaskRun], None] = lambda run: None) -> list[TaskRun]:
-        """Make the runs; a failure is the result of its run, and does not affect the others.
+        """Execute the runs. A failure is the result of its run and does not affect the others.
 
-        A first Ctrl-C sends nothing more and waits for the replies to what was sent; a second one gives them up.
+        A first Ctrl-C sends no more requests and waits for pending replies. A second one abandons them.
 
         Args:
             on_run: Called with each run when it ends, one call at a time.
 
         Raises:
-            KeyboardInterrupt: On Ctrl-C; `done` then holds the runs that had begun.
+            KeyboardInterrupt: On Ctrl-C; `done` then has the runs started so far.
         """
         asks_person = any(plan.candidate.llm == "human" for plan in self.plans)
         jobs = [_TaskJob(index, plan, self.folder, self.options, self._made) for index, plan in enumerate(self.plans)]
@@ -193,17 +193,17 @@ class TaskRuns:
 
 @dataclass(frozen=True)
 class _TaskJob:
-    """A planned run as a job for a thread."""
+    """A planned run as a thread's job."""
 
     index: int
     plan: PlannedRun
     folder: Path | None
     options: Mapping[str, Any]
     made: dict[int, TaskRun]
-    """Index of a run that has begun → its result."""
+    """Index of a run that has started → its result."""
 
     def run(self, access: Access, stop: Stop) -> TaskRun:
-        """Make the run, and note its result."""
+        """Execute the run, and store its result."""
         self.made[self.index] = run = self._run(access, stop)
         return run
 
@@ -229,7 +229,7 @@ class _TaskJob:
             return self._result(model, start, error)
 
     def _result(self, model: LLMModel, start: float, error: Exception | None) -> TaskRun:
-        """Score a run; one that produced nothing is an error."""
+        """Score a run. A run that produced nothing is an error."""
         scores: dict[str, float] = {}
         is_comparable = False
         if error is None:
@@ -255,7 +255,7 @@ class _TaskJob:
 
 
 def _all_paid(model: LLMModel) -> Usage:
-    """Return the usage of a run in all sessions; that of this one if its log cannot be read any more."""
+    """Return the usage of a run in all sessions, or in this one if its log can no longer be read."""
     try:
         return model.runlog.paid()
     except ConfigError:
@@ -263,7 +263,7 @@ def _all_paid(model: LLMModel) -> Usage:
 
 
 def _lack_of_results(model: LLMModel, scores: Mapping[str, float]) -> AllDecisionsFailed | None:
-    """Return the error of a run that produced nothing; None if it produced something."""
+    """Return the error of a run that produced nothing, or None."""
     decisions, failures = model.engine.decisions, model.usage.failures
     if not decisions:
         return AllDecisionsFailed("no agent was asked for a decision")
@@ -274,7 +274,7 @@ def _lack_of_results(model: LLMModel, scores: Mapping[str, float]) -> AllDecisio
 
 
 def _readable(error: Exception, plan: PlannedRun) -> Exception:
-    """Return an error for a person to read: one of ours as it is, any other with its type."""
+    """Return a readable error: our own unchanged, others with their type."""
     if isinstance(error, MesaLLMError):
         return error
     logger.error("%s, seed %d, broke", plan.task.name, plan.seed, exc_info=error)
@@ -282,21 +282,21 @@ def _readable(error: Exception, plan: PlannedRun) -> Exception:
 
 
 def estimate_plans(plans: Sequence[PlannedRun], access: Access, **options: Any) -> tuple[dict[str, Cost], list[str]]:
-    """Compute the cost of runs in advance, without sending a request; see `mesa_llm.model.cost_estimate.estimate_cost`.
+    """Estimate the cost of runs without sending a request; see `mesa_llm.model.cost_estimate.estimate_cost`.
 
-    The first run of each task and candidate is estimated; the others are assumed to cost as much. Replies that run logs
-    already hold are not deducted.
+    The first run of each task and candidate is estimated, and the others are assumed to cost the same. Replies already
+    in run logs are not deducted.
 
     Args:
-        plans: The runs, those of baselines among them: where a model judges, it judges these too.
-        access: Access that the runs would use.
+        plans: The runs, including baselines: a judging model also judges these.
+        access: Access for the runs.
         **options: Options of all models.
 
     Returns:
-        Name of the task → cost of its runs together, and names of the language models without a known price.
+        Name of the task → total cost of its runs; and names of the language models without a known price.
 
     Raises:
-        ConfigError: If a task's parameters are invalid, a model string names nothing, or a provider is unknown.
+        ConfigError: If a task's parameters are invalid, a model string is invalid, or a provider is unknown.
     """
     each: dict[tuple[str, str], CostEstimate] = {}
     costs: dict[str, Cost] = {}

@@ -1,4 +1,4 @@
-"""Scores over runs: means, bootstrap intervals, the error against published values, and errors to judge it by."""
+"""Scores over runs: means, bootstrap intervals, the error against published values, and reference errors."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class TaskScores:
 def summarise(task: Task, runs: Sequence[Values], *, is_comparable: bool = True) -> TaskScores:
     """Average scores over runs, with bootstrap intervals over the runs.
 
-    Intervals from few runs are too narrow: three runs give only ten different samples.
+    Intervals from few runs are too narrow: three runs have only ten different bootstrap samples.
 
     Args:
         task: The task.
@@ -62,10 +62,10 @@ def summarise(task: Task, runs: Sequence[Values], *, is_comparable: bool = True)
 
 
 def bootstrap(table: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Average figures over runs, with percentile intervals from bootstrap samples of the runs.
+    """Average figures over runs, with percentile bootstrap intervals over the runs.
 
     Args:
-        table: One row a run, shape `(runs, figures)`; NaN where a run lacks a figure.
+        table: One row per run, shape `(runs, figures)`; NaN where a run lacks a figure.
 
     Returns:
         Means, lower ends and upper ends, shape `(figures,)`; the ends are NaN with fewer than two runs.
@@ -81,15 +81,15 @@ def bootstrap(table: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
 
 
 def constant_error(task: Task, names: Collection[str] | None = None) -> float | None:
-    """Compute the error of a respondent whose every score is the mean of the target.
+    """Compute the error of a respondent that always answers the target's mean.
 
     Args:
         task: The task.
-        names: Scores that the runs have; with few items or steps they lack some of the target's. None: all.
+        names: Scores of the runs, which with few items or steps are not all of the target's. None for all.
 
     Returns:
-        The error over the scores of the target that the runs have; None if there are none, or only one, as its mean
-        is the score itself.
+        The error over the target's scores that the runs have; None if there are none, or only one, whose mean is the
+        score itself.
     """
     target = _target_of(task, names)
     if not target or (names is not None and len(target) == 1):

@@ -1,4 +1,4 @@
-"""Benchmark tasks: a model in a published setting, its scores, and the published values that they are compared with."""
+"""Benchmark tasks: a model in a published setting, its scores, and the published values for comparison."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from mesa_llm.model.model import LLMModel
 from mesa_llm.registry import find_parts, part_named, same_name
 
 Level = Literal[1, 2, 3]
-"""Complexity of a task: one agent alone (1), several who read the same news (2), several who talk to each other (3)."""
+"""Complexity of a task: one agent (1), several reading the same news (2), several talking to each other (3)."""
 
 Values = Mapping[str, float]
 """Name of a score → its value."""
 
 Error = Callable[[Values, Values], float]
-"""Computes the distance of scores, averaged over runs, from published ones; NaN where they share none."""
+"""Computes the distance of scores, averaged over runs, from published ones; NaN without common scores."""
 
 SHACHI: Mapping[str, Level] = {
     "psychobench": 1,
@@ -33,7 +33,7 @@ SHACHI: Mapping[str, Level] = {
     "sotopia": 3,
     "oasis": 3,
 }
-"""The ten tasks of Shachi (2025), Table 4, by the names of the models here, with their levels."""
+"""The ten tasks of Shachi (2025), Table 4, by model name, with their levels."""
 
 
 def mean_of(scores: Values) -> float:
@@ -42,7 +42,7 @@ def mean_of(scores: Values) -> float:
 
 
 def mean_absolute_error(found: Values, target: Values) -> float:
-    """Compute the mean absolute difference over the scores that both have; NaN if there are none.
+    """Compute the mean absolute difference over the scores in both; NaN without any.
 
     Source:
         Shachi (2025), Table 1.
@@ -56,18 +56,18 @@ class Reference:
     """Published values of scores."""
 
     values: Values
-    """Values by name of the score."""
+    """Values by score name."""
 
     respondent: str
-    """The language model that they were measured on, or people."""
+    """Language model they were measured on, or people."""
 
     source: str
-    """Publication or file that holds them."""
+    """Publication or file of the values."""
 
 
 @dataclass(frozen=True)
 class PublishedError:
-    """The error that a study reports for its own runs."""
+    """The error a study reports for its own runs."""
 
     agent: float
     """Error of the study's agent."""
@@ -79,18 +79,18 @@ class PublishedError:
     """Language model, target and baseline of the study."""
 
     source: str = "Shachi (2025), Table 1"
-    """Publication that reports both."""
+    """Publication of both."""
 
 
 @dataclass(frozen=True)
 class Measure:
-    """One figure of a run, by which designs of agents are compared."""
+    """A figure of a run, for comparing designs."""
 
     name: str
     """Name and unit, for reports."""
 
     of: Callable[[Values], float]
-    """Computes it from the scores of a run; NaN if they lack what it needs."""
+    """Computes it from the scores of a run; NaN if scores are missing."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class Task:
 
         TASK = Task("berries", BerryModel, lambda model: {"gini": model.results()["gini"]}, 10, 1, "Our own.")
 
-    In the module `task` of a model's package, `TASK` is found by its name, as the model is; any other is named as
+    `TASK` in the module `task` of a model's package is found by its name, like the model itself. Name any other as
     `module:NAME`.
 
     Raises:
@@ -110,14 +110,15 @@ class Task:
     """Name, in one word."""
 
     make: Callable[..., LLMModel]
-    """Makes the model of one run: the model's class, or a function whose annotation names the class that it returns. It
-    takes fields of the scenario and options of all models by keyword."""
+    """Creates the model of one run: the model's class, or a function with the class as return annotation. It takes
+    scenario fields and options of all models by keyword.
+    """
 
     score: Callable[[Any], Mapping[str, float | None]]
-    """Computes the scores of a run after its last step: name → value; None or NaN for a score that it lacks."""
+    """Computes the scores of a run after its last step: name → value; None or NaN for missing scores."""
 
     max_steps: int | None
-    """Maximum number of steps of a run, which may end earlier by itself; None: it ends by itself."""
+    """Maximum number of steps of a run, which may end earlier by itself; None if it ends by itself."""
 
     level: Level
     """Complexity of the task."""
@@ -129,28 +130,28 @@ class Task:
     """Parameters of the published protocol."""
 
     quick: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """Parameters of a small run, to try it out; they override `setting`."""
+    """Parameters of a small trial run; they override `setting`."""
 
     quick_steps: int = 0
-    """Maximum number of steps of a small run; 0: `max_steps`."""
+    """Maximum number of steps of a small run; 0 for `max_steps`."""
 
     original: Mapping[str, Any] | None = None
-    """Parameters that choose the published items in place of ours; None: the task has no others."""
+    """Parameters that select the published items instead of ours; None if the task has no others."""
 
     by_hand: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Parameters that take published items which have to be downloaded by hand → what to download, and from where."""
+    """Parameters for published items that have to be downloaded by hand → what to download, and from where."""
 
     target: Reference | None = None
-    """Published values that runs are compared with; None: there are none."""
+    """Published values to compare runs with; None if there are none."""
 
     target_note: str = ""
-    """Reason why there is no target, or its difference from the study's own."""
+    """Reason why there is no target, or how it differs from the study's own."""
 
     is_comparable: Callable[[Any], bool] = lambda model: True
-    """Checks whether a run may be compared with the target, as those with published items may."""
+    """Checks whether a run may be compared with the target, for example for published items."""
 
     people: Reference | None = None
-    """Published scores of people; None: there are none."""
+    """Published scores of people; None if there are none."""
 
     error: Error = mean_absolute_error
     """Distance of runs from the target."""
@@ -159,10 +160,10 @@ class Task:
     """Unit of the error."""
 
     published: PublishedError | None = None
-    """Error that a study reports for its own runs."""
+    """Error a study reports for its own runs."""
 
     measure: Measure | None = None
-    """Measure by which designs are compared; None: the first score."""
+    """Measure for comparing designs; None for the first score."""
 
     def __post_init__(self) -> None:
         """Check level and steps."""
@@ -177,25 +178,25 @@ class Task:
         """Class of the task's model.
 
         Raises:
-            ConfigError: If `make` is a function without such an annotation.
+            ConfigError: If `make` is a function without a return annotation.
         """
         kind: Any = self.make if inspect.isclass(self.make) else get_type_hints(self.make).get("return")
         if not (inspect.isclass(kind) and issubclass(kind, LLMModel)):
-            raise ConfigError(f"make of the task {self.name!r} is an LLMModel, or a function annotated to return one")
+            raise ConfigError(f"make of the task {self.name!r} must be an LLMModel or a function returning one")
         return kind
 
     @property
     def measure_name(self) -> str:
-        """Name of the measure by which designs are compared."""
+        """Name of the measure for comparing designs."""
         return "the first score" if self.measure is None else self.measure.name
 
     def measured(self, scores: Values) -> float | None:
-        """Compute the measure from the scores of a run; None if it lacks them."""
+        """Compute the measure from the scores of a run; None if scores are missing."""
         figure = next(iter(scores.values()), math.nan) if self.measure is None else self.measure.of(scores)
         return figure if math.isfinite(figure) else None
 
     def measured_by(self, score: str) -> Task:
-        """Return the task with one of its scores as the measure."""
+        """Return the task with another score as its measure."""
         return replace(self, measure=Measure(score, lambda scores: scores.get(score, math.nan)))
 
     def as_quick(self) -> Task:
@@ -203,14 +204,14 @@ class Task:
         return replace(self, setting={**self.setting, **self.quick}, max_steps=self.quick_steps or self.max_steps)
 
     def with_original_items(self) -> Task:
-        """Return the task with the published items, if it has any to choose."""
+        """Return the task with the published items, if it has a choice."""
         return replace(self, setting={**self.setting, **(self.original or {})})
 
     def require_by_hand(self) -> None:
-        """Check that published items which have to be downloaded by hand are there.
+        """Check that manually downloaded items are present.
 
         Raises:
-            ConfigError: If they are not; the text says what to download, and where to put it.
+            ConfigError: If they are missing. The message says what to download, and where to put it.
         """
         for name, what in self.by_hand.items():
             if self.setting.get(name) is None:
@@ -220,7 +221,7 @@ class Task:
                 )
 
     def with_parameters(self, parameters: Mapping[str, Any]) -> Task:
-        """Return the task with other values for some parameters of its setting."""
+        """Return the task with other parameters in its setting."""
         return replace(self, setting={**self.setting, **parameters})
 
 
@@ -228,10 +229,10 @@ def find_tasks(wanted: str = "") -> tuple[dict[str, Task], dict[str, str]]:
     """Find the tasks of all models: `TASK` in the module `task` of a model's package.
 
     Args:
-        wanted: Name of a model, to import its task alone; empty: all.
+        wanted: Name of a model, to import only its task; empty for all.
 
     Returns:
-        Name → task, by level and name; and name of a model → reason why its task cannot be used.
+        Name → task, by level and name; and name of a model → the reason its task cannot be used.
     """
     by_model, broken = find_parts("task", Task, wanted)
     return {task.name: task for task in sorted(by_model.values(), key=lambda one: (one.level, one.name))}, broken
@@ -241,11 +242,11 @@ def find_task(name: str) -> Task:
     """Find a task by its name, or by `module:NAME`.
 
     Raises:
-        ConfigError: If there is no such task; the text lists the known ones.
+        ConfigError: If there is no such task. The message lists the known ones.
     """
     if ":" in name:
         return part_named(name, Task)
-    for wanted in (name, ""):  # nearly always it is called as its model is
+    for wanted in (name, ""):  # nearly always named like its model
         tasks, broken = find_tasks(wanted)
         for key, task in tasks.items():
             if same_name(name, key):

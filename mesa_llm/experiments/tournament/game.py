@@ -1,4 +1,4 @@
-"""Games for tournaments: two players who move at the same time, round after round."""
+"""Games for tournaments: two players who move simultaneously, round after round."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from mesa_llm.errors import ConfigError
 from mesa_llm.registry import find_parts, part_named, same_name
 
 FORFEIT = "forfeit"
-"""Entry of a history for a move that a player forfeited."""
+"""Entry in a history for a forfeited move."""
 
 Strategy = Callable[[Sequence[str], Sequence[str], Random], str]
-"""Chooses a move from one's own earlier moves, those of the opponent, and a source of random draws."""
+"""Chooses a move from the player's own earlier moves, the opponent's, and a random generator."""
 
 
 @dataclass(frozen=True)
@@ -22,38 +22,38 @@ class Game:
 
         GAME = Game("stag_hunt", ("stag", "hare"), points, {"always_hare": always_hare})
 
-    In the module `game` of a model's package, `GAME` is found by its name; any other is named as `module:NAME`.
+    `GAME` in the module `game` of a model's package is found by its name. Name any other as `module:NAME`.
 
     Raises:
-        ConfigError: If there are fewer than two moves, or one is called `forfeit`.
+        ConfigError: If there are fewer than two moves, or one is named `forfeit`.
     """
 
     name: str
     """Name, in one word."""
 
     moves: tuple[str, ...]
-    """Names of the moves; players read a forfeit as the first of them."""
+    """Names of the moves. Players read a forfeit as the first of them."""
 
     points: Callable[[str, str], float]
-    """Returns a player's points of a round from its own move and its opponent's; either may be `forfeit`."""
+    """Returns a player's points in a round from its own move and its opponent's. Either may be `forfeit`."""
 
     strategies: Mapping[str, Strategy]
-    """Known strategies by name, which may play alongside the files."""
+    """Known strategies by name, which can play alongside the files."""
 
     def __post_init__(self) -> None:
         """Check the moves."""
         if len(set(self.moves)) < 2 or FORFEIT in self.moves:
-            raise ConfigError(f"a game has two moves or more, none of them {FORFEIT!r}, got {self.moves!r}")
+            raise ConfigError(f"a game needs two moves or more, none of them {FORFEIT!r}, got {self.moves!r}")
 
 
 def find_game(name: str | None = None) -> Game:
     """Find a game by its name, or by `module:NAME`.
 
     Args:
-        name: The name; None: the only game there is.
+        name: The name; None for the only existing game.
 
     Raises:
-        ConfigError: If there is no such game, or several to choose from; the text lists them.
+        ConfigError: If there is no such game, or several to choose from. The message lists them.
     """
     if name is not None and ":" in name:
         return part_named(name, Game)

@@ -1,4 +1,4 @@
-"""Players of a tournament: known strategies, and files, each in a process of its own."""
+"""Tournament players: known strategies, and files, each in its own process."""
 
 from __future__ import annotations
 
@@ -23,38 +23,38 @@ from mesa_llm.experiments.tournament.seat import MAX_PROCESSES, OVER_MEMORY, OVE
 from mesa_llm.text import printable
 
 SEAT = Path(__file__).with_name("seat.py")
-"""The script that plays a file."""
+"""Script that plays a file."""
 
 MAX_REPLY = 4_000
-"""Maximum number of bytes of a reply; anything longer is no move."""
+"""Maximum number of bytes of a reply; anything longer is not a move."""
 
 MAX_TIMEOUTS = 3
-"""Number of timeouts in a match after which a player forfeits the rest of it unasked."""
+"""Number of timeouts in a match after which a player forfeits the remaining moves."""
 
 MEMORY_MB = 1024
-"""Default of the memory that the processes of a player may use together, in units of 2**20 bytes."""
+"""Default memory limit of a player's processes together, in units of 2**20 bytes."""
 
 END_LIMIT_S = 10.0
-"""Seconds that the supervisor of a player may take to end what the player has started."""
+"""Seconds a player's supervisor may take to end the processes the player started."""
 
 PROCESS_ENDED = "its process ended"
-"""Fault of a player whose process is gone before its reply."""
+"""Fault of a player whose process ended before its reply."""
 
 ENVIRONMENT = {
     **{name: os.environ[name] for name in ("SYSTEMROOT",) if name in os.environ},  # Windows needs it
     **dict.fromkeys(("MKL_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1"),
 }
-"""Environment of a player; each thread of a numerical library would take up memory."""
+"""Environment of a player. Each thread of a numerical library would use memory."""
 
 IS_SUPERVISED = Path("/proc/self/task").is_dir()
-"""Whether the operating system tells what a process has started, as Linux does."""
+"""Whether the operating system reports child processes, as Linux does."""
 
 START_LIMIT_S = 30.0
-"""Seconds that a process may take to start, before the time of its first move begins."""
+"""Seconds a process may take to start, before its first move is timed."""
 
 
 class Player(Protocol):
-    """Makes moves."""
+    """Chooses moves."""
 
     name: str
     """Name of the player."""
@@ -66,7 +66,7 @@ class Player(Protocol):
         """Return the next move in a match.
 
         Args:
-            match: Name of the match; a new name begins a new match.
+            match: Name of the match. A new name starts a new match.
             seed: Seed of the player's random draws in the match.
             own: The player's moves so far.
             other: The opponent's moves so far.
@@ -74,11 +74,11 @@ class Player(Protocol):
         ...
 
     def end_match(self) -> None:
-        """End whatever the player has started for a match."""
+        """End everything the player has started for a match."""
         ...
 
     def close(self) -> None:
-        """Release what the player holds."""
+        """Release the player's resources."""
         ...
 
 
@@ -104,28 +104,28 @@ class KnownPlayer:
         return self._strategy(own, other, self._rng)
 
     def end_match(self) -> None:
-        """Do nothing: a strategy starts nothing."""
+        """Do nothing: a strategy starts no processes."""
 
     def close(self) -> None:
-        """Do nothing: a strategy holds nothing."""
+        """Do nothing: a strategy has no resources."""
 
 
 class FilePlayer:
-    """Plays a file, in a process of its own.
+    """Plays a file in its own process.
 
-    Under Linux, whatever the process starts ends with the match, in a session of its own or not; elsewhere, only what
-    stays in its process group does, and with the process. Where the operating system knows them, there are limits to
-    memory, processor time and the size of files.
+    On Linux, everything the process starts ends with the match, in its session or another. Elsewhere, only its process
+    group ends, and with the process. Where the operating system supports them, limits apply to memory, processor time
+    and file size.
     """
 
     def __init__(self, game: Game, file: Path, limit_s: float, memory_mb: int = MEMORY_MB) -> None:
-        """Name the file; its process starts with its first move.
+        """Set the file. Its process starts with the first move.
 
         Args:
             game: The game.
             file: The file.
-            limit_s: Seconds that a move may take.
-            memory_mb: Memory that its processes may use together, in units of 2**20 bytes.
+            limit_s: Seconds per move.
+            memory_mb: Memory limit of its processes together, in units of 2**20 bytes.
         """
         self.name = file.stem
         self.faults: list[str] = []
@@ -156,7 +156,7 @@ class FilePlayer:
             case {"fault": str(fault)}:
                 return self._forfeit(fault)
             case _:
-                self._kill()  # its later lines could no longer be matched to requests
+                self._kill()  # later lines could no longer be matched to requests
                 return self._forfeit("its process wrote something that is no move")
 
     def _forfeit(self, fault: str) -> str:
@@ -164,7 +164,7 @@ class FilePlayer:
         return FORFEIT
 
     def _reply(self, request: bytes) -> Any:
-        """Send a request to the process, and return its reply; None if none came, which counts as a forfeit."""
+        """Send a request to the process, and return its reply; None, which forfeits the move, without a reply."""
         try:
             if self._process is None:
                 self._start()
@@ -217,7 +217,7 @@ class FilePlayer:
             raise OSError("the process did not start") from None
 
     def end_match(self) -> None:
-        """End all processes that the player's has started."""
+        """End all processes started by the player's."""
         if self._control is None:
             return
         try:
@@ -230,7 +230,7 @@ class FilePlayer:
         self._kill()
 
     def _kill(self) -> str:
-        """End the process and everything it has started, and return why it was ended before; empty if it was not."""
+        """Kill the process and everything it started. Return the reason it had already ended, or an empty text."""
         process, self._process = self._process, None
         control, self._control = self._control, None
         if control is not None:
@@ -263,7 +263,7 @@ def _converse(
 ) -> None:
     """Pass requests to a process, and return one line of its output for each; an empty line once it has ended.
 
-    Both block if the process neither reads nor writes, so this runs in a thread that nobody waits for.
+    Both block if the process neither reads nor writes, so this runs in a thread that is never joined.
     """
     with suppress(OSError), cast("IO[bytes]", process.stdout) as stdout, cast("IO[bytes]", process.stdin) as stdin:
         replies.put(stdout.readline(MAX_REPLY))
@@ -278,17 +278,18 @@ def _converse(
 def find_players(
     game: Game, folder: Path, limit_s: float, known: Sequence[str] | None = None, memory_mb: int = MEMORY_MB
 ) -> list[Player]:
-    """Return the players of a tournament: the files of a folder, and known strategies.
+    """Return the players of a tournament: the files in a folder, and known strategies.
 
     Args:
         game: The game.
-        folder: The folder; files whose names begin with `_` do not play.
-        limit_s: Seconds that a move may take.
-        known: Names of the known strategies that play; None: all.
-        memory_mb: Memory that the processes of a file may use together, in units of 2**20 bytes.
+        folder: The folder. Files whose names begin with `_` do not play.
+        limit_s: Seconds per move.
+        known: Names of the known strategies that play; None for all.
+        memory_mb: Memory limit of a file's processes together, in units of 2**20 bytes.
 
     Raises:
-        ConfigError: If there is no such folder or strategy, no file, or a file with the name of a known strategy.
+        ConfigError: If the folder or a strategy does not exist, there are no files, or a file is named like a known
+            strategy.
     """
     if not folder.is_dir():
         raise ConfigError(f"there is no folder {str(folder)!r}")
@@ -297,8 +298,8 @@ def find_players(
         raise ConfigError(f"there is no strategy {strangers[0]!r}; there are: {', '.join(game.strategies) or 'none'}")
     files = sorted(file for file in folder.glob("*.py") if not file.name.startswith("_"))
     if not files:
-        raise ConfigError(f"{str(folder)!r} holds no player; put a NAME.py with a function move(own, other) into it")
+        raise ConfigError(f"{str(folder)!r} contains no players; add a NAME.py with a function move(own, other)")
     if taken := [file.name for file in files if file.stem in known]:
-        raise ConfigError(f"{taken[0]} has the name of a known strategy, which plays too; rename the file")
+        raise ConfigError(f"{taken[0]} has the name of a known strategy that also plays; rename the file")
     regulars = (KnownPlayer(name, game.strategies[name]) for name in known)
     return [*(FilePlayer(game, file, limit_s, memory_mb) for file in files), *regulars]

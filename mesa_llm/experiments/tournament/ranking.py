@@ -1,4 +1,4 @@
-"""Matches of all against all, and the resulting ranking."""
+"""Round-robin matches, and the ranking."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Standing:
     """Name of the player."""
 
     score: float
-    """Points a round, mean over all repeats."""
+    """Points per round, mean over all repeats."""
 
     low: float | None
     """Lower end of the 95 % interval of the score over repeats; None with fewer than two repeats."""
@@ -33,19 +33,19 @@ class Standing:
     """Upper end."""
 
     best_rank: int
-    """Rank if all players whose intervals overlap with this one come after it."""
+    """Rank if all players with overlapping intervals come after it."""
 
     worst_rank: int
     """Rank if they all come before it."""
 
     shares: Mapping[str, float]
-    """Move → its share of the player's moves; the remainder was forfeited."""
+    """Move → its share of the player's moves. The remainder was forfeited."""
 
     forfeits: int
-    """Number of moves that were forfeited."""
+    """Number of forfeited moves."""
 
     fault: str = ""
-    """The first reason for a forfeit."""
+    """Reason for the first forfeit."""
 
 
 @dataclass
@@ -53,7 +53,7 @@ class Tally:
     """Points and moves of a player so far."""
 
     points: list[float] = field(default_factory=list)
-    """Points a round in each repeat."""
+    """Points per round in each repeat."""
 
     moves: list[str] = field(default_factory=list)
     """All moves."""
@@ -62,14 +62,14 @@ class Tally:
 def play(
     game: Game, players: Sequence[Player], *, rounds: int = 50, repeats: int = 10, seed: int = 1
 ) -> list[Standing]:
-    """Let each player meet each of the others, several times over, and rank them; all players are closed at the end.
+    """Play every pair several times and rank the players. All players are closed at the end.
 
     Args:
         game: The game.
         players: At least two.
         rounds: Number of rounds of a match.
-        repeats: Number of times that everybody meets everybody.
-        seed: Seed; players that draw no random numbers, or only from Python's `random`, play the same again.
+        repeats: Number of matches per pair.
+        seed: Seed. Players without random numbers, or with only Python's `random`, repeat their moves.
 
     Returns:
         The results, best first.
@@ -120,7 +120,7 @@ def _play_match(
 
 
 def _readable(game: Game, moves: Sequence[str]) -> list[str]:
-    """Return moves as players read them: a forfeit as the game's first move."""
+    """Return moves as players read them, with a forfeit as the game's first move."""
     return [game.moves[0] if move == FORFEIT else move for move in moves]
 
 
@@ -147,7 +147,7 @@ def _standings(game: Game, players: Sequence[Player], tallies: Mapping[str, Tall
 
 
 def lines_of(standings: Sequence[Standing]) -> list[str]:
-    """Write a ranking as lines of a table.
+    """Format a ranking as lines of a table.
 
     Args:
         standings: The players, best first.

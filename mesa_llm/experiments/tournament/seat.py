@@ -1,11 +1,11 @@
-"""A seat in a tournament: the process that plays one file, and writes nothing but moves.
+"""Child process of a tournament that plays one file and outputs only its moves.
 
-Each line that it reads is a request: the match, its seed, the player's moves so far and the opponent's. Each line that
-it writes is a reply: the move, or what went wrong. The file is loaded anew for each match, and cannot use standard
-input and output itself. This module is run as a script, and imports only the standard library.
+Each input line is a request: the match, its seed, the player's moves so far and the opponent's. Each output line is a
+reply: the move, or an error. The file is reloaded for each match, and cannot use standard input and output itself. This
+module runs as a script, and imports only the standard library.
 
-Under Linux the player is a child of the process that was started. The latter becomes the parent of all that the player
-leaves behind, in whatever session (`PR_SET_CHILD_SUBREAPER`), and ends it after each match, and with the tournament.
+On Linux the player is a child of the process that was started. The latter becomes the parent of every process the
+player leaves behind, in any session (`PR_SET_CHILD_SUBREAPER`), and ends them after each match and with the tournament.
 """
 
 from __future__ import annotations
@@ -33,24 +33,24 @@ MAX_PROCESSES = 32
 """Maximum number of processes of a player."""
 
 MAX_FILE_BYTES = 64 * 2**20
-"""Maximum size of a file that a player writes."""
+"""Maximum size of a file written by a player."""
 
 SPARE_CPU_S = 10
-"""Processor time that a player may use between two moves, besides four times the limit of a move, in seconds."""
+"""Processor time in seconds a player may use between two moves, on top of four times the limit per move."""
 
 WATCH_S = 0.25
-"""Seconds between two checks of a player's processes."""
+"""Seconds between checks of a player's processes."""
 
 OVER_MEMORY, OVER_PROCESSES = 3, 4
-"""Exit statuses if a player's processes together use too much memory, or are too many."""
+"""Exit statuses if a player's processes use too much memory, or are too many."""
 
 _SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER in linux/prctl.h
 
 
 def load(path: str) -> dict[str, Any]:
-    """Run a file, and return the names that it defines."""
+    """Run a file, and return the names it defines."""
     with open(path, "rb") as file:
-        source = file.read()  # bytes, so that Python itself sees to a byte order mark and a declared encoding
+        source = file.read()  # bytes, so Python itself handles a byte order mark and a declared encoding
     names: dict[str, Any] = {"__name__": "player", "__file__": path}
     exec(compile(source, path, "exec"), names)
     return names
@@ -69,8 +69,8 @@ def answer(path: str, memory_mb: int, limit_s: float) -> None:
 
     Args:
         path: The file that plays.
-        memory_mb: Memory that it may use, in units of 2**20 bytes.
-        limit_s: Seconds that a move may take.
+        memory_mb: Memory limit, in units of 2**20 bytes.
+        limit_s: Seconds per move.
     """
     requests, replies = os.fdopen(os.dup(0), encoding="utf-8"), os.fdopen(os.dup(1), "w", encoding="utf-8")
     nothing = os.open(os.devnull, os.O_RDWR)
@@ -91,7 +91,7 @@ def answer(path: str, memory_mb: int, limit_s: float) -> None:
             move = next_move(names, request)
             reply = {"move": move} if isinstance(move, str) else {"fault": f"move() returned {move!r:.80}"}
         except MemoryError:
-            match, names = None, {}  # loaded anew: what it holds may leave no room for anything else
+            match, names = None, {}  # reloaded: the existing state may leave no memory for anything else
             reply = {"fault": f"used more than {memory_mb} MB of memory"}
         except BaseException as error:  # noqa: BLE001 - anybody's code, and whatever it raises costs one move
             reply = {"fault": f"{type(error).__name__}: {error}"}
@@ -99,7 +99,7 @@ def answer(path: str, memory_mb: int, limit_s: float) -> None:
 
 
 def _limit_size(memory_mb: int) -> None:
-    """Limit the memory and the files of this process, and of each of those it starts."""
+    """Limit the memory and file size of this process and its children."""
     if resource is not None:
         for limit, value in (
             (resource.RLIMIT_AS, memory_mb * 2**20),
@@ -111,7 +111,7 @@ def _limit_size(memory_mb: int) -> None:
 
 
 def _limit_cpu(limit_s: float) -> None:
-    """Limit the processor time of this process until its next move, and that of each of those it starts."""
+    """Limit the processor time of this process and its children until the next move."""
     if resource is not None:
         used_s = time.process_time() + 4 * limit_s + SPARE_CPU_S
         with suppress(ValueError, OSError):
@@ -119,20 +119,20 @@ def _limit_cpu(limit_s: float) -> None:
 
 
 def supervise(player: int, control: int, memory_mb: int) -> int:
-    """End what a player has started, after each match and with the tournament.
+    """End a player's processes after each match and with the tournament.
 
     Args:
         player: Process id of the player.
-        control: Descriptor of a socket: each byte that comes ends the player's other processes, and is sent back; its
-            end ends all.
-        memory_mb: Memory that all of them together may use, in units of 2**20 bytes.
+        control: Descriptor of a socket. Each byte received ends the player's other processes and is sent back; closing
+            it ends all.
+        memory_mb: Memory limit of all of them together, in units of 2**20 bytes.
 
     Returns:
         The exit status.
     """
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # what is left behind here is not waited for
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # remaining processes are not waited for
     for stream in (0, 1):
-        os.close(stream)  # so that they end with the player
+        os.close(stream)  # to end with the player
     status = 0
     while not status and os.path.exists(f"/proc/{player}"):
         if not select.select([control], [], [], WATCH_S)[0]:
@@ -147,7 +147,7 @@ def supervise(player: int, control: int, memory_mb: int) -> int:
 
 
 def _excess(memory_mb: int) -> int:
-    """Return the exit status if the player's processes use too much; 0 if they do not."""
+    """Return the exit status if the player's processes use too much, else 0."""
     processes = descendants()
     if len(processes) > MAX_PROCESSES:
         return OVER_PROCESSES
@@ -155,7 +155,7 @@ def _excess(memory_mb: int) -> int:
 
 
 def _memory_kb(process: int) -> int:
-    """Return the memory of a process, in units of 1024 bytes; what several share is divided among them."""
+    """Return the memory of a process, in units of 1024 bytes. Shared memory is divided among its users."""
     with suppress(OSError), open(f"/proc/{process}/smaps_rollup", encoding="ascii", errors="replace") as file:
         return next((int(line.split()[1]) for line in file if line.startswith("Pss:")), 0)
     return 0
@@ -165,9 +165,9 @@ def end_all(besides: int = 0) -> None:
     """Kill all descendants of this process.
 
     Args:
-        besides: Process id of one that may go on; 0: none.
+        besides: Process id to spare; 0 for none.
     """
-    for number in (signal.SIGSTOP, signal.SIGKILL):  # what is stopped starts no others
+    for number in (signal.SIGSTOP, signal.SIGKILL):  # stopped processes start no others
         treated: set[int] = {besides}
         while pending := set(descendants()) - treated:
             for process in pending:
@@ -179,7 +179,7 @@ def end_all(besides: int = 0) -> None:
 
 
 def descendants() -> list[int]:
-    """Return the process ids of all descendants of this process that live."""
+    """Return the process ids of all living descendants of this process."""
     found: list[int] = []
     parents = [os.getpid()]
     while parents:
@@ -194,20 +194,20 @@ def descendants() -> list[int]:
 
 
 def _lives(process: int) -> bool:
-    """Check whether a process has not ended; one that has may still wait for its parent."""
+    """Check whether a process has not ended. An ended one may still be waiting for its parent."""
     with suppress(OSError), open(f"/proc/{process}/stat", "rb") as file:
         return file.read().rpartition(b")")[2].split()[0] not in (b"Z", b"X")
     return False
 
 
 def main(path: str, memory_mb: int, limit_s: float, control: int) -> None:
-    """Play a file, under supervision if there is a socket for it.
+    """Play a file, supervised if there is a socket.
 
     Args:
         path: The file that plays.
-        memory_mb: Memory that it may use, in units of 2**20 bytes.
-        limit_s: Seconds that a move may take.
-        control: Descriptor of the socket of `supervise`; -1: none, as this is not Linux.
+        memory_mb: Memory limit, in units of 2**20 bytes.
+        limit_s: Seconds per move.
+        control: Descriptor of the socket of `supervise`; -1 for none, on systems other than Linux.
     """
     if control < 0:
         answer(path, memory_mb, limit_s)
