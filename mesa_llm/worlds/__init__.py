@@ -1,6 +1,6 @@
-"""Worlds: the state and rules of the situations that agents act in. No world depends on another."""
+"""Worlds: state and rules of the situations in which agents act. Worlds do not depend on each other."""
 
 from typing import Literal
 
 Rules = Literal["corrected", "original"]
-"""Rules to apply where an original has defects that its published numbers contain: mended ones, or its own."""
+"""Rule set for originals with defects that affect their published numbers: corrected, or as published."""

@@ -1,4 +1,4 @@
-"""Beliefs and how posts move them: positions, confidence and trust, as pure functions.
+"""Beliefs and how posts change them: positions, confidence and trust, as pure functions.
 
 Source: SimSwarm's belief model (sneg55/SimSwarm, MIT).
 
@@ -7,23 +7,23 @@ A belief moves towards the stance of each post by
     trust · social proof · novelty · 0.1 / resistance
 
 of the gap, where resistance grows with confidence. `rules="original"` is that model, number by number.
-`rules="corrected"`, the default, mends:
+`rules="corrected"`, the default, changes:
 
-* All posts of a step together pull by 1 - exp(-sum of their weights) towards their weighted mean stance, and by
-  0.2 at most. A belief never leaves the range between itself and the stances it met. In the original the pulls
-  add up, so that a hundred posts of a step throw anyone to the end of the scale.
-* Likes count from 0 to 10. In the original their number has no limit, and a negative one turns the pull round.
-* Trust in an author moves once a step, by the mean of the author's stances. In the original once a post.
-* Confidence moves by 0.1 a step at most, in the original without limit.
-* A post is recognised by its words, whoever repeats them, and whenever. In the original step and author are part of
-  its identity, so that hardly anything is ever seen twice. The oldest posts are forgotten first.
-* Authors are told apart by their ids. In the original by their names, so that namesakes share their trust.
-* A stance that is not a number is refused. In the original NaN spreads.
-* The caller says who saw which posts (`feeds`), so that exposure can follow a feed. In the original everyone sees
-  every post.
+* All posts of a step together pull by 1 - exp(-sum of their weights) towards their weighted mean stance, and by at most
+  0.2. A belief never leaves the range between itself and the stances it met. In the original the pulls add up, so a
+  hundred posts in a step push anyone to the end of the scale.
+* Likes count from 0 to 10. In the original they are unlimited, and a negative count reverses the pull.
+* Trust in an author changes once per step, by the mean of the author's stances. In the original, once per post.
+* Confidence changes by at most 0.1 per step. In the original, without limit.
+* A post is identified by its words, regardless of author and step. In the original step and author are part of its
+  identity, so hardly anything is ever seen twice. The oldest posts are forgotten first.
+* Authors are distinguished by id. In the original by name, so namesakes share their trust.
+* A stance that is not a number is an error. In the original NaN spreads.
+* The caller specifies who saw which posts (`feeds`), so exposure can follow a feed. In the original everyone sees every
+  post.
 
-VADER's compound score of a text, the default stance, measures its tone, not what it argues for ("We oppose this
-wonderful law" scores as support). Any function from a text to -1..1 can take its place.
+VADER's compound score of a text, the default stance, measures its tone, not its argument ("We oppose this wonderful
+law" scores as support). Any function from a text to -1..1 can replace it.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Beliefs:
 
 @dataclass(frozen=True, slots=True)
 class Exposure:
-    """A post, as it affects its readers."""
+    """A post, as seen by its readers."""
 
     author: Author
     """Author of the post."""
@@ -108,10 +108,10 @@ class StepPost:
     """Number of dislikes."""
 
     author_name: str = ""
-    """Name by which the original rules identify the author."""
+    """Author name, which the original rules use as identity."""
 
     step: int = 0
-    """Step it was written in; part of its identity under the original rules."""
+    """Step of writing; part of its identity under the original rules."""
 
 
 @cache
@@ -139,15 +139,15 @@ def update_beliefs(
     own_dislikes: int = 0,
     rules: Rules = "corrected",
 ) -> Beliefs:
-    """Compute the beliefs of an agent after a step.
+    """Compute an agent's beliefs after a step.
 
     Args:
-        beliefs: Its beliefs before.
+        beliefs: Its previous beliefs.
         topic: Topic of the posts.
-        exposures: Posts that it read in this step, in order.
-        own_likes: Number of likes that its own posts got.
-        own_dislikes: Number of dislikes that they got.
-        rules: SimSwarm's own, or the mended ones.
+        exposures: Posts it read in this step, in order.
+        own_likes: Number of likes its own posts received.
+        own_dislikes: Number of dislikes they received.
+        rules: `original` for SimSwarm's rules, or `corrected`.
 
     Raises:
         ValueError: If, under the corrected rules, a stance is outside -1..1.
@@ -182,7 +182,7 @@ def _weights(
     *,
     bounded: bool,
 ) -> list[float]:
-    """Weigh posts by trust, likes and novelty, and add their digests to those of the posts read before."""
+    """Weight posts by trust, likes and novelty, and add their digests to those already read."""
     weights: list[float] = []
     for post in exposures:
         novelty = NOVELTY_SEEN if post.digest in digests else NOVELTY_NEW
@@ -194,7 +194,7 @@ def _weights(
 
 
 def _summed_move(position: float, exposures: Sequence[Exposure], weights: list[float]) -> float:
-    """Add the pulls of all posts, each from the position before."""
+    """Sum the pulls of all posts, each from the previous position."""
     move = 0.0
     for post, weight in zip(exposures, weights, strict=True):
         move += (post.stance - position) * weight * PULL
@@ -202,7 +202,7 @@ def _summed_move(position: float, exposures: Sequence[Exposure], weights: list[f
 
 
 def _bounded_move(position: float, exposures: Sequence[Exposure], weights: list[float]) -> float:
-    """Pull towards the weighted mean stance, further with more weight, but at most by `MAX_MOVE`."""
+    """Move towards the weighted mean stance, further with more weight, but by at most `MAX_MOVE`."""
     total = sum(weights)
     if total <= 0:
         return 0.0
@@ -214,7 +214,7 @@ def _bounded_move(position: float, exposures: Sequence[Exposure], weights: list[
 def _trust_after(
     trust: Mapping[Author, float], exposures: Sequence[Exposure], position: float, *, by_author: bool
 ) -> dict[Author, float]:
-    """Raise trust in authors whose stance is near the new position, and lower it in others, by post or by author."""
+    """Raise trust in authors whose stance is near the new position, and lower it in others, per post or per author."""
     stances: list[tuple[Author, float]] = [(post.author, post.stance) for post in exposures]
     if by_author:
         of_author: dict[Author, list[float]] = {}
@@ -246,15 +246,15 @@ def apply_posts(
     """Compute the beliefs of all agents after the posts of a step.
 
     Args:
-        believers: Agent → its beliefs before.
-        posts: Posts of the step, in the order in which they were written; those without text count for nothing.
+        believers: Agent → its previous beliefs.
+        posts: Posts of the step, in writing order. Those without text are ignored.
         topic: Their topic.
         stance: Measures the stance of a text.
-        feeds: Agent → ids of the posts that it read; None: all agents read all posts. No agent is moved by its own.
-        rules: SimSwarm's own, or the mended ones.
+        feeds: Agent → ids of the posts it read; None if all agents read all posts. Agents ignore their own posts.
+        rules: `original` for SimSwarm's rules, or `corrected`.
 
     Returns:
-        Agent → its beliefs; an agent that read nothing, and whose posts nobody rated, keeps its old ones.
+        Agent → its beliefs. An agent that read nothing, and whose posts received no votes, keeps its old ones.
     """
     texts = [post for post in posts if post.text]
     exposures = [(post, exposure_of(post, stance, rules=rules)) for post in texts]
@@ -273,7 +273,7 @@ def apply_posts(
 
 
 def exposure_of(post: StepPost, stance: Stance = tone, *, rules: Rules = "corrected") -> Exposure:
-    """Return a post as it affects its readers."""
+    """Convert a post to an exposure for its readers."""
     text = " ".join(post.text.split()).casefold()
     identity = f"{post.step}:{post.author}:{post.text}" if rules == "original" else text
     digest = hashlib.sha256(identity.encode("utf-8", "surrogatepass")).hexdigest()[:16]
@@ -282,5 +282,5 @@ def exposure_of(post: StepPost, stance: Stance = tone, *, rules: Rules = "correc
 
 
 def beliefs_text(beliefs: Beliefs) -> str:
-    """Describe an agent's beliefs, a line for each topic; empty if it has none."""
+    """Describe an agent's beliefs, one line per topic; empty if it has none."""
     return convictions_text(beliefs.positions, beliefs.confidence, FIRST_CONFIDENCE)

@@ -14,9 +14,9 @@ def read_json(path: str | Path) -> Any:
     """Read a JSON file.
 
     Raises:
-        ConfigError: If it cannot be opened, or is not JSON; names the file.
+        ConfigError: If it cannot be opened, or is not JSON. The message names the file.
     """
     try:
         return json.loads(read_text(path))
     except (ValueError, RecursionError) as error:
-        raise ConfigError(f"{path} is no readable JSON file: {error}") from error
+        raise ConfigError(f"{path} is not a readable JSON file: {error}") from error

@@ -1,14 +1,14 @@
-"""Stance of a text on a topic, by rule: the side it takes, and whether it speaks of the topic at all.
+"""Rule-based stance of a text on a topic: the side it takes, if it mentions the topic at all.
 
-VADER's score of a whole text (`beliefs.tone`) measures its mood: "We oppose this wonderful, fair and excellent law"
-is cheerful, and against. Here only sentences about the topic count. Words that take a side in them ("support",
-"oppose"), inverted by a negation just before, determine the side; the mood counts only if there is no such word, as
-"The ban is a disaster" takes a side by its mood alone. A text that does not speak of the topic has no stance, rather
-than a neutral one, and moves nobody.
+VADER's score of a whole text (`beliefs.tone`) measures its mood: "We oppose this wonderful, fair and excellent law" is
+cheerful, and against. Here, only sentences about the topic count. Words that take a side in them ("support", "oppose"),
+inverted by a preceding negation, determine the side. The mood counts only without such words: "The ban is a disaster"
+takes a side by mood alone. A text that does not mention the topic has no stance, rather than a neutral one, and
+influences no reader.
 
-Limits: irony, comparisons, questions and sides taken by argument alone are misread, or read as mood, and somebody who
-is against cars is read as against a ban on cars (name such a topic by `words=("ban",)`). Where this matters, let a
-language model read the posts.
+Limits: irony, comparisons, questions and implied sides are misread or read as mood. Someone against cars is read as
+    being against a ban on cars (name such a topic by `words=("ban",)`). Where this matters, have a language model read
+    the posts.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ AGAINST = re.compile(
 """Words that take the side against it."""
 
 NEGATION = re.compile(r"(?:\b(?:not|never|no|nobody|none|cannot|hardly|without)|n['’]t)\W+(?:\w+\W+){0,2}$", re.I)
-"""A negation, with up to two words between it and the end."""
+"""A negation, followed by at most two words."""
 
 GOES_ON = re.compile(r"\W*(?:it|this|that|these|those|they)\b", re.I)
-"""Beginning of a sentence that continues the subject of the one before."""
+"""Start of a sentence that continues the subject of the previous one."""
 
 COMMON = frozenset(
     WORD.findall(
@@ -69,11 +69,11 @@ class TopicStance:
         """Find the words that name the topic.
 
         Args:
-            topic: What texts are for or against, such as "a ban on cars in the centre".
-            words: Words that name it; empty: the words of the topic except common ones.
+            topic: What texts are for or against, for example "a ban on cars in the centre".
+            words: Words that name it; empty for the words of the topic except common ones.
 
         Raises:
-            ConfigError: If no word is left to name it.
+            ConfigError: If no words are left to name it.
         """
         own_words = [word.lower() for word in words] or [
             word for word in map(str.lower, WORD.findall(topic)) if len(word) >= MIN_LETTERS and word not in COMMON
@@ -86,7 +86,7 @@ class TopicStance:
         self._measure = lru_cache(maxsize=100_000)(self._stance)
 
     def __call__(self, text: str) -> float | None:
-        """Return the stance of a text, -1 (against) to 1 (for); None if it does not speak of the topic."""
+        """Return the stance of a text, -1 (against) to 1 (for); None if it does not mention the topic."""
         return self._measure(text)
 
     def _stance(self, text: str) -> float | None:
@@ -100,7 +100,7 @@ class TopicStance:
 
 
 def side_of(sentence: str, names: re.Pattern[str] | None = None) -> float:
-    """Return the side that a sentence takes, -1 to 1: by its words for and against, or else by its mood.
+    """Return the side a sentence takes, -1 to 1: by its words for and against, or else by its mood.
 
     Args:
         sentence: The sentence.
@@ -115,5 +115,5 @@ def side_of(sentence: str, names: re.Pattern[str] | None = None) -> float:
 
 
 def stem_of(word: str) -> str:
-    """Return a word without the ending of its plural, or of a verb in -e."""
+    """Return a word without a plural ending or a verb's final -e."""
     return re.sub(r"(?:(?<=[^s])s|e)$", "", word) if len(word) > MIN_LETTERS else word

@@ -1,4 +1,4 @@
-"""How agents read their own beliefs."""
+"""Texts in which agents read their own beliefs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def position_band(position: float) -> str:
 
 
 def _lower_band(position: float) -> str:
-    """Describe a position below the supportive bands; the lower bound of a band belongs to the one beneath."""
+    """Describe a position below the supportive bands. A band's lower bound belongs to the band below."""
     return next((band for floor, band in POSITION_BANDS[2:] if position > floor), "strongly opposed")
 
 
@@ -34,7 +34,7 @@ def confidence_band(confidence: float) -> str:
 
 
 def convictions_text(positions: Mapping[str, float], confidence: Mapping[str, float], default: float) -> str:
-    """Write an agent's beliefs, a line for each topic; empty if it has none.
+    """Write an agent's beliefs, one line per topic; empty if it has none.
 
     Args:
         positions: Topic → position, from -1 to 1.

@@ -1,4 +1,4 @@
-"""Checks of amounts, which refuse true and false as numbers, although Python computes with them."""
+"""Validation of amounts. Rejects true and false as numbers, although Python computes with them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _no_flag(value: object) -> object:
 
 
 NO_FLAG = BeforeValidator(_no_flag)
-"""Annotation of a numeric argument of an action, for which a tool box then refuses true and false."""
+"""Annotation for a numeric action argument; the tool box then rejects true and false."""
 
 
 def is_number(value: object) -> bool:
@@ -25,7 +25,7 @@ def is_number(value: object) -> bool:
         return False
     try:
         return math.isfinite(value)
-    except OverflowError:  # an integer beyond all floats
+    except OverflowError:  # an integer too large for a float
         return False
 
 

@@ -44,7 +44,7 @@ def fragment(cross: Cross, picks: Mapping[str, int] = NO_PICKS) -> str:
 
 
 def heat_map(cross: Cross) -> Figure:
-    """Draw ratios to the reference design, and beside them differences in standard deviations; reference cells are framed."""
+    """Draw ratios to the reference design beside differences in standard deviations; reference cells are framed."""
     width, height = max(3.0, 1.2 * len(cross.tasks)), 1.5 + 0.5 * len(cross.designs)
     figure = Figure(figsize=(2 * width + 2.0, height), layout="constrained")
     panels: Any = figure.subplots(1, 2, sharey=True)

@@ -1,4 +1,4 @@
-"""Beliefs of bidders about budgets, profits and lots won, and their errors."""
+"""Bidders' beliefs about budgets, profits and lots won, and the errors in them."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ class Review:
     """Its errors, as text for the bidder."""
 
     is_formed: bool
-    """Whether it could be read at all; unreadable statements are not counted."""
+    """Whether it could be read at all. Unreadable statements are not counted."""
 
     counts: BeliefCounts
-    """Number of checks and of errors."""
+    """Numbers of checks and errors."""
 
 
 def opening_belief(me: BidderAccount, names: Sequence[str]) -> dict[str, Any]:
-    """Return a bidder's knowledge before the first lot: its budget, and that nobody has won anything."""
+    """Return a bidder's knowledge before the first lot: its budget, and that no lot has been won."""
     return {
         "remaining_budget": me.budget,
         "total_profits": dict.fromkeys(names, 0),
@@ -53,7 +53,7 @@ def opening_belief(me: BidderAccount, names: Sequence[str]) -> dict[str, Any]:
 def form_fault(statement: object) -> str:
     """Return why a statement cannot be read as a belief; empty if it can.
 
-    The original reads three keys that hold numbers or objects of numbers, and ignores all others.
+    The original reads three keys with numbers, or objects of numbers, and ignores all others.
     """
     if not isinstance(statement, Mapping) or not statement:
         return reason_text("no_belief")
@@ -76,15 +76,15 @@ def review_belief(
 ) -> Review:
     """Compare a belief with the truth.
 
-    The bidder's own budget counts as one check; so do the profit of each bidder listed, and the names of the lots that
-    each bidder listed has won. Prices are not compared, and unknown names are ignored.
+    The bidder's own budget is one check; each listed bidder's profit and lots won are one check each. Prices are not
+    compared, and unknown names are ignored.
 
     Args:
-        statement: The bidder's statement; if it cannot be read, that is the only problem.
+        statement: The bidder's statement. If it cannot be read, that is the only problem.
         me: Account of the bidder.
         accounts: All bidders' accounts, by name.
-        match_part: Whether to take every listed name that contains the bidder's name for its own, as the original does
-            (so that Bidder 1 takes Bidder 10 for itself).
+        match_part: Whether to treat every listed name that contains the bidder's name as its own, as the original does
+            (Bidder 1 mistakes Bidder 10 for itself).
     """
     fault = form_fault(statement)
     if fault:
@@ -125,7 +125,7 @@ def add_counts(total: BeliefCounts, more: BeliefCounts) -> None:
 
 
 def _count(counts: BeliefCounts, is_own_check: bool, is_wrong: bool, is_own_error: bool) -> None:
-    """Count a check. With partial names, the original files check and error of one entry differently."""
+    """Count a check. With partial names, the original counts check and error of one entry differently."""
     if is_own_check:
         counts.self_checks += 1
     else:

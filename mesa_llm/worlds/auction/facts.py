@@ -1,4 +1,4 @@
-"""Facts that a bidder can know, as values; true values of lots appear only once the hammer has fallen."""
+"""Facts known to a bidder, as values. True values of lots appear only after they are sold."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class LotView:
     """Its name."""
 
     start: int
-    """Starting price, in dollars; lowered if nobody bid."""
+    """Starting price, in dollars; lowered after rounds without bids."""
 
     estimate: int
-    """Estimate of its value by this bidder, in dollars."""
+    """The bidder's estimate of its value, in dollars."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,24 +34,24 @@ class SaleView:
     """Its name."""
 
     winner: str | None
-    """Name of the winner; None: nobody bid."""
+    """Name of the winner; None if there were no bids."""
 
     price: int | None
     """Dollars paid."""
 
     true_value: int | None
-    """Its value in dollars; not revealed if nobody bid."""
+    """Its value in dollars; not revealed without bids."""
 
 
 @dataclass(frozen=True, slots=True)
 class RivalView:
-    """Another bidder, as far as the sales so far show."""
+    """Another bidder, as known from the sales so far."""
 
     name: str
     """Its name."""
 
     spent: int
-    """Dollars it paid."""
+    """Dollars paid."""
 
     profit: int
     """Its profit, in dollars."""
@@ -62,7 +62,7 @@ class RivalView:
 
 @dataclass(frozen=True, slots=True)
 class AuctionFacts:
-    """Everything that one bidder can know in one stage."""
+    """Everything a bidder knows in one stage."""
 
     stage: Stage
     """Current stage."""
@@ -74,7 +74,7 @@ class AuctionFacts:
     """Its desire."""
 
     budget: int
-    """Dollars it has left."""
+    """Dollars left."""
 
     profit: int
     """Its profit so far, in dollars."""
@@ -83,28 +83,28 @@ class AuctionFacts:
     """Lots it won, in order."""
 
     lot: LotView
-    """The lot being auctioned, or the last one that was."""
+    """The current lot, or the last one."""
 
     remaining: tuple[LotView, ...]
-    """Lots that come up later, in order."""
+    """Lots still to come, in order."""
 
     round_number: int
     """Round of bidding on this lot, from 0."""
 
     top: int
-    """Highest bid at the end of the round before, in dollars; -1 if there is none."""
+    """Highest bid at the end of the previous round, in dollars; -1 if there is none."""
 
     leader: str | None
     """Name of its bidder."""
 
     raise_exact: float
-    """Minimum raise before it is rounded down, in dollars."""
+    """Minimum raise before rounding down, in dollars."""
 
     min_bid: int
     """Smallest valid bid now, in dollars."""
 
     bids_made: int
-    """Valid bids this bidder made on this lot."""
+    """Number of valid bids by this bidder on this lot."""
 
     rounds: tuple[RoundView, ...]
     """Bids on this lot, round by round."""
@@ -113,16 +113,16 @@ class AuctionFacts:
     """Sales so far."""
 
     rivals: tuple[RivalView, ...]
-    """The other bidders, by seat; if there are many, only those that won most lots."""
+    """The other bidders, by seat; if there are many, only those with the most lots won."""
 
     more_rivals: int
     """Number of further bidders."""
 
     priorities: Mapping[str, Any]
-    """The plan in force; empty if there is none."""
+    """Current plan; empty if there is none."""
 
     keeps_beliefs: bool
-    """Whether it states its beliefs; if not, the prompt holds its budget."""
+    """Whether it states its beliefs. If not, the prompt shows its budget."""
 
     belief: Mapping[str, Any]
     """Its last stated beliefs."""
@@ -137,7 +137,7 @@ class AuctionFacts:
 
 
 def bidder_facts(auctioneer: Auctioneer, agent_id: int, refusals: tuple[str, ...] = ()) -> AuctionFacts:
-    """Collect everything that a bidder can know now."""
+    """Collect everything a bidder knows now."""
     me, bidding = auctioneer.accounts[agent_id], auctioneer.bidding
     bidder = me.bidder
     leader = bidding.standing.leader

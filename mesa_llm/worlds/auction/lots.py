@@ -1,4 +1,4 @@
-"""Lots: each has a starting price and a true value that nobody knows before the hammer falls."""
+"""Lots: each has a starting price and a true value hidden until it is sold."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mesa_llm.tables import Row, read_table, whole_rows
 from mesa_llm.world import RNG
 
 LotOrder = Literal["listed", "random", "ascending", "descending"]
-"""The order in which lots come up; the two by price keep the list's order among equals."""
+"""Order in which lots are auctioned. The two orders by price keep the list's order for ties."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +27,10 @@ class Lot:
     """Starting price, in dollars."""
 
     true_value: int
-    """Its value in dollars, revealed with the hammer."""
+    """Its value in dollars, revealed when it is sold."""
 
     description: str = ""
-    """Its description; the original shows it to nobody."""
+    """Its description; never shown in the original."""
 
 
 PAPER_LOTS = tuple(
@@ -70,7 +70,7 @@ def read_lots(path: Path | str) -> tuple[Lot, ...]:
     """Read lots from a table or JSON lines: `name`, `price`, and `true_value` if not twice the price.
 
     Raises:
-        ConfigError: If the file cannot be read, or a row is no lot; says which.
+        ConfigError: If the file cannot be read, or a row is not a lot. The message names it.
     """
     placed = read_table(path, {"name", "price", "true_value"})
     rows = whole_rows(path, placed)
@@ -91,20 +91,20 @@ def _dollars(value: Any, place: str) -> int:
     except (TypeError, ValueError, OverflowError):
         dollars = None
     if dollars is None or isinstance(value, bool) or dollars != float(value):
-        raise ConfigError(f"{place} is in whole dollars, got {value!r:.40}")
+        raise ConfigError(f"{place} must be in whole dollars, got {value!r:.40}")
     return dollars
 
 
 def ordered_lots(lots: Sequence[Lot], order: LotOrder, rng: RNG) -> tuple[Lot, ...]:
-    """Return lots in the order in which they come up.
+    """Return lots in the order in which they are auctioned.
 
     Args:
         lots: The lots.
-        order: `listed` as they are, `random` by one shuffle, or by starting price.
-        rng: Source of random draws; used for `random` only.
+        order: `listed` for the given order, `random` for one shuffle, or by starting price.
+        rng: Random generator; used only for `random`.
 
     Raises:
-        ConfigError: If there is no such order.
+        ConfigError: If the order is unknown.
     """
     if order == "listed":
         return tuple(lots)

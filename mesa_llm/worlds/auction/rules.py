@@ -1,4 +1,4 @@
-"""Rules of an auction, and the auctioneer: who leads, and when the hammer falls."""
+"""Auction rules and the auctioneer: which bid leads, and when a lot is sold."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ from mesa_llm.worlds.auction.text import reason_text
 from mesa_llm.worlds.validation import is_number
 
 TieRule = Literal["uniform", "scan"]
-"""Rule for equal highest bids of one round.
+"""Rule for equal highest bids in one round.
 
-`uniform`: each of them wins with the same probability. `scan` (the original's): after every recorded bid, all bids of
-the round are gone through again, and each that equals the highest one tosses a coin with the present leader, even with
-itself; this favours late seats.
+`uniform`: each wins with the same probability. `scan` (the original's): after every recorded bid, all bids of the round
+are checked again, and each one equal to the highest tosses a coin with the current leader, even with itself; this
+favours late seats.
 """
 
 MAX_ROUND_BIDS = 30
-"""Maximum number of bids of one round that everyone hears."""
+"""Maximum number of bids of one round that are announced."""
 
 MAX_DISCOUNTS = 3
-"""Number of rounds without a bid after which the starting price is no longer lowered."""
+"""Number of rounds without a bid after which the starting price is not lowered any further."""
 
 Stage = Literal["plan", "bid", "belief", "replan", "over"]
 """Stage of an auction; `bid` is one round of bidding on one lot."""
@@ -52,42 +52,42 @@ PRIORITIES = (1, 2, 3)
 """Priorities of a lot: dispensable, worth it if affordable, top."""
 
 MAX_TRIES = 1_000
-"""Maximum number of answers to one request for a bid, even under rules that ask for ever."""
+"""Maximum bids accepted per request, even where the rules set no limit."""
 
 MAX_STALLED_ROUNDS = 200
-"""Maximum number of rounds in a row in which bids on a lot do not exceed the highest one."""
+"""Maximum number of consecutive rounds in which bids on a lot do not exceed the highest one."""
 
 
 @dataclass(frozen=True, slots=True)
 class AuctionRules:
-    """Rules of an auction. The defaults are the corrected rules; `ORIGINAL_RULES` are the authors'."""
+    """Auction rules. The defaults are the corrected rules; `ORIGINAL_RULES` are the authors'."""
 
     raise_share: float = 0.1
-    """Minimum raise over the highest bid of the round before, as a share of the starting price, rounded down."""
+    """Minimum raise over the previous round's highest bid, as a share of the starting price, rounded down."""
 
     tie: TieRule = "uniform"
     """Rule for equal highest bids."""
 
     max_retries: int | None = 3
-    """Number of times a bidder is asked again after an invalid bid, before it is out for the lot.
+    """Number of retries after an invalid bid before the bidder is out for the lot.
 
-    None: for ever, as in the original, where a stubborn bidder never lets the auction go on.
+    None for no limit, as in the original, where a stubborn bidder can block the auction forever.
     """
 
     discount: bool = False
     """Whether the starting price is halved after each of the first three rounds without a bid."""
 
     max_belief_revisions: int = 4
-    """Number of times a wrong belief is sent back; the answer after that is not checked."""
+    """Number of times a wrong belief is returned for correction. The answer after that is not checked."""
 
     max_plan_revisions: int = 2
-    """Number of times a plan that cannot be used is sent back."""
+    """Number of times an invalid plan is returned for correction."""
 
     match_part: bool = False
     """Whether a listed name that contains the bidder's own counts as its own, as in the original."""
 
     is_lenient: bool = False
-    """Whether any object is a plan and any last statement a belief, and prices and raises may fall to zero."""
+    """Whether any object is a valid plan and any last statement a valid belief, and prices and raises may be zero."""
 
 
 ORIGINAL_RULES = AuctionRules(tie="scan", max_retries=None, match_part=True, is_lenient=True)
@@ -95,14 +95,14 @@ ORIGINAL_RULES = AuctionRules(tie="scan", max_retries=None, match_part=True, is_
 
 
 class Auctioneer:
-    """Runs an ascending open auction of one lot after the other.
+    """Runs an ascending open auction, one lot after another.
 
     Source:
         Chen et al. (2023), Put Your Money Where Your Mouth Is, arXiv:2310.05746, and their program.
     """
 
     def __init__(self, lots: Sequence[Lot], bidders: Sequence[Bidder], rules: AuctionRules, rng: RNG) -> None:
-        """Open the auction; the arguments are those of `Auction`."""
+        """Open the auction. The arguments are those of `Auction`."""
         check_opening(lots, bidders, rules)
         self.lots = tuple(lots)
         self.rules = rules
@@ -127,23 +127,23 @@ class Auctioneer:
 
     @property
     def remaining(self) -> tuple[Lot, ...]:
-        """Lots that have not come up yet."""
+        """Lots still to come."""
         return self.lots[len(self.sales) + (self.stage == "bid") :]
 
     @property
     def minimum_raise(self) -> int:
-        """Minimum raise over the highest bid of the round before, in dollars."""
+        """Minimum raise over the previous round's highest bid, in dollars."""
         share = int(self.bidding.start * self.rules.raise_share)
         return share if self.rules.is_lenient else max(1, share)
 
     @property
     def min_bid(self) -> int:
-        """Smallest bid that is valid now, budgets aside."""
+        """Minimum valid bid now, regardless of budgets."""
         bidding = self.bidding
         return bidding.start if bidding.before < 0 else max(bidding.start, bidding.before + self.minimum_raise)
 
     def watched_by(self, agent_id: int) -> list[BidderAccount]:
-        """Return the accounts that a bidder watches: its own and at most `MAX_WATCHED` others, by seat."""
+        """Return the accounts a bidder watches: its own and at most `MAX_WATCHED` others, by seat."""
         if agent_id in self.watched:
             return list(self.watched.values())
         return [
@@ -152,7 +152,7 @@ class Auctioneer:
         ]
 
     def bid(self, agent_id: int, amount: int) -> Fault | None:
-        """Record a bid, and return the rule that it breaks; None if it is valid."""
+        """Record a bid and return the rule it breaks, or None if it is valid."""
         account = self.accounts[agent_id]
         fault: Fault | None = None
         if amount > account.budget:
@@ -166,7 +166,7 @@ class Auctioneer:
         return fault
 
     def withdraw(self, agent_id: int) -> None:
-        """Record a withdrawal from the present lot."""
+        """Record a withdrawal from the current lot."""
         self._note_try(self.accounts[agent_id], Attempt(None))
 
     def note_unclear(self, agent_id: int) -> None:
@@ -174,7 +174,7 @@ class Auctioneer:
         self._note_try(self.accounts[agent_id], Attempt(None, "unclear"))
 
     def take_plan(self, agent_id: int, priorities: Mapping[str, Any]) -> str:
-        """Record a plan, and return why it cannot be used; empty if it can."""
+        """Record a plan, and return why it is invalid; empty if it is valid."""
         account = self.accounts[agent_id]
         fault = self._plan_fault(priorities)
         if fault and self.revisions[agent_id] < self.rules.max_plan_revisions:
@@ -204,10 +204,10 @@ class Auctioneer:
         return ()
 
     def end_stage(self) -> list[Sale]:
-        """Go on to the next stage in which a bidder is due; bidders without an answer are out for the lot.
+        """Advance to the next stage in which a bidder is due. Bidders without an answer are out for the lot.
 
         Returns:
-            The sales of the lots that ended.
+            The sales of completed lots.
         """
         n_sales = len(self.sales)
         self._close_stage()
@@ -245,7 +245,7 @@ class Auctioneer:
         )
 
     def _close_round(self) -> None:
-        """Record the bids of the round in the order of seats, and check whether the hammer falls."""
+        """Record the bids of the round in the order of seats, and check whether the lot is sold."""
         bidding = self.bidding
         bids = [(agent_id, self._final_bid(agent_id)) for agent_id in self.accounts if agent_id in self.tries]
         standings = take_down(bids, bidding.standing, self.rules.tie, self.rng)
@@ -271,7 +271,7 @@ class Auctioneer:
             self._open_round()
 
     def _check_progress(self, top: int) -> None:
-        """Check that the highest bid still rises; with a minimum raise of 0, equal bids could go on for ever.
+        """Check that the highest bid still rises. With a minimum raise of 0, equal bids could continue forever.
 
         Raises:
             ConfigError: If it has not changed for `MAX_STALLED_ROUNDS` rounds.
@@ -339,8 +339,8 @@ class Auctioneer:
         self.tries[agent_id].append(attempt)
         if len(self.tries[agent_id]) >= MAX_TRIES and attempt.fault is not None:
             raise ConfigError(
-                f"{account.bidder.name} was asked {MAX_TRIES} times for a bid on {self.bidding.lot.name}, and gave no "
-                f"valid one (the last: {attempt.amount}, {attempt.fault}); choose a number of max_retries, and "
+                f"{account.bidder.name} was asked {MAX_TRIES} times for a bid on {self.bidding.lot.name}, without a "
+                f"valid one (last attempt: {attempt.amount}, {attempt.fault}); set max_retries, and use "
                 "rules='corrected'"
             )
         retries = self.rules.max_retries
@@ -369,10 +369,10 @@ def take_down(
     """Process the bids of one round, seat by seat.
 
     Args:
-        bids: Bidder and valid bid (None: it withdrew), by seat.
+        bids: Bidder and valid bid (None for a withdrawal), by seat.
         standing: The standing before the round.
         tie: Rule for equal highest bids.
-        rng: Source of random draws.
+        rng: Random generator.
 
     Returns:
         The standing after each bid.
@@ -390,7 +390,7 @@ def take_down(
 
 
 def round_view(records: Sequence[BidRecord], names: Mapping[int, str]) -> RoundView:
-    """Return a round as everyone hears it: at most `MAX_ROUND_BIDS` of the highest bids.
+    """Return a round as announced: at most `MAX_ROUND_BIDS` of the highest bids.
 
     Args:
         records: All bids and withdrawals of the round, by seat.
@@ -402,7 +402,7 @@ def round_view(records: Sequence[BidRecord], names: Mapping[int, str]) -> RoundV
 
 
 def _scan(bids: Sequence[tuple[int, int | None]], standing: BidStanding, rng: RNG) -> BidStanding:
-    """Go through all bids so far; an equal one tosses a coin with the present leader."""
+    """Go through all bids so far. An equal bid tosses a coin with the current leader."""
     top, leader = standing.top, standing.leader
     for bidder, amount in bids:
         if amount is None or amount <= 0 or amount < top:
@@ -413,7 +413,7 @@ def _scan(bids: Sequence[tuple[int, int | None]], standing: BidStanding, rng: RN
 
 
 def _pass_on(bid: tuple[int, int | None], equal: int, standing: BidStanding, rng: RNG) -> BidStanding:
-    """Look at the last bid only: the k-th of equal bids takes the lead with probability 1/k."""
+    """Process only the last bid: the k-th of equal bids takes the lead with probability 1/k."""
     bidder, amount = bid
     if amount is None or amount < standing.top:
         return standing
@@ -426,9 +426,9 @@ def is_hammer(bidding: Bidding, n_bids: int) -> bool:
     """Check whether a lot with a leader is sold after a round.
 
     Args:
-        bidding: The lot, with the round's standing, and `before` from the round before.
-        n_bids: Number of valid bids of the round. A single opening bid wins at once; after that, a round without bids
-            ends it.
+        bidding: The lot, with the round's standing, and `before` from the previous round.
+        n_bids: Number of valid bids in the round. A single opening bid wins at once; later, a round without bids ends
+            the lot.
     """
     return n_bids == 1 if bidding.before < 0 else n_bids == 0
 
@@ -437,7 +437,7 @@ def check_opening(lots: Sequence[Lot], bidders: Sequence[Bidder], rules: Auction
     """Check lots, bidders and rules before an auction opens.
 
     Raises:
-        ConfigError: If there are no lots or bidders, two have one name, a name is not one short line, or an amount is
+        ConfigError: If there are no lots or bidders, two share a name, a name is not one short line, or an amount is
             out of range.
     """
     _check_distinct("lot", [lot.name for lot in lots])
@@ -457,12 +457,12 @@ def _check_distinct(name: str, values: Sequence[object]) -> None:
 
 
 def _check_names(names: Sequence[str]) -> None:
-    """Refuse names that could pass for other text in the prompts of all bidders."""
+    """Reject names that could pass for other text in bidders' prompts."""
     for name in names:
         if not name or name != one_line(name, MAX_NAME):
             raise ConfigError(
-                f"a lot or bidder needs a name of one line, of at most {MAX_NAME} characters, with nothing unseen in "
-                f"it; got {name[:100]!r}"
+                f"a lot's or bidder's name must be one line of at most {MAX_NAME} visible characters"
+                f"; got {name[:100]!r}"
             )
 
 
@@ -475,13 +475,13 @@ def _check_amounts(lots: Sequence[Lot], bidders: Sequence[Bidder], rules: Auctio
     for bidder in bidders:
         if not (_is_whole(bidder.budget) and bidder.budget >= 0 and -100 < bidder.overestimate_percent < inf):
             raise ConfigError(
-                f"budget and estimates of {bidder.name} must not be negative, and the budget is in whole dollars; "
+                f"budget and estimates of {bidder.name} must not be negative, and the budget must be in whole dollars; "
                 f"got {bidder}"
             )
     if not 0 <= rules.raise_share < inf:
-        raise ConfigError(f"the minimum raise must be a share from 0 on, got {rules.raise_share!r}")
+        raise ConfigError(f"the minimum raise must be a share of 0 or more, got {rules.raise_share!r}")
 
 
 def _is_whole(dollars: float) -> bool:
-    """Check whether an amount is a whole number, which includes 2000.0 but not NaN, infinity, true or false."""
+    """Check whether an amount is a whole number: 2000.0 is, but NaN, infinity, true and false are not."""
     return is_number(dollars) and dollars == int(dollars)

@@ -17,7 +17,7 @@ from mesa_llm.worlds.auction.state import BidderAccount
 from mesa_llm.worlds.auction.world import Auction
 
 with warnings.catch_warnings():
-    warnings.simplefilter("ignore", SyntaxWarning)  # a docstring of its, which Python compiles at the first import
+    warnings.simplefilter("ignore", SyntaxWarning)  # the default docstring would be compiled at the first import
     import trueskill
 
 MU = 25.0
@@ -33,7 +33,7 @@ TAU = SIGMA / 100
 """Increase of the standard deviation between games."""
 
 DRAW_PROBABILITY = 0.1
-"""Probability of a draw between equals."""
+"""Probability of a draw between equally skilled bidders."""
 
 INCREMENT_EDGES = (0.0, 10.0, 20.0, 30.0, 40.0, math.inf)
 """Edges of the five bins of bid increments, in percent."""
@@ -69,13 +69,13 @@ class BidderScore:
     """Valid bids."""
 
     failed_bid_rate: float
-    """Bids that broke a rule, as a share of the answers to being asked for a bid; NaN if it was never asked."""
+    """Bids that broke a rule, as a share of the answers to bid requests; NaN without requests."""
 
     self_error_rate: float
-    """Wrong beliefs of itself as a share of those checked, revisions included; NaN if none was."""
+    """Wrong beliefs about itself as a share of those checked, including revisions; NaN without checks."""
 
     other_error_rate: float
-    """Wrong beliefs of others as a share of those checked, revisions included; NaN if none was."""
+    """Wrong beliefs about others as a share of those checked, including revisions; NaN without checks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,18 +83,18 @@ class SaleScore:
     """Scores of the sales of one auction."""
 
     n_unsold: int
-    """Lots that nobody bid on."""
+    """Lots without bids."""
 
     price_ratio: float
-    """Mean of price over the lot's starting price, over the lots sold; NaN if none was."""
+    """Mean ratio of price to starting price over the lots sold; NaN if none was."""
 
     curse_rate: float
-    """Share of the lots sold whose price exceeded the true value (the winner's curse); NaN if none was."""
+    """Share of sold lots whose price exceeded the true value (the winner's curse); NaN without sales."""
 
 
 @dataclass(frozen=True, slots=True)
 class PriorityCorrelations:
-    """Spearman's rho of priorities and what followed, pooled over bidders, lots and auctions."""
+    """Spearman's rho of priorities and subsequent bids and wins, pooled over bidders, lots and auctions."""
 
     initial_bids: float
     """First plan and number of bids on the lot."""
@@ -103,26 +103,26 @@ class PriorityCorrelations:
     """First plan and whether the lot was won."""
 
     current_bids: float
-    """Plan in force before the lot and number of bids on it."""
+    """Plan before the lot and number of bids on it."""
 
     current_wins: float
-    """Plan in force before the lot and whether it was won."""
+    """Plan before the lot and whether it was won."""
 
     count: int
-    """Pairs of bidder and lot with a priority in the first plan."""
+    """Number of pairs of bidder and lot with a priority in the first plan."""
 
 
 def rate(
     games: Sequence[Mapping[str, float]], start: Mapping[str, SkillRating] | None = None
 ) -> list[dict[str, SkillRating]]:
-    """Rate bidders by a series of auctions, each a game of everyone against everyone.
+    """Rate bidders by a series of auctions, each a game of all bidders.
 
     Args:
-        games: Result by bidder, auction by auction; larger results are better, and equal ones are a draw.
-        start: Ratings before the first auction; bidders without one start with the default.
+        games: Result by bidder, for each auction; larger results are better, and equal ones are a draw.
+        start: Ratings before the first auction. Other bidders start with the default.
 
     Returns:
-        The ratings of all bidders so far after each auction.
+        The ratings of all bidders after each auction.
 
     Source:
         Herbrich, Minka & Graepel (2006), TrueSkill, NIPS 19; parameters of the paper's evaluation.
@@ -182,8 +182,8 @@ def score_sales(auction: Auction) -> SaleScore:
 def priority_correlations(auctions: Sequence[Auction]) -> PriorityCorrelations:
     """Correlate priorities with bids and wins.
 
-    Bidders without a plan, and lots without a priority, are left out; a correlation of fewer than two pairs, or of
-    values that are all equal, is NaN.
+    Bidders without a plan and lots without a priority are omitted. A correlation of fewer than two pairs, or of
+    constant values, is NaN.
     """
     rows = [row for auction in auctions for account in auction.accounts.values() for row in _rows(auction, account)]
     table = np.array(rows, dtype=np.float64).reshape(-1, 4)
@@ -198,11 +198,11 @@ def priority_correlations(auctions: Sequence[Auction]) -> PriorityCorrelations:
 
 
 def priority_heat_map(auctions: Sequence[Auction]) -> NDArray[np.float64]:
-    """Average the priority of each lot still to come before each lot.
+    """Average the priorities of the remaining lots before each lot.
 
     Returns:
-        Shape `(lots, lots)`: row i is the state before lot i, column j the lot that comes up j-th; NaN where j < i,
-        and where nobody gave a priority.
+        Shape `(lots, lots)`: row i is the state before lot i, column j the j-th lot; NaN where j < i, and without
+        priorities.
     """
     size = max((len(auction.auctioneer.lots) for auction in auctions), default=0)
     total, count = np.zeros((size, size)), np.zeros((size, size))
@@ -219,14 +219,14 @@ def priority_heat_map(auctions: Sequence[Auction]) -> NDArray[np.float64]:
 
 
 def bid_increments(auction: Auction, bidder: int | None = None) -> list[float]:
-    """Compute by how many percent each valid bid exceeds the highest bid of the round before.
+    """Compute by what percentage each valid bid exceeds the previous round's highest bid.
 
-    Opening bids, to which no minimum raise applies, are measured against the starting price; where that has fallen
-    to zero, as it may under the original rules, they are left out.
+    Opening bids have no minimum raise and are compared with the starting price. Where that is zero, as it can be under
+    the original rules, they are omitted.
 
     Args:
-        auction: The auction; starting prices that were lowered for want of bids count as lowered.
-        bidder: The bidder; None: all of them.
+        auction: The auction. Lowered starting prices count as lowered.
+        bidder: The bidder; None for all of them.
     """
     increments: list[float] = []
     for sale in auction.sales:
@@ -241,20 +241,20 @@ def bid_increments(auction: Auction, bidder: int | None = None) -> list[float]:
 
 
 def increment_shares(increments: Sequence[float], edges: Sequence[float] = INCREMENT_EDGES) -> tuple[float, ...]:
-    """Compute the share of increments in each bin; a bin includes its lower edge and excludes its upper one.
+    """Compute the share of increments in each bin. Bins include their lower edge and exclude the upper one.
 
     Raises:
         ValueError: If there are no increments.
     """
     if not increments:
-        raise ValueError("there are no bids whose increments could be counted")
+        raise ValueError("there are no bids with increments to count")
     return tuple(
         sum(low <= increment < high for increment in increments) / len(increments) for low, high in pairwise(edges)
     )
 
 
 def _rows(auction: Auction, account: BidderAccount) -> Iterator[tuple[float, float, float, float]]:
-    """Yield first priority, priority in force, bids and win of each lot that has come up."""
+    """Yield first priority, current priority, bids and win of each lot so far."""
     won = {win.lot.name for win in account.wins}
     for index, sale in enumerate(auction.sales):
         name = sale.lot.name
@@ -263,7 +263,7 @@ def _rows(auction: Auction, account: BidderAccount) -> Iterator[tuple[float, flo
 
 
 def _priority(account: BidderAccount, lot: str, before: int) -> float:
-    """Return the priority of a lot in the plan in force before the lot of that number; NaN if there is none."""
+    """Return a lot's priority in the plan before the lot with that number; NaN if there is none."""
     plans = [plan for plan in account.plans if plan.lots_before <= before]
     value = plans[-1].priorities.get(lot) if plans else None
     return float(value) if isinstance(value, (int, float)) else math.nan

@@ -20,16 +20,16 @@ MAX_WATCHED = 30
 
 @dataclass(frozen=True, slots=True)
 class Bidder:
-    """One bidder, as it enters the auction; the order of bidders is the order of seats."""
+    """One bidder at the start of the auction. The order of bidders is the order of seats."""
 
     unique_id: int
     """Mesa `unique_id` of the agent."""
 
     name: str
-    """Name that others know."""
+    """Name known to others."""
 
     budget: int = 20_000
-    """Dollars it may spend in the whole auction."""
+    """Dollars for the whole auction."""
 
     desire: Desire = "maximize_profit"
     """Its desire."""
@@ -38,13 +38,13 @@ class Bidder:
     """When it plans."""
 
     overestimate_percent: float = 10
-    """Excess of its estimates over the true values, in percent."""
+    """Percentage by which its estimates exceed the true values."""
 
     keeps_beliefs: bool = True
-    """Whether it is asked for its beliefs after every lot; rule bidders are not."""
+    """Whether it is asked for its beliefs after every lot; rule-based bidders are not."""
 
     corrects_beliefs: bool = True
-    """Whether wrong beliefs are sent back to it for correction."""
+    """Whether wrong beliefs are returned to it for correction."""
 
     def estimate(self, lot: Lot) -> int:
         """Return its estimate of a lot's value, in whole dollars, rounded down."""
@@ -53,19 +53,19 @@ class Bidder:
 
 @dataclass(frozen=True, slots=True)
 class BiddingPlan:
-    """A plan as it was made, for the lots still to come."""
+    """A plan for the remaining lots, as submitted."""
 
     lots_before: int
-    """Lots that had come up when it was made."""
+    """Number of lots before it."""
 
     last_lot: str | None
-    """The lot after which it was made; None for the first plan."""
+    """The lot after which it was submitted; None for the first plan."""
 
     priorities: Mapping[str, Any]
     """Lot → 1 (dispensable), 2 (worth it if affordable) or 3 (top)."""
 
     is_change: bool
-    """Whether a priority differs from the one the plan before gave the same lot."""
+    """Whether a priority differs from the previous plan's for the same lot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class Win:
 
 @dataclass(slots=True)
 class BeliefCounts:
-    """Number of checks of a bidder's beliefs, and of errors."""
+    """Numbers of checks and errors of a bidder's beliefs."""
 
     self_checks: int = 0
     """Checks of its own budget, profit and lots won."""
@@ -98,7 +98,7 @@ class BeliefCounts:
 
 @dataclass(slots=True)
 class BidderAccount:
-    """The auctioneer's account of a bidder, with its budget and profit; beliefs never change them."""
+    """The auctioneer's account of a bidder, with its budget and profit. Beliefs never change them."""
 
     bidder: Bidder
     """The bidder."""
@@ -113,7 +113,7 @@ class BidderAccount:
     """Lots won, in order."""
 
     is_withdrawn: bool = False
-    """Whether it is out for the present lot."""
+    """Whether it is out for the current lot."""
 
     bid_calls: int = 0
     """Answers to requests for a bid: bids, withdrawals, and replies that were neither."""
@@ -122,7 +122,7 @@ class BidderAccount:
     """Bids that broke a rule."""
 
     engagement: dict[str, int] = field(default_factory=dict[str, int])
-    """Lot → valid bids made on it."""
+    """Lot → number of valid bids on it."""
 
     belief: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Its last stated beliefs."""
@@ -134,35 +134,35 @@ class BidderAccount:
     """Its plans, oldest first."""
 
     budgets: list[int] = field(default_factory=list[int])
-    """Dollars left at the beginning and after every lot."""
+    """Dollars left at the start and after every lot."""
 
     profits: list[int] = field(default_factory=list[int])
-    """Profit at the beginning and after every lot."""
+    """Profit at the start and after every lot."""
 
     @property
     def priorities(self) -> Mapping[str, Any]:
-        """The plan in force; empty if there is none."""
+        """Current plan; empty if there is none."""
         return self.plans[-1].priorities if self.plans else {}
 
 
 Fault = Literal["over_budget", "below_start", "small_raise", "unclear"]
-"""Why a bid was not valid; `unclear` is a reply that was no bid at all."""
+"""Reason why a bid was invalid; `unclear` if the reply was not a bid at all."""
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One answer of a bidder who was asked for a bid."""
+    """One answer to a request for a bid."""
 
     amount: int | None
-    """Dollars bid; None: it withdrew, or its reply was unclear."""
+    """Dollars bid; None for a withdrawal or an unclear reply."""
 
     fault: Fault | None = None
-    """Why it was not valid; None if it was."""
+    """Reason why it was invalid; None if it was valid."""
 
 
 @dataclass(frozen=True, slots=True)
 class BidStanding:
-    """The standing after a bid was processed."""
+    """The standing after a bid."""
 
     top: int
     """Highest bid on this lot so far, in dollars; -1 if there is none."""
@@ -179,24 +179,24 @@ class BidRecord:
     """Mesa `unique_id` of the bidder."""
 
     amount: int | None
-    """The valid bid, in dollars; None: it withdrew."""
+    """The valid bid, in dollars; None for a withdrawal."""
 
     attempts: tuple[Attempt, ...]
-    """All its answers; the last one is valid, unless it ran out of tries or did not answer."""
+    """All its answers. The last one is valid, unless it ran out of retries or did not answer."""
 
     standing: BidStanding
-    """The standing once it was processed."""
+    """The standing after it was processed."""
 
 
 @dataclass(frozen=True, slots=True)
 class RoundView:
-    """A round, as everyone heard it."""
+    """A round, as announced to everyone."""
 
     bids: tuple[tuple[str, int | None], ...]
-    """Name and bid, by seat; None: withdrew. If there are many, only the highest bids."""
+    """Name and bid, by seat; None for a withdrawal. If there are many, only the highest bids."""
 
     more: int
-    """Number of further bids and withdrawals, none of them higher."""
+    """Number of other bids and withdrawals, none of them higher."""
 
 
 NOTHING_YET = BidStanding(-1, None)
@@ -204,7 +204,7 @@ NOTHING_YET = BidStanding(-1, None)
 
 @dataclass(slots=True)
 class Bidding:
-    """One lot while it is being auctioned."""
+    """A lot during its auction."""
 
     lot: Lot
     """The lot."""
@@ -213,19 +213,19 @@ class Bidding:
     """Its position in the auction, from 0."""
 
     start: int
-    """Starting price now: the lot's own, until it is lowered for want of bids."""
+    """Current starting price: the lot's own, until it is lowered after rounds without bids."""
 
     standing: BidStanding = NOTHING_YET
     """Current standing."""
 
     before: int = -1
-    """Highest bid at the end of the round before, to which all bids of this round refer; -1 if there is none."""
+    """Highest bid at the end of the previous round, on which all bids of this round are based; -1 if there is none."""
 
     rounds: list[tuple[BidRecord, ...]] = field(default_factory=list[tuple[BidRecord, ...]])
-    """Rounds that are over."""
+    """Rounds completed."""
 
     round_views: list[RoundView] = field(default_factory=list[RoundView])
-    """The rounds as everyone sees them."""
+    """The rounds as announced."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,10 +236,10 @@ class Sale:
     """The lot."""
 
     winner: int | None
-    """Mesa `unique_id` of the winner; None: nobody bid."""
+    """Mesa `unique_id` of the winner; None without bids."""
 
     price: int | None
-    """Dollars paid; None: nobody bid."""
+    """Dollars paid; None without bids."""
 
     bidding: Bidding
     """The bidding on it."""

@@ -1,4 +1,4 @@
-"""The auction as a world: what bidders see and do, one stage a step."""
+"""The auction as a world: what bidders observe and do, with one stage per step."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class Priorities(BaseModel):
 
 
 class Auction:
-    """An open auction with rising bids, of lots whose true values are hidden.
+    """An ascending open auction of lots whose true values are hidden.
 
-    One step of the world is one stage: planning, one round of bidding on one lot, stating beliefs, or replanning.
-    The driver of the auction asks the bidders in `due` until none is left (a refused answer leaves its bidder there, up
-    to a limit), and then calls `end_step()`:
+    One step of the world is one stage: planning, one round of bidding on one lot, stating beliefs, or replanning. The
+    auction's driver queries the bidders in `due` until none is left (a bidder with a rejected answer remains, up to a
+    limit), and then calls `end_step()`:
 
         while not auction.is_over:
             while auction.due:
@@ -43,16 +43,16 @@ class Auction:
                     ...  # plan(), bid() or withdraw(), report_belief(): whatever auction.stage says
             events = auction.end_step()
 
-    Bids of a round are simultaneous, whatever their order of arrival: they take effect by seat, when the step ends.
-    Stages in which nobody is due are skipped.
+    Bids in a round are simultaneous, regardless of their order of arrival: they take effect by seat when the step ends.
+    Stages without due bidders are skipped.
 
     Source:
-        AucArena: Chen et al. (2023), arXiv:2310.05746. `rules="original"` is the authors' program, with its
-        biased ties and endless re-bids.
+        AucArena: Chen et al. (2023), arXiv:2310.05746. `rules="original"` is the authors' program, with its biased ties
+            and unlimited re-bids.
     """
 
     wording: ClassVar[Any] = wording
-    """Module that puts into words what agents see, and what comes of their actions; a subclass may name its own."""
+    """Module with the texts agents read. A subclass may set its own."""
 
     def __init__(
         self,
@@ -66,15 +66,15 @@ class Auction:
         """Open the auction.
 
         Args:
-            lots: The lots, in the order in which they come up; see `ordered_lots`.
+            lots: The lots, in auction order; see `ordered_lots`.
             bidders: The bidders, by seat.
             rules: Rules of the auction.
-            rng: Source of random draws, or a seed.
+            rng: Random generator, or a seed.
             name: Name of the world.
 
         Raises:
-            ConfigError: If there are no such rules, no lots or bidders, two have one name, or an amount is out of
-                range.
+            ConfigError: If the rules are unknown, there are no lots or bidders, two share a name, or an amount is out
+                of range.
         """
         if isinstance(rules, str):
             if rules not in ("corrected", "original"):
@@ -103,7 +103,7 @@ class Auction:
 
     @property
     def is_over(self) -> bool:
-        """Whether all lots have come up and all beliefs about the last one have been stated."""
+        """Whether all lots are done and all beliefs about the last one are stated."""
         return self.auctioneer.stage == "over"
 
     @property
@@ -117,7 +117,7 @@ class Auction:
         return self.auctioneer.sales
 
     def observe(self, agent_id: int) -> Observation:
-        """Return what a bidder can know, with the question of the stage: for a bid, a plan or a belief."""
+        """Return a bidder's observation with the stage's question: for a bid, a plan or a belief."""
         facts = self.facts(agent_id)
         answers = {"plan": Priorities, "replan": Priorities, "belief": Belief}
         return Observation(
@@ -129,7 +129,7 @@ class Auction:
         )
 
     def facts(self, agent_id: int) -> AuctionFacts:
-        """Return what a bidder can know, as values."""
+        """Return what a bidder knows, as values."""
         return bidder_facts(self.auctioneer, agent_id, self._refusals.get(agent_id, ()))
 
     def story(self) -> str:
@@ -137,7 +137,7 @@ class Auction:
         return self.wording.story_text(self.auctioneer)
 
     def may_bid(self, agent_id: int) -> bool:
-        """Check whether a bidder is asked for a bid now."""
+        """Check whether a bidder is due to bid."""
         return self.stage == "bid" and self.is_due(agent_id)
 
     @action(when="may_bid")
@@ -165,10 +165,10 @@ class Auction:
         return ActionResult(self.wording.result_text("withdraw"), lot=self.auctioneer.bidding.lot.name)
 
     def note_unclear(self, agent_id: int) -> None:
-        """Count a reply that was neither a bid nor a withdrawal; it uses up one try.
+        """Count a reply that was neither a bid nor a withdrawal. It uses up one try.
 
         Raises:
-            ToolError: If the bidder is not asked for a bid now.
+            ToolError: If the bidder is not due to bid.
         """
         self._check_due(agent_id, "bid")
         self.auctioneer.note_unclear(agent_id)
@@ -178,8 +178,8 @@ class Auction:
         """Record a bidder's plan: lot → 1, 2 or 3.
 
         Raises:
-            ToolError: If the bidder is not asked for a plan now, or the plan cannot be used; after two
-                revisions the bidder is no longer asked, and keeps the plan it had.
+            ToolError: If the bidder is not due to plan, or the plan is invalid. After two revisions the bidder is no
+                longer asked and keeps its previous plan.
         """
         self._check_due(agent_id, "plan", "replan")
         fault = self.auctioneer.take_plan(agent_id, priorities)
@@ -188,11 +188,11 @@ class Auction:
         return self.wording.result_text("plan")
 
     def report_belief(self, agent_id: int, statement: Mapping[str, Any]) -> str:
-        """Record what a bidder believes: the three fields of `Belief`.
+        """Record a bidder's beliefs: the three fields of `Belief`.
 
         Raises:
-            ToolError: If the bidder is not asked for beliefs now, or has to correct this one; after four
-                revisions, what it says is no longer checked.
+            ToolError: If the bidder is not due to state beliefs, or has to correct them. After four revisions, its
+                statement is no longer checked.
         """
         self._check_due(agent_id, "belief")
         problems = self.auctioneer.take_belief(agent_id, statement)
@@ -204,14 +204,14 @@ class Auction:
         """Record a plan or a belief.
 
         Raises:
-            ToolError: As `plan` and `report_belief` raise it.
+            ToolError: As in `plan` and `report_belief`.
         """
         if label == "belief":
             return self.report_belief(agent_id, answer)
         return self.plan(agent_id, answer.get("priorities", answer))
 
     def end_step(self) -> list[Event]:
-        """End the stage: process bids by seat, let the hammer fall, or go on; return events of lots that ended."""
+        """End the stage: process bids by seat, and sell the lot or continue. Return events of completed lots."""
         self._refusals = {}
         events = [self._event(sale) for sale in self.auctioneer.end_stage()]
         self.step += 1

@@ -9,10 +9,10 @@ from heapq import nsmallest
 from mesa_llm.worlds.economy.state import Participant, Policy, Role, Value
 
 MAX_OTHERS = 30
-"""Maximum number of other participants that are shown: all governments, then those whose goods are cheapest."""
+"""Maximum number of other participants shown: all governments, then those with the cheapest goods."""
 
 CAPITAL_STEP = 1_000.0
-"""Investment, in dollars, for which firms see how much more a worker would make."""
+"""Investment, in dollars, for which firms see the resulting gain in output per worker."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,27 +20,27 @@ class ParticipantView:
     """One participant, as others see it."""
 
     agent_id: int
-    """Mesa `unique_id`, by which payments name it."""
+    """Mesa `unique_id`, used as the payee's name."""
 
     role: Role
     """Whether it produces or governs."""
 
     price: float
-    """Dollars it asks for a good; 0: it sells nothing."""
+    """Price of a good, in dollars; 0 if it sells nothing."""
 
     workforce: int
-    """People it employs."""
+    """Number of people it employs."""
 
 
 @dataclass(frozen=True, slots=True)
 class EconomyFacts:
-    """Everything that one participant sees."""
+    """Everything one participant sees."""
 
     step: int
-    """Number of steps that have ended."""
+    """Number of completed steps."""
 
     metrics: Mapping[str, float]
-    """Metrics by name, as measured at the end of the last step."""
+    """Metrics by name, as of the end of the last step."""
 
     policies: tuple[Policy, ...]
     """Policies in force, oldest first."""
@@ -55,13 +55,13 @@ class EconomyFacts:
     """Other participants, at most `MAX_OTHERS`; none under the original rules."""
 
     more_others: int = 0
-    """Number of other participants that are not in `others`."""
+    """Number of other participants not in `others`."""
 
     wage: float = 0.0
-    """Dollars that a worker costs in a step; 0 under the original rules."""
+    """Wage of a worker in one step, in dollars; 0 under the original rules."""
 
     goods_per_worker: float = 0.0
-    """Goods that one of its workers makes in a step; 0 under the original rules."""
+    """Goods one of its workers produces in a step; 0 under the original rules."""
 
     goods_per_worker_after: float = 0.0
     """The same after investing another `CAPITAL_STEP` dollars."""
@@ -77,13 +77,13 @@ class EconomyFacts:
 
 
 class Notables:
-    """The participants that all others see: governments, then sellers, cheapest first, then the rest."""
+    """The participants visible to all others: governments, then sellers, cheapest first, then the rest."""
 
     def __init__(self, participants: Iterable[Participant] = ()) -> None:
-        """Choose one more than will be shown, as no participant is shown to itself.
+        """Choose one more than the maximum, since participants are not shown themselves.
 
         Args:
-            participants: All participants, in the order in which they entered.
+            participants: All participants, in order of entry.
         """
         ranked = nsmallest(MAX_OTHERS + 1, enumerate(participants), key=_rank)
         self.lowest = ranked[-1][1].agent_id if ranked else 0
@@ -102,7 +102,7 @@ class Notables:
         self.lowest = participant.agent_id
 
     def others_of(self, agent_id: int) -> list[Participant]:
-        """Return the others that a participant sees, in the order in which they entered."""
+        """Return the others that a participant sees, in order of entry."""
         left_out = agent_id if agent_id in self.chosen else self.lowest
         return [participant for key, participant in self.chosen.items() if key != left_out]
 

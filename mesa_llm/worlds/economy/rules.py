@@ -1,4 +1,4 @@
-"""The rules of an economy: the effects of actions, and of the end of a step, on its state."""
+"""Rules of an economy: effects of actions and of the end of a step on its state."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MAX_DOLLARS = 1e12
 """Maximum price, wage or amount, in dollars."""
 
 MAX_POLICIES = 20
-"""Maximum number of policies in force; beyond it the oldest is dropped."""
+"""Maximum number of policies in force; beyond it, the oldest is dropped."""
 
 MAX_VARIABLES = 20
 """Maximum number of variables."""
@@ -40,19 +40,19 @@ HOUSEHOLDS = "households"
 """Name of all households together, as a payee."""
 
 MAX_NAMED = 30
-"""Maximum number of payees that the refusal of a payment lists."""
+"""Maximum number of payees listed when a payment is refused."""
 
 NUMBER = re.compile(rf"\[([0-9]{{1,{MAX_DIGITS}}})\]|([0-9]{{1,{MAX_DIGITS}}})$")
-"""The id of a participant, as observations write it: `[2]`, with or without a name after it, or `2`."""
+"""A participant's id in the form observations use: `[2]`, with or without a name after it, or `2`."""
 
 _VARIABLE_NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 
 
 class CorrectedRules:
-    """Wages, production, demand and taxes in a closed circle of money."""
+    """Wages, production, demand and taxes in a closed money circuit."""
 
     has_roles = True
-    """Whether only producers employ people and sell goods, and only governments, if there are any, enact policies."""
+    """Whether only producers employ people and sell goods, and only governments (if any) enact policies."""
 
     reports_policies = True
     """Whether new policies are reported to other worlds."""
@@ -61,14 +61,14 @@ class CorrectedRules:
         """Apply the rules to a state.
 
         Args:
-            state: The state that they change.
+            state: The state to change.
             parameters: The parameters.
         """
         self.state = state
         self.parameters = parameters
 
     def opening_balance(self, balance: float | None) -> float:
-        """Return the balance that a participant starts with, given its own or None.
+        """Return a participant's starting balance, given its own or None.
 
         Raises:
             ConfigError: If its own is negative or not finite.
@@ -80,7 +80,7 @@ class CorrectedRules:
 
     @property
     def wage(self) -> float:
-        """Dollars a worker earns in a step: the parameter, or the minimum wage where it is higher."""
+        """Wage of a worker in one step, in dollars: the parameter, or the minimum wage if higher."""
         minimum = self.state.variables.get(MINIMUM_WAGE, 0.0)
         return max(self.parameters.wage, minimum if isinstance(minimum, float) else 0.0)
 
@@ -96,7 +96,7 @@ class CorrectedRules:
         return max(0, self.parameters.labor_force - self.state.employed)
 
     def goods_per_worker(self, capital: float) -> float:
-        """Compute the goods that a worker makes in a step.
+        """Compute the goods a worker produces in a step.
 
         Args:
             capital: Capital of its employer, in dollars.
@@ -111,7 +111,7 @@ class CorrectedRules:
         participant.price = float(price)
 
     def hire(self, participant: Participant, count: int) -> None:
-        """Employ people without work whom the balance can pay for a step."""
+        """Employ unemployed people, as many as the balance pays for one step."""
         self._check_count(count)
         if count > self.unemployed:
             raise ToolError(
@@ -132,7 +132,7 @@ class CorrectedRules:
         self.state.employ(participant, count)
 
     def fire(self, participant: Participant, count: int) -> None:
-        """Let workers go."""
+        """Lay off workers."""
         self._check_count(count)
         if count > participant.workforce:
             raise ToolError(
@@ -141,7 +141,7 @@ class CorrectedRules:
         self.state.employ(participant, -count)
 
     def invest(self, participant: Participant, amount: float) -> None:
-        """Buy capital; the price goes to households."""
+        """Buy capital. The price goes to households."""
         self._check_payment(participant, amount)
         participant.balance -= amount
         participant.capital += amount
@@ -184,7 +184,7 @@ class CorrectedRules:
         state.policies[:] = [policy for policy in state.policies if policy.variable != variable]
 
     def close_step(self) -> dict[str, float]:
-        """Pay wages, make goods, sell them, and measure the economy."""
+        """Pay wages, produce goods, sell them, and measure the economy."""
         state, participants = self.state, list(self.state.participants.values())
         for participant in participants:
             self._pay_wages(participant)
@@ -201,21 +201,21 @@ class CorrectedRules:
         }
 
     def is_news(self, previous: float, current: float) -> bool:
-        """Check whether a metric moved, by at least the threshold relative to its value before."""
+        """Check whether a metric changed by at least the threshold, relative to its previous value."""
         change = abs(current - previous)
         return change > 0 and change >= self.parameters.metric_change_threshold * abs(previous)
 
     def _pay_wages(self, participant: Participant) -> None:
-        """Pay wages to households; lay off the workers whom the balance cannot pay."""
+        """Pay wages to households. Lay off the workers the balance cannot pay."""
         self.state.employ(participant, min(0, self._affordable(participant) - participant.workforce))
         payroll = min(self.wage * participant.workforce, participant.balance)
         participant.balance -= payroll
         self.state.purse += payroll
 
     def _sell(self, participants: list[Participant]) -> tuple[float, float]:
-        """Let households buy, the cheapest goods first.
+        """Let households buy, cheapest goods first.
 
-        If their money does not pay for all goods at one price, each seller sells the same share of its goods.
+        If their money does not pay for all goods at one price, each seller sells the same share of its stock.
 
         Returns:
             Goods sold, and dollars paid for them.
@@ -250,7 +250,7 @@ class CorrectedRules:
         return quantity, turnover
 
     def _payee(self, participant: Participant, name: str) -> Participant:
-        """Return the participant that an id names, in brackets or not, unless it is the payer."""
+        """Return the participant with an id, in brackets or not, unless it is the payer."""
         participants = self.state.participants
         match = NUMBER.match(name)
         payee = participants.get(int(match[1] or match[2])) if match else None
@@ -268,7 +268,7 @@ class CorrectedRules:
         return payee
 
     def _affordable(self, participant: Participant) -> int:
-        """Compute the number of workers whom a balance pays for a step."""
+        """Compute the number of workers a balance can pay for one step."""
         maximum = float(self.parameters.labor_force)
         return math.floor(min(participant.balance / self.wage, maximum) if self.wage > 0 else maximum)
 
@@ -283,7 +283,7 @@ class CorrectedRules:
             raise ToolError(reason_text("balance", balance=participant.balance, amount=amount))
 
     def _checked_value(self, variable: str, value: Value) -> Value:
-        """Return the value of a variable, checked; refuse other names and values."""
+        """Validate the value of a variable, and reject other names and values."""
         if not _VARIABLE_NAME.fullmatch(variable):
             raise ToolError(reason_text("variable_name", name=variable[:60]))
         if not isinstance(value, str) and not is_number(value):

@@ -21,7 +21,7 @@ from mesa_llm.worlds.economy.text import reason_text
 class OriginalEconomyRules:
     """SimSwarm's rules, defects included: nothing is paid or bounded, and only firing or investing too much is refused.
 
-    Called directly they accept whatever Python can convert, as SimSwarm does: NaN, negative amounts, numbers in
+    Called directly, they accept whatever Python can convert, as SimSwarm does: NaN, negative amounts, numbers in
     strings.
     """
 
@@ -33,25 +33,25 @@ class OriginalEconomyRules:
 
         Args:
             state: The state that they change.
-            parameters: The parameters, of which only labour force and threshold count.
+            parameters: The parameters, of which only labour force and threshold are used.
         """
         self.state = state
         self.parameters = parameters
 
     def opening_balance(self, balance: float | None) -> float:
-        """Return any balance of its own that a participant starts with, else 0."""
+        """Return a participant's own starting balance, else 0."""
         return 0.0 if balance is None else balance
 
     def set_price(self, participant: Participant, price: float) -> None:
-        """Set any price; the average is taken over positive ones."""
+        """Set any price. The average is over positive ones."""
         participant.price = float(price)
 
     def hire(self, participant: Participant, count: int) -> None:
-        """Add workers, however many, for nothing; a negative count takes them away."""
+        """Add any number of workers for free. A negative count removes them."""
         self.state.employ(participant, int(count))
 
     def fire(self, participant: Participant, count: int) -> None:
-        """Take workers away; a negative count adds them."""
+        """Remove workers. A negative count adds them."""
         count = int(count)
         if count > participant.workforce:
             raise ToolError(
@@ -60,7 +60,7 @@ class OriginalEconomyRules:
         self.state.employ(participant, -count)
 
     def invest(self, participant: Participant, amount: float) -> None:
-        """Turn money into output; a negative amount turns output into money."""
+        """Turn money into output. A negative amount turns output into money."""
         amount = float(amount)
         if participant.balance < amount:
             raise ToolError(reason_text("original_balance", balance=participant.balance, amount=amount))
@@ -69,25 +69,25 @@ class OriginalEconomyRules:
         self.state.investment += amount
 
     def allocate(self, participant: Participant, target: int | str, amount: float) -> None:
-        """Do nothing; an amount that is not a number is an error."""
+        """Do nothing. An amount that is not a number is an error."""
         float(amount)
 
     def enact(
         self, participant: Participant, name: str, description: str, variable: str | None, value: Value | None
     ) -> None:
-        """Add a policy to the list, and set its variable if it has both name and value."""
+        """Append a policy to the list, and set its variable if it has both name and value."""
         state = self.state
         state.policies.append(Policy(name, description, participant.agent_id, state.step, variable, value))
         if variable is not None and value is not None:
             state.variables[variable] = value
 
     def set_variable(self, variable: str, value: Value) -> None:
-        """Set a variable from outside; nothing acts on it."""
+        """Set a variable from outside, without effect."""
         self.state.variables[variable] = value
 
     def close_step(self) -> dict[str, float]:
         """Measure the economy."""
-        # Added up one by one: `sum` rounds otherwise since Python 3.12, and thresholds are compared to the bit.
+        # Added one by one: since Python 3.12 `sum` rounds differently, and thresholds are compared to the bit.
         state, participants = self.state, list(self.state.participants.values())
         prices = [participant.price for participant in participants if participant.price > 0]
         return {
@@ -98,5 +98,5 @@ class OriginalEconomyRules:
         }
 
     def is_news(self, previous: float, current: float) -> bool:
-        """Check whether a metric moved at least by the threshold, in its own unit."""
+        """Check whether a metric changed by at least the threshold, in its own unit."""
         return abs(current - previous) >= self.parameters.metric_change_threshold

@@ -13,28 +13,29 @@ Role = Literal["producer", "government"]
 """Role of a participant."""
 
 Value = float | str
-"""Value of a variable that policies set."""
+"""Value of a policy variable."""
 
 METRICS = ("employment_rate", "avg_price", "total_output", "total_investment")
-"""Names of the metrics that are measured at the end of a step, in the order in which they are shown."""
+"""Names of the metrics measured at the end of a step, in display order."""
 
 TAX_RATE = "tax_rate"
-"""Name of the variable that is the tax on sales, as a share of the price."""
+"""Name of the variable for the tax on sales, as a share of the price."""
 
 MINIMUM_WAGE = "minimum_wage"
-"""Name of the variable that is the minimum wage, in dollars a step."""
+"""Name of the variable for the minimum wage, in dollars per step."""
 
 
 @dataclass(frozen=True, slots=True)
 class EconomyParameters:
-    """Parameters of an economy; the original rules read only the first two."""
+    """Parameters of an economy. The original rules read only the first two."""
 
     labor_force: int = 1000
-    """People who can work."""
+    """Number of people who can work."""
 
     metric_change_threshold: float = 0.05
-    """Minimum change of a metric that becomes an event: relative to its value before, or, under the original rules, in
-    its own unit."""
+    """Minimum change of a metric for an event: relative to its previous value, or in its own unit under the original
+    rules.
+    """
 
     starting_balance: float = 10_000.0
     """Dollars a participant starts with; 0 under the original rules."""
@@ -43,22 +44,22 @@ class EconomyParameters:
     """Dollars all households together start with."""
 
     wage: float = 10.0
-    """Dollars a worker earns in a step."""
+    """Wage of a worker in one step, in dollars."""
 
     productivity: float = 1.0
-    """Goods a worker makes in a step without capital."""
+    """Goods a worker without capital produces in a step."""
 
     capital_scale: float = 10_000.0
-    """Dollars of capital that a firm's productivity is measured against."""
+    """Reference capital for a firm's productivity, in dollars."""
 
     capital_share: float = 0.3
-    """Elasticity of productivity: it grows with (1 + capital / scale) to this power."""
+    """Elasticity of productivity, which grows with (1 + capital / scale) to this power."""
 
     spending_share: float = 0.9
-    """Share of their purse that households spend in a step, as far as there are goods."""
+    """Share of their purse that households spend in a step, if there are enough goods."""
 
     def __post_init__(self) -> None:
-        """Check the numbers that the corrected rules compute with."""
+        """Check the parameters of the corrected rules."""
         amounts = (
             self.starting_balance,
             self.starting_purse,
@@ -81,10 +82,10 @@ class EconomyParameters:
             ConfigError: If the labour force is not an integer, or the threshold not a finite number, of at least 0.
         """
         if not (is_whole(self.labor_force) and self.labor_force >= 0):
-            raise ConfigError(f"labor_force must be a whole number from 0 on, got {self.labor_force!r}")
+            raise ConfigError(f"labor_force must be a whole number of 0 or more, got {self.labor_force!r}")
         if not (is_number(self.metric_change_threshold) and self.metric_change_threshold >= 0):
             raise ConfigError(
-                f"metric_change_threshold must be a number from 0 on, got {self.metric_change_threshold!r}"
+                f"metric_change_threshold must be a number of 0 or more, got {self.metric_change_threshold!r}"
             )
 
 
@@ -102,13 +103,13 @@ class Participant:
     """Dollars it has."""
 
     workforce: int = 0
-    """People it employs."""
+    """Number of people it employs."""
 
     price: float = 0.0
-    """Dollars it asks for a good; 0: it sells nothing."""
+    """Price of a good, in dollars; 0 if it sells nothing."""
 
     output: float = 0.0
-    """Goods made in the last step; under the original rules the dollars ever invested."""
+    """Goods produced in the last step; under the original rules, total dollars invested."""
 
     capital: float = 0.0
     """Dollars invested so far."""
@@ -117,7 +118,7 @@ class Participant:
     """Goods unsold."""
 
     sales: float = 0.0
-    """Dollars taken in the last step, before tax."""
+    """Revenue of the last step before tax, in dollars."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,52 +138,52 @@ class Policy:
     """Step in which it was enacted, from 0."""
 
     variable: str | None = None
-    """Variable that it set, if any."""
+    """Variable it set, if any."""
 
     value: Value | None = None
-    """Value that it set the variable to."""
+    """Value of the variable."""
 
     previous: Value | None = None
-    """Value of the variable before, if it had one."""
+    """Previous value of the variable, if it had one."""
 
 
 @dataclass(slots=True)
 class EconomyState:
-    """Everything that changes in an economy."""
+    """Mutable state of an economy."""
 
     purse: float
     """Dollars of all households together."""
 
     participants: dict[int, Participant] = field(default_factory=dict[int, Participant])
-    """Participants by id, in the order in which they entered."""
+    """Participants by id, in order of entry."""
 
     policies: list[Policy] = field(default_factory=list[Policy])
     """Policies in force, oldest first."""
 
     variables: dict[str, Value] = field(default_factory=dict[str, Value])
-    """Variables that policies have set, by name."""
+    """Policy variables by name."""
 
     metrics: dict[str, float] = field(default_factory=lambda: dict.fromkeys(METRICS, 0.0))
-    """Metrics by name, as measured at the end of the last step."""
+    """Metrics by name, as of the end of the last step."""
 
     investment: float = 0.0
-    """Dollars ever invested by anyone."""
+    """Total dollars invested by all participants."""
 
     step: int = 0
-    """Number of steps that have ended."""
+    """Number of completed steps."""
 
     employed: int = 0
-    """Number of people at work, kept by `employ`."""
+    """Number of people employed, updated by `employ`."""
 
     n_governments: int = 0
-    """Number of participants that govern."""
+    """Number of governments."""
 
     def employ(self, participant: Participant, count: int) -> None:
         """Change the workforce of a participant.
 
         Args:
             participant: The employer.
-            count: Number of people it employs from now on; negative: number of people it lets go.
+            count: Number of people hired; negative for layoffs.
         """
         participant.workforce += count
         self.employed += count
@@ -194,5 +195,5 @@ class EconomyState:
 
 
 def employment_rate(employed: float, labor_force: float) -> float:
-    """Compute the share of the labour force at work, at most 1; 0 without a labour force."""
+    """Compute the employed share of the labour force, at most 1; 0 without a labour force."""
     return min(employed / labor_force, 1.0) if labor_force > 0 else 0.0

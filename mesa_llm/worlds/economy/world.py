@@ -1,4 +1,4 @@
-"""The economy as a world: participants act, and a step ends with the changes."""
+"""The economy as a world: participants act, and a step ends with the resulting changes."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ Payee = Annotated[int | Word, BeforeValidator(_payee), NO_FLAG]
 class Economy(DoNothing):
     """An economy of producers, governments and households.
 
-    A tool box checks the arguments of actions under either rules. Called directly, actions under the original rules
-    accept what SimSwarm accepts, NaN and negative amounts included, and raise Python's own errors for the rest.
+    A tool box checks the arguments of actions under both rule sets. Called directly, actions under the original rules
+    accept what SimSwarm accepts, including NaN and negative amounts, and raise Python's own errors for the rest.
     """
 
     wording: ClassVar[Any] = wording
-    """Module that puts into words what agents see, and what comes of their actions; a subclass may name its own."""
+    """Module with the texts agents read. A subclass may set its own."""
 
     def __init__(
         self,
@@ -68,16 +68,16 @@ class Economy(DoNothing):
         names: Mapping[int, str] | None = None,
         name: str = "economy",
     ) -> None:
-        """Set up an economy without participants; each enters when it first observes, or by `enter`.
+        """Create an economy without participants. Each enters when it first observes, or by `enter`.
 
         Args:
-            parameters: Parameters; None: the defaults.
-            rules: SimSwarm's own, or the mended ones, which the package lists.
+            parameters: Parameters; None for the defaults.
+            rules: `original` for SimSwarm's rules, or `corrected`; see the package for the differences.
             names: Participant id → name that others read.
             name: Name of the world.
 
         Raises:
-            ConfigError: If there are no such rules, or, under the corrected ones, labour force or threshold is invalid.
+            ConfigError: If the rules are unknown, or under the corrected ones labour force or threshold is invalid.
         """
         if rules not in get_args(Rules):
             raise ConfigError(f"rules must be one of {get_args(Rules)}, got {rules!r}")
@@ -94,7 +94,7 @@ class Economy(DoNothing):
         self._notables = Notables()
 
     def set_parameters(self, parameters: EconomyParameters) -> None:
-        """Use other parameters from the next step on; starting balances and purses stay as they were.
+        """Use other parameters from the next step on. Starting balances and purses are unchanged.
 
         Args:
             parameters: The parameters.
@@ -102,12 +102,12 @@ class Economy(DoNothing):
         self.parameters = self.rules.parameters = parameters
 
     def enter(self, agent_id: int, role: Role = "producer", balance: float | None = None) -> Participant:
-        """Return the account of a participant; a new participant enters first.
+        """Return a participant's account, adding new participants.
 
         Args:
             agent_id: Mesa `unique_id`.
-            role: Whether it produces or governs. Once there is a government, only governments enact policies.
-            balance: Dollars to start with; None: those of the parameters, or 0 under the original rules.
+            role: Whether it produces or governs. With at least one government, only governments enact policies.
+            balance: Dollars to start with; None for the parameters' value, or 0 under the original rules.
 
         Raises:
             ConfigError: If, under the corrected rules, the balance is negative or not finite.
@@ -117,7 +117,7 @@ class Economy(DoNothing):
         return self.state.participants[agent_id]
 
     def _add(self, participant: Participant) -> None:
-        """Add a participant; it also joins those that all others see, if there is room or it governs."""
+        """Add a participant, and show it to all others if there is room or it governs."""
         self.state.participants[participant.agent_id] = participant
         self.state.n_governments += participant.role == "government"
         if self._notables.has_room:
@@ -174,7 +174,7 @@ class Economy(DoNothing):
         return not self.rules.has_roles or self.enter(agent_id).role == "producer"
 
     def may_fire(self, agent_id: int) -> bool:
-        """Check whether a participant has workers to let go; under the original rules anyone may try."""
+        """Check whether a participant has workers to lay off. Under the original rules anyone may try."""
         return not self.rules.has_roles or (self.may_produce(agent_id) and self.enter(agent_id).workforce > 0)
 
     def may_govern(self, agent_id: int) -> bool:
@@ -277,7 +277,7 @@ class Economy(DoNothing):
         )
 
     def end_step(self) -> list[Event]:
-        """End the step: measure, and report the metrics that changed and, under the corrected rules, new policies."""
+        """End the step: measure, and report changed metrics and, under the corrected rules, new policies."""
         self.state.step += 1
         before, self.state.metrics = self.state.metrics, self.rules.close_step()
         self._notables = Notables(self.state.participants.values())
@@ -289,7 +289,7 @@ class Economy(DoNothing):
         return events
 
     def tables(self) -> Mapping[str, list[dict[str, Any]]]:
-        """Return policies and participants as they are now, for exports and reports."""
+        """Return current policies and participants, for exports and reports."""
         participants = [
             {"agent": own.agent_id, "name": self.names.get(own.agent_id, ""), "role": own.role}
             | {"balance": own.balance, "workforce": own.workforce, "price": own.price, "output": own.output}
@@ -305,17 +305,17 @@ class Economy(DoNothing):
             MINIMUM_WAGE: "Dollars that a worker earns in a step at the least, 0 or more.",
         }
     )
-    """Variable that may be changed during a run → its meaning."""
+    """Variable that can be changed during a run → its meaning."""
 
     def changeable(self) -> Mapping[str, Any]:
-        """Return the variables, which policies set as well; `change` also accepts new names."""
+        """Return the variables, which policies can set too. `change` also accepts new names."""
         return {TAX_RATE: 0.0, MINIMUM_WAGE: 0.0, **self.state.variables}
 
     def change(self, variable: str, value: Any) -> None:
-        """Set a variable; policies that set it are repealed.
+        """Set a variable. Policies that set it are repealed.
 
         Raises:
-            ToolError: If there can be no such variable, or it cannot have this value.
+            ToolError: If the variable cannot exist, or the value is invalid.
         """
         self.rules.set_variable(variable, value)
 

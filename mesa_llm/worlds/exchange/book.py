@@ -29,10 +29,10 @@ class Order:
     """Money per share."""
 
     quantity: float
-    """Shares still to be traded; 0 only under the original rules, which leave used-up orders in the book."""
+    """Remaining shares; 0 only under the original rules, which leave filled orders in the book."""
 
     arrival: int = 0
-    """Rank by arrival at the book, from 1; 0 while it does not rest."""
+    """Order of arrival at the book, from 1; 0 before it rests."""
 
 
 class Quote(NamedTuple):
@@ -57,24 +57,24 @@ class Level:
 
 
 def opposite(side: Side) -> Side:
-    """Return the side that an order of this side trades with."""
+    """Return the side an order of this side trades with."""
     return "sell" if side == "buy" else "buy"
 
 
 class OrderBook:
     """The resting orders for one stock.
 
-    Finding the best price, adding, reducing and dropping take O(log p) with p different prices.
+    Finding the best price, adding, reducing and dropping take O(log p) for p different prices.
     """
 
     def __init__(self) -> None:
-        """Start empty."""
+        """Create an empty book."""
         self._levels: dict[Side, Any] = {side: SortedDict() for side in SIDES}
         self._arrivals = 0
         self.counts: dict[Side, int] = dict.fromkeys(SIDES, 0)
         """Number of orders resting on each side."""
         self.changes: dict[Side, int] = dict.fromkeys(SIDES, 0)
-        """Number of changes of each side; a side is unchanged as long as its number is."""
+        """Number of changes on each side; a side is unchanged while its number is."""
 
     def clear(self) -> None:
         """Drop every order."""
@@ -84,7 +84,7 @@ class OrderBook:
         self._arrivals = 0
 
     def rest(self, order: Order) -> None:
-        """Add an order behind those of its side and price."""
+        """Add an order behind those with its side and price."""
         self._arrivals += 1
         order.arrival = self._arrivals
         level: Level = self._levels[order.side].setdefault(order.price, Level())
@@ -93,12 +93,12 @@ class OrderBook:
         self._count(order.side, 1)
 
     def oldest_at(self, side: Side, price: float) -> Order | None:
-        """Return the order of a side that has rested longest at exactly this price; None without one."""
+        """Return the oldest order of a side at exactly this price, or None."""
         level: Level | None = self._levels[side].get(price)
         return level.orders[0] if level else None
 
     def best(self, side: Side) -> Order | None:
-        """Return the order of a side that trades first: best price, then longest wait; None without one."""
+        """Return the next order of a side to trade: best price, then oldest. None without one."""
         levels = self._levels[side]
         if not levels:
             return None
@@ -106,7 +106,7 @@ class OrderBook:
         return level.orders[0]
 
     def reduce(self, order: Order, quantity: float) -> None:
-        """Reduce a resting order by the shares traded; it stays, even with none left."""
+        """Reduce a resting order by the shares traded. It stays even when none are left."""
         order.quantity -= quantity
         self._levels[order.side][order.price].quantity -= quantity
         self._count(order.side, 0)
@@ -115,7 +115,7 @@ class OrderBook:
         """Remove a resting order, the oldest at its price.
 
         Raises:
-            ValueError: If another order came before it.
+            ValueError: If an older order exists at that price.
         """
         levels = self._levels[order.side]
         level: Level = levels[order.price]
@@ -136,7 +136,7 @@ class OrderBook:
         return [Quote(price, level.quantity) for price, level in self._ranked(side)]
 
     def ranked(self, side: Side, maximum: int | None = None) -> list[Order]:
-        """Return the orders of a side as they would trade, best first; no more than a maximum number."""
+        """Return the orders of a side in trading order, best first, up to a maximum number."""
         return list(islice(chain.from_iterable(level.orders for _, level in self._ranked(side)), maximum))
 
     def arrived(self, side: Side) -> list[Order]:
@@ -144,7 +144,7 @@ class OrderBook:
         return sorted(self.ranked(side), key=lambda order: order.arrival)
 
     def _count(self, side: Side, change: int) -> None:
-        """Count a change of a side, and the orders it added or (below 0) dropped."""
+        """Count a change on a side, and the orders added or (if negative) dropped."""
         self.counts[side] += change
         self.changes[side] += 1
 

@@ -1,4 +1,4 @@
-"""The two listed companies: their past figures, and the reports that they publish during trading."""
+"""The two listed companies: past figures, and reports published during trading."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ class QuarterlyReport(NamedTuple):
     """One quarterly report; money in millions."""
 
     day: int
-    """Day on which it is published, in the first session."""
+    """Day of publication, in the first session."""
 
     revenue_growth_pct: float
-    """Change of revenue against the same quarter of the year before."""
+    """Year-on-year change in revenue."""
 
     revenue: float
     gross_margin_pct: float
@@ -39,7 +39,7 @@ class Company(NamedTuple):
     """Its share."""
 
     listed_years: int
-    """Years since its shares were first traded."""
+    """Number of years since its listing."""
 
     revenue: tuple[float, ...]
     """Twelve quarters."""
@@ -51,7 +51,7 @@ class Company(NamedTuple):
     """Twelve quarters."""
 
     reports: tuple[QuarterlyReport, ...]
-    """Reports that it publishes during trading."""
+    """Reports published during trading."""
 
 
 # fmt: off
@@ -106,5 +106,5 @@ COMPANIES: Mapping[Stock, Company] = MappingProxyType({"A": COMPANY_A, "B": COMP
 
 
 def report_on(company: Company, day: int) -> QuarterlyReport | None:
-    """Return the report that a company publishes on a day; None without one."""
+    """Return the report a company publishes on a day, or None."""
     return next((report for report in company.reports if report.day == day), None)

@@ -29,13 +29,13 @@ class TraderFacts:
     """Shares by stock."""
 
     loans: tuple[Loan, ...]
-    """Loans not yet paid back."""
+    """Outstanding loans."""
 
     loan_limit: float
-    """Maximum that may still be borrowed, in money; may be negative."""
+    """Maximum additional borrowing, in money; may be negative."""
 
     rates: Rates
-    """Rates in force, by loan type."""
+    """Current rates, by loan type."""
 
     term_days: tuple[int, ...]
     """Days until a loan is due, by loan type."""
@@ -44,7 +44,7 @@ class TraderFacts:
     """Latest session prices."""
 
     recent_prices: Mapping[Stock, tuple[float, ...]]
-    """Latest session prices, oldest first; the price before the first session counts as one."""
+    """Recent session prices, oldest first, starting with the price before the first session."""
 
     bids: Mapping[Stock, Quote | None]
     """Highest resting buy price and the shares wanted at it; None without one."""
@@ -53,7 +53,7 @@ class TraderFacts:
     """Lowest resting sell price and the shares offered at it; None without one."""
 
     posts: tuple[ForumPost, ...]
-    """Posts and announcements on the forum today."""
+    """Posts and announcements on today's forum."""
 
     cancellations: tuple[Cancellation, ...] = ()
-    """Own waiting orders of today that were cancelled because they could not be honoured."""
+    """Today's waiting orders that were cancelled because they could not be honoured."""

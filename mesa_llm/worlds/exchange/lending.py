@@ -1,4 +1,4 @@
-"""The bank: the cost of loans, payments, and the forced sales of traders who cannot pay."""
+"""The bank: loan costs, payments, and forced sales by traders who cannot pay."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ class Lending:
     """Days between two payments of interest."""
 
     rate_changes: tuple[RateChange, ...] = RATE_CHANGES
-    """Changes of the rates, by day."""
+    """Rate changes, by day."""
 
     def __post_init__(self) -> None:
         """Check the tables of rates and the days.
 
         Raises:
-            ConfigError: If a table lacks one of the three loan types, or a number of days is below 1.
+            ConfigError: If a table does not cover the three loan types, or a number of days is below 1.
         """
         tables = [self.rates, *(change.rates for change in self.rate_changes)]
         if len(self.term_days) != 3 or any(len(table) != 3 for table in tables):
@@ -54,19 +54,19 @@ class Lending:
             raise ConfigError("terms and the days between interest payments must be at least 1")
 
     def is_interest_day(self, day: int) -> bool:
-        """Check whether every trader pays interest on this day."""
+        """Check whether traders pay interest on this day."""
         return day % self.interest_every_days == 0
 
     def accrued(self, loans: Iterable[Loan], day: int, rates: Rates) -> float:
-        """Compute the interest on loans that has accrued by a day and is not paid yet.
+        """Compute the unpaid interest accrued on loans by a day.
 
-        The full rate, due with the loan, accrues evenly over its term. The twelfth of it that is due on the next
-        interest day accrues from the last one, unless the loan is paid back before.
+        The full rate, due with the loan, accrues evenly over its term. The twelfth due on the next interest day accrues
+        from the last one, unless the loan is repaid earlier.
 
         Args:
-            loans: Loans not yet paid back.
+            loans: Outstanding loans.
             day: The day, after its payments.
-            rates: Rates in force.
+            rates: Current rates.
         """
         return math.fsum(
             loan.principal
@@ -76,12 +76,12 @@ class Lending:
         )
 
     def _part_of_term(self, loan: Loan, day: int) -> float:
-        """Compute the part of a loan's term that is over, 0 to 1."""
+        """Compute the elapsed part of a loan's term, 0 to 1."""
         term = self.term_days[loan.loan_type]
         return max(term - (loan.due_day - day), 0) / term
 
     def _part_of_instalment(self, loan: Loan, day: int) -> float:
-        """Compute how much of the next instalment has accrued, as a part of the full rate."""
+        """Compute the accrued part of the next instalment, relative to the full rate."""
         since = day % self.interest_every_days
         if loan.due_day <= day - since + self.interest_every_days:
             return 0.0
@@ -91,7 +91,7 @@ class Lending:
 
 
 def borrow(account: TradingAccount, principal: float, loan_type: int, due_day: int) -> Loan:
-    """Lend a trader money, which is paid out at once.
+    """Lend money to a trader, paid out at once.
 
     Raises:
         ToolError: If the sum is not positive, or exceeds the trader's limit.
@@ -107,7 +107,7 @@ def borrow(account: TradingAccount, principal: float, loan_type: int, due_day: i
 
 
 def repay_due(account: TradingAccount, day: int, rates: Rates) -> None:
-    """Take principal and the full rate of loans due today; mark the trader if its cash falls below 0."""
+    """Collect principal and the full rate of loans due today. Mark the trader if its cash falls below 0."""
     for loan in account.loans:
         if loan.due_day == day:
             account.cash -= loan.principal * (1 + rates[loan.loan_type])
@@ -117,9 +117,9 @@ def repay_due(account: TradingAccount, day: int, rates: Rates) -> None:
 
 
 def pay_interest(account: TradingAccount, rates: Rates) -> None:
-    """Take a twelfth of the rate of every loan; mark the trader if its cash falls below 0.
+    """Collect a twelfth of the rate of every loan. Mark the trader if its cash falls below 0.
 
-    A loan thus costs its full rate when due, and before that a twelfth of it on each interest day.
+    A loan thus costs its full rate when due, and a twelfth of it on each interest day before that.
     """
     for loan in account.loans:
         account.cash -= loan.principal * rates[loan.loan_type] / 12
@@ -128,10 +128,10 @@ def pay_interest(account: TradingAccount, rates: Rates) -> None:
 
 
 def liquidate(account: TradingAccount, prices: Mapping[Stock, float]) -> bool:
-    """Sell a marked trader's shares, A first, until its cash is no longer negative; or make it leave.
+    """Sell a marked trader's shares, A first, until its cash is not negative, or make it leave.
 
-    The shares leave the market: nobody buys them, and no price moves. A trader whose cash and shares are
-    worth less than nothing leaves with all its debts.
+    The shares leave the market without a buyer or a price change. A trader whose cash and shares have a negative value
+    leaves with all its debts.
 
     Returns:
         True if the trader is insolvent and has left.
@@ -142,7 +142,7 @@ def liquidate(account: TradingAccount, prices: Mapping[Stock, float]) -> bool:
     for stock in STOCKS:
         if account.cash < 0:
             _sell_for(account, stock, prices[stock])
-    # Only rounding is left: the worth was not negative.
+    # Only a rounding error is left: the worth was not negative.
     account.cash = max(account.cash, 0.0)
     account.is_marked = False
     return False
@@ -151,8 +151,8 @@ def liquidate(account: TradingAccount, prices: Mapping[Stock, float]) -> bool:
 def _sell_for(account: TradingAccount, stock: Stock, price: float) -> None:
     """Sell as many whole shares as bring cash back to 0, or all of them.
 
-    Under the original rules shares can be fractions; where its whole number exceeds them the original program
-    stops with an error, and all of them are sold here.
+    Under the original rules shares can be fractional. Where the whole number exceeds them, the original program stops
+    with an error; here, all of them are sold.
     """
     owned = account.shares[stock]
     quantity = min(math.ceil(-account.cash / price), owned) if owned * price >= -account.cash else owned

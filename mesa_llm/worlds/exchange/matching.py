@@ -15,8 +15,8 @@ from mesa_llm.worlds.exchange.text import reason_text
 Settlement = Literal["strict", "one_sided", "original"]
 """How a fill moves cash and shares.
 
-`strict`: both sides are checked before either moves. `one_sided`: each side is settled by itself, if it can be.
-`original`: like `one_sided`, but as many shares change hands as the price says, not as the quantity says.
+`strict`: both sides are checked before either moves. `one_sided`: each side is settled separately, if possible.
+`original`: like `one_sided`, but the number of shares transferred is the price, not the quantity.
 """
 
 
@@ -30,7 +30,7 @@ class Fill(NamedTuple):
     """Mesa `unique_id` of the trader that sells."""
 
     quantity: float
-    """Shares; 0 where an order met a used-up one, unless fills are settled strictly."""
+    """Shares; 0 where an order met a filled one, unless fills are settled strictly."""
 
     price: float
     """Money per share."""
@@ -38,7 +38,7 @@ class Fill(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Fees:
-    """Fees that each side of a fill pays; described in the paper, absent from its program."""
+    """Fees paid by each side of a fill. Described in the paper, absent from its program."""
 
     per_share: float = 0.005
     """Money per share."""
@@ -56,20 +56,21 @@ class Fees:
 
 @dataclass(frozen=True, slots=True)
 class TradingRules:
-    """Rules by which orders are matched and fills settled."""
+    """Rules for matching orders and settling fills."""
 
     settlement: Settlement = "strict"
-    """Rule by which a fill moves cash and shares."""
+    """How a fill moves cash and shares."""
 
     cross: bool | None = None
-    """Whether a bid above an offer trades, at the resting price, rather than equal prices only. None: where fills are
-    settled strictly."""
+    """Whether a bid above an offer trades, at the resting price, rather than only equal prices. None: only if fills are
+    settled strictly.
+    """
 
     fees: Fees | None = None
-    """Fees of each side of a fill; None: there are none."""
+    """Fees for each side of a fill; None for no fees."""
 
     tick: float = 0.01
-    """Step of prices, in money, if fills are settled strictly; otherwise any price is accepted."""
+    """Price increment, in money, if fills are settled strictly; otherwise any price is accepted."""
 
     def __post_init__(self) -> None:
         """Check that the rules are consistent.
@@ -82,16 +83,16 @@ class TradingRules:
         if self.cross is None:
             object.__setattr__(self, "cross", self.settlement == "strict")
         if not 0 < self.tick < math.inf:
-            raise ConfigError(f"tick is the step of prices, a positive number; got {self.tick!r}")
+            raise ConfigError(f"tick must be a positive price increment, got {self.tick!r}")
         if self.settlement != "strict" and (self.cross or self.fees):
             raise ConfigError(f"cross and fees need settlement 'strict', not {self.settlement!r}")
 
     def fee_of(self, quantity: float) -> float:
-        """Compute the fee of one side of an order that trades as a whole, in money."""
+        """Compute the fee for one side of an order that trades in one fill."""
         return self.fees.of(quantity) if self.fees else 0.0
 
     def price_of(self, price: float) -> float:
-        """Return a price as the book holds it: a whole number of ticks, if fills are settled strictly.
+        """Return a price in whole ticks if fills are settled strictly, else unchanged.
 
         Raises:
             ToolError: If it lies between two ticks, or below the first.
@@ -104,10 +105,10 @@ class TradingRules:
         return round(ticks * self.tick, 9)
 
     def refuse_flags(self, *amounts: object) -> None:
-        """Refuse true and false as amounts; the original takes them for 1 and 0.
+        """Reject true and false as amounts. The original treats them as 1 and 0.
 
         Raises:
-            ToolError: If there is one, and fills are settled strictly.
+            ToolError: If there are any, and fills are settled strictly.
         """
         if self.settlement == "strict" and any(isinstance(amount, bool) for amount in amounts):
             raise ToolError(reason_text("flag"))
@@ -118,10 +119,10 @@ class TradingRules:
 
         Args:
             rules: `corrected` or `original`.
-            trading: The rules to check; None: those of the set.
+            trading: The rules to check; None for those of the set.
 
         Raises:
-            ConfigError: If the rule set is unknown, or the trading rules belong to another one.
+            ConfigError: If the rule set is unknown, or the trading rules belong to another.
         """
         if rules not in ("corrected", "original"):
             raise ConfigError(f"rules {rules!r} are unknown; choose 'corrected' or 'original'")
@@ -139,8 +140,9 @@ class Match:
     """Trades, in order."""
 
     cancelled_orders: list[Order] = field(default_factory=list)
-    """Orders taken out of the market: resting ones that could not be honoured or were the trader's own, and the
-    incoming one once it cannot be paid."""
+    """Orders removed from the market: resting ones that could not be honoured or were the trader's own, and the
+    incoming one if it cannot be paid.
+    """
 
     fees: float = 0.0
     """Money that both sides of the fills paid."""
@@ -148,7 +150,7 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class Venue:
-    """The book of one stock, its traders, and the rules they trade by."""
+    """A stock's order book, its traders, and their trading rules."""
 
     stock: Stock
     """The stock traded."""
@@ -163,9 +165,9 @@ class Venue:
     """Rules of matching and settlement."""
 
     def match(self, order: Order) -> Match:
-        """Trade an incoming order with the resting ones, the best price first and the oldest of equals.
+        """Match an incoming order with resting ones, best price first, oldest first among equals.
 
-        Both sides of a fill are settled, or none. What is left of the order is added to the book.
+        Both sides of a fill are settled, or neither. The rest of the order is added to the book.
         """
         match = Match()
         while order.quantity and (resting := self._partner(order)):
@@ -190,7 +192,7 @@ class Venue:
         return match
 
     def _partner(self, order: Order) -> Order | None:
-        """Find the resting order that an incoming one trades with next."""
+        """Find the resting order with which an incoming one trades next."""
         side = opposite(order.side)
         if not self.rules.cross:
             return self.book.oldest_at(side, order.price)
@@ -220,13 +222,13 @@ def can_pay(buyer: TradingAccount, fill: Fill, fee: float) -> bool:
 
 
 def can_deliver(seller: TradingAccount, stock: Stock, fill: Fill, fee: float) -> bool:
-    """Check whether a seller has the shares of a fill, and can pay the fee from what it earns."""
+    """Check whether a seller has the shares for a fill, and can pay the fee from the proceeds."""
     earned = fill.quantity * fill.price - fee
     return seller.shares[stock] >= fill.quantity and seller.cash + earned >= 0
 
 
 def settle_both(buyer: TradingAccount, seller: TradingAccount, stock: Stock, fill: Fill, fee: float) -> None:
-    """Move cash and shares between two different traders who can pay and deliver; each pays the fee."""
+    """Move cash and shares between two different traders who can pay and deliver. Each pays the fee."""
     cost = fill.quantity * fill.price
     buyer.cash -= cost + fee
     buyer.shares[stock] += fill.quantity

@@ -1,4 +1,4 @@
-"""Matching and settlement as in the original program, with its faults."""
+"""Matching and settlement as in the original program, including its defects."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from mesa_llm.worlds.exchange.state import Stock, TradingAccount
 
 
 class OriginalVenue(Venue):
-    """The book of one stock, whose fills are settled one side at a time (`settlement` `one_sided` or `original`)."""
+    """A stock's order book with fills settled one side at a time (`settlement` `one_sided` or `original`)."""
 
     __slots__ = ()
 
     def match(self, order: Order) -> Match:
-        """Match at equal prices, the oldest order first, without checks beforehand.
+        """Match at equal prices, oldest order first, without prior checks.
 
-        A resting order that is used up exactly stays with quantity 0. The next order at its price trades 0
-        shares with it, and only then removes it.
+        A fully filled resting order stays with quantity 0. The next order at its price trades 0 shares with it, and
+        only then removes it.
         """
         match = Match()
         while resting := self.book.oldest_at(opposite(order.side), order.price):
@@ -31,7 +31,7 @@ class OriginalVenue(Venue):
         return match
 
     def _settle_apart(self, order: Order, resting: Order, traded: float, match: Match) -> None:
-        """Settle each side by itself, the incoming one first; either may fail alone."""
+        """Settle each side separately, the incoming one first. Either may fail alone."""
         fill = fill_of(order, resting, traded)
         match.fills.append(fill)
         sides = [(settle_buyer, fill.buyer), (settle_seller, fill.seller)]
@@ -40,16 +40,16 @@ class OriginalVenue(Venue):
 
 
 def delivered(fill: Fill, settlement: Settlement) -> float:
-    """Return the shares that change hands in a fill.
+    """Return the number of shares transferred in a fill.
 
-    The original passes quantity and price to its accounts in the wrong order: cash moves by their product, shares by
-    the price. Its published runs contain this defect.
+    The original swaps quantity and price when calling its accounts: cash moves by their product, shares by the price.
+    Its published runs contain this defect.
     """
     return fill.price if settlement == "original" else fill.quantity
 
 
 def settle_buyer(buyer: TradingAccount, stock: Stock, fill: Fill, settlement: Settlement) -> bool:
-    """Settle the buyer's side by itself if its cash suffices; return whether it did."""
+    """Settle the buyer's side alone if its cash suffices. Return whether it did."""
     cost = fill.quantity * fill.price
     if buyer.cash < cost:
         return False
@@ -59,7 +59,7 @@ def settle_buyer(buyer: TradingAccount, stock: Stock, fill: Fill, settlement: Se
 
 
 def settle_seller(seller: TradingAccount, stock: Stock, fill: Fill, settlement: Settlement) -> bool:
-    """Settle the seller's side by itself if its shares suffice; return whether they did."""
+    """Settle the seller's side alone if its shares suffice. Return whether they did."""
     shares = delivered(fill, settlement)
     if seller.shares[stock] < shares:
         return False

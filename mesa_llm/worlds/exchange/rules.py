@@ -1,4 +1,4 @@
-"""The rules of the exchange: the market, and the stages of a trading day."""
+"""Rules of the exchange: the market, and the stages of a trading day."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class StockMarket:
         """Open the accounts.
 
         Raises:
-            ConfigError: If there is no trader, or one occurs twice.
+            ConfigError: If there are no traders, or one occurs twice.
         """
         self.prices: dict[Stock, float] = dict(FIRST_PRICES)
         accounts = [TradingAccount.of(start, self.prices) for start in endowments]
@@ -69,14 +69,14 @@ class StockMarket:
 
     @property
     def active_accounts(self) -> list[TradingAccount]:
-        """Accounts of the traders who have not left, in the order they were opened."""
+        """Accounts of the traders still in the market, in opening order."""
         return [account for account in self.accounts.values() if not account.has_left]
 
     def open_day(self, day: int) -> tuple[list[Liquidation], list[RateChange]]:
         """Empty the books, collect due payments, liquidate traders who cannot pay, then change the rates.
 
         Returns:
-            Forced sales and departures, and the changes of the rates announced today.
+            Forced sales and departures, and rate changes announced today.
         """
         self.day = day
         for stock in STOCKS:
@@ -121,7 +121,7 @@ class StockMarket:
         return match
 
     def cancellations_of(self, trader: int) -> tuple[Cancellation, ...]:
-        """Return a trader's waiting orders of today that were cancelled when somebody else's order met them."""
+        """Return a trader's waiting orders cancelled today on meeting another's order."""
         return tuple(self._cancellations.get(trader, ()))
 
     def close_session(self, now: Moment) -> list[Close]:
@@ -180,12 +180,12 @@ class StockMarket:
         )
 
     def _accrued(self, account: TradingAccount) -> float:
-        """Compute the interest that a trader has not paid yet; 0 under the original rules, which ignore it."""
+        """Compute a trader's unpaid interest; 0 under the original rules, which ignore it."""
         return self.lending.accrued(account.loans, self.day, self.rates) if self._accrues else 0.0
 
 
 class Floor:
-    """Takes traders through the stages of a day: the order of turns, and the events at the end of each stage."""
+    """Runs the stages of a day: the order of turns, and the events at the end of each stage."""
 
     def __init__(self, market: StockMarket, calendar: Calendar, rng: RNG) -> None:
         """Open on the morning of day 1.
@@ -193,7 +193,7 @@ class Floor:
         Args:
             market: The market.
             calendar: Days and sessions.
-            rng: Source of the acting order, which is drawn anew for every session.
+            rng: Random generator for the acting order, drawn anew for every session.
         """
         self.market = market
         self.calendar = calendar
@@ -205,10 +205,10 @@ class Floor:
         self._open_stage()
 
     def end_stage(self) -> list[Happening]:
-        """End the present stage and begin the next.
+        """End the current stage and begin the next.
 
         Returns:
-            Prices that moved, forced sales and departures, and changes of the rates.
+            Price changes, forced sales, departures and rate changes.
         """
         happenings: list[Happening] = []
         if self.now.stage == "trade":
@@ -219,7 +219,7 @@ class Floor:
         return happenings + self._open_stage()
 
     def refusal(self, agent_id: int, stage: DayStage) -> str | None:
-        """Return why a trader may not act as one does in a stage; None if it may."""
+        """Return why a trader may not act in a stage, or None if it may."""
         account = self.market.accounts.get(agent_id)
         if account is None:
             return reason_text("no_trader", agent_id=agent_id)
@@ -234,10 +234,10 @@ class Floor:
         return None
 
     def account_in_turn(self, agent_id: int, stage: DayStage) -> TradingAccount:
-        """Return the account of a trader who may act now.
+        """Return the account of a trader whose turn it is.
 
         Raises:
-            ToolError: If it may not.
+            ToolError: If it may not act now.
         """
         refusal = self.refusal(agent_id, stage)
         if refusal is not None:
@@ -263,7 +263,7 @@ class Floor:
         return happenings
 
     def _open_day(self) -> list[Happening]:
-        """Settle due payments, and announce changes of the rates on the forum."""
+        """Settle due payments, and announce rate changes on the forum."""
         liquidations, changes = self.market.open_day(self.now.day)
         for change in changes:
             self.forum.announce(self.now.day, change.text)

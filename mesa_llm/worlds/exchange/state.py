@@ -24,19 +24,19 @@ FIRST_PRICES: Mapping[Stock, float] = MappingProxyType({"A": 30, "B": 40})
 """Money per share before the first trade."""
 
 STYLES = ("Conservative", "Aggressive", "Balanced", "Growth-Oriented")
-"""Styles of investing that traders are given; no rule depends on them."""
+"""Traders' investing styles. They affect no rule."""
 
 MIN_PROPERTY = 1e5
 MAX_PROPERTY = 5e6
-"""Bounds of cash and shares at the start, in money at the first prices."""
+"""Bounds on cash and shares at the start, in money at the first prices."""
 
 DUE_DAYS = tuple(range(22, 265, 22))
-"""Possible due days of the debts that exist at the start."""
+"""Possible due days of initial debts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Loan:
-    """Money borrowed, to be paid back in one sum."""
+    """Money borrowed, repaid in one sum."""
 
     principal: float
     """Money borrowed."""
@@ -45,12 +45,12 @@ class Loan:
     """Index of its term and rate, from 0."""
 
     due_day: int
-    """Day on which it is paid back, before trading."""
+    """Day of repayment, before trading."""
 
 
 @dataclass(frozen=True, slots=True)
 class Endowment:
-    """The endowment that one trader starts with."""
+    """Initial endowment of one trader."""
 
     trader: int
     """Mesa `unique_id`."""
@@ -68,12 +68,12 @@ class Endowment:
     """Debts at the start."""
 
     property_at_start: float | None = None
-    """Limit of its borrowing, in money at the first prices; None: cash and shares, debts not deducted."""
+    """Borrowing limit, in money at the first prices; None for cash and shares, without deducting debts."""
 
 
 @dataclass(slots=True)
 class TradingAccount:
-    """Assets and debts of one trader now."""
+    """Current assets and debts of one trader."""
 
     trader: int
     """Mesa `unique_id`."""
@@ -82,25 +82,25 @@ class TradingAccount:
     """Style of investing, one of `STYLES`."""
 
     cash: float
-    """Money; negative only between a payment and the forced sale that follows."""
+    """Money; negative only between a payment and the resulting forced sale."""
 
     shares: dict[Stock, float]
     """Shares by stock; fractional only under the original rules."""
 
     loans: list[Loan]
-    """Loans not yet paid back, oldest first."""
+    """Outstanding loans, oldest first."""
 
     property_at_start: float
-    """Limit of its borrowing throughout the run, in money at the first prices."""
+    """Borrowing limit throughout the run, in money at the first prices."""
 
     net_at_start: float
-    """Cash and shares less debts at the start; profit counts from here."""
+    """Cash and shares less debts at the start; the baseline for profit."""
 
     is_marked: bool = field(default=False)
-    """Whether a payment left it without cash, so that it must sell or leave."""
+    """Whether a payment left it without cash, so it must sell or leave."""
 
     has_left: bool = field(default=False)
-    """Whether it was insolvent and is gone for good."""
+    """Whether it was insolvent and has left for good."""
 
     @classmethod
     def of(cls, start: Endowment, prices: Mapping[Stock, float]) -> TradingAccount:
@@ -112,7 +112,7 @@ class TradingAccount:
         shares: dict[Stock, float] = {stock: start.shares[stock] for stock in STOCKS}
         if not (isfinite(start.cash) and all(0 <= quantity < inf for quantity in shares.values())):
             raise ConfigError(
-                f"trader {start.trader} starts with {start.cash} cash, {shares}; give shares of 0 or more"
+                f"trader {start.trader} starts with {start.cash} cash, {shares}; shares must be 0 or more"
             )
         value = worth(shares, prices) + start.cash
         bound = value if start.property_at_start is None else start.property_at_start
@@ -123,7 +123,7 @@ class TradingAccount:
     @property
     def debt(self) -> float:
         """Sum of the principals owed, in money."""
-        # sum() rounds differently from Python 3.12 on; recorded runs were added up term by term.
+        # sum() rounds differently since Python 3.12; recorded runs were summed term by term
         total = 0.0
         for loan in self.loans:
             total += loan.principal
@@ -131,7 +131,7 @@ class TradingAccount:
 
     @property
     def loan_limit(self) -> float:
-        """Maximum that may still be borrowed: the property at the start less the debt; may be negative."""
+        """Maximum additional borrowing: the property at the start less the debt; may be negative."""
         return self.property_at_start - self.debt
 
     def property_at(self, prices: Mapping[Stock, float]) -> float:
@@ -145,11 +145,11 @@ def worth(shares: Mapping[Stock, float], prices: Mapping[Stock, float]) -> float
 
 
 DayStage = Literal["loan", "trade", "estimate", "post", "closed"]
-"""Stage of the day, by its decisions: loans; orders, in turn; forecasts for the next day; posts; none."""
+"""Stage of the day, by decision: loans; orders, in turn; forecasts for the next day; posts; none."""
 
 
 class Moment(NamedTuple):
-    """A point in the calendar of the exchange."""
+    """A point in the exchange's calendar."""
 
     day: int
     """Day, from 1."""
@@ -158,30 +158,30 @@ class Moment(NamedTuple):
     """Current stage."""
 
     session: int
-    """Trading session: 0 before the first of the day; after the last, still the last one's number."""
+    """Trading session: 0 before the first of the day; after the last, its number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Calendar:
-    """Number of trading days, and of sessions on each."""
+    """Number of trading days, and of sessions per day."""
 
     days: int = 10
     """Trading days: 264 in the original program, 10 in Shachi's study."""
 
     sessions: int = 3
-    """Trading sessions a day."""
+    """Trading sessions per day."""
 
     def __post_init__(self) -> None:
         """Check the lengths.
 
         Raises:
-            ConfigError: If there is no day or no session, or not a whole number of them.
+            ConfigError: If days or sessions are not whole numbers of at least 1.
         """
         if not all(is_whole(count) and count >= 1 for count in (self.days, self.sessions)):
-            raise ConfigError(f"{self.days!r} days of {self.sessions!r} sessions; at least 1 of each is wanted, whole")
+            raise ConfigError(f"{self.days!r} days of {self.sessions!r} sessions; both must be whole numbers from 1")
 
     def after(self, now: Moment) -> Moment:
-        """Return the moment that follows."""
+        """Return the next moment."""
         match now.stage:
             case "loan":
                 return Moment(now.day, "trade", 1)
@@ -205,7 +205,7 @@ class ForumPost(NamedTuple):
     """A message on the forum."""
 
     day: int
-    """Day on which it was written."""
+    """Day of writing."""
 
     author: int
     """Trader's id, or `OFFICIAL`."""
@@ -215,25 +215,25 @@ class ForumPost(NamedTuple):
 
 
 class Forum:
-    """Yesterday's posts, today's announcements, and the posts being written for tomorrow."""
+    """Yesterday's posts, today's announcements, and new posts for tomorrow."""
 
     def __init__(self) -> None:
-        """Start with nothing to read."""
+        """Create an empty forum."""
         self.posts: tuple[ForumPost, ...] = ()
-        """Posts and announcements that can be read now."""
+        """Posts and announcements readable now."""
 
         self._written: dict[int, ForumPost] = {}
 
     def announce(self, day: int, text: str) -> None:
-        """Add an announcement, which can be read at once."""
+        """Add an announcement, readable at once."""
         self.posts += (ForumPost(day, OFFICIAL, text),)
 
     def write(self, day: int, author: int, text: str) -> None:
-        """Keep a trader's post for tomorrow; a second one replaces the first."""
+        """Store a trader's post for tomorrow, replacing an earlier one."""
         self._written[author] = ForumPost(day, author, text)
 
     def next_day(self) -> None:
-        """Replace yesterday's posts by today's, in order of the authors' ids."""
+        """Replace yesterday's posts with today's, ordered by author id."""
         self.posts = tuple(post for _, post in sorted(self._written.items()))
         self._written = {}
 
@@ -259,7 +259,7 @@ class Liquidation(NamedTuple):
     """Day, before trading."""
 
     trader: int
-    """Mesa `unique_id` of the trader that had to sell."""
+    """Mesa `unique_id` of the trader forced to sell."""
 
     cash_before: float
     """Cash before, below 0."""
@@ -280,7 +280,7 @@ class Liquidation(NamedTuple):
     """Shares of B afterwards."""
 
     has_left: bool
-    """Whether the trader was insolvent and left; nothing was sold then."""
+    """Whether the trader was insolvent and left, without a sale."""
 
 
 class StockTrade(NamedTuple):
@@ -310,7 +310,7 @@ class Submission(NamedTuple):
 
 
 class Cancellation(NamedTuple):
-    """One order, or the rest of one, that was taken out of the market."""
+    """An order, or the rest of one, removed from the market."""
 
     day: int
     session: int
@@ -322,7 +322,7 @@ class Cancellation(NamedTuple):
 
     price: float
     rested: bool
-    """Whether it waited in the book, rather than having just been placed."""
+    """Whether it was waiting in the book, rather than incoming."""
 
 
 class Close(NamedTuple):
@@ -332,13 +332,13 @@ class Close(NamedTuple):
     session: int
     stock: Stock
     price: float
-    """Price of the session's last fill; without fills, the price before."""
+    """Price of the session's last fill; without fills, the previous price."""
 
     before: float
     """Price before the session."""
 
     fills: int
-    """Number of trades in the session, those of 0 shares included."""
+    """Number of trades in the session, including those of 0 shares."""
 
     volume: float
     """Shares traded in the session."""
@@ -394,16 +394,16 @@ class Holding(NamedTuple):
     """Shares of B."""
 
     debt: float
-    """Principals owed."""
+    """Principal owed."""
 
     property: float
     """Cash and shares at the latest prices; debts are not deducted."""
 
     profit: float
-    """Change since the start of property less debt and accrued interest."""
+    """Change since the start in property less debt and accrued interest."""
 
     accrued: float = 0.0
-    """Interest accrued on loans and not yet paid; 0 under the original rules."""
+    """Unpaid interest accrued on loans; 0 under the original rules."""
 
 
 @dataclass(slots=True)
@@ -420,14 +420,14 @@ class History:
 
 
 def draw_endowments(traders: Iterable[int], rng: RNG) -> list[Endowment]:
-    """Draw the endowments of traders, in the original program's order of draws.
+    """Draw the endowments of traders, with the original program's order of draws.
 
     Shares, cash and a debt are uniform. They are redrawn until cash and shares are worth between 100,000 and 5 million,
-    and no less than the debt.
+    and at least the debt.
 
     Args:
-        traders: Mesa `unique_id` of each, in the order they are drawn.
-        rng: Source of random draws.
+        traders: Mesa `unique_id` of each, in drawing order.
+        rng: Random generator.
 
     Source:
         Zhang et al. (2024), When AI Meets Finance (StockAgent), arXiv 2407.18957, and its program.

@@ -37,10 +37,10 @@ from mesa_llm.worlds.validation import NO_FLAG, is_whole
 
 MAX_SHARES = 10**12
 MAX_MONEY = 1e12
-"""Maximum shares and money of an order or a loan; larger numbers are refused as mistakes."""
+"""Maximum shares and money of an order or a loan. Larger numbers are rejected as mistakes."""
 
 RECENT_SESSIONS = 10
-"""Maximum number of session prices among a trader's facts."""
+"""Maximum number of recent session prices in a trader's facts."""
 
 MAX_CHARACTERS = 2000
 """Maximum number of characters of a post."""
@@ -54,17 +54,17 @@ PostText = Annotated[str, Field(min_length=1, max_length=MAX_CHARACTERS)]
 class Exchange(DoNothing):
     """Traders borrow, trade two stocks through order books, forecast and post, day by day.
 
-    Each `end_step()` ends one stage: the loans, one trading session, the forecasts, or the posts.
-    `turn_order` lists the traders who decide in the present stage: in a session one after another, each seeing what the
-    one before did (`takes_turns`), in the other stages all at once.
+    Each `end_step()` ends one stage: the loans, one trading session, the forecasts, or the posts. `turn_order` lists
+    the traders who decide in the current stage: in a session one after another, each seeing the previous trader's
+    actions (`takes_turns`); in the other stages all at once.
 
     Source:
-        Zhang et al. (2024), When AI Meets Finance (StockAgent), arXiv 2407.18957; its program, whose faults
-        `rules="original"` repeats.
+        Zhang et al. (2024), When AI Meets Finance (StockAgent), arXiv 2407.18957; its program, whose defects
+        `rules="original"` reproduces.
     """
 
     wording: ClassVar[Any] = wording
-    """Module that puts into words what agents see, and what comes of their actions; a subclass may name its own."""
+    """Module with the texts agents read. A subclass may set its own."""
 
     def __init__(
         self,
@@ -81,17 +81,17 @@ class Exchange(DoNothing):
 
         Args:
             endowments: Endowment of each trader (see `draw_endowments`).
-            rng: Source of the acting order, which is drawn anew for every session.
-            rules: `original` repeats the original's faults; `corrected` settles fills strictly, at whole cents,
-                and lets bids above offers trade.
-            trading: The trading rules in detail; None: those of `rules`.
+            rng: Random generator for the acting order, drawn anew for every session.
+            rules: `original` reproduces the original's defects; `corrected` settles fills strictly, at whole cents, and
+                lets bids above offers trade.
+            trading: Detailed trading rules; None for those of `rules`.
             calendar: Days and sessions.
             lending: The bank's terms.
             screen: Contents of an observation.
             name: Name of the world, unique in a model.
 
         Raises:
-            ConfigError: If the settings contradict each other, or an endowment is impossible.
+            ConfigError: If the settings contradict each other, or an endowment is invalid.
         """
         self.name = name
         self.trading = TradingRules.of(rules, trading)
@@ -99,14 +99,14 @@ class Exchange(DoNothing):
         self.lending = lending or Lending()
         self.screen = screen or Screen()
         self.market = StockMarket(endowments, self.trading, self.lending)
-        # reading the forum must not change anything, `rng` included, so the initial draws seed its excerpts
+        # reading the forum must not change anything, including `rng`, so the initial draws seed its excerpts
         self._forum_seed = sum(account.cash for account in self.market.accounts.values())
         self._floor = Floor(self.market, self.calendar, rng)
         self._board = Board(self.market.books, self.screen.max_orders)
         self._instructions = self.wording.instructions(self.calendar, self.trading, self.lending)
 
     def set_days(self, days: int) -> None:
-        """Change the last day of the exchange; if that day is over already, the present day is the last.
+        """Change the last day of the exchange. If that day is past, the current day is the last.
 
         Args:
             days: Number of the last day.
@@ -120,7 +120,7 @@ class Exchange(DoNothing):
 
     @property
     def turn_order(self) -> tuple[int, ...]:
-        """Ids of the traders who decide in the present stage, in order; drawn at random in a session."""
+        """Ids of the traders who decide in the current stage, in order; drawn at random in a session."""
         return self._floor.turn_order
 
     @property
@@ -147,10 +147,10 @@ class Exchange(DoNothing):
         return self.market.history
 
     def observe(self, agent_id: int) -> Observation:
-        """Return what a trader sees now; reads only.
+        """Return what a trader sees now. Reads only.
 
         Raises:
-            ConfigError: If there is no such trader.
+            ConfigError: If the trader is unknown.
         """
         facts = self.facts(agent_id)
         if self.market.accounts[agent_id].has_left:
@@ -165,11 +165,11 @@ class Exchange(DoNothing):
         """Return what a trader sees now, as values.
 
         Raises:
-            ConfigError: If there is no such trader.
+            ConfigError: If the trader is unknown.
         """
         account = self.market.accounts.get(agent_id)
         if account is None:
-            raise ConfigError(f"there is no trader {agent_id} on {self.name!r}; observe those in its accounts")
+            raise ConfigError(f"there is no trader {agent_id} on {self.name!r}; use an id from its accounts")
         return TraderFacts(
             trader=agent_id,
             now=self.now,
@@ -291,7 +291,7 @@ class Exchange(DoNothing):
         return self.wording.result_text("post_message")
 
     def has_posts(self, agent_id: int) -> bool:
-        """Check whether there is anything to read on the forum."""
+        """Check whether the forum has anything to read."""
         return bool(self._floor.forum.posts)
 
     def may_borrow(self, agent_id: int) -> bool:
@@ -311,18 +311,18 @@ class Exchange(DoNothing):
         return self._floor.refusal(agent_id, "post") is None
 
     def end_step(self) -> list[Event]:
-        """End the present stage and begin the next.
+        """End the current stage and begin the next.
 
         Returns:
-            Price moves, forced sales, bankruptcies and changes of the rates; their `time` is the day.
+            Price changes, forced sales, bankruptcies and rate changes; their `time` is the day.
         """
         return [self.wording.event_of(self.name, happening) for happening in self._floor.end_stage()]
 
     def _check_order(self, agent_id: int, stock: Stock, quantity: int, price: float) -> TradingAccount:
-        """Return the account of a trader who may place this order, its means aside.
+        """Return the account of a trader who may place this order, regardless of its means.
 
         Raises:
-            ToolError: If it may not, or the order makes no sense.
+            ToolError: If it may not, or the order is invalid.
         """
         account = self._floor.account_in_turn(agent_id, "trade")
         if stock not in STOCKS:
@@ -335,7 +335,7 @@ class Exchange(DoNothing):
         return account
 
     def _place(self, agent_id: int, stock: Stock, side: Side, quantity: int, price: float) -> ActionResult:
-        """Place an order, and return the trades it made at once."""
+        """Place an order, and return its immediate trades."""
         match = self.market.place(self.now, agent_id, stock, side, quantity, price)
         self._floor.end_turn(agent_id)
         fills = [{"quantity": fill.quantity, "price": fill.price} for fill in match.fills if fill.quantity]
