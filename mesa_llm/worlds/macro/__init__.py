@@ -1,29 +1,28 @@
-"""EconAgent's macroeconomy: households work, pay tax, buy and save, month by month; a bank sets the interest.
+"""EconAgent's macroeconomy: households work, pay tax, buy and save each month; a bank sets the interest rate.
 
-A month: everyone plans; those who work are paid and make goods; incomes are taxed and the revenue is handed back in
-equal parts; households buy one after the other until the goods run out; wages and the price follow the imbalance of the
-market; at the end of a year savings bear interest and the bank sets a new rate; the unemployed get job offers.
+In each month, everyone plans; those who work are paid and produce goods; incomes are taxed and the revenue is
+redistributed equally; households buy in turn until the goods run out; wages and the price follow the market imbalance.
+At the end of a year savings bear interest and the bank sets a new rate. The unemployed get job offers.
 
 Source: Li et al. (2024), EconAgent: Large Language Model-Empowered Agents for Simulating Macroeconomic
 Activities, ACL, arXiv 2310.10436.
 
-`rules="original"` is the published economy, number by number. `rules="corrected"`, the default, mends this:
+`rules="original"` is the published economy, number by number. `rules="corrected"`, the default, changes:
 
-* Income and consumption are last month's. In the original they stay at their last value above zero while a
-  household is out of work or buys nothing, and so tell it of pay it did not get.
+* Income and consumption are last month's. In the original they stay at their last positive value while a household is
+  unemployed or buys nothing, and so report pay it did not get.
 * A spending share is rounded to the nearest level. In the original 0.58 and 0.94 lose a level.
-* Skills are dealt out at random. In the original the id is the rank of the wage.
-* Money is conserved. The producer borrows to pay wages, and sales pay it back, so that its debt equals the
-  savings of all; interest on savings is charged to that debt. In the original interest comes from nothing.
-* A household without a plan stays at home, buys nothing and is counted. In the original it works and spends
-  half.
-* Growth of unemployment is undefined after a year without any. In the original it is divided by 1e-8.
-* Goods are called short only where a wish was not met. In the original also where a household had no money.
-* A wage or price that stays the same is called so. In the original it is called rising.
-* Inequality is measured alike for all numbers of households. In the original the Gini coefficient falls by a
-  fifteenth from 29 to 30 of them.
+* Skills are assigned at random. In the original the id is the rank of the wage.
+* Money is conserved. The producer borrows to pay wages and repays from sales, so its debt equals total savings.
+  Interest on savings is added to that debt. In the original interest comes from nowhere.
+* A household without a plan stays at home, buys nothing and is counted. In the original it works and spends half.
+* Growth of unemployment is undefined after a year with none. In the original it is divided by 1e-8.
+* Goods are reported as short only where demand was not met. In the original also where a household had no money.
+* An unchanged wage or price is reported as unchanged. In the original it is called rising.
+* Inequality is measured alike for all numbers of households. In the original the Gini coefficient falls by a fifteenth
+  from 29 to 30 of them.
 * A wage on the edge of two bands belongs to the upper one, and the last band is open.
-* A willingness of 0 never works: the draw has to lie below it, where the original lets it be equal.
+* A willingness of 0 never works: the draw must be below it, while the original allows equality.
 """
 
 from mesa_llm.worlds.macro.facts import HouseholdFacts, date_of

@@ -1,4 +1,4 @@
-"""Facts that a household observes before it plans a month, as values."""
+"""Facts a household observes before planning a month, as values."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _MONTH_NAMES = (
     *("January", "February", "March", "April", "May", "June", "July"),
     *("August", "September", "October", "November", "December"),
 )
-"""Names of the months; those of `calendar` depend on the locale, and so would the prompts."""
+"""Month names. Those of `calendar` depend on the locale, and so would the prompts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,13 +27,13 @@ class HouseholdFacts:
     """Years."""
 
     job: str
-    """Title of the job held last month; empty while unemployed."""
+    """Job title last month; empty while unemployed."""
 
     offer: str
-    """Title of the job on offer; the present one while at work."""
+    """Job title on offer; the current one while employed."""
 
     salary: float
-    """Dollars for a month at work."""
+    """Dollars for one month of work."""
 
     salary_before: float | None
     """The same a month ago; None in the first month."""
@@ -42,13 +42,13 @@ class HouseholdFacts:
     """Salary of the last month at work, in dollars; 0 if there was none."""
 
     income: float
-    """Last month's salary in dollars, as far as the household knows it."""
+    """Last month's salary in dollars, as known to the household."""
 
     coin: float
     """Savings, in dollars."""
 
     consumption: float
-    """Dollars spent last month, as far as the household knows it."""
+    """Dollars spent last month, as known to the household."""
 
     is_short: bool
     """Whether the household got fewer goods than planned last month."""
@@ -66,10 +66,10 @@ class HouseholdFacts:
     """Dollars of income tax paid last month."""
 
     tax_credit: float
-    """Dollars handed back last month."""
+    """Dollars redistributed to it last month."""
 
     tax: TaxSchedule
-    """The tax in force."""
+    """Current tax."""
 
     @property
     def is_employed(self) -> bool:

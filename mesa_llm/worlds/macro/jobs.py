@@ -13,7 +13,7 @@ from mesa_llm.worlds import Rules
 from mesa_llm.worlds.macro.state import UNEMPLOYED
 
 BAND_EDGES = (0, 2_454, 4_838, 7_565, 10_777, 14_712, 19_603, 26_015, 35_469, 52_370, 10_000_000)
-"""Monthly salaries in dollars at which the ten bands begin, and the end of the last."""
+"""Monthly salaries in dollars at which the ten bands begin, and the end of the last one."""
 
 TITLES_PER_BAND = 10
 
@@ -45,12 +45,12 @@ TITLES: tuple[str, ...] = tuple(title for band in _TITLES for title in band.spli
 
 
 def bands_of(salary: float, rules: Rules = "corrected") -> tuple[int, ...]:
-    """Find the bands a monthly salary falls into.
+    """Find the bands of a monthly salary.
 
     Args:
         salary: Dollars a month, at least 0.
-        rules: `original` counts an edge to both its bands, and has no band above ten million. `corrected` counts an
-            edge to the upper band, and leaves the last band open.
+        rules: `original` counts an edge in both its bands, and has no band above ten million. `corrected` counts an
+            edge in the upper band, and leaves the last band open.
 
     Returns:
         Indices of the bands, 0..9, lowest first; one under the corrected rules.
@@ -62,13 +62,13 @@ def bands_of(salary: float, rules: Rules = "corrected") -> tuple[int, ...]:
 
 
 def draw_offer(salary: float, former: int, rules: Rules, rng: RNG) -> int:
-    """Draw the title of a new job offer; where two bands fit, each draws and the upper one counts.
+    """Draw the title of a new job offer. If two bands fit, each draws and the upper one counts.
 
     Args:
-        salary: Dollars a month that the household could earn.
-        former: Index of the former offer, which stays if no band fits.
+        salary: Dollars per month that the household could earn.
+        former: Index of the previous offer, kept if no band fits.
         rules: See `bands_of`.
-        rng: Source of random draws.
+        rng: Random generator.
     """
     for band in bands_of(salary, rules):
         former = TITLES_PER_BAND * band + rng.randint(0, TITLES_PER_BAND - 1)
@@ -76,5 +76,5 @@ def draw_offer(salary: float, former: int, rules: Rules, rng: RNG) -> int:
 
 
 def title_of(job: int) -> str:
-    """Return the title of a job by its index, or `unemployed`."""
+    """Return a job title by index, or `unemployed`."""
     return "unemployed" if job == UNEMPLOYED else TITLES[job]

@@ -1,4 +1,4 @@
-"""Rules of EconAgent's economy: the course of a month, the goods market, interest, spending, and initial draws."""
+"""Rules of EconAgent's economy: the sequence of a month, the goods market, interest, spending, and initial draws."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from mesa_llm.worlds.macro.state import (
 )
 
 SKILL_BATCHES = 1000
-"""Batches of draws that a skill ladder averages."""
+"""Number of draws averaged for a skill ladder."""
 
 _AGE_SHARES = (0.0, 0.10, 0.25, 0.50, 0.75, 0.90, 1.0)
 
@@ -36,7 +36,7 @@ _AGES = (18.0, 23.0, 28.75, 40.0, 49.0, 56.0, 59.0)
 
 
 class MonthlyEconomy:
-    """One good, one producer, one bank, a state that taxes, and households by index in the arrays."""
+    """One good, one producer, one bank, a state that levies taxes, and households by array index."""
 
     def __init__(
         self,
@@ -50,12 +50,12 @@ class MonthlyEconomy:
         """Set up the economy before its first month.
 
         Args:
-            households: The households; they belong to the economy from now on.
-            rng: Source of random draws; a month takes the order of buyers, a number for each wage, one for the
-                price, and a title for each job offer.
-            rules: The economy as published, or with the defects mended that the package lists.
-            parameters: Parameters; those of the paper by default.
-            price: First price in dollars; the mean wage by default.
+            households: The households, owned by the economy from now on.
+            rng: Random generator. Each month draws the order of buyers, a number for each wage, one for the price, and
+                a title for each job offer.
+            rules: The economy as published, or with the corrections listed in the package.
+            parameters: Parameters; by default the paper's.
+            price: Initial price in dollars; by default the mean wage.
         """
         if rules not in get_args(Rules):
             raise ConfigError(f"rules must be one of {get_args(Rules)}, got {rules!r}")
@@ -76,12 +76,12 @@ class MonthlyEconomy:
 
     @property
     def interest_rate(self) -> float:
-        """The yearly rate in force, as a fraction."""
+        """Current yearly rate, as a fraction."""
         return self.rates[-1]
 
     @property
     def money(self) -> float:
-        """All money in dollars: savings less the debt of the producer; constant under the corrected rules."""
+        """All money in dollars: savings less the producer's debt; constant under the corrected rules."""
         return float(self.households.coin.sum()) + self.producer_account
 
     def run_month(self, works: BoolArray, levels: IntArray, *, undecided: int = 0) -> Month:
@@ -93,7 +93,7 @@ class MonthlyEconomy:
             undecided: Number of households without a plan, for the record.
 
         Raises:
-            ValueError: If a shape or a level does not fit.
+            ValueError: If a shape or level is invalid.
         """
         works, levels = self._checked(works, levels)
         self.month += 1
@@ -122,11 +122,11 @@ class MonthlyEconomy:
         return row
 
     def _checked(self, works: BoolArray, levels: IntArray) -> tuple[BoolArray, IntArray]:
-        """Return the plans as arrays, or refuse those that do not fit."""
+        """Return the plans as arrays, or raise an error for invalid ones."""
         attendance, levels = np.asarray(works), np.asarray(levels, dtype=np.int64)
         if attendance.shape != self.households.skill.shape or levels.shape != attendance.shape:
             shapes = f"{attendance.shape} and {levels.shape}"
-            raise ValueError(f"{len(self.households)} households need a plan each, got plans of shapes {shapes}")
+            raise ValueError(f"{len(self.households)} households need one plan each, got plans of shapes {shapes}")
         if not np.isin(attendance, (0, 1)).all():
             raise ValueError(f"a household works (1) or not (0), got {attendance.min()}..{attendance.max()}")
         if (levels < 0).any() or (levels > TOP_LEVEL).any():
@@ -134,7 +134,7 @@ class MonthlyEconomy:
         return attendance.astype(np.bool_), levels
 
     def _work(self, works: BoolArray, output: float) -> FloatArray:
-        """Employ and pay those who work, and stock what they make; return this month's salaries."""
+        """Employ and pay those who work, and stock their goods. Return this month's salaries."""
         homes = self.households
         salaries = np.where(works, self.parameters.hours * homes.skill, 0.0)
         homes.last_salary = np.where(works, salaries, homes.last_salary)
@@ -149,7 +149,7 @@ class MonthlyEconomy:
         return salaries
 
     def _tax(self, salaries: FloatArray) -> float:
-        """Tax salaries, hand the revenue back in equal parts, and return it."""
+        """Tax salaries, redistribute the revenue equally, and return it."""
         homes = self.households
         homes.tax_paid = np.minimum(homes.coin, self.parameters.tax.due(salaries))
         revenue = float(homes.tax_paid.sum())
@@ -158,7 +158,7 @@ class MonthlyEconomy:
         return revenue
 
     def _trade(self, levels: IntArray) -> float:
-        """Sell the good to households in random order, move wages and price by the imbalance, and return it."""
+        """Sell the good to households in random order, adjust wages and price to the imbalance, and return it."""
         homes, stock = self.households, self.goods
         order = self.rng.sample(range(len(homes)), len(homes))
         sales = sell_goods(order, homes.coin, levels, stock, self.price)
@@ -176,7 +176,7 @@ class MonthlyEconomy:
         return pressure
 
     def _settle(self, sales: Sales, levels: IntArray) -> None:
-        """Charge the sales to the households."""
+        """Charge households for the sales."""
         homes = self.households
         homes.coin = homes.coin - sales.spending
         self.producer_account += float(sales.spending.sum())
@@ -200,18 +200,18 @@ class MonthlyEconomy:
             self.rates.append(taylor_rate(self.years.price_inflation[-1], unemployment, self.parameters))
 
     def _offer_jobs(self) -> None:
-        """Offer a job that fits its wage to everyone out of work."""
+        """Offer every unemployed household a job that fits its wage."""
         homes, hours = self.households, self.parameters.hours
         for index in np.flatnonzero(homes.job == UNEMPLOYED).tolist():
             salary, former = hours * float(homes.skill[index]), int(homes.offer[index])
             homes.offer[index] = draw_offer(salary, former, self.rules, self.rng)
 
     def monthly_table(self) -> pd.DataFrame:
-        """Return one row a month: price, wages, goods, employment, tax, interest."""
+        """Return one row per month: price, wages, goods, employment, tax, interest."""
         return pd.DataFrame([month._asdict() for month in self.months], columns=list(Month._fields))
 
     def yearly_table(self) -> pd.DataFrame:
-        """Return one row a full year: unemployment, output, inflation, growth; NaN where a year has none."""
+        """Return one row per full year: unemployment, output, inflation, growth; NaN where undefined."""
         return self.years.table(len(self.households), self.rates)
 
 
@@ -219,25 +219,25 @@ class Sales(NamedTuple):
     """Result of one month on the goods market."""
 
     spending: FloatArray
-    """Dollars that each household paid, shape `(households,)`; 0 for those that did not come."""
+    """Dollars each household paid, shape `(households,)`; 0 for those that did not shop."""
 
     is_short: BoolArray
-    """Whether each household wanted more than was left, shape `(households,)`."""
+    """Whether each household wanted more than was available, shape `(households,)`."""
 
     goods_left: float
-    """Goods still in stock."""
+    """Goods left in stock."""
 
     demand: float
-    """Goods wanted, whether or not there were any left."""
+    """Goods demanded, available or not."""
 
 
 def sell_goods(order: list[int], coin: FloatArray, levels: IntArray, goods: float, price: float) -> Sales:
     """Serve households one after another until the goods run out.
 
     Args:
-        order: Indices of the households, in the order they are served.
+        order: Indices of the households, in serving order.
         coin: Dollars each household has, shape `(households,)`.
-        levels: Spending levels, shape `(households,)`; a household at level 0 does not come.
+        levels: Spending levels, shape `(households,)`. Households at level 0 do not shop.
         goods: Goods in stock.
         price: Dollars per good.
     """
@@ -260,7 +260,7 @@ def sell_goods(order: list[int], coin: FloatArray, levels: IntArray, goods: floa
 
 
 def imbalance(demand: float, stock: float) -> float:
-    """Compute excess demand relative to the larger of demand and stock, from -1 (glut) to 1 (nothing to sell)."""
+    """Compute excess demand relative to the larger of demand and stock, from -1 (glut) to 1 (out of stock)."""
     return (demand - stock) / (max(demand, stock) + EPSILON)
 
 
@@ -276,12 +276,12 @@ def taylor_rate(inflation: float, unemployment: float, parameters: MacroParamete
 
 
 def consumption_level(share: npt.ArrayLike, rules: Rules = "corrected") -> IntArray:
-    """Round shares of money to the grid of 51 spending levels.
+    """Round spending shares to the grid of 51 levels.
 
     Args:
         share: Shares in 0..1, any shape.
-        rules: `corrected` takes the nearest level. `original` truncates, which loses a level at 0.58 and 0.94, as
-            their quotient by 0.02 falls short in binary.
+        rules: `corrected` takes the nearest level. `original` truncates, which loses a level at 0.58 and 0.94, since
+            their quotients by 0.02 are slightly too small in binary.
 
     Returns:
         Levels 0..50, same shape.
@@ -304,14 +304,14 @@ def draw_households(
     rules: Rules = "corrected",
     parameters: MacroParameters | None = None,
 ) -> Households:
-    """Draw households with the paper's distributions of skill and age, without savings.
+    """Draw households without savings from the paper's distributions of skill and age.
 
     Args:
         count: Number of households.
-        rng: Source of random draws.
-        rules: `original` makes the first household the poorest and the last the richest; `corrected` deals
-            the skills out at random, so that an id says nothing of wealth.
-        parameters: Shape and cap of the law of skills, and hours at work.
+        rng: Random generator.
+        rules: `original` makes the first household the poorest and the last the richest. `corrected` assigns the skills
+            at random, so ids are unrelated to wealth.
+        parameters: Shape and cap of the skill distribution, and hours at work.
     """
     if count < 1:
         raise ConfigError(f"an economy needs at least one household, got {count}")
@@ -332,19 +332,19 @@ def draw_age(rng: RNG) -> int:
 
 
 def ladder_of(lomax: FloatArray, cap: float = 950.0) -> FloatArray:
-    """Average sorted draws into a ladder of hourly wages, lowest first.
+    """Average sorted draws to a ladder of hourly wages, lowest first.
 
     Args:
         lomax: Lomax variates, shape `(batches, households)`.
         cap: Highest wage, in dollars.
 
     Returns:
-        Dollars an hour by rank, shape `(households,)`.
+        Dollars per hour by rank, shape `(households,)`.
     """
     wages = np.minimum(cap, (cap - 1.0) * lomax + 1.0)
     return np.sort(wages, axis=1).mean(axis=0)
 
 
 def uniforms(count: int, rng: RNG) -> FloatArray:
-    """Draw one number from [0, 1) for each household, in their order."""
+    """Draw one number from [0, 1) per household, in order."""
     return np.array([rng.random() for _ in range(count)], dtype=np.float64)

@@ -1,4 +1,4 @@
-"""State of EconAgent's economy: parameters, households (one array a field), and the books of months and years.
+"""State of EconAgent's economy: parameters, households (one array per field), and monthly and yearly books.
 
 Source: Li et al. (2024), EconAgent, ACL (arXiv 2310.10436); its environment builds on the AI Economist (Zheng
 et al. 2022).
@@ -31,7 +31,7 @@ CONSUMPTION_STEP = 0.02
 """Width of one spending level: a share of a household's money."""
 
 TOP_LEVEL = 50
-"""Highest spending level: everything."""
+"""Maximum spending level: all of a household's money."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +39,13 @@ class TaxSchedule:
     """A progressive income tax: each slice of a monthly income is taxed at its own rate."""
 
     floors: tuple[float, ...]
-    """Monthly income in dollars at which each slice begins, rising from 0."""
+    """Monthly income in dollars at which each slice begins, increasing from 0."""
 
     rates: tuple[float, ...]
     """Tax rate of each slice, as a fraction."""
 
     def __post_init__(self) -> None:
-        """Check that the slices rise from zero and that there is a rate for each."""
+        """Check that the slices increase from zero and that each has a rate."""
         if not self.floors or self.floors[0] != 0 or list(self.floors) != sorted(set(self.floors)):
             raise ValueError(f"tax floors must rise from 0, got {self.floors}")
         if len(self.rates) != len(self.floors) or not all(0 <= rate <= 1 for rate in self.rates):
@@ -55,7 +55,7 @@ class TaxSchedule:
         """Compute the tax on an income, slice by slice.
 
         Args:
-            income: Dollars a month, any shape.
+            income: Dollars per month, any shape.
 
         Returns:
             Dollars of tax, same shape.
@@ -66,7 +66,7 @@ class TaxSchedule:
         return (np.clip(above, 0.0, widths) * np.asarray(self.rates)).sum(axis=-1)
 
     def marginal(self, income: npt.ArrayLike) -> FloatArray:
-        """Return the rate of the slice that an income ends in; a floor belongs to the slice that it begins."""
+        """Return the rate of the top slice of an income. A floor belongs to the slice above it."""
         indices = np.searchsorted(np.asarray(self.floors), np.asarray(income, dtype=np.float64), side="right") - 1
         return np.asarray(self.rates)[np.maximum(indices, 0)]
 
@@ -77,62 +77,62 @@ US_TAX = TaxSchedule(
     floors=tuple(floor / MONTHS_PER_YEAR for floor in _YEARLY_FLOORS),
     rates=(0.10, 0.12, 0.22, 0.24, 0.32, 0.35, 0.37),
 )
-"""US federal income tax of a single filer, tax year 2019, by the month."""
+"""US federal income tax of a single filer, tax year 2019, per month."""
 
 NO_TAX = TaxSchedule(floors=(0.0,), rates=(0.0,))
-"""No tax, and so nothing to hand out."""
+"""No tax, and no redistribution."""
 
 
 def flat_tax(rate: float) -> TaxSchedule:
-    """Return a tax of one rate on every dollar."""
+    """Return a tax with one rate on every dollar."""
     return TaxSchedule(floors=(0.0,), rates=(rate,))
 
 
 @dataclass(frozen=True, slots=True)
 class MacroParameters:
-    """Parameters of the economy, with the values of the paper."""
+    """Parameters of the economy, with the paper's values."""
 
     hours: float = 168.0
-    """Hours of a month at work."""
+    """Hours of work per month."""
 
     productivity: float = 1.0
-    """Goods made in an hour of work."""
+    """Goods produced per hour of work."""
 
     max_wage_change: float = 0.05
-    """Largest relative change of a wage in a month."""
+    """Maximum relative change of a wage per month."""
 
     max_price_change: float = 0.10
-    """Largest relative change of the price in a month."""
+    """Maximum relative change of the price per month."""
 
     first_rate: float = 0.03
-    """Yearly interest rate before the bank first sets one."""
+    """Yearly interest rate before the bank's first decision."""
 
     natural_rate: float = 0.01
-    """Yearly real interest rate at rest."""
+    """Natural yearly real interest rate."""
 
     inflation_target: float = 0.02
-    """Yearly inflation the bank aims at."""
+    """Yearly inflation target of the bank."""
 
     natural_unemployment: float = 0.04
-    """Unemployment rate at rest."""
+    """Natural unemployment rate."""
 
     inflation_gain: float = 0.5
-    """Response of the rate to inflation off its target."""
+    """Response of the rate to deviations of inflation from its target."""
 
     unemployment_gain: float = 0.5
-    """Response of the rate to unemployment off its natural rate."""
+    """Response of the rate to deviations of unemployment from its natural rate."""
 
     price_floor: float = 1.0
-    """Lowest price of the good, in dollars."""
+    """Minimum price of the good, in dollars."""
 
     wage_floor: float = 1.0
-    """Lowest hourly wage, in dollars."""
+    """Minimum hourly wage, in dollars."""
 
     skill_cap: float = 950.0
-    """Highest hourly wage at the start, in dollars."""
+    """Maximum initial hourly wage, in dollars."""
 
     skill_shape: float = 8.0
-    """Shape of the Lomax law that skills are drawn from."""
+    """Shape of the Lomax distribution of skills."""
 
     first_year: int = 2001
     """Calendar year of the first month."""
@@ -142,7 +142,7 @@ class MacroParameters:
 
 
 UNEMPLOYED = -1
-"""Index of a job title for the unemployed."""
+"""Index of the job title for the unemployed."""
 
 
 @dataclass
@@ -159,10 +159,10 @@ class Households:
     """Savings, in dollars; never negative."""
 
     offer: IntArray
-    """Index of the job title on offer; the accepted one while at work."""
+    """Index of the job title on offer; the accepted one while employed."""
 
     expected_skill: FloatArray = field(init=False)
-    """Hourly wage that a household out of work would return to, in dollars; seen by nobody."""
+    """Hourly wage an unemployed household would return to, in dollars; visible to no household."""
 
     skill_before: FloatArray = field(init=False)
     """Hourly wage a month ago, in dollars."""
@@ -171,10 +171,10 @@ class Households:
     """Salary of the last month at work, in dollars; 0 before the first."""
 
     income: FloatArray = field(init=False)
-    """Last month's salary in dollars; under the original rules that of the last month at work."""
+    """Last month's salary in dollars; under the original rules, that of the last month at work."""
 
     consumption: FloatArray = field(init=False)
-    """Dollars spent last month; under the original rules in the last month with a plan to spend."""
+    """Dollars spent last month; under the original rules, in the last month with planned spending."""
 
     level: IntArray = field(init=False)
     """Spending level of last month's plan."""
@@ -189,7 +189,7 @@ class Households:
     """Index of the job title, -1 while unemployed."""
 
     def __post_init__(self) -> None:
-        """Check the shapes, and start everyone unemployed."""
+        """Check the shapes, and start with all households unemployed."""
         self.skill = np.array(self.skill, dtype=np.float64)
         self.age = np.array(self.age, dtype=np.int64)
         self.coin = np.array(self.coin, dtype=np.float64)
@@ -213,7 +213,7 @@ class Households:
 
 
 class Month(NamedTuple):
-    """One month, at its end."""
+    """One month, as of its end."""
 
     month: int
     """Month, from 1."""
@@ -225,36 +225,36 @@ class Month(NamedTuple):
     """Excess demand of the goods market, -1..1."""
 
     mean_wage: float
-    """Dollars an hour, over all households."""
+    """Dollars per hour, over all households."""
 
     goods: float
     """Goods unsold."""
 
     output: float
-    """Goods made."""
+    """Goods produced."""
 
     employed: int
     """Number of households at work."""
 
     tax_revenue: float
-    """Dollars of tax, all of which are handed back."""
+    """Tax revenue in dollars, all of it redistributed."""
 
     tax_credit: float
-    """Dollars handed to each household."""
+    """Dollars redistributed to each household."""
 
     interest_rate: float
     """Yearly rate, as a fraction."""
 
     undecided: int
-    """Number of households that had no plan."""
+    """Number of households without a plan."""
 
 
 @dataclass
 class Years:
-    """The yearly books; the last year may be incomplete."""
+    """Yearly books. The last year may be incomplete."""
 
     rules: Rules
-    """Under the original rules, growth from a year without unemployment divides by 1e-8; else it is NaN."""
+    """Under the original rules, growth from a year without unemployment is divided by 1e-8; otherwise it is NaN."""
 
     full: int = 0
     """Number of complete years."""
@@ -263,10 +263,10 @@ class Years:
     """Person-months without work, by year."""
 
     nominal_gdp: list[float] = field(default_factory=list[float])
-    """Output at the price it met, in dollars, by year."""
+    """Output at its sale price, in dollars, by year."""
 
     real_gdp: list[float] = field(default_factory=list[float])
-    """Output at the first price, in dollars, by year."""
+    """Output at the initial price, in dollars, by year."""
 
     price_inflation: list[float] = field(default_factory=list[float])
     """Relative change of the year's mean price, from year 2 on."""
@@ -294,7 +294,7 @@ class Years:
         self.real_gdp[-1] += real
 
     def close(self, prices: list[float], wages: list[float]) -> None:
-        """End a year, and compute its growth and inflation if there is a year before it."""
+        """Close a year, and compute growth and inflation if there is a previous one."""
         self.full += 1
         if self.full == 1:
             return
@@ -312,11 +312,11 @@ class Years:
         return (now - before) / before if before else float("nan")
 
     def table(self, households: int, rates: list[float]) -> pd.DataFrame:
-        """Return one row a full year, indexed from 1; NaN where a year has no value.
+        """Return one row per full year, indexed from 1; NaN where undefined.
 
         Args:
             households: Number of households.
-            rates: Interest rates, one for each full year, as they stood at its end.
+            rates: Interest rates at the end of each full year.
         """
         full = self.full
         columns: dict[str, list[float]] = {
@@ -337,7 +337,7 @@ class Years:
 
 
 def _inflation(series: list[float]) -> float:
-    """Compute the relative change of the mean of the last twelve months from that of the twelve before."""
+    """Compute the relative change between the means of the last twelve months and the twelve before."""
     now = float(np.mean(series[-MONTHS_PER_YEAR:]))
     before = float(np.mean(series[-2 * MONTHS_PER_YEAR : -MONTHS_PER_YEAR]))
     return (now - before) / before

@@ -1,4 +1,4 @@
-"""The economy as a world: households observe their situation, plan a month, and the month is run."""
+"""The economy as a world: households observe their situation and plan a month, then the month is run."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ _AT_HOME = (0.0, 0.0)
 
 
 class Macroeconomy:
-    """EconAgent's economy, in which each household plans its months."""
+    """EconAgent's economy, where each household plans its months."""
 
     wording: ClassVar[Any] = wording
-    """Module that puts into words what agents see, and what comes of their actions; a subclass may name its own."""
+    """Module with the texts agents read. A subclass may set its own."""
 
     name: str
 
@@ -53,22 +53,22 @@ class Macroeconomy:
         """Set up the economy before its first month.
 
         Args:
-            agent_ids: Mesa `unique_id` of each household, in the order of their fields.
-            rng: Source of random draws, or a seed.
-            rules: The economy as published, or with the defects mended that the package lists.
-            parameters: Parameters; those of the paper by default.
-            households: The households; drawn by the paper's laws by default.
+            agent_ids: Mesa `unique_id` of each household, in the order of their arrays.
+            rng: Random generator, or a seed.
+            rules: The economy as published, or with the corrections listed in the package.
+            parameters: Parameters; by default the paper's.
+            households: The households; by default drawn from the paper's distributions.
             name: Name of the world.
 
         Raises:
-            ConfigError: If ids repeat, or their number is not that of the households.
+            ConfigError: If ids repeat, or their number differs from that of the households.
         """
         self.name = name
         self.rng: RNG = make_rng(rng)
         self.agent_ids = tuple(agent_ids)
         self._indices = {agent_id: index for index, agent_id in enumerate(self.agent_ids)}
         if len(self._indices) != len(self.agent_ids):
-            raise ConfigError("two households share an id; give each an id of its own")
+            raise ConfigError("two households share an id; give each its own id")
         if households is None:
             households = draw_households(len(self.agent_ids), self.rng, rules=rules, parameters=parameters)
         if len(households) != len(self.agent_ids):
@@ -78,7 +78,7 @@ class Macroeconomy:
         self._instructions = self.wording.instructions(self.economy.parameters.tax)
 
     def set_parameters(self, parameters: MacroParameters) -> None:
-        """Use other parameters from the next month on; draws made before the first month stay as they were.
+        """Use other parameters from the next month on. Draws before the first month are unchanged.
 
         Args:
             parameters: The parameters.
@@ -87,7 +87,7 @@ class Macroeconomy:
         self._instructions = self.wording.instructions(parameters.tax)
 
     def observe(self, agent_id: int) -> Observation:
-        """Return a household's view of its job, prices, taxes, savings and the interest, before it plans the month."""
+        """Return a household's view of its job, prices, taxes, savings and the interest rate, for planning the month."""
         facts = self.facts(agent_id)
         return Observation(
             text=self.wording.view_text(facts, self.economy.rules), instructions=self._instructions, facts=facts
@@ -97,11 +97,11 @@ class Macroeconomy:
         """Return what a household sees, as values.
 
         Raises:
-            ConfigError: If no household has this id.
+            ConfigError: If there is no household with this id.
         """
         index = self._indices.get(agent_id)
         if index is None:
-            raise ConfigError(f"agent {agent_id} is no household of {self.name!r}; name it when building the world")
+            raise ConfigError(f"agent {agent_id} is not a household of {self.name!r}; pass its id to the world")
         economy, homes = self.economy, self.economy.households
         hours, has_past = economy.parameters.hours, economy.month > 0
         job = int(homes.job[index])
@@ -146,10 +146,10 @@ class Macroeconomy:
         return ActionResult(text, work=work, consumption=consumption)
 
     def end_step(self) -> list[Event]:
-        """Draw from the plans who works, run the month, and return the changes at the end of a year.
+        """Draw who works from the plans, run the month, and return the changes at the end of a year.
 
-        A household without a plan neither works nor buys, and is counted as undecided; under the original
-        rules it works and spends half.
+        A household without a plan neither works nor buys, and counts as undecided. Under the original rules it works
+        and spends half.
         """
         economy, is_original = self.economy, self.economy.rules == "original"
         default = _UNPARSED if is_original else _AT_HOME
@@ -169,7 +169,7 @@ class Macroeconomy:
         )
 
     def household_table(self) -> pd.DataFrame:
-        """Return one row a household, indexed by its id."""
+        """Return one row per household, indexed by id."""
         homes = self.economy.households
         names = "skill age coin income last_salary consumption level tax_paid is_short"
         columns = {name: getattr(homes, name) for name in names.split()}

@@ -11,10 +11,10 @@ from mesa_llm.worlds.market.state import Comment
 
 @dataclass(frozen=True, slots=True)
 class MarketView:
-    """One market, as one trader sees it."""
+    """A market, as seen by one trader."""
 
     market_id: str
-    """Id by which actions name it."""
+    """Id used in actions."""
 
     question: str
     """The question."""
@@ -26,36 +26,36 @@ class MarketView:
     """Displayed price of NO, 0 to 1."""
 
     yes_shares: float
-    """YES shares of this trader; under the original rules rounded down to hundredths."""
+    """YES shares of this trader, rounded down to hundredths under the original rules."""
 
     no_shares: float
     """NO shares of this trader; likewise."""
 
     yes_quote: float | None
-    """YES shares that `MarketFacts.quote_dollars` would buy; None where no quotes are shown."""
+    """YES shares that `MarketFacts.quote_dollars` would buy; None without quotes."""
 
     no_quote: float | None
     """NO shares that the same sum would buy."""
 
     is_open: bool
-    """Whether it takes trades."""
+    """Whether it is open for trading."""
 
     due: int | None
-    """Step at whose end it is answered; None: not shown."""
+    """Step at the end of which it is resolved; None if not shown."""
 
     answer: Outcome | None
     """The right answer, once it is known."""
 
     past_prices: tuple[float, ...]
-    """Price of YES at the end of the last steps, oldest first."""
+    """YES price at the end of recent steps, oldest first."""
 
     comments: tuple[Comment, ...]
-    """Latest remarks, oldest first."""
+    """Recent comments, oldest first."""
 
 
 @dataclass(frozen=True, slots=True)
 class MarketFacts:
-    """Everything that one trader sees."""
+    """Everything one trader sees."""
 
     step: int
     """The current step, from 1."""
@@ -64,17 +64,17 @@ class MarketFacts:
     """Dollars of the trader; None under the original rules, which do not show them."""
 
     markets: tuple[MarketView, ...]
-    """All markets, in the order in which they were opened."""
+    """All markets, in opening order."""
 
     quote_dollars: float
-    """Sum that the quotes are for, in dollars."""
+    """Dollar amount of the quotes."""
 
     results: tuple[str, ...] = ()
-    """Results of the trader's actions in the last step in which it acted, refusals included."""
+    """Results of the trader's latest actions, including refusals."""
 
 
 def floor_shares(shares: float) -> float:
-    """Round a number of shares down to hundredths, so that the number shown can be sold.
+    """Round a number of shares down to hundredths, so the number shown can be sold.
 
     Raises:
         ValueError: If it is NaN.

@@ -1,7 +1,7 @@
-"""Automated market makers, which take the other side of every trade on a question with two answers.
+"""Automated market makers: counterparties for every trade on a question with two answers.
 
-A maker is immutable: a trade returns the maker as it is afterwards, and what changed hands. A quote is therefore the
-same call, with the new maker thrown away.
+A maker is immutable: a trade returns the new maker and the amount traded. A quote is therefore the same call, ignoring
+the new maker.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from typing import Literal, Protocol, Self
 from mesa_llm.errors import ConfigError
 
 Outcome = Literal["yes", "no"]
-"""One of the two answers on which there are shares."""
+"""One of the two answers that have shares."""
 
 OUTCOMES: tuple[Outcome, Outcome] = ("yes", "no")
 
 MakerName = Literal["fixed_product", "lmsr", "constant_product_legacy"]
-"""Name of a maker, as a parameter of a model."""
+"""Name of a maker, as a model parameter."""
 
 
 class Maker(Protocol):
-    """Sells shares for dollars and buys them back, at prices that follow from the trades before."""
+    """Sells shares for dollars and buys them back, at prices that depend on previous trades."""
 
     @property
     def subsidy(self) -> float:
-        """Dollars the maker starts with, which bound its loss."""
+        """Dollars the maker starts with, which limit its loss."""
         ...
 
     def price(self, outcome: Outcome) -> float:
@@ -34,7 +34,7 @@ class Maker(Protocol):
         ...
 
     def buy(self, outcome: Outcome, dollars: float) -> tuple[Self, float]:
-        """Return the maker after dollars were spent on an outcome, and the number of shares they bought."""
+        """Return the maker after dollars were spent on an outcome, and the number of shares bought."""
         ...
 
     def sell(self, outcome: Outcome, shares: float) -> tuple[Self, float]:
@@ -47,12 +47,12 @@ def open_maker(name: MakerName, price_yes: float, liquidity: float) -> Maker:
 
     Args:
         name: Name of the maker.
-        price_yes: Price of YES before the first trade.
-        liquidity: Its depth: prices move less where it is larger. For `lmsr` it is the parameter b, in
-            shares; for the other two, the dollars that each side holds at a price of one half.
+        price_yes: YES price before the first trade.
+        liquidity: Market depth: the larger, the less prices move. For `lmsr` it is the parameter b, in shares; for the
+            other two, the dollars on each side at a price of one half.
 
     Raises:
-        ConfigError: If there is no such maker, or a number is out of range; the legacy maker accepts any number.
+        ConfigError: If the maker is unknown, or a number is out of range. The legacy maker accepts any number.
     """
     if name not in MAKERS:
         raise ConfigError(f"there is no market maker {name!r}; choose one of: {', '.join(MAKERS)}")
@@ -61,10 +61,10 @@ def open_maker(name: MakerName, price_yes: float, liquidity: float) -> Maker:
 
 @dataclass(frozen=True, slots=True)
 class FixedProduct:
-    """A pool of both shares whose product stays fixed, and which trades complete sets.
+    """A pool of both shares with a constant product, which trades complete sets.
 
-    A dollar always buys one YES and one NO share, of which one will pay a dollar; the pool swaps the unwanted one.
-    Its prices are those of a one-dollar claim, unlike those of `ConstantProductLegacy`.
+    A dollar always buys one YES and one NO share, one of which will pay a dollar. The pool swaps the unwanted one. Its
+    prices are those of a one-dollar claim, unlike those of `ConstantProductLegacy`.
 
     Source:
         The rule of the FixedProductMarketMaker contract of Gnosis.
@@ -77,21 +77,21 @@ class FixedProduct:
     """NO shares in the pool."""
 
     subsidy: float
-    """Dollars paid for the sets that filled the pool: one for each share of the larger side."""
+    """Dollars paid for the sets in the initial pool: one for each share on the larger side."""
 
     @classmethod
     def opened(cls, price_yes: float, liquidity: float) -> Self:
-        """Fill a pool at a price; see `open_maker`."""
+        """Open a pool at a price; see `open_maker`."""
         check_opening(price_yes, liquidity)
         yes, no = 2 * liquidity * (1 - price_yes), 2 * liquidity * price_yes
         return cls(yes, no, max(yes, no))
 
     def price(self, outcome: Outcome) -> float:
-        """Return the marginal price of a share: the share of the pool that the other side has."""
+        """Return the marginal price of a share: the other side's share of the pool."""
         return (self.no if outcome == "yes" else self.yes) / (self.yes + self.no)
 
     def buy(self, outcome: Outcome, dollars: float) -> tuple[Self, float]:
-        """Mint sets for all dollars, and swap the shares of the other outcome for those of this one."""
+        """Mint sets for all dollars, and swap the other outcome's shares for this one's."""
         _check_size(dollars, "dollars")
         pool, other_pool = self._sides(outcome)
         pool_after = pool * (other_pool / (other_pool + dollars))
@@ -100,7 +100,7 @@ class FixedProduct:
         )
 
     def sell(self, outcome: Outcome, shares: float) -> tuple[Self, float]:
-        """Swap shares for those of the other outcome until all are pairs, and redeem each pair for a dollar."""
+        """Swap shares for the other outcome's until all are paired, and redeem each pair for a dollar."""
         _check_size(shares, "shares")
         pool, other_pool = self._sides(outcome)
         # Both sides of the pool afterwards are roots of one quadratic: the larger is a sum, the smaller follows from
@@ -130,7 +130,7 @@ class LogarithmicScore:
     """
 
     lead: float
-    """YES shares less NO shares sold, in units of the depth; the opening price counts as sold shares."""
+    """YES shares less NO shares sold, in units of the depth. The opening price counts as sold shares."""
 
     depth: float
     """The parameter b, in shares."""
@@ -153,14 +153,14 @@ class LogarithmicScore:
         """Solve the cost function for the shares: `b·ln(1 + (exp(dollars/b) − 1)/price)`."""
         _check_size(dollars, "dollars")
         scaled_dollars = dollars / self.depth
-        if scaled_dollars == 0:  # also where dollars are too few for a float to hold their share of the depth
+        if scaled_dollars == 0:  # also where dollars are too few for a float to represent their share of the depth
             return self, 0.0
         grown = scaled_dollars + math.log(-math.expm1(-scaled_dollars))
         shares = self.depth * _softplus(grown - self._log_price(outcome))
         return self._with(outcome, shares), shares
 
     def sell(self, outcome: Outcome, shares: float) -> tuple[Self, float]:
-        """Compute the fall of the cost function: `−b·ln(1 − price·(1 − exp(−shares/b)))`."""
+        """Compute the decrease of the cost function: `−b·ln(1 − price·(1 − exp(−shares/b)))`."""
         _check_size(shares, "shares")
         scaled_shares = shares / self.depth
         fall = self.price(outcome) * -math.expm1(-scaled_shares)
@@ -182,7 +182,7 @@ class LogarithmicScore:
 
 @dataclass(frozen=True, slots=True)
 class ConstantProductLegacy:
-    """SimSwarm's maker, bit for bit, with its defects: dollars and shares lie in one pool.
+    """SimSwarm's maker, bit for bit, with its defects: dollars and shares are in one pool.
 
     At a displayed price p a YES share costs `p/(1−p)` at the margin, so p is not the price of a one-dollar claim.
     Nothing is checked: NaN, negative and infinite sizes pass through the formulas.
@@ -199,16 +199,16 @@ class ConstantProductLegacy:
 
     @classmethod
     def opened(cls, price_yes: float, liquidity: float) -> Self:
-        """Fill the reserves at any price; see `open_maker`."""
+        """Open the reserves at any price; see `open_maker`."""
         return cls(liquidity * 2 * (1 - price_yes), liquidity * 2 * price_yes)
 
     @property
     def subsidy(self) -> float:
-        """Zero: this maker pays nothing when its question is answered, and nothing bounds its loss."""
+        """Zero: this maker pays nothing on resolution, and its loss is unbounded."""
         return 0.0
 
     def price(self, outcome: Outcome) -> float:
-        """Return the share of the reserves that the other side has.
+        """Return the other side's share of the reserves.
 
         Raises:
             ZeroDivisionError: If both are empty.
@@ -216,7 +216,7 @@ class ConstantProductLegacy:
         return (self.no if outcome == "yes" else self.yes) / (self.yes + self.no)
 
     def buy(self, outcome: Outcome, dollars: float) -> tuple[Self, float]:
-        """Add dollars to the other reserve, and take from this one what keeps the product constant.
+        """Add dollars to the other reserve, and take from this one to keep the product constant.
 
         Raises:
             ZeroDivisionError: If the other reserve becomes zero.
@@ -231,7 +231,7 @@ class ConstantProductLegacy:
         return type(self)(yes, no), self.no - no
 
     def sell(self, outcome: Outcome, shares: float) -> tuple[Self, float]:
-        """Add shares to this reserve, and take from the other one what keeps the product constant.
+        """Add shares to this reserve, and take from the other one to keep the product constant.
 
         Raises:
             ZeroDivisionError: If this reserve becomes zero.
@@ -254,20 +254,20 @@ MAKERS: dict[MakerName, type[FixedProduct | LogarithmicScore | ConstantProductLe
 
 
 def check_opening(price_yes: float, liquidity: float) -> None:
-    """Check the opening price and the liquidity of a market that pays for right answers.
+    """Check the opening price and liquidity of a market that pays for right answers.
 
     Raises:
         ConfigError: If the price is not between 0 and 1, or the liquidity is not positive and finite.
     """
     if not 0 < price_yes < 1:
-        raise ConfigError(f"a market opens at a YES price between 0 and 1, both excluded, got {price_yes!r}")
+        raise ConfigError(f"the opening YES price must be between 0 and 1, exclusive, got {price_yes!r}")
     if not 0 < liquidity < math.inf:
-        raise ConfigError(f"the liquidity of a market is a positive finite number, got {liquidity!r}")
+        raise ConfigError(f"the liquidity of a market must be a positive finite number, got {liquidity!r}")
 
 
 def _check_size(size: float, name: str) -> None:
     if not 0 <= size < math.inf:
-        raise ValueError(f"the {name} of a trade are a finite number from 0 on, got {size!r}")
+        raise ValueError(f"the {name} of a trade must be a finite number of 0 or more, got {size!r}")
 
 
 def _softplus(value: float) -> float:

@@ -1,4 +1,4 @@
-"""The rules of the prediction markets: the trades that are allowed, and their effects on cash and shares."""
+"""Rules of the prediction markets: which trades are allowed, and their effects on cash and shares."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from mesa_llm.worlds.market.text import reason_text
 
 
 class Ledger:
-    """Markets, portfolios, trades and remarks; each change of them is one method.
+    """Markets, portfolios, trades and comments. Each change is one method.
 
-    The cash of traders and makers and the fees add up to a constant, except that a trader's first trade adds its
-    starting cash. `rules_original.OriginalLedger` holds SimSwarm's rules.
+    The cash of traders and makers plus the fees is constant, except that a trader's first trade adds its starting cash.
+    `rules_original.OriginalLedger` implements SimSwarm's rules.
     """
 
     def __init__(self, cash: float, fee: float, limits: TradeLimits) -> None:
-        """Open an empty ledger; see `PredictionMarkets` for the arguments.
+        """Create an empty ledger; see `PredictionMarkets` for the arguments.
 
         Raises:
             ConfigError: If a number is out of range.
@@ -47,7 +47,7 @@ class Ledger:
         """Open the market of a question.
 
         Raises:
-            ConfigError: If there is no such maker, or a number is out of range.
+            ConfigError: If the maker is unknown, or a number is out of range.
         """
         check_opening(question.price_yes, liquidity)
         self.add_market(unused_slug(question.text, self.markets), question, maker_name, liquidity)
@@ -56,13 +56,13 @@ class Ledger:
         """Add the market of a question, with its maker.
 
         Raises:
-            ConfigError: If there is no such maker.
+            ConfigError: If the maker is unknown.
         """
         maker = open_maker(maker_name, question.price_yes, liquidity)
         self.markets[market_id] = Market(market_id, question, maker, maker.subsidy, [maker.price("yes")])
 
     def portfolio(self, agent_id: int) -> Portfolio:
-        """Return the portfolio of a trader: the starting cash before its first action."""
+        """Return a trader's portfolio; before its first action, the starting cash."""
         return self.portfolios.get(agent_id) or Portfolio(self.starting_cash)
 
     def buy(self, agent_id: int, market_id: str, outcome: str, amount: float, step: int) -> Trade:
@@ -85,7 +85,7 @@ class Ledger:
         return self._record(agent_id, "buy", market, side, (shares, amount, fee), step)
 
     def sell(self, agent_id: int, market_id: str, outcome: str, shares: float, step: int) -> Trade:
-        """Turn shares of an answer back into cash.
+        """Sell shares of an answer for cash.
 
         Raises:
             ToolError: If the trade is refused.
@@ -105,7 +105,7 @@ class Ledger:
         return self._record(agent_id, "sell", market, side, (shares, gross - fee, fee), step)
 
     def is_within_limits(self, side: Literal["buy", "sell"], market_id: str, outcome: Outcome, size: float) -> bool:
-        """Check whether a trade of so many dollars (`buy`) or shares (`sell`) is within the limits."""
+        """Check whether a trade of some dollars (`buy`) or shares (`sell`) is within the limits."""
         if self.limits == TradeLimits():
             return True
         market = self.market(market_id)
@@ -120,10 +120,10 @@ class Ledger:
         return True
 
     def comment(self, agent_id: int, market_id: str, text: str, step: int) -> Comment:
-        """Record a remark.
+        """Record a comment.
 
         Raises:
-            ToolError: If there is no such market, or the remark is empty.
+            ToolError: If the market is unknown, or the comment is empty.
         """
         self.find(market_id)
         text = one_line(text)
@@ -132,19 +132,19 @@ class Ledger:
         return self.add_comment(agent_id, market_id, text, step)
 
     def add_comment(self, agent_id: int, market_id: str, text: str, step: int) -> Comment:
-        """Add a remark to a market."""
+        """Add a comment to a market."""
         comment = Comment(agent_id, market_id, text, step)
         self.comments.setdefault(market_id, []).append(comment)
         return comment
 
     def settle(self, market_id: str, outcome: Outcome) -> float:
-        """Pay a dollar for each share of the right answer, withdraw all shares, and close the market.
+        """Pay a dollar for each share of the right answer, void all shares, and close the market.
 
         Returns:
             Dollars paid out.
 
         Raises:
-            ConfigError: If there is no such market, it was answered before, or the answer is not yes or no.
+            ConfigError: If the market is unknown or already resolved, or the answer is not yes or no.
         """
         market = self.market(market_id)
         if market.answer is not None:
@@ -163,7 +163,7 @@ class Ledger:
         return payout
 
     def find(self, market_id: str) -> Market:
-        """Return the market that a trader names.
+        """Return the market a trader named.
 
         Raises:
             ToolError: If there is none.
@@ -174,7 +174,7 @@ class Ledger:
         return market
 
     def market(self, market_id: str) -> Market:
-        """Return the market that the code of a model names.
+        """Return the market named in a model's code.
 
         Raises:
             ConfigError: If there is none.
@@ -187,10 +187,10 @@ class Ledger:
         return self.portfolios.setdefault(agent_id, self.portfolio(agent_id))
 
     def tradable(self, market_id: str, outcome: str, size: float, size_name: str) -> tuple[Market, Outcome]:
-        """Check what purchases and sales have in common; return the market and the answer that are traded.
+        """Check the conditions shared by purchases and sales. Return the market and the answer.
 
         Raises:
-            ToolError: If there is no such market or answer, the market is closed, or the size is no positive number.
+            ToolError: If the market or answer is unknown, the market is closed, or the size is not a positive number.
         """
         side = answer_of(str(outcome).strip())
         market = self.find(market_id)
@@ -230,7 +230,7 @@ class Ledger:
         """Check cash, fee and limits.
 
         Raises:
-            ConfigError: If one of them is out of range.
+            ConfigError: If any is out of range.
         """
         _require(0 <= self.starting_cash < math.inf, "cash", self.starting_cash, "a finite number from 0 on")
         _require(0 <= self.fee < 1, "fee", self.fee, "a share from 0 on and below 1")
@@ -239,7 +239,7 @@ class Ledger:
 
 
 def answer_of(outcome: str) -> Outcome:
-    """Return the answer that a trader names, in small or capital letters.
+    """Return the answer a trader named, ignoring case.
 
     Raises:
         ToolError: If there is none.
@@ -252,7 +252,7 @@ def answer_of(outcome: str) -> Outcome:
 
 
 def require_positive(size: float, name: str) -> None:
-    """Check that a trade is of a positive size.
+    """Check that the size of a trade is positive.
 
     Raises:
         ToolError: If it is not.

@@ -1,4 +1,4 @@
-"""SimSwarm's rules of the prediction markets: its checks in its order, and its arithmetic with its defects."""
+"""SimSwarm's rules of the prediction markets: its checks in their order, and its arithmetic with its defects."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from mesa_llm.worlds.market.state import Comment, Market, MarketQuestion, unused
 
 
 class OriginalLedger(Ledger):
-    """A ledger whose settings, remarks and sizes of trades nobody checks: NaN passes, and so does a closed market."""
+    """A ledger that does not check settings, comments and trade sizes: NaN passes, as does a closed market."""
 
     def check_settings(self) -> None:
         """Accept any settings."""
 
     def open(self, question: MarketQuestion, maker_name: MakerName, liquidity: float) -> None:
-        """Open the market of a question at any price and depth, under an id that is cut where it happens to end."""
+        """Open the market of a question at any price and depth, with an id that may be cut mid-word."""
         market_id = unused_slug(question.text, self.markets, keep_readable=False)
         self.add_market(market_id, question, maker_name, liquidity)
 
     def comment(self, agent_id: int, market_id: str, text: str, step: int) -> Comment:
-        """Record any remark, on any market."""
+        """Record any comment on any market."""
         return self.add_comment(agent_id, market_id, text, step)
 
     def tradable(self, market_id: str, outcome: str, size: float, size_name: str) -> tuple[Market, Outcome]:
         """Check answer, market and sign of a trade.
 
         Raises:
-            ToolError: If there is no such market or answer, or the size is 0 or less.
+            ToolError: If the market or answer is unknown, or the size is 0 or less.
         """
         side = answer_of(str(outcome))
         market = self.find(market_id)

@@ -15,16 +15,16 @@ MIN_PROBABILITY = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """The prices of a market whose question was answered."""
+    """The prices of a resolved market."""
 
     market_id: str
     """The market."""
 
     price_yes: float
-    """Price of YES when the question was answered."""
+    """YES price at resolution."""
 
     mean_price_yes: float
-    """Price of YES on average over the steps before, the opening included."""
+    """Mean YES price over all previous steps, including the opening."""
 
     is_yes: bool
     """Whether the answer was yes."""
@@ -35,10 +35,10 @@ class CalibrationBin:
     """The forecasts in a range of probabilities, and how often they came true."""
 
     low: float
-    """Lower edge, which belongs to the bin."""
+    """Lower edge, inclusive."""
 
     high: float
-    """Upper edge, which belongs to the next bin, except at 1."""
+    """Upper edge, exclusive except at 1."""
 
     count: int
     """Number of forecasts in the bin."""
@@ -58,20 +58,20 @@ class ForecastScore:
     """Number of forecasts."""
 
     brier: float
-    """Mean squared distance of probability and answer, 0 (best) to 1; 0.25 for one half throughout."""
+    """Mean squared distance between probability and answer, 0 (best) to 1; 0.25 for a constant one half."""
 
     log_score: float
-    """Mean natural logarithm of the probability of what happened; 0 is best."""
+    """Mean natural logarithm of the probability of the actual answer; 0 is best."""
 
     calibration_error: float
-    """Mean distance of price and frequency over the bins, weighted by their counts."""
+    """Mean distance between price and frequency over the bins, weighted by their counts."""
 
     bins: tuple[CalibrationBin, ...]
     """The calibration, bin by bin."""
 
 
 def brier_score(probabilities: ArrayLike, answers: ArrayLike) -> float:
-    """Compute the mean squared distance of probability and answer.
+    """Compute the mean squared distance between probability and answer.
 
     Args:
         probabilities: Of yes, shape `(forecasts,)`.
@@ -88,7 +88,7 @@ def brier_score(probabilities: ArrayLike, answers: ArrayLike) -> float:
 
 
 def log_score(probabilities: ArrayLike, answers: ArrayLike) -> float:
-    """Compute the mean natural logarithm of the probability of what happened.
+    """Compute the mean natural logarithm of the probability of the actual answer.
 
     Args:
         probabilities: Of yes, shape `(forecasts,)`.
@@ -120,7 +120,7 @@ def calibration(probabilities: ArrayLike, answers: ArrayLike, n_bins: int = 10) 
         ValueError: If the shapes differ, there is nothing to score, or a probability is outside 0..1.
     """
     forecast, happened = _pairs(probabilities, answers)
-    edges = np.arange(n_bins + 1) / n_bins  # linspace has 0.30000000000000004, and would put 0.3 below it
+    edges = np.arange(n_bins + 1) / n_bins  # linspace yields 0.30000000000000004, which would put 0.3 in the bin below
     index = np.clip(np.searchsorted(edges, forecast, side="right") - 1, 0, n_bins - 1)
     bins: list[CalibrationBin] = []
     for bin_index in range(n_bins):
@@ -133,7 +133,7 @@ def calibration(probabilities: ArrayLike, answers: ArrayLike, n_bins: int = 10) 
 
 
 def score_forecasts(forecasts: Sequence[Forecast], n_bins: int = 10) -> ForecastScore:
-    """Score the last prices before the answers.
+    """Score the last prices before resolution.
 
     Raises:
         ValueError: If there are no forecasts.
@@ -161,5 +161,5 @@ def _pairs(probabilities: ArrayLike, answers: ArrayLike) -> tuple[NDArray[np.flo
     if not forecast.size:
         raise ValueError("there are no forecasts to score; resolve a market first")
     if not bool(np.all((forecast >= 0) & (forecast <= 1))):
-        raise ValueError(f"a probability lies in 0..1, got {forecast.tolist()[:10]}")
+        raise ValueError(f"probabilities must be from 0 to 1, got {forecast.tolist()[:10]}")
     return forecast, happened

@@ -1,4 +1,4 @@
-"""The records of the prediction markets: questions, markets, portfolios, trades and remarks."""
+"""Records of the prediction markets: questions, markets, portfolios, trades and comments."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SLUG_CHARACTERS = 40
 """Maximum number of characters of an id made from a question."""
 
 NUMBERED_SLUG_CHARACTERS = 45
-"""Maximum number of characters of an id that ends in a number to keep it apart from others."""
+"""Maximum number of characters of an id with a number at the end for uniqueness."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,15 +25,15 @@ class MarketQuestion:
     """The question."""
 
     price_yes: float = 0.5
-    """Price of YES before the first trade."""
+    """YES price before the first trade."""
 
     due: int | None = None
-    """Step at whose end it is answered, as shown to traders; None: not shown."""
+    """Step at the end of which it is resolved, shown to traders; None if not shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class TradeLimits:
-    """Maximum size of one trade; None: no limit."""
+    """Maximum size of a trade; None for no limit."""
 
     dollars: float | None = None
     """Maximum number of dollars that may change hands."""
@@ -47,25 +47,25 @@ class Market:
     """The market of one question. Its maker changes with every trade."""
 
     market_id: str
-    """Id by which actions name it."""
+    """Id used in actions."""
 
     question: MarketQuestion
     """The question."""
 
     maker: Maker
-    """The market maker, who is the other side of every trade."""
+    """The market maker, counterparty of every trade."""
 
     maker_cash: float
-    """Dollars of the maker: its subsidy, plus what it received, less what it paid."""
+    """Dollars of the maker: its subsidy, plus receipts, less payments."""
 
     prices_yes: list[float]
-    """Price of YES at the opening, at the end of every step, and when the question was answered."""
+    """YES price at the opening, at the end of every step, and at resolution."""
 
     fees: float = 0.0
     """Dollars of fees collected here."""
 
     is_open: bool = True
-    """Whether it takes trades."""
+    """Whether it is open for trading."""
 
     answer: Outcome | None = None
     """The right answer, once it is known."""
@@ -79,7 +79,7 @@ class Portfolio:
     """Dollars."""
 
     shares: dict[str, dict[Outcome, float]] = field(default_factory=dict[str, dict[Outcome, float]])
-    """Shares by market and answer; a market appears with the first share bought there."""
+    """Shares by market and answer. A market appears with the first share bought there."""
 
     def shares_of(self, market_id: str, outcome: Outcome) -> float:
         """Return the number of shares of one answer."""
@@ -92,7 +92,7 @@ class Portfolio:
 
 @dataclass(frozen=True, slots=True)
 class Trade:
-    """One trade that took place."""
+    """One executed trade."""
 
     agent_id: int
     """Mesa `unique_id` of the trader."""
@@ -107,54 +107,54 @@ class Trade:
     """The answer traded."""
 
     shares: float
-    """Shares that changed hands."""
+    """Shares traded."""
 
     dollars: float
-    """Dollars the trader paid, fee included, or received, fee taken off."""
+    """Dollars paid, including the fee, or received, net of the fee."""
 
     fee: float
     """Dollars of the fee."""
 
     price: float
-    """Price of the traded answer afterwards."""
+    """Price of the traded answer after the trade."""
 
     price_yes: float
-    """Price of YES afterwards, whatever was traded."""
+    """YES price after the trade, whichever answer was traded."""
 
     step: int
-    """Step in which it took place."""
+    """Step of the trade."""
 
 
 @dataclass(frozen=True, slots=True)
 class Comment:
-    """A remark on a market, for everyone to read."""
+    """A comment on a market, for everyone to read."""
 
     agent_id: int
     """Mesa `unique_id` of its author."""
 
     market_id: str
-    """The market it is about."""
+    """The market."""
 
     text: str
-    """The remark."""
+    """The comment."""
 
     step: int
-    """Step in which it was made."""
+    """Step of the comment."""
 
 
 def question_slug(question: str) -> str:
-    """Make an id from a question: lower case, `_` between words, at most 40 characters; it may be empty."""
+    """Make an id from a question: lower case, `_` between words, at most 40 characters. May be empty."""
     return re.sub(r"[^a-z0-9]+", "_", question.lower()).strip("_")[:SLUG_CHARACTERS]
 
 
 def unused_slug(question: str, slugs: Container[str], *, keep_readable: bool = True) -> str:
-    """Make an id that no other market has, with a number from 2 on where it is needed.
+    """Make an unused market id, with a number from 2 on where needed.
 
     Args:
         question: The question.
-        slugs: Ids that are in use.
-        keep_readable: Write accented letters without their accents, and never return an empty id; False is
-            what SimSwarm does.
+        slugs: Ids in use.
+        keep_readable: Write accented letters without accents, and never return an empty id. False for SimSwarm's
+            behaviour.
     """
     if keep_readable:
         ascii_text = unicodedata.normalize("NFKD", question).encode("ascii", "ignore").decode()

@@ -1,4 +1,4 @@
-"""Prediction markets: a world of questions whose answers are traded against automated makers."""
+"""Prediction markets: questions whose answers are traded against automated market makers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Positive = Annotated[float, Field(gt=0), NO_FLAG]
 Remark = Annotated[str, Field(max_length=REMARK_CHARACTERS)]
 
 LIMITS = {"max_trade_dollars": "dollars", "max_trade_move": "price_move"}
-"""Limits that may be changed during a run → their names among `TradeLimits`."""
+"""Limits that can be changed during a run → their fields in `TradeLimits`."""
 
 NO_LIMITS = TradeLimits()
 PAST_STEPS_SHOWN = 5
@@ -44,19 +44,19 @@ COMMENTS_SHOWN = 3
 
 
 class PredictionMarkets(DoNothing):
-    """Markets on questions that are answered yes or no.
+    """Markets on yes-or-no questions.
 
-    Under the corrected rules, the default, a price is that of a one-dollar claim, questions are answered and pay out,
-    and traders see their cash, quotes, remarks and the results of their last actions. `rules="original"` is
-    SimSwarm's environment with its defects: its actions, called directly, let NaN pass, and raise Python's own errors
-    for arguments of the wrong type.
+    Under the corrected rules, the default, a price is that of a one-dollar claim, questions are resolved and pay out,
+    and traders see their cash, quotes, comments and the results of their last actions. `rules="original"` is SimSwarm's
+    environment with its defects: its actions, called directly, accept NaN, and raise Python's own errors for arguments
+    of the wrong type.
 
     Source:
         SimSwarm's market environment; see `makers` for the market makers.
     """
 
     wording: ClassVar[Any] = wording
-    """Module that puts into words what agents see, and what comes of their actions; a subclass may name its own."""
+    """Module with the texts agents read. A subclass may set its own."""
 
     def __init__(
         self,
@@ -76,25 +76,25 @@ class PredictionMarkets(DoNothing):
         """Open the markets.
 
         Args:
-            questions: The questions; a string opens at a price of one half.
-            maker: Market maker; None: `fixed_product`, or SimSwarm's under its rules.
+            questions: The questions. A plain string opens at a price of one half.
+            maker: Market maker; None for `fixed_product`, or SimSwarm's under its rules.
             cash: Dollars each trader starts with.
             liquidity: Depth of the makers; see `open_maker`.
-            fee: Share of the dollars of a trade that is kept as a fee, at least 0 and below 1.
+            fee: Share of a trade's dollars taken as a fee, at least 0 and below 1.
             limits: Limits of one trade.
-            price_move_threshold: Minimum change of a price in a step that becomes an event.
-            quote_dollars: Sum that the quotes in observations are for.
-            rules: SimSwarm's own, or the mended ones.
+            price_move_threshold: Minimum price change in a step for an event.
+            quote_dollars: Dollar amount of the quotes in observations.
+            rules: `original` for SimSwarm's rules, or `corrected`.
             names: Trader id → name that others read.
             name: Name of the world.
 
         Raises:
-            ConfigError: If there are no such rules, the questions are one text instead of a list, or, under the
+            ConfigError: If the rules are unknown, the questions are a single text instead of a list, or, under the
                 corrected rules, a number is out of range.
             ZeroDivisionError: If, under the original rules, the liquidity is 0.
         """
         if isinstance(questions, str):
-            raise ConfigError(f"questions are a list of texts, got one text: {questions[:80]!r}")
+            raise ConfigError(f"questions must be a list of texts, got one text: {questions[:80]!r}")
         if rules not in get_args(Rules):
             raise ConfigError(f"rules must be one of {get_args(Rules)}, got {rules!r}")
         self.name = name
@@ -201,7 +201,7 @@ class PredictionMarkets(DoNothing):
         return self._noting(agent_id, comment)
 
     def resolve(self, market_id: str, outcome: Outcome) -> float:
-        """Answer a question: pay a dollar for each share of the right answer, and close its market.
+        """Resolve a question: pay a dollar for each share of the right answer, and close its market.
 
         Args:
             market_id: The market.
@@ -211,7 +211,7 @@ class PredictionMarkets(DoNothing):
             Dollars paid out.
 
         Raises:
-            ConfigError: If there is no such market, it was answered before, or the answer is not yes or no.
+            ConfigError: If the market is unknown or already resolved, or the answer is not yes or no.
         """
         payouts = self.ledger.settle(market_id, outcome)
         market = self.ledger.markets[market_id]
@@ -227,15 +227,15 @@ class PredictionMarkets(DoNothing):
         return payouts
 
     def close(self, market_id: str) -> None:
-        """End the trade on a question that is not answered yet.
+        """Stop trading on a question that is not resolved yet.
 
         Raises:
-            ConfigError: If there is no such market.
+            ConfigError: If the market is unknown.
         """
         self.ledger.market(market_id).is_open = False
 
     def forecasts(self) -> tuple[Forecast, ...]:
-        """Return the prices of the questions answered so far, for `score_forecasts`."""
+        """Return the prices of the questions resolved so far, for `score_forecasts`."""
         return tuple(
             Forecast(
                 market.market_id,
@@ -248,7 +248,7 @@ class PredictionMarkets(DoNothing):
         )
 
     def end_step(self) -> list[Event]:
-        """End the step: report prices that moved and questions that were answered."""
+        """End the step: report price changes and resolved questions."""
         for market in self.ledger.markets.values():
             if market.answer is None:
                 self._record_price(market)
@@ -259,7 +259,7 @@ class PredictionMarkets(DoNothing):
         return events
 
     def _record_price(self, market: Market) -> None:
-        """Record the price, and report it if it moved far enough."""
+        """Record the price, and report a sufficient change."""
         before, now = market.prices_yes[-1], market.maker.price("yes")
         market.prices_yes.append(now)
         is_move = abs(now - before) >= self.price_move_threshold
@@ -278,7 +278,7 @@ class PredictionMarkets(DoNothing):
         self._events.append(Event(self.name, "price_move", facts, text, self.step))
 
     def _noting(self, agent_id: int, act: Callable[[], ActionResult]) -> ActionResult:
-        """Run an action, and keep its result for the next observation."""
+        """Run an action, and store its result for the next observation."""
         results = self._results.setdefault(agent_id, [])
         try:
             result = act()
@@ -313,7 +313,7 @@ class PredictionMarkets(DoNothing):
         return market.maker.buy(outcome, self.quote_dollars * (1 - self.ledger.fee))[1]
 
     def tables(self) -> Mapping[str, list[dict[str, Any]]]:
-        """Return trades, and the price of YES of each market after each step, for exports and reports."""
+        """Return trades, and each market's YES price after each step, for exports and reports."""
         trades = [
             {
                 "step": trade.step,
@@ -346,18 +346,18 @@ class PredictionMarkets(DoNothing):
             "max_trade_move": "Maximum change of a price by one trade, in dollars, above 0; null: no limit.",
         }
     )
-    """Variable that may be changed during a run → its meaning."""
+    """Variable that can be changed during a run → its meaning."""
 
     def changeable(self) -> Mapping[str, Any]:
-        """Return the variables that may be changed during a run: the fee, and the limits of a trade."""
+        """Return the variables that can be changed during a run: the fee, and the limits of a trade."""
         limits = self.ledger.limits
         return {"fee": self.ledger.fee, "max_trade_dollars": limits.dollars, "max_trade_move": limits.price_move}
 
     def change(self, variable: str, value: Any) -> None:
-        """Change the fee, or a limit of a trade; traders read of it in their instructions.
+        """Change the fee, or a limit of a trade. Traders read it in their instructions.
 
         Raises:
-            ToolError: If there is no such variable, or it cannot have this value.
+            ToolError: If the variable is unknown, or the value is invalid.
         """
         if variable == "fee" and is_number(value) and 0 <= value < 1:
             self.ledger.fee = float(value)
@@ -370,7 +370,7 @@ class PredictionMarkets(DoNothing):
 
 
 def _traded(text: str, trade: Trade) -> ActionResult:
-    """Return the result of a trade, with what it moved as facts."""
+    """Return the result of a trade, with its price change as facts."""
     return ActionResult(
         text,
         market_id=trade.market_id,

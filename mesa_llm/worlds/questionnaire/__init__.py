@@ -2,17 +2,17 @@
 
 For a model that asks questions:
 
-- `Item(label, text, choices)` is one question; `choices` are numbers or texts; without any, it takes a free text.
-- `Sheet(label, items, text, instructions)` holds the questions of one turn: one item or a page of them. `sheets_of`
+- `Item(label, text, choices)` is one question. `choices` are numbers or texts; without any, it takes free text.
+- `Sheet(label, items, text, instructions)` contains the questions of one turn: one item or a page of them. `sheets_of`
   puts a list of items on sheets.
-- `Questionnaire` is the world. In the activation, `Turn(agent, world.ask(agent.unique_id, sheet))` makes a turn, whose
-  observation has the sheet as `facts`. Answers arrive by `receive`; an agent of the class `mesa_llm.agents.Respondent`
-  reports a `Failure` with `fail`. `answers` holds the answers by (agent, administration, sheet), `counts` the answers
-  and failures of each item.
+- `Questionnaire` is the world. In the activation, `Turn(agent, world.ask(agent.unique_id, sheet))` creates a turn whose
+  observation has the sheet as `facts`. Answers are delivered to `receive`; an agent of class
+  `mesa_llm.agents.Respondent` reports a `Failure` with `fail`. `answers` has the answers by (agent, administration,
+  sheet), `counts` the answers and failures of each item.
 - `Instrument` has numbered items, a `Scale` with reversed items, and `Subscale`s with norms. It scores answers, and
-  computes the exact expectation of somebody who answers at random. `read_instruments` reads them from a table,
-  `read_json_instruments` from a file in the form of PsychoBench and EmotionBench.
-- `Original` is a file of a study: downloaded on request, and identified by its digest.
+  computes the exact expected score of random answers. `read_instruments` reads them from a table,
+  `read_json_instruments` from a file in the format of PsychoBench and EmotionBench.
+- `Original` is a file of a study, downloaded on request and identified by its digest.
 - `summary` and `compare` summarise scores and test them against norms.
 """
 

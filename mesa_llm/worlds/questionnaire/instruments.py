@@ -29,7 +29,7 @@ class Scale:
     """Numbers of the reversed items."""
 
     anchors: Mapping[int, str] = field(default_factory=dict, compare=False)
-    """Answer → its meaning in words; not every answer needs one."""
+    """Answer → its label; not every answer needs one."""
 
     @property
     def choices(self) -> tuple[int, ...]:
@@ -38,16 +38,16 @@ class Scale:
 
     @property
     def middle(self) -> float:
-        """Mean answer of someone who chooses among all answers at random."""
+        """Mean of uniformly random answers."""
         return (self.low + self.high) / 2
 
     @property
     def variance(self) -> float:
-        """Variance of a random answer: that of a discrete uniform distribution."""
+        """Variance of a random answer, from a discrete uniform distribution."""
         return ((self.high - self.low + 1) ** 2 - 1) / 12
 
     def keyed(self, item: int, answer: int) -> int:
-        """Return the value of an answer under the key.
+        """Return the keyed value of an answer.
 
         Raises:
             ValueError: If the answer is not on the scale.
@@ -57,13 +57,13 @@ class Scale:
         return self.low + self.high - answer if item in self.reversed_items else answer
 
     def score(self, answers: Answers) -> int:
-        """Add up the values of answers under the key.
+        """Sum the keyed values of answers.
 
         Args:
             answers: Item number → answer.
 
         Raises:
-            ValueError: If answers are not on the scale; the message names them.
+            ValueError: If answers are not on the scale. The message names them.
         """
         if outside := {item: answer for item, answer in answers.items() if not self.low <= answer <= self.high}:
             raise ValueError(f"outside {self.low}..{self.high}: {outside}")
@@ -89,7 +89,7 @@ class Norm:
 
 @dataclass(frozen=True)
 class Subscale:
-    """One score of an instrument."""
+    """A score of an instrument."""
 
     name: str
     """Name of the score."""
@@ -98,10 +98,10 @@ class Subscale:
     """Numbers of its items."""
 
     mode: Mode = "mean"
-    """Whether keyed answers are added up or averaged."""
+    """Whether keyed answers are summed or averaged."""
 
     factor: float = 1
-    """Factor that the sum or mean is multiplied by."""
+    """Factor applied to the sum or mean."""
 
     norms: tuple[Norm, ...] = ()
     """Published scores; empty if there are none for exactly these items."""
@@ -118,7 +118,7 @@ class Instrument:
     """Text before the items."""
 
     items: Mapping[int, str]
-    """Item number, from 1 → text. Items of no subscale are asked, but not scored."""
+    """Item number, from 1 → text. Items in no subscale are asked but not scored."""
 
     scale: Scale
     """Answers, and which items are reversed."""
@@ -133,19 +133,19 @@ class Instrument:
     """Whether these are exactly the items of the norms."""
 
     def __post_init__(self) -> None:
-        """Check that keys and items fit.
+        """Check that keys and items are consistent.
 
         Raises:
-            ValueError: If a subscale or the key names an item that does not exist, two subscales share a name or one
-                has none, or a subscale names an item twice or none at all.
+            ValueError: If a subscale or the key names an unknown item, two subscales share a name, one has no name, or
+                a subscale repeats an item or has none.
         """
         keyed = {number for subscale in self.subscales for number in subscale.items} | self.scale.reversed_items
         if unknown := sorted(keyed - set(self.items)):
-            raise ValueError(f"{self.name}: the key names items {unknown}, and there are none of these numbers")
+            raise ValueError(f"{self.name}: the key names unknown items {unknown}")
         names = [subscale.name for subscale in self.subscales]
         has_names = all(name.strip() for name in names) and len(set(names)) == len(names)
         if not has_names or not all(subscale.items for subscale in self.subscales):
-            raise ValueError(f"{self.name}: each subscale has a name of its own and at least one item, got {names}")
+            raise ValueError(f"{self.name}: each subscale needs a unique name and at least one item, got {names}")
         for subscale in self.subscales:
             if repeated := sorted(number for number, times in Counter(subscale.items).items() if times > 1):
                 raise ValueError(f"{self.name}: {subscale.name} counts items {repeated} more than once; name each once")
@@ -158,7 +158,7 @@ class Instrument:
         """Return the items to ask.
 
         Args:
-            order: Item numbers in the order of presentation; None: their own order.
+            order: Item numbers in order of presentation; None for numerical order.
         """
         return [self._items[number] for number in (self.items if order is None else order)]
 
@@ -173,7 +173,7 @@ class Instrument:
             answers: Item number → answer.
 
         Returns:
-            Name of each subscale → its score; None where one of its items has no answer.
+            Name of each subscale → its score; None if one of its items has no answer.
 
         Raises:
             ValueError: If an answer is not on the scale.
@@ -193,26 +193,26 @@ class Instrument:
         return subscale.factor * n * self.scale.low, subscale.factor * n * self.scale.high
 
     def random_mean(self, subscale: Subscale) -> float:
-        """Return the expected score of someone who answers at random."""
+        """Return the expected score of random answers."""
         n = 1 if subscale.mode == "mean" else len(subscale.items)
         return subscale.factor * n * self.scale.middle
 
     def random_sd(self, subscale: Subscale) -> float:
-        """Return the standard deviation of the score of someone who answers at random."""
+        """Return the standard deviation of the score of random answers."""
         n = len(subscale.items)
         spread = math.sqrt(self.scale.variance * n)
         return subscale.factor * (spread / n if subscale.mode == "mean" else spread)
 
 
 def require_texts(name: str, items: Mapping[int, str]) -> None:
-    """Check that every item of a file has a text.
+    """Check that every item in a file has a text.
 
     Args:
         name: Name of the instrument.
         items: Item number → text.
 
     Raises:
-        ValueError: If some are blank; the message names them.
+        ValueError: If some are blank. The message names them.
     """
     if blank := [number for number, text in items.items() if not text.strip()]:
-        raise ValueError(f"{name}: items {blank} are blank; wanted what respondents read")
+        raise ValueError(f"{name}: items {blank} are blank; expected a text for each")

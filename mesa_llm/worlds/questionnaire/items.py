@@ -1,4 +1,4 @@
-"""Items, and the sheets that present one or more of them to an agent at once."""
+"""Items, and sheets that present one or more of them to an agent at once."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ class Item:
     """One question or statement."""
 
     label: str
-    """Name of the item, unique on a sheet; answers are counted by it."""
+    """Name of the item, unique on a sheet; answers are counted by this label."""
 
     text: str
-    """The statement or question, as respondents read it."""
+    """The statement or question for respondents."""
 
     choices: tuple[Answer, ...] = ()
-    """All possible answers, either all numbers or all texts; empty: any text."""
+    """All possible answers, either all numbers or all texts; empty for free text."""
 
     facts: Any = field(default=None, compare=False)
     """Further facts about it, for rule twins and scores."""
@@ -35,7 +35,7 @@ class Sheet:
     """The questions of one turn: one item, or a page of several, in the order of presentation."""
 
     label: str
-    """Name of the sheet, unique among an agent's sheets of a step."""
+    """Name of the sheet, unique among an agent's sheets in a step."""
 
     items: tuple[Item, ...]
     """The items, in the order of presentation."""
@@ -44,11 +44,11 @@ class Sheet:
     """Text before the items: a situation, or the meaning of the numbers."""
 
     instructions: str = ""
-    """Instructions common to all sheets of a questionnaire; they come before the agent's persona."""
+    """Instructions shared by all sheets of a questionnaire; they precede the agent's persona."""
 
     @classmethod
     def of(cls, item: Item, text: str = "", instructions: str = "") -> Sheet:
-        """Put one item on a sheet of its own, which gets the item's label."""
+        """Put one item on its own sheet, labelled like the item."""
         return cls(item.label, (item,), text, instructions)
 
     @property
@@ -57,16 +57,15 @@ class Sheet:
         return _numbers(len(self.items))
 
     def numbered(self, given: Mapping[str, Answer]) -> dict[str, Answer]:
-        """Return answers by their numbers on the page instead of by the labels of the items."""
+        """Return answers by number on the page instead of by item label."""
         pairs = zip(self.numbers, self.items, strict=True)
         return {number: given[item.label] for number, item in pairs if item.label in given}
 
     @property
     def answer(self) -> Any:
-        """The type of its answer: that of its one item, or an object of answers by their numbers on the page, from 1.
+        """The type of its answer: that of its only item, or an object of answers by number on the page, from 1.
 
-        A language model is asked for the choices alone. Other numbers are accepted, too, so that `Questionnaire` can
-        count them.
+        A language model is offered only the choices. Other numbers are accepted too, so `Questionnaire` can count them.
         """
         return _answer(tuple(item.choices for item in self.items))
 
@@ -93,11 +92,11 @@ def _schema(choices: tuple[Answer, ...]) -> dict[str, Any]:
 
 
 def pages(items: Sequence[Item], size: int | None) -> Iterator[tuple[Item, ...]]:
-    """Divide items into pages, in their order.
+    """Divide items into pages, in order.
 
     Args:
         items: The items.
-        size: Maximum number of items on a page; None: all on one.
+        size: Maximum number of items on a page; None for all on one.
     """
     size = len(items) if size is None else size
     for start in range(0, len(items), max(size, 1)):
@@ -112,14 +111,14 @@ def sheets_of(
     text: str = "",
     instructions: str = "",
 ) -> list[Sheet]:
-    """Put items on sheets, in the order given.
+    """Put items on sheets, in the given order.
 
     Args:
-        label: Name of the questionnaire. A page is named `LABEL, page 2`, the sheet of one item like the item.
+        label: Name of the questionnaire. A page is named `LABEL, page 2`, a sheet with one item like the item.
         items: The items, in the order of presentation.
-        per_sheet: Maximum number of items on a sheet; None: all on one.
+        per_sheet: Maximum number of items on a sheet; None for all on one.
         text: Text before the items of each sheet.
-        instructions: Instructions common to all sheets.
+        instructions: Instructions shared by all sheets.
     """
     if per_sheet == 1:
         return [Sheet.of(item, text, instructions) for item in items]
@@ -139,7 +138,7 @@ def in_item_order(order: Sequence[int], presented: Sequence[Any]) -> dict[int, A
         Item number → answer, by item number.
 
     Raises:
-        ValueError: If the order is no permutation, or its length is not that of the answers.
+        ValueError: If the order is not a permutation, or its length differs from the number of answers.
     """
     if sorted(order) != list(range(1, len(order) + 1)) or len(presented) != len(order):
         raise ValueError(f"{len(presented)} answers and the order {list(order)!r:.80} are no permutation of 1 … n")
@@ -147,10 +146,10 @@ def in_item_order(order: Sequence[int], presented: Sequence[Any]) -> dict[int, A
 
 
 def read_choice(item: Item, value: Any) -> Answer | None:
-    """Read an answer as a number or text, whichever the item takes; it need not be among the choices.
+    """Read an answer as a number or text, depending on the item. It need not be among the choices.
 
     Returns:
-        The answer; None if it is not a number, or not a text, at all.
+        The answer; None if it has the wrong type.
     """
     if type(value) is int and value in item.choices:  # the usual case, checked first for speed
         return value

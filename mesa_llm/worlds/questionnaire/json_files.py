@@ -1,4 +1,4 @@
-"""Instruments from JSON files in the form that PsychoBench and EmotionBench share."""
+"""Instruments from JSON files in the format shared by PsychoBench and EmotionBench."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mesa_llm.tools.tool import describe
 from mesa_llm.worlds.questionnaire.instruments import Instrument, Mode, Norm, Scale, Subscale, require_texts
 
 MODES: Mapping[str, Mode] = {"SUM": "sum", "AVG": "mean"}
-"""First part of `compute_mode` → way to combine keyed answers; a factor may follow, as in `SUM*2`."""
+"""First part of `compute_mode` → way to combine keyed answers. A factor may follow, as in `SUM*2`."""
 
 
 class _Crowd(BaseModel):
@@ -29,7 +29,7 @@ class _Category(BaseModel):
 
 
 class WrittenInstrument(BaseModel):
-    """One instrument, as a file has it; `scale` is the lowest and the highest answer added up."""
+    """One instrument, as written in a file; `scale` is the sum of the lowest and the highest answer."""
 
     name: Annotated[str, Field(min_length=1, max_length=100)]
     questions: Annotated[dict[int, str], Field(min_length=1, max_length=1000)]
@@ -61,24 +61,24 @@ def read_json_instruments(
     Args:
         text: Contents of the file.
         name: Its name, for errors.
-        range_of: Finds the lowest and highest answer, of which the form holds only the sum.
-        is_original: Whether this is the published file, whose norms hold; norms of any other are left out.
-        without: Names of instruments that are left out.
+        range_of: Finds the lowest and highest answer, of which the file gives only the sum.
+        is_original: Whether this is the published file, whose norms apply. Norms in other files are ignored.
+        without: Names of instruments to leave out.
         subscale_names: Instrument and name in the file → proper name of the subscale.
-        groups: Instrument → its kind; that of others is `own`.
+        groups: Instrument → its kind; `own` for others.
 
     Returns:
         The instruments, in the order of the file.
 
     Raises:
-        ConfigError: If the file has another form, or a key in it is invalid; the text names both.
+        ConfigError: If the file has another format, or a key in it is invalid. The message names both.
     """
     try:
         written = [one for one in _FILE.validate_json(text) if one.name not in without]
     except ValidationError as error:
-        raise ConfigError(f"{name}: {describe(error, 'the file')}; wanted a list of instruments") from None
+        raise ConfigError(f"{name}: {describe(error, 'the file')}; expected a list of instruments") from None
     if not written:
-        raise ConfigError(f"{name}: there is no instrument in it; wanted at least one")
+        raise ConfigError(f"{name}: it contains no instruments; expected at least one")
     names = [one.name for one in written]
     if repeated := next((one for one in names if names.count(one) > 1), None):
         raise ConfigError(f"{name}: {repeated} is in the file more than once; give each instrument once")
@@ -98,7 +98,7 @@ def _instrument(
     name, (low, high) = written.name, answers
     require_texts(name, written.questions)
     if not written.categories:
-        raise ValueError(f"{name}: there are no categories; wanted at least one, with its items")
+        raise ValueError(f"{name}: there are no categories; expected at least one, with its items")
     if low >= high or low + high != written.scale:
         raise ValueError(
             f"{name}: answers from {low} to {high} do not fit scale {written.scale}, which is their sum; give the "
@@ -106,7 +106,7 @@ def _instrument(
         )
     mode, _, factor = written.compute_mode.partition("*")
     if mode not in MODES or (factor and not factor.isdigit()):
-        raise ValueError(f"{name}: compute_mode is SUM, AVG or SUM*2, got {written.compute_mode!r}")
+        raise ValueError(f"{name}: compute_mode must be SUM, AVG or SUM*2, got {written.compute_mode!r}")
     subscales = tuple(
         Subscale(
             subscale_names.get((name, one.cat_name), one.cat_name),

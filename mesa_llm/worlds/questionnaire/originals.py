@@ -1,4 +1,4 @@
-"""Files of the original studies: never shipped, downloaded on request, and identified by their digests."""
+"""Files of the original studies: not included, downloaded on request, and identified by digest."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from mesa_llm.errors import ConfigError
 from mesa_llm.text import one_line
 
 ORIGINAL = "original"
-"""Value of a parameter that takes a path, for the original file to be downloaded."""
+"""Value of a path parameter to download the original file."""
 
 
 def options_for_file(parameter: str) -> str:
     """Describe how to pass a file to a parameter, in Python and on the command line.
 
     Args:
-        parameter: The parameter that takes its path.
+        parameter: Name of the path parameter.
     """
     return f"{parameter}= (--set {parameter}=PATH; of a task of bench, --set TASK.{parameter}=PATH)"
 
@@ -28,36 +28,36 @@ class Original:
     """A published file."""
 
     study: str
-    """Name of the study; the folder in the cache."""
+    """Name of the study, also its cache folder."""
 
     name: str
     """File name."""
 
     url: str
-    """Address to download it from."""
+    """Download address."""
 
     sha256: str
-    """Its digest; only this exact file is compared with published numbers."""
+    """Its digest. Only this exact file is compared with published numbers."""
 
     licence: str
     """Its licence."""
 
     def is_content(self, content: bytes) -> bool:
-        """Check whether bytes are those of exactly this file."""
+        """Check whether bytes are exactly this file's."""
         return hashlib.sha256(content).hexdigest() == self.sha256
 
     def is_file(self, path: str | Path | None) -> bool:
-        """Check whether a path leads to exactly this file; None and an empty path do not."""
+        """Check whether a path leads to exactly this file. None and an empty path do not."""
         try:
             return bool(path) and self.is_content(Path(path or "").read_bytes())
         except OSError:
             return False
 
     def fetch(self, parameter: str) -> Path:
-        """Download the file once, check its digest, and keep it in the user's cache.
+        """Download the file once, check its digest, and store it in the user's cache.
 
         Args:
-            parameter: The parameter that takes its path.
+            parameter: Name of the path parameter.
 
         Raises:
             ConfigError: If pooch is not installed, or the file cannot be downloaded.
@@ -73,17 +73,17 @@ class Original:
         except (OSError, ValueError) as error:
             reason = one_line(str(error), 200)
             raise ConfigError(
-                f"{parameter}={ORIGINAL!r}: {self.name} cannot be fetched ({reason}); {advice}"
+                f"{parameter}={ORIGINAL!r}: {self.name} cannot be downloaded ({reason}); {advice}"
             ) from error
 
     def path(self, given: str | Path, parameter: str) -> Path:
         """Return the path of a parameter's file, downloading this one if needed.
 
         Args:
-            given: Value of the parameter: `original` for this file, or the path of another.
-            parameter: The parameter.
+            given: Value of the parameter: `original` for this file, or another path.
+            parameter: Name of the parameter.
 
         Raises:
-            ConfigError: If this file has to be downloaded and cannot be; see `fetch`.
+            ConfigError: If this file cannot be downloaded; see `fetch`.
         """
         return self.fetch(parameter) if given == ORIGINAL else Path(given)

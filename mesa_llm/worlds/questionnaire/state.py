@@ -1,4 +1,4 @@
-"""State of a questionnaire: where answers belong, and counts of answers and failures."""
+"""State of a questionnaire: keys of answers, and counts of answers and failures."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class AnswerKey(NamedTuple):
     """Mesa `unique_id` of the respondent."""
 
     administration: int
-    """Number of the administration, from 1; one a step."""
+    """Number of the administration, from 1; one per step."""
 
     sheet: str
     """Label of the sheet."""
@@ -27,20 +27,20 @@ class ItemCount:
     """Counts of one item, over all respondents and administrations."""
 
     asked: int = 0
-    """Number of times that it was asked."""
+    """Number of times it was asked."""
 
     answered: int = 0
     """Number of valid answers."""
 
     out_of_range: int = 0
-    """Number of answers that are none of the item's choices."""
+    """Number of answers outside the item's choices."""
 
     unparsable: int = 0
-    """Number of replies in which no answer of its kind could be read."""
+    """Number of replies without a readable answer of its kind."""
 
     @property
     def missing(self) -> int:
-        """Number of times that no answer came: the item was left out, or there was no reply."""
+        """Number of times without any answer: the item was left out, or there was no reply."""
         return self.asked - self.answered - self.out_of_range - self.unparsable
 
     @property

@@ -1,4 +1,4 @@
-"""Summaries of scores, and the comparison of two groups from their summaries."""
+"""Summaries of scores, and comparisons of two groups from their summaries."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Literal
 from scipy import stats
 
 SD_ADDED = 1e-8
-"""Constant added to both standard deviations before they are compared, so that neither is 0."""
+"""Constant added to both standard deviations before the comparison, so neither is 0."""
 
 
 @dataclass(frozen=True)
@@ -36,13 +36,13 @@ def summary(scores: Sequence[float]) -> Summary:
 
 @dataclass(frozen=True)
 class TwoSampleTest:
-    """An F test of two variances, and the t test that it leads to."""
+    """An F test of two variances, and the resulting t test."""
 
     f: float
     """Larger variance over the smaller; if they are equal, the second over the first."""
 
     f_df: tuple[int, int]
-    """Degrees of freedom of the larger, and of the smaller variance."""
+    """Degrees of freedom of the larger and the smaller variance."""
 
     f_p: float
     """Two-sided p: twice the upper tail, not capped at 1."""
@@ -64,11 +64,11 @@ class TwoSampleTest:
 
 
 def compare(first: Summary, second: Summary, alpha: float = 0.01) -> TwoSampleTest:
-    """Compare two means, with a test for the variances first.
+    """Compare two means, after a test of the variances.
 
     Args:
         first: Summary of at least two scores.
-        second: Summary to compare them with, such as a norm.
+        second: Summary to compare with, such as a norm.
         alpha: Level of both tests.
 
     Raises:

@@ -1,4 +1,4 @@
-"""The questionnaire: hands out sheets, receives answers, and counts those that cannot be used."""
+"""The questionnaire: hands out sheets, receives answers, and counts invalid ones."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ from mesa_llm.worlds.questionnaire.items import Answer, Sheet, read_choice
 from mesa_llm.worlds.questionnaire.state import AnswerKey, ItemCount, Lack
 
 MAX_TEXT = 20_000
-"""Maximum number of characters of a free text that are kept."""
+"""Maximum number of stored characters of a free text."""
 
 
 class Questionnaire:
     """Presents items to agents and records their answers; missing answers are never filled in.
 
-    An activation hands out a sheet with `ask`, whose observation makes a turn; the answer arrives by `receive`. An
-    agent whose decision failed reports it by `fail`.
+    An activation hands out a sheet with `ask`, whose observation makes a turn. The answer is delivered to `receive`; an
+    agent whose decision failed reports it with `fail`.
 
     Attributes:
-        administration: Number of the current administration, from 1; one a step.
+        administration: Number of the current administration, from 1; one per step.
         answers: Agent, administration and sheet → label of each item → answer.
         counts: Label of each item → its counts.
     """
 
     wording: ClassVar[Any] = wording
-    """Module that puts into words what agents see, and what comes of their actions; a subclass may name its own."""
+    """Module with the texts agents read. A subclass may set its own."""
 
     name = "questionnaire"
     unit = "administration"
 
     def __init__(self, instructions: str = "") -> None:
-        """Begin without answers.
+        """Create a questionnaire without answers.
 
         Args:
-            instructions: Text for agents who are asked nothing.
+            instructions: Text for agents without a sheet.
         """
         self.instructions = instructions
         self.administration = 1
@@ -48,26 +48,26 @@ class Questionnaire:
         self._places: dict[tuple[int, int], list[AnswerKey]] = {}
 
     def observe(self, agent_id: int) -> Observation:
-        """Return the observation outside of sheets: the instructions, and no tools."""
+        """Return the observation without a sheet: the instructions, and no tools."""
         return Observation(instructions=self.instructions, tools=())
 
     def ask(self, agent_id: int, sheet: Sheet) -> Observation:
-        """Hand a sheet to an agent; its items count as asked.
+        """Hand a sheet to an agent. Its items count as asked.
 
         Args:
             agent_id: Mesa `unique_id` of the respondent.
             sheet: The sheet.
 
         Returns:
-            The observation: the sheet in words and as `facts`, with the type of its answer.
+            The observation: the sheet as text and as `facts`, with the type of its answer.
 
         Raises:
-            ValueError: If the agent has a sheet of this label, or had one in this administration.
+            ValueError: If the agent has a sheet with this label, or had one in this administration.
         """
         if (agent_id, sheet.label) in self._open or AnswerKey(
             agent_id, self.administration, sheet.label
         ) in self.answers:
-            raise ValueError(f"agent {agent_id} is asked {sheet.label!r} twice; give each sheet of a step its label")
+            raise ValueError(f"agent {agent_id} is asked {sheet.label!r} twice; use unique labels in a step")
         self._open[agent_id, sheet.label] = sheet
         for item in sheet.items:
             if (count := self.counts.get(item.label)) is None:
@@ -84,10 +84,10 @@ class Questionnaire:
         )
 
     def receive(self, agent_id: int, answer: Any, label: str) -> ActionResult:
-        """Receive the answer to a sheet; answers that are no choice of their item are counted, but not kept.
+        """Receive the answer to a sheet. Answers outside an item's choices are counted but not stored.
 
         Raises:
-            ToolError: If none of it could be kept; the message says why for each item.
+            ToolError: If no part of it is valid. The message gives the reason for each item.
         """
         sheet = self._open.pop((agent_id, label), None)
         if sheet is None:
@@ -118,13 +118,13 @@ class Questionnaire:
         return ActionResult("; ".join(faults), answers=valid, n_faults=len(faults))
 
     def fail(self, agent_id: int, label: str, *, is_unparsable: bool, is_off_list: bool = False) -> None:
-        """Record that the decision on a sheet failed.
+        """Record a failed decision on a sheet.
 
         Args:
             agent_id: Mesa `unique_id` of the respondent.
             label: Label of the sheet.
-            is_unparsable: Whether a reply came in which no answer could be read; else no reply came.
-            is_off_list: Whether there was an answer in it, though none of the choices.
+            is_unparsable: Whether there was a reply without a readable answer, rather than no reply.
+            is_off_list: Whether it contained an answer outside the choices.
         """
         sheet = self._open.pop((agent_id, label), None)
         if sheet is None or not is_unparsable:
@@ -137,48 +137,48 @@ class Questionnaire:
                 count.unparsable += 1
 
     def end_step(self) -> list[Event]:
-        """End the administration; items without an answer by now are missing."""
+        """End the administration. Items without an answer by now are missing."""
         self._open.clear()
         self.administration += 1
         return []
 
     @staticmethod
     def _by_item(sheet: Sheet, answer: Any) -> Iterable[Any]:
-        """Return the answer to each item; None: there is none."""
+        """Return the answer to each item, or None without one."""
         if len(sheet.items) == 1:
             return [answer]
         return map((answer if isinstance(answer, Mapping) else {}).get, sheet.numbers)
 
-    # -- looking
+    # -- results
 
     def given(self, agent_id: int, administration: int) -> dict[str, Answer]:
-        """Return an agent's answers of one administration, over all its sheets, by the label of the item."""
+        """Return an agent's answers in one administration, over all its sheets, by item label."""
         places = self._places.get((agent_id, administration), [])
         return {label: answer for place in places for label, answer in self.answers[place].items()}
 
     def given_on(self, agent_id: int, sheet: str) -> dict[str, Answer]:
-        """Return an agent's answers to a sheet of the current administration, by the label of the item."""
+        """Return an agent's answers to a sheet of the current administration, by item label."""
         return dict(self.answers.get(AnswerKey(agent_id, self.administration, sheet), {}))
 
     def answers_to(self, instrument: Instrument, agent_id: int, administration: int) -> dict[int, int]:
-        """Return an agent's answers to an instrument, by item number; those that are missing are left out."""
+        """Return an agent's answers to an instrument, by item number, without missing ones."""
         by_label = self.given(agent_id, administration)
         labels = {number: instrument.item(number).label for number in instrument.items}
         return {number: int(by_label[label]) for number, label in labels.items() if label in by_label}
 
     def scores(self, instrument: Instrument, agent_id: int, administration: int) -> dict[str, float | None]:
-        """Compute an agent's scores of one administration; None where an item has no answer."""
+        """Compute an agent's scores in one administration; None where an item has no answer."""
         return instrument.score(self.answers_to(instrument, agent_id, administration))
 
     def lacking(self) -> dict[str, dict[Lack, int]]:
-        """Count missing answers by item and reason; items without any are left out."""
+        """Count missing answers by item and reason, without complete items."""
         by_label = {label: count.lacks for label, count in self.counts.items()}
         return {
             label: {lack: n for lack, n in own.items() if n} for label, own in by_label.items() if any(own.values())
         }
 
     def totals(self) -> ItemCount:
-        """Add up the counts of all items."""
+        """Sum the counts of all items."""
         counts = list(self.counts.values())
         return ItemCount(
             sum(count.asked for count in counts),

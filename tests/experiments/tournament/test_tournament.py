@@ -235,7 +235,7 @@ def test_a_game_is_found_by_its_name_or_as_the_only_one_there_is() -> None:
 @pytest.mark.parametrize(
     ("options", "fault"),
     [
-        ([], "holds no player; put a NAME.py"),
+        ([], "contains no players; add a NAME.py"),
         (["--known", "tit_for_tit"], "there is no strategy 'tit_for_tit'"),
         (["--game", "chess"], "there is no game"),
     ],
