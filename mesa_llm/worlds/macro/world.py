@@ -87,7 +87,7 @@ class Macroeconomy:
         self._instructions = self.wording.instructions(parameters.tax)
 
     def observe(self, agent_id: int) -> Observation:
-        """Return a household's view of its job, prices, taxes, savings and the interest rate, for planning the month."""
+        """Return a household's view of its job, prices, taxes, savings and interest rate for planning the month."""
         facts = self.facts(agent_id)
         return Observation(
             text=self.wording.view_text(facts, self.economy.rules), instructions=self._instructions, facts=facts

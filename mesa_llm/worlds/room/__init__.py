@@ -1,4 +1,4 @@
-"""A room in which people talk, one at a time or all at once, and may keep silent, do something, or leave."""
+"""A room where people talk, one at a time or all at once, and may keep silent, do something, or leave."""
 
 from mesa_llm.worlds.room.clock import Clock
 from mesa_llm.worlds.room.facts import RoomFacts

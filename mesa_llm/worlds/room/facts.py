@@ -1,4 +1,4 @@
-"""Facts that a member of a room observes, as values."""
+"""Facts observed by a member of a room, as values."""
 
 from __future__ import annotations
 
@@ -8,43 +8,43 @@ from mesa_llm.worlds.room.state import Line
 
 @frozen
 class RoomFacts:
-    """Facts that a member of a room observes."""
+    """Facts observed by a member of a room."""
 
     name: str
     """Name of the member."""
 
     others: tuple[str, ...]
-    """Names of the others who are present."""
+    """Names of the others present."""
 
     lines: tuple[Line, ...]
-    """Lines that it has heard, oldest first."""
+    """Lines it has heard, oldest first."""
 
     n_earlier: int
-    """Number of lines before those, which are not shown."""
+    """Number of earlier lines, which are not shown."""
 
     now: str
     """Time of day."""
 
     opening: str
-    """Time of day at which the room was opened."""
+    """Time of day at the opening."""
 
     seconds_left: float | None
-    """Seconds until the time is up; None: there is no limit, or it is not shown."""
+    """Seconds left; None if there is no limit, or it is not shown."""
 
     phase: str
-    """Kind of question: `write`, `choose`, `decide`, `draft`, `token`, `interact`; empty: none."""
+    """Kind of question: `write`, `choose`, `decide`, `draft`, `token`, `interact`; empty for none."""
 
     draft: str = ""
-    """Text that it has written, and may send now."""
+    """Text it has written and may send now."""
 
     question: str = ""
-    """Question that everybody is asked aside, under the original rules."""
+    """Private survey question to everyone, under the original rules."""
 
     turn: int = 1
     """Number of the turn, from 1."""
 
     brief: str = ""
-    """Private text for this member, if it reads it now; empty: it has read it before, or reads it elsewhere."""
+    """Private text for this member, if it reads it now; empty if it has read it before or elsewhere."""
 
     is_news: bool = False
     """Whether the lines are only those since the last question to this member."""

@@ -9,7 +9,7 @@ from mesa_llm.worlds.room.world import Room
 
 
 class Host(Protocol):
-    """Calls on people."""
+    """Chooses who speaks next."""
 
     def call(self, room: Room) -> list[int]:
         """Return the ids of those called on now; empty if there is nobody to call on."""
@@ -20,11 +20,11 @@ class RoundRobin:
     """Calls on members in turn, skipping those who have left."""
 
     def __init__(self, start: int = 0, skip: int = 1) -> None:
-        """Store the first seat and the direction.
+        """Set the first seat and the direction.
 
         Args:
-            start: Index of the seat that is called on first; negative: from the end.
-            skip: Number of seats to move on after each call; 0: none, negative: backwards.
+            start: Index of the first seat called on; negative to count from the end.
+            skip: Number of seats to advance after each call; 0 to stay, negative to go backwards.
         """
         self.seat, self.skip = start, skip
 
@@ -40,14 +40,14 @@ class RoundRobin:
 
 
 class RandomHost:
-    """Calls on a member drawn at random; the same one may be called on again."""
+    """Calls on a random member, possibly the same one again."""
 
     def __init__(self, start: int | None, rng: RNG) -> None:
-        """Store the first seat.
+        """Set the first seat.
 
         Args:
-            start: Index of the seat that is called on first; None: the first is drawn, too.
-            rng: Source of random draws.
+            start: Index of the first seat called on; None to draw it too.
+            rng: Random generator.
         """
         self.seat = start
         self.rng = rng
@@ -61,7 +61,7 @@ class RandomHost:
 
 
 class Everyone:
-    """Calls on everyone at once: they speak without waiting for one another."""
+    """Calls on everyone at once: they speak without hearing each other."""
 
     def call(self, room: Room) -> list[int]:
         """Return the ids of those called on now."""
@@ -69,8 +69,8 @@ class Everyone:
 
 
 class Moderated:
-    """Calls on the speaker whom the moderator of the room has chosen."""
+    """Calls on the speaker chosen by the room's moderator."""
 
     def call(self, room: Room) -> list[int]:
-        """Return the id of the chosen speaker; empty before the moderator has chosen."""
+        """Return the id of the chosen speaker; empty before the moderator's choice."""
         return [] if room.next_speaker is None else [room.next_speaker]

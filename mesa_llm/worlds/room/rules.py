@@ -1,4 +1,4 @@
-"""End rules of conversations, and how replies with tokens are read."""
+"""End rules of conversations, and parsing of replies with tokens."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Conversation(Protocol):
 
 
 class EndRule(Protocol):
-    """Decides when a conversation is over."""
+    """Decides when a conversation ends."""
 
     def reason(self, room: Conversation) -> str:
         """Return why the conversation is over; empty if it is not."""
@@ -39,10 +39,10 @@ class EndRule(Protocol):
 
 @dataclass(frozen=True)
 class MaxLines:
-    """Ends a conversation at a number of messages."""
+    """Ends a conversation after a number of messages."""
 
     maximum: int
-    """Number of messages; with 0 or less it ends before it begins."""
+    """Number of messages. With 0 or less, it ends before it begins."""
 
     def reason(self, room: Conversation) -> str:
         """Return why the conversation is over; empty if it is not."""
@@ -51,7 +51,7 @@ class MaxLines:
 
 @dataclass(frozen=True)
 class MaxTurns:
-    """Ends a conversation after a number of turns, whether anybody spoke in them or not."""
+    """Ends a conversation after a number of turns, with or without messages."""
 
     maximum: int
     """Number of turns."""
@@ -63,10 +63,10 @@ class MaxTurns:
 
 @dataclass(frozen=True)
 class MaxTime:
-    """Ends a conversation when its time is up, by the clock of the room."""
+    """Ends a conversation after a time limit, by the room's clock."""
 
     seconds: float
-    """Seconds since the room was opened."""
+    """Seconds since the opening."""
 
     def reason(self, room: Conversation) -> str:
         """Return why the conversation is over; empty if it is not."""
@@ -75,10 +75,10 @@ class MaxTime:
 
 @dataclass(frozen=True)
 class EveryoneSilent:
-    """Ends a conversation in which nobody speaks any more."""
+    """Ends a conversation when everyone falls silent."""
 
     turns: int
-    """Number of turns in a row in which nobody spoke."""
+    """Number of consecutive silent turns."""
 
     def reason(self, room: Conversation) -> str:
         """Return why the conversation is over; empty if it is not."""
@@ -87,7 +87,7 @@ class EveryoneSilent:
 
 @dataclass(frozen=True)
 class Stale:
-    """Ends a conversation after too many moves in a row in which nothing was done."""
+    """Ends a conversation after too many consecutive moves without action."""
 
     maximum: int
     """Maximum number of such moves."""
@@ -108,7 +108,7 @@ class Stale:
 
 @dataclass(frozen=True)
 class TooFewLeft:
-    """Ends a conversation in which too few people are left."""
+    """Ends a conversation with too few people left."""
 
     minimum: int = 2
     """Minimum number of people."""
@@ -135,7 +135,7 @@ class JustLeft:
 
 @dataclass(frozen=True)
 class Agreement:
-    """Ends a conversation when the latest answers of all members to a question asked aside are the same."""
+    """Ends a conversation when all members' latest answers to a private survey question agree."""
 
     question: str
     """Id of the question."""
@@ -150,13 +150,13 @@ class Agreement:
 
 @dataclass(frozen=True)
 class JudgedAgreement:
-    """Ends a conversation when a judge, who takes no part, finds that all have agreed."""
+    """Ends a conversation when a judge, who does not take part, finds that all have agreed."""
 
     every: int
-    """Number of messages between two rulings."""
+    """Number of messages between rulings."""
 
     def is_due(self, room: Conversation) -> bool:
-        """Check whether the judge is due: after every `every` messages, or as soon as possible after that."""
+        """Check whether a ruling is due: after every `every` messages, or as soon as possible after that."""
         n_before = room.rulings[-1].after if room.rulings else 0
         return len(room.lines) // self.every > n_before // self.every
 
@@ -167,7 +167,7 @@ class JudgedAgreement:
 
 @dataclass(frozen=True)
 class AllOf:
-    """Ends a conversation when every one of several rules would end it."""
+    """Ends a conversation when all of several rules would end it."""
 
     parts: tuple[EndRule, ...]
     """The rules."""
@@ -183,22 +183,22 @@ def first_reason(rules: Iterable[EndRule], room: Conversation) -> str:
     return next((reason for rule in rules if (reason := rule.reason(room))), "")
 
 
-# -- texts with tokens, as the original reads them
+# -- texts with tokens, as parsed by the original
 
 MARKER = "### Response:"
-"""Last line of the original's prompts; a reply is read up to the next one."""
+"""Last line of the original's prompts. A reply is read up to the next one."""
 
 END_OF_TEXT = "</s>"
 """End of a reply in the original."""
 
 
 def speaks(text: str, pass_token: str, *, ignores_tokens: bool = False) -> bool:
-    """Check whether a text is a message, rather than a pass.
+    """Check whether a text is a message, not a pass.
 
     Args:
         text: The text.
-        pass_token: Token that means a pass, wherever it occurs.
-        ignores_tokens: Whether the token means nothing, as for models whose tokens are stripped.
+        pass_token: Token for a pass, wherever it occurs.
+        ignores_tokens: Whether to ignore the token, as for models whose tokens are stripped.
     """
     return bool(text.strip()) and (ignores_tokens or pass_token not in text)
 
@@ -208,9 +208,9 @@ def cleaned(text: str, name: str, prefix: str = "") -> str:
 
     Args:
         text: The reply, without its prompt.
-        name: Name of the speaker, which is removed from before the text.
-        prefix: Time and name that the reply continues; with one, all lines are kept, else the first. A reply that adds
-            nothing to it is read as this prefix itself.
+        name: Name of the speaker, removed from the start of the text.
+        prefix: Time and name that the reply continues. With a prefix, all lines are kept; otherwise, only the first. A
+            reply that adds nothing to it is read as the prefix itself.
     """
     text = f"{prefix}{text}".split(MARKER)[0].strip().split(END_OF_TEXT)[0]
     if not prefix:

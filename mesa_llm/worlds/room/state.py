@@ -1,4 +1,4 @@
-"""State of a room: members, lines, silences, and answers given aside."""
+"""State of a room: members, lines, silences, and private survey answers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from mesa_llm.records.frozen import frozen
 
 Manner = Literal["speak", "choose", "decide_write", "write_decide", "pass_token"]
 """How a member responds when called on: always speaks; speaks or waits, in one decision; decides whether to speak, then
-writes; writes, then decides whether to send it; writes, where a token in the text means a pass."""
+writes; writes, then decides whether to send; or writes, with a token in the text for a pass.
+"""
 
 FIRST_PHASE: dict[str, str] = {
     "interact": "interact",
@@ -22,7 +23,7 @@ FIRST_PHASE: dict[str, str] = {
 """Manner → kind of the first question."""
 
 Kind = Literal["say", "gesture", "do", "leave"]
-"""Kind of a line: words; a sign without words; a deed; the speaker leaves."""
+"""Kind of a line: words; a gesture; an action; the speaker leaves."""
 
 MoveKind = Literal["turn", "none", "say", "gesture", "do", "leave"]
 """Kind of a move: a turn begins; nothing is done; or a line of a kind."""
@@ -36,35 +37,34 @@ class Member:
     """Mesa `unique_id`."""
 
     name: str
-    """Name that the others use."""
+    """Name used by the others."""
 
     manner: Manner | Literal["interact"] = "speak"
-    """How it responds when called on; `interact`: it speaks, shows or does something, leaves, or waits, in one
-    decision."""
+    """How it responds when called on. `interact`: it speaks, gestures, acts, leaves or waits, in one decision."""
 
     pass_token: str = "<pass>"
-    """Token that means a pass, if whole texts are searched for it."""
+    """Token for a pass, if replies are searched for it."""
 
     use_token: str = "<speak>"
-    """Token that means speaking, as its prompts name it."""
+    """Token for speaking, as named in its prompts."""
 
     shows_opening: bool = True
-    """Whether its prompt says when the room was opened."""
+    """Whether its prompt gives the time of the opening."""
 
     has_examples: bool = False
     """Whether its prompt has examples of speaking and waiting."""
 
     is_timed: bool = True
-    """Whether its lines have a time; in the original, only those of persons who decide whether to speak."""
+    """Whether its lines have a time. In the original, only those of persons who decide whether to speak do."""
 
     is_prefixed: bool = False
-    """Whether, in the original, its replies continue its own time and name."""
+    """Whether its replies continue its own time and name, in the original."""
 
     brief: str = ""
-    """Private text that it reads first."""
+    """Private text it reads first."""
 
     reads_once: bool = False
-    """Whether it reads each line, and its brief, only once, as an agent with a memory of its own does."""
+    """Whether it reads each line, and its brief, only once, like an agent with its own memory."""
 
 
 @frozen
@@ -78,22 +78,22 @@ class Line:
     """Name of the speaker."""
 
     text: str
-    """The text, as it was written."""
+    """The text as written."""
 
     time: str = ""
-    """Time of day, `HH:MM:SS`; empty: none."""
+    """Time of day, `HH:MM:SS`; empty for none."""
 
     viewers: tuple[int, ...] | None = None
-    """Ids of those who hear it, the speaker included; None: everyone."""
+    """Ids of those who hear it, including the speaker; None for everyone."""
 
     survey: str = ""
-    """Id of the question that it answers, under the original rules; empty: it is part of the conversation."""
+    """Id of the survey question it answers, under the original rules; empty if it belongs to the conversation."""
 
     kind: Kind = "say"
     """Its kind."""
 
     turn: int = 0
-    """Turn in which it was said, from 1."""
+    """Turn of the line, from 1."""
 
     def is_heard_by(self, agent_id: int) -> bool:
         """Check whether a member hears it."""
@@ -102,10 +102,10 @@ class Line:
 
 @frozen
 class Move:
-    """What a member did in a turn, or the beginning of a turn."""
+    """A member's move in a turn, or the beginning of a turn."""
 
     agent_id: int | None
-    """Id of the member; None: a turn began."""
+    """Id of the member; None at the beginning of a turn."""
 
     kind: MoveKind
     """Its kind."""
@@ -113,7 +113,7 @@ class Move:
 
 @frozen
 class Silence:
-    """A member who was called on and said nothing."""
+    """A member who was called on but stayed silent."""
 
     agent_id: int
     """Id of the member."""
@@ -128,29 +128,29 @@ class Silence:
     """Time of day."""
 
     reason: str
-    """The reason, in the member's words or in ours."""
+    """The reason, in the member's words or ours."""
 
     draft: str = ""
-    """Text that was written and not sent."""
+    """Text written but not sent."""
 
 
 @dataclass(frozen=True)
 class Ruling:
-    """The ruling of a judge, who takes no part in the conversation."""
+    """The ruling of a judge, who does not take part in the conversation."""
 
     after: int
     """Number of lines before it."""
 
     agreed: bool | None
-    """Whether all have agreed; None: no usable reply came."""
+    """Whether all have agreed; None without a usable reply."""
 
     reason: str
-    """The judge's reason, or the reason why there is no ruling."""
+    """The judge's reason, or why there is no ruling."""
 
 
 @dataclass(frozen=True)
 class SurveyAnswer:
-    """An answer that was given aside."""
+    """A private survey answer."""
 
     question: str
     """Id of the question."""
@@ -165,7 +165,7 @@ class SurveyAnswer:
     """Number of lines before it."""
 
     answer: Any
-    """The answer; None: there is none."""
+    """The answer, or None."""
 
     failure: str = ""
-    """Reason why there is no answer."""
+    """Reason for a missing answer."""

@@ -1,4 +1,4 @@
-"""A room in which people talk: turns, lines, silences, a clock."""
+"""A room where people talk: turns, lines, silences, a clock."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Text = Annotated[str, Field(min_length=1, max_length=2_000)]
 """A line."""
 
 NO_REPLY = "no usable reply came"
-"""Reason for a silence if the member gave none."""
+"""Reason for a silence without the member's own reason."""
 
 
 class Wish(BaseModel, frozen=True):
@@ -64,29 +64,29 @@ class _Floor:
 
 
 class Room:
-    """A conversation among members who hear one another.
+    """A conversation among members who hear each other.
 
     Attributes:
         name: Name of the world, unique in a model.
         unit: Unit of a step.
-        topic: Text that everybody reads first.
-        clock: The clock on the wall.
-        rules: `original`: as SAUCE's code, with replies as plain text and tokens; `corrected`: typed replies.
+        topic: Text everyone reads first.
+        clock: The clock of the room.
+        rules: `original` for SAUCE's code, with plain-text replies and tokens; `corrected` for typed replies.
         end_rules: Rules that end the conversation.
         members: Members by id, in the order of seats.
         lines: The conversation.
         silences: Silences of members who were called on.
         moves: Moves of all members, turn by turn.
-        answers: Answers given aside.
+        answers: Private survey answers.
         rulings: Rulings of the judge, if there is one.
-        aside: Lines under the original rules that were kept out of the conversation.
+        aside: Lines kept out of the conversation, under the original rules.
         n_turns: Number of turns so far.
-        n_silent_turns: Number of turns in a row, up to now, in which nobody spoke.
-        next_speaker: Member to whom the moderator has given the floor.
+        n_silent_turns: Number of silent turns in a row, up to now.
+        next_speaker: Member chosen by the moderator.
     """
 
     wording: ClassVar[Any] = wording
-    """Module that puts into words what agents see, and what comes of their actions; a subclass may name its own."""
+    """Module with the texts agents read. A subclass may set its own."""
 
     unit = "turn"
 
@@ -103,18 +103,18 @@ class Room:
         max_shown: int = 100,
         counts_absent: bool = False,
     ) -> None:
-        """Open an empty room.
+        """Create an empty room.
 
         Args:
-            topic: Text that everybody reads first.
-            clock: The clock on the wall; None: one that starts at ten.
-            end_rules: Rules that end the conversation; the first one that does gives the reason.
+            topic: Text everyone reads first.
+            clock: The clock of the room; None for one that starts at ten.
+            end_rules: Rules that end the conversation. The first that applies gives the reason.
             name: Name of the world, unique in a model.
-            rules: Rules for reading replies.
+            rules: Rules for parsing replies.
             has_whispers: Whether members can speak to one person alone.
-            shows_time_left: Whether members read how much time is left, if there is a limit.
-            max_shown: Maximum number of lines that members read.
-            counts_absent: Whether members who were not called on make the move of doing nothing.
+            shows_time_left: Whether members see the time left, if there is a limit.
+            max_shown: Maximum number of lines members read.
+            counts_absent: Whether members not called on make the move of doing nothing.
         """
         self.name, self.topic, self.rules = name, topic, rules
         self.clock = clock or Clock()
@@ -134,12 +134,12 @@ class Room:
         self._n_before = 0
         self._done: dict[int, Kind] = {}
         self._waited: set[int] = set()
-        self._last_moves: dict[int | None, str] = {}  # by member, over the moves read so far
+        self._last_moves: dict[int | None, str] = {}  # by member, over the moves processed so far
         self._present: list[int] = []
         self._counts_read = (0, 0)  # numbers of moves and members that `_present` is based on
         self._n_read: dict[int, int] = {}
 
-    # -- who is there
+    # -- members
 
     def seat(self, member: Member) -> None:
         """Add a member."""
@@ -162,7 +162,7 @@ class Room:
 
     @property
     def limit_s(self) -> float | None:
-        """Seconds after which the time is up; None: never."""
+        """Time limit in seconds, or None."""
         limits = [rule.seconds for rule in self.end_rules if isinstance(rule, MaxTime)]
         return min(limits) if limits else None
 
@@ -184,20 +184,21 @@ class Room:
         """Call on members to speak.
 
         Args:
-            agent_ids: Their ids; several speak without hearing one another.
-            question: Id and text of a question asked aside, under the original rules; answers enter the lines.
-            n_heard: Number of lines that they have heard; None: all.
-            is_kept: Whether their lines enter `lines`; else they enter `aside`.
+            agent_ids: Their ids. Several speak without hearing each other.
+            question: Id and text of a private survey question, under the original rules; answers enter the lines.
+            n_heard: Number of lines they have heard; None for all.
+            is_kept: Whether their lines enter `lines`; otherwise they enter `aside`.
         """
         for agent_id in agent_ids:
             phase = FIRST_PHASE[self.members[agent_id].manner]
             self._floors[agent_id] = _Floor(phase, question=question, n_heard=n_heard, is_kept=is_kept)
 
     def due(self, failures: Mapping[int, str] | None = None) -> dict[int, Observation]:
-        """Return the next questions to the members called on; time passes. Members who did nothing count as silent.
+        """Return the next questions to the members called on, advancing the clock. Members who did nothing count as
+        silent.
 
         Args:
-            failures: Reasons of failed replies, by member.
+            failures: Reasons for failed replies, by member.
 
         Returns:
             Id → observation; empty if there are no more questions.
@@ -225,14 +226,14 @@ class Room:
                 self.moves.append(Move(agent_id, self._done.get(agent_id, "none")))
         self.n_silent_turns = 0 if len(self.lines) > self._n_before else self.n_silent_turns + 1
 
-    # -- what people see
+    # -- observations
 
     def observe(self, agent_id: int, phase: str = "") -> Observation:
         """Return a member's view of the conversation.
 
         Args:
             agent_id: Id of the member.
-            phase: Kind of question; empty: none, as before a survey.
+            phase: Kind of question; empty for none, as before a survey.
         """
         member = self.members.get(agent_id) or Member(agent_id, "")
         facts = self.facts(agent_id, phase)
@@ -246,7 +247,7 @@ class Room:
         return Observation(text, instructions, None, tools, options, facts=facts, label=phase, world=self.name)
 
     def _answer_type(self, phase: str) -> Any:
-        """Return the type of the answer in a phase; None: the phase takes an action."""
+        """Return the answer type in a phase, or None if the phase takes an action."""
         if not phase:
             return None
         if self.rules == "original" or phase == "token":
@@ -291,7 +292,7 @@ class Room:
         )
 
     def moderation(self, agent_id: int) -> Observation:
-        """Return a moderator's view of the conversation, with the question who speaks next."""
+        """Return the moderator's view of the conversation, asking who speaks next."""
         facts = self.facts(agent_id, "moderate")
         names = tuple(display_name(self.members[one].name) for one in self.present)
         text = self.wording.moderation_text(facts, names)
@@ -300,7 +301,7 @@ class Room:
             text, self.topic, tools=("give_floor",), options=options, facts=facts, label="moderate", world=self.name
         )
 
-    # -- what people do
+    # -- actions
 
     @action
     def say(self, agent_id: int, text: Text) -> ActionResult:
@@ -424,7 +425,7 @@ class Room:
             raise ToolError(self.wording.reason_text("not_here"))
 
     def _speak(self, agent_id: int, text: str, kind: Kind = "say", hearer: Member | None = None) -> ActionResult:
-        """Add a line to the conversation, for everyone or for one hearer alone."""
+        """Add a line to the conversation, for everyone or one hearer."""
         self._require_member(agent_id)
         viewers = None if hearer is None else (agent_id, hearer.agent_id)
         member = self.members[agent_id]
@@ -447,36 +448,36 @@ class Room:
         self.silences.append(Silence(agent_id, name, len(self.lines), self.clock.now, text, floor.draft))
         return ActionResult(self.wording.result_text("silence"), kind="silence")
 
-    # -- asides
+    # -- surveys and rulings
 
     def note_answer(self, question: str, agent_id: int, answer: Any, failure: str = "") -> None:
-        """Record an answer given aside; nobody in the room hears it.
+        """Record a private survey answer. Nobody in the room hears it.
 
         Args:
             question: Id of the question.
             agent_id: Id of the respondent.
-            answer: The answer; None: there is none.
-            failure: Reason why there is no answer.
+            answer: The answer, or None.
+            failure: Reason for a missing answer.
         """
         name = self.members[agent_id].name
         self.answers.append(SurveyAnswer(question, agent_id, name, len(self.lines), answer, failure))
 
     def transcript(self) -> str:
-        """Return the conversation as a listener who is not a member would have heard it."""
+        """Return the conversation as heard by a listener who is not a member."""
         return self.wording.conversation(self.facts(0))
 
     def note_ruling(self, verdict: Verdict | None, failure: str = "") -> None:
-        """Record the ruling of a judge; nobody in the room hears it.
+        """Record the judge's ruling. Nobody in the room hears it.
 
         Args:
-            verdict: The verdict; None: no usable reply came.
-            failure: Reason why there is no verdict.
+            verdict: The verdict; None without a usable reply.
+            failure: Reason for a missing verdict.
         """
         agreed, reason = (None, failure) if verdict is None else (verdict.agreed, one_line(verdict.reason, 300))
         self.rulings.append(Ruling(len(self.lines), agreed, reason))
 
     def n_said(self, agent_id: int) -> int:
-        """Return how often a member has spoken so far, asides included."""
+        """Return how often a member has spoken so far, including survey answers."""
         n_lines = sum(line.speaker_id == agent_id for line in (*self.lines, *self.aside))
         return n_lines + sum(answer.agent_id == agent_id for answer in self.answers)
 

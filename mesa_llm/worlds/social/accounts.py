@@ -15,25 +15,25 @@ from mesa_llm.worlds.social.csr import IntArray, halves
 from mesa_llm.worlds.social.state import UNPRINTABLE, SocialState
 
 MAX_USER_ID = 100_000_000
-"""Maximum id of a user; arrays are indexed by ids, which should therefore be dense."""
+"""Maximum user id. Arrays are indexed by id, so ids should be dense."""
 
 BATCH = 10_000
-"""Number of accounts that are written at once."""
+"""Number of accounts written at once."""
 
 MANY = 1_000_000
-"""Number of follows that are checked and counted at once."""
+"""Number of follows checked and counted at once."""
 
 UserId = Annotated[int, Field(gt=0, le=MAX_USER_ID)]
 
 
 class Account(NamedTuple):
-    """The data of a user who signs up."""
+    """Sign-up data of a user."""
 
     user_id: int
     """Mesa `unique_id` of the agent."""
 
     name: str = ""
-    """Name that others see; empty: `user` and the id."""
+    """Name visible to others; empty for `user` and the id."""
 
     username: str = ""
     """Its handle."""
@@ -57,7 +57,7 @@ class SocialAccounts(SocialState):
         """Create accounts for many agents at once.
 
         Raises:
-            ConfigError: If an id is taken, appears twice or is out of range; then nobody is signed up.
+            ConfigError: If an id is taken, repeated or out of range; then nobody is signed up.
         """
         signed_up: list[IntArray] = []
         self.store.write("SAVEPOINT sign_up")
@@ -71,7 +71,7 @@ class SocialAccounts(SocialState):
                     twice = next(
                         user_id for index, user_id in enumerate(ids) if user_id in known or user_id in ids[:index]
                     )
-                    raise ConfigError(f"user {twice} has an account already")
+                    raise ConfigError(f"user {twice} already has an account")
                 self.store.insert("user", rows)
                 self.users["is_user"][ids] = 1
                 signed_up.append(ids)
@@ -97,10 +97,10 @@ class SocialAccounts(SocialState):
         return user_id, username, name or f"user {user_id}", UNPRINTABLE.sub("", account.bio), self.step, 0, 0
 
     def follow_many(self, edges: IntArray | Sequence[tuple[int, int]]) -> int:
-        """Let many users follow others at once, without notices; return the number of new follows.
+        """Let many users follow others at once, without notices. Return the number of new follows.
 
         Args:
-            edges: User ids as (follower, followee), shape `(edges, 2)`. Repeated ones count once.
+            edges: User ids as (follower, followee), shape `(edges, 2)`. Duplicates count once.
 
         Raises:
             ConfigError: If an id is unknown or a user would follow itself; then nothing is written.

@@ -19,17 +19,17 @@ TAIL_SHARE = 0.05
 """Share of recent changes at which they are merged into the compact arrays."""
 
 NO_VOTES: Mapping[int, int] = MappingProxyType({})
-"""Votes of a user who has cast none."""
+"""Votes of a user without votes."""
 
 MIN_TAIL = 4096
-"""Number of recent changes up to which nothing is merged."""
+"""Number of recent changes below which nothing is merged."""
 
 
 class Columns:
     """Integer columns of equal length that grow at the end."""
 
     def __init__(self, capacity: int = 1024, **kinds: npt.DTypeLike) -> None:
-        """Make empty columns.
+        """Create empty columns.
 
         Args:
             capacity: Initial capacity, in rows.
@@ -44,11 +44,11 @@ class Columns:
         return self._length
 
     def __getitem__(self, name: str) -> IntArray:
-        """Return a column, shape `(rows,)`; writing to it writes to the columns."""
+        """Return a column, shape `(rows,)`. Writing to it changes the columns."""
         return self._arrays[name][: self._length]
 
     def append(self, *values: int) -> int:
-        """Add a row, its values in the order of the columns; return its number."""
+        """Add a row, with values in column order. Return its index."""
         row = self._length
         self.grow(row + 1)
         for array, value in zip(self._arrays.values(), values, strict=True):
@@ -56,7 +56,7 @@ class Columns:
         return row
 
     def grow(self, length: int) -> None:
-        """Make the columns at least this long; new rows hold zeros."""
+        """Grow the columns to at least this length, with zeros in new rows."""
         if length > self._capacity:
             self._capacity = max(length, self._capacity + self._capacity // 2)
             for name, array in self._arrays.items():
@@ -70,7 +70,7 @@ class Columns:
         return int(self._arrays[name][row])
 
     def some(self, ids: Sequence[int], names: Sequence[str]) -> Iterator[tuple[int, ...]]:
-        """Return the numbers of some columns for ids, each of which is in the row before its number."""
+        """Return the values of some columns for ids; id n is in row n - 1."""
         indices = np.array(ids, dtype=np.int64) - 1
         return zip(*(self._arrays[name][indices].tolist() for name in names), strict=True)
 
@@ -85,17 +85,17 @@ class Columns:
 
 @dataclass(frozen=True, slots=True)
 class Ragged:
-    """Lists of integers, of different lengths, laid end to end."""
+    """Lists of integers of different lengths, concatenated."""
 
     values: IntArray
-    """All lists, one after another."""
+    """All lists, concatenated."""
 
     bounds: IntArray
     """Start of each list, and end of the last one; shape `(lists + 1,)`."""
 
     @classmethod
     def of(cls, lists: Iterable[Sequence[int] | IntArray]) -> Ragged:
-        """Lay lists end to end."""
+        """Concatenate lists."""
         arrays = [np.asarray(numbers, dtype=np.int64) for numbers in lists]
         bounds = np.zeros(len(arrays) + 1, dtype=np.int64)
         np.cumsum([len(array) for array in arrays], out=bounds[1:])
@@ -103,10 +103,10 @@ class Ragged:
 
     @classmethod
     def by_owner(cls, owners: IntArray, values: IntArray, n: int) -> Ragged:
-        """Make lists from values in the order of their owners.
+        """Make lists from values sorted by owner.
 
         Args:
-            owners: Index of the list that each value belongs to, non-decreasing.
+            owners: Index of each value's list, non-decreasing.
             values: The values.
             n: Number of lists.
         """
@@ -131,7 +131,7 @@ class Ragged:
         return np.repeat(np.arange(len(self)), self.lengths)
 
     def only(self, is_kept: BoolArray) -> Ragged:
-        """Keep the values that a mask of all values marks."""
+        """Keep the values selected by a mask."""
         kept = np.zeros(len(self.values) + 1, dtype=np.int64)
         np.cumsum(is_kept, out=kept[1:])
         return Ragged(self.values[is_kept], kept[self.bounds])
@@ -143,11 +143,11 @@ class Ragged:
         return self.only(np.arange(len(self.values)) - np.repeat(self.bounds[:-1], self.lengths) < size)
 
     def at(self, indices: IntArray) -> Ragged:
-        """Return some of the lists, in the given order; indices may repeat."""
+        """Return some of the lists, in the given order. Indices may repeat."""
         return slices(self.values, self.bounds[indices], self.bounds[indices + 1])
 
     def holds(self, values: IntArray) -> BoolArray:
-        """Check which lists hold which values, shape `(lists, values)`."""
+        """Check which lists contain which values, shape `(lists, values)`."""
         distinct, positions = np.unique(values, return_inverse=True)
         matrix = np.zeros((len(self), len(distinct)), dtype=np.bool_)
         if len(distinct) and len(self.values):
@@ -172,14 +172,14 @@ def slices(values: IntArray, starts: IntArray, ends: IntArray) -> Ragged:
 
 
 def compressed(keys: IntArray, n: int) -> tuple[IntArray, IntArray]:
-    """Sort positions by their keys, and find where each key begins.
+    """Sort positions by key, and find where each key begins.
 
     Args:
         keys: Numbers from 0 to n - 1.
         n: Number of keys.
 
     Returns:
-        The positions, in rising order within each key; and the bounds of the keys, shape `(n + 1,)`.
+        The positions, increasing within each key; and the bounds of the keys, shape `(n + 1,)`.
     """
     bounds = np.zeros(n + 1, dtype=np.int64)
     np.cumsum(np.bincount(keys, minlength=n), out=bounds[1:])
@@ -187,14 +187,14 @@ def compressed(keys: IntArray, n: int) -> tuple[IntArray, IntArray]:
 
 
 class FollowMatrix:
-    """Follows: one sorted list of followees a user, in compressed rows with a tail of recent changes.
+    """Follows: one sorted list of followees per user, in compressed rows with a tail of recent changes.
 
-    Compressed rows take four bytes a follow and eight a user. Later follows and unfollows are in the tail, which is
+    Compressed rows take four bytes per follow and eight per user. Later follows and unfollows are in the tail, which is
     merged when it exceeds `TAIL_SHARE` of the rows.
     """
 
     def __init__(self) -> None:
-        """Start without follows."""
+        """Create a matrix without follows."""
         self._bounds: IntArray = np.zeros(1, dtype=np.int64)
         self._followees: IntArray = np.zeros(0, dtype=np.int32)
         self._added: dict[int, set[int]] = {}
@@ -228,7 +228,7 @@ class FollowMatrix:
         return self._followees[self._bounds[follower] : self._bounds[follower + 1]]
 
     def add(self, follower: int, followee: int) -> bool:
-        """Let a user follow another; return whether that is new."""
+        """Let a user follow another. Return whether that is new."""
         if self.has(follower, followee):
             return False
         if not _discard(self._removed, follower, followee):
@@ -237,7 +237,7 @@ class FollowMatrix:
         return True
 
     def remove(self, follower: int, followee: int) -> bool:
-        """Let a user no longer follow another; return whether it did."""
+        """Remove a follow. Return whether it existed."""
         if not self.has(follower, followee):
             return False
         if not _discard(self._added, follower, followee):
@@ -252,7 +252,7 @@ class FollowMatrix:
             self._merge(np.zeros(0, dtype=np.int64))
 
     def add_many(self, pairs: IntArray) -> IntArray:
-        """Let many users follow others at once; return the follows that are new, sorted, as one number each.
+        """Let many users follow others at once. Return the new follows, sorted, as one number each.
 
         Args:
             pairs: (follower, followee), shape `(pairs, 2)`.
@@ -269,7 +269,7 @@ class FollowMatrix:
         return codes
 
     def _merge(self, new: IntArray) -> None:
-        """Rebuild the compressed rows with new follows and those of the tail.
+        """Rebuild the compressed rows with new follows and those in the tail.
 
         Args:
             new: New follows, sorted, as one number each.
@@ -296,7 +296,7 @@ class FollowMatrix:
         return edges
 
     def of(self, follower: int) -> IntArray:
-        """Return the ids of the users whom a user follows, in rising order."""
+        """Return the ids of the users a user follows, in increasing order."""
         row = self._row(follower)
         if follower not in self._added and follower not in self._removed:
             return row
@@ -304,7 +304,7 @@ class FollowMatrix:
         return np.array(sorted(followees), dtype=np.int32)
 
     def of_many(self, followers: IntArray) -> Ragged:
-        """Return the ids of the users whom each of these users follows, each list in rising order."""
+        """Return the ids of the users each of these users follows, in increasing order."""
         changed = self._added.keys() | self._removed.keys() if self._n_tail else ()
         ids = followers.tolist()
         if len(ids) == 1 or (changed and not changed.isdisjoint(ids) and len(ids) < 8):
@@ -331,10 +331,10 @@ class FollowMatrix:
 
 
 class Votes:
-    """Votes of users: 1 a like, -1 a dislike, 0 a recorded vote that does not count."""
+    """Votes of users: 1 for a like, -1 for a dislike, 0 for a recorded vote that does not count."""
 
     def __init__(self) -> None:
-        """Start without votes."""
+        """Create a store without votes."""
         self._by_user: dict[int, dict[int, int]] = {}
 
     def __len__(self) -> int:
@@ -346,16 +346,16 @@ class Votes:
         return self._by_user.get(user_id, NO_VOTES)
 
     def cast(self, user_id: int, target_id: int, value: int) -> None:
-        """Record a vote, replacing an earlier one."""
+        """Record a vote, replacing any earlier one."""
         self._by_user.setdefault(user_id, {})[target_id] = value
 
     def withdraw(self, user_id: int, target_id: int) -> None:
-        """Forget a vote."""
+        """Remove a vote."""
         del self._by_user[user_id][target_id]
 
 
 def _discard(changes: dict[int, set[int]], follower: int, followee: int) -> bool:
-    """Undo a change, if there is one; return whether there was."""
+    """Undo a change, if there is one. Return whether there was."""
     own = changes.get(follower, set())
     if followee not in own:
         return False
@@ -370,7 +370,7 @@ def _pairs(changes: Mapping[int, set[int]]) -> list[tuple[int, int]]:
 
 
 def codes_of(pairs: IntArray) -> IntArray:
-    """Return pairs of ids as one number each, the first id in its upper half."""
+    """Return pairs of ids as one number each, with the first id in the upper half."""
     codes = pairs[:, 0].astype(np.int64)
     codes <<= 32
     codes |= pairs[:, 1]

@@ -1,4 +1,4 @@
-"""Facts that a user observes, as values."""
+"""Facts observed by a user, as values."""
 
 from __future__ import annotations
 
@@ -10,34 +10,34 @@ from mesa_llm.worlds.social.state import Notice
 
 @frozen
 class ReplyView:
-    """A reply (which is a post of its own) or a comment, as shown under a post."""
+    """A reply (a post in its own right) or a comment, as shown under a post."""
 
     reply_id: int
     """Its id: a post id for a reply, a comment id for a comment."""
 
     parent_id: int
-    """The post or reply that it answers."""
+    """The post or reply it answers."""
 
     author_id: int
-    """User id of who wrote it."""
+    """User id of the author."""
 
     author: str
-    """Name of who wrote it."""
+    """Name of the author."""
 
     content: str
-    """Its words."""
+    """Its text."""
 
     step: int
-    """Step in which it was written."""
+    """Step of publication."""
 
     likes: int
-    """Likes now."""
+    """Current number of likes."""
 
     dislikes: int
-    """Dislikes now."""
+    """Current number of dislikes."""
 
     vote: int = 0
-    """The viewer's vote on it: 1 a like, -1 a dislike, 0 none."""
+    """The viewer's vote on it: 1 for a like, -1 for a dislike, 0 for none."""
 
     @property
     def score(self) -> int:
@@ -47,40 +47,40 @@ class ReplyView:
 
 @frozen
 class PostView:
-    """A post; words and counts of a repost are those of its source."""
+    """A post. The text and counts of a repost are those of its source."""
 
     post_id: int
-    """Its id; a repost has one of its own."""
+    """Its id; a repost has its own."""
 
     kind: str
     """`original`, `repost`, `quote` or `reply`."""
 
     author_id: int
-    """User id of the publisher: for a repost, the user who reposted."""
+    """User id of the publisher; for a repost, the user who reposted."""
 
     author: str
     """Name of the publisher."""
 
     source_id: int
-    """Id of the post with these words and counts: for a repost its source, else the post itself."""
+    """Id of the post with this text and these counts: for a repost its source, else the post itself."""
 
     source_author_id: int
-    """User id of the author of the words."""
+    """User id of the text's author."""
 
     source_author: str
-    """Name of the author of the words."""
+    """Name of the text's author."""
 
     content: str
-    """The words."""
+    """The text."""
 
     step: int
-    """Step in which it was published."""
+    """Step of publication."""
 
     likes: int
-    """Likes now."""
+    """Current number of likes."""
 
     dislikes: int
-    """Dislikes now."""
+    """Current number of dislikes."""
 
     shares: int
     """Number of reposts and quotes."""
@@ -89,13 +89,13 @@ class PostView:
     """Number of reports."""
 
     quoted: PostView | None = None
-    """The post that a quote quotes, without its replies."""
+    """The quoted post, without its replies."""
 
     replies: tuple[ReplyView, ...] = ()
-    """A few replies, best first (original rules: the first direct ones)."""
+    """Some replies, best first (original rules: the first direct ones)."""
 
     comments: tuple[ReplyView, ...] = ()
-    """A few comments, best first."""
+    """Some comments, best first."""
 
     @property
     def score(self) -> int:
@@ -105,7 +105,7 @@ class PostView:
 
 @frozen
 class FeedItem:
-    """A post in the feed of one user."""
+    """A post in a user's feed."""
 
     post: PostView
     """The post."""
@@ -117,11 +117,11 @@ class FeedItem:
     """Whether the viewer wrote it."""
 
     vote: int
-    """The viewer's vote on it: 1 a like, -1 a dislike, 0 none."""
+    """The viewer's vote on it: 1 for a like, -1 for a dislike, 0 for none."""
 
 
 class ShownIds(NamedTuple):
-    """The ids that a post shows, each once: its own, and those of the posts and comments shown in it or under it."""
+    """The ids in a post, each once: its own, and those of the posts and comments in it or under it."""
 
     posts: tuple[int, ...]
     """Posts and replies, in order of appearance."""
@@ -134,7 +134,7 @@ class ShownIds(NamedTuple):
 
 
 def ids_shown_by(post: PostView) -> ShownIds:
-    """Collect the ids that a post shows."""
+    """Collect the ids in a post."""
     posts, users = [post.post_id, post.source_id], [post.author_id, post.source_author_id]
     if post.quoted is not None:
         posts.append(post.quoted.post_id)
@@ -152,22 +152,22 @@ class MessageView:
     """A message in a group."""
 
     message_id: int
-    """Its number."""
+    """Its id."""
 
     group_id: int
-    """Number of the group."""
+    """Id of the group."""
 
     user_id: int
-    """User id of who wrote it."""
+    """User id of the author."""
 
     author: str
-    """Name of who wrote it."""
+    """Name of the author."""
 
     content: str
-    """Its words."""
+    """Its text."""
 
     step: int
-    """Step in which it was written."""
+    """Step of writing."""
 
 
 @frozen
@@ -175,7 +175,7 @@ class GroupView:
     """A chat group."""
 
     group_id: int
-    """Its number."""
+    """Its id."""
 
     name: str
     """Its name."""
@@ -184,7 +184,7 @@ class GroupView:
     """Number of members."""
 
     messages: tuple[MessageView, ...] = ()
-    """Latest messages of others that are new to the viewer, oldest first; only in a group it belongs to."""
+    """Latest messages by others that are new to the viewer, oldest first; only in the viewer's groups."""
 
 
 @frozen
@@ -200,7 +200,7 @@ class ProductView:
 
 @frozen
 class SocialFacts:
-    """Facts that one user observes in one step."""
+    """Facts one user observes in one step."""
 
     user_id: int
     """Mesa `unique_id` of the user."""
@@ -212,26 +212,25 @@ class SocialFacts:
     """Number of followers."""
 
     followings: int
-    """Number of users followed."""
+    """Number of users it follows."""
 
     feed: tuple[FeedItem, ...]
     """The feed, best first."""
 
     notices: tuple[Notice, ...]
-    """Recent actions of others that concern the user, oldest first; none of muted users."""
+    """Recent actions by others that concern the user, oldest first, without muted users."""
 
     followed: tuple[int, ...]
-    """Ids of users whom the user follows, as far as they are listed: only if it can unfollow."""
+    """Ids of listed users the user follows; only if it can unfollow."""
 
     muted: tuple[int, ...]
-    """Ids of users whom the user muted, as far as they are listed: only if it can unmute."""
+    """Ids of listed users the user muted; only if it can unmute."""
 
     products: tuple[ProductView, ...] = ()
-    """Products on offer: only if the user can buy."""
+    """Products on offer; only if the user can buy."""
 
     groups: tuple[GroupView, ...] = ()
-    """Groups of the user, those with the latest messages first, as far as they are listed: only if it has actions on
-    groups."""
+    """The user's listed groups, those with the latest messages first; only if it has group actions."""
 
     open_groups: tuple[GroupView, ...] = ()
-    """Groups that the user could join, the largest first, as far as they are listed: only if it can join."""
+    """Listed groups the user could join, largest first; only if it can join."""

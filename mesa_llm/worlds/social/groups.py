@@ -1,4 +1,4 @@
-"""Rules of chat groups and products in a social world."""
+"""Rules for chat groups and products in a social world."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAX_MESSAGE = 2000
 """Maximum number of characters of a message in a group."""
 
 MAX_AMOUNT = 1000
-"""Maximum number of pieces in one purchase."""
+"""Maximum number of items in one purchase."""
 
 GroupId = Annotated[int, Field(gt=0)]
 GroupName = Annotated[str, Field(min_length=1, max_length=MAX_NAME)]
@@ -27,10 +27,10 @@ Amount = Annotated[int, Field(ge=1, le=MAX_AMOUNT)]
 
 
 class SocialGroups(SocialState):
-    """Chat groups, in which only members write and read, and products, which everybody may buy."""
+    """Chat groups, where only members write and read, and products, which anyone may buy."""
 
     def __init__(self, settings: SocialSettings, **options: Any) -> None:
-        """Put the products on offer; the arguments are those of `SocialState`."""
+        """Create the products. The arguments are those of `SocialState`."""
         super().__init__(settings, **options)
         self.n_groups = 0
         rows = enumerate(settings.products, start=1)

@@ -35,7 +35,7 @@ COUNTS = {
     "messages": "SELECT sent_at, count(*) FROM group_messages GROUP BY sent_at",
     "searches": "SELECT created_at, count(*) FROM search GROUP BY created_at",
 }
-"""Queries that count by step, without what was undone."""
+"""Queries that count by step, excluding undone actions."""
 
 POSTS = """
     SELECT post_id, user_id, kind, parent_id,
@@ -56,30 +56,30 @@ MESSAGES = """
 PRODUCTS = "SELECT product_id, product_name AS name, sales FROM product ORDER BY product_id"
 
 PASSING = frozenset(("search", "rec", "trace"))
-"""Tables that do not belong to the state: searches, the last feeds, and traces."""
+"""Tables outside the state: searches, the last feeds, and traces."""
 
 
 NEW_FOLLOWS = "SELECT follower_id, followee_id FROM follow WHERE created_at >= ? ORDER BY follower_id, followee_id"
 
 MAX_FOUND = 2_000
-"""Maximum number of posts found by a search that are compared, the latest ones."""
+"""Maximum number of matching posts a search compares; the latest ones count."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cascade:
     """The spread of one post, step by step.
 
-    A user joins once, with its first share, one farther from the root than the user it shared from.
+    A user joins once, with its first share, one step further from the root than the user it shared from.
     """
 
     root_id: int
     """The post that spread."""
 
     steps: tuple[int, ...]
-    """Steps from its publication until now."""
+    """Steps from its publication to now."""
 
     size: tuple[int, ...]
-    """By step: users in the cascade, the root's author included (OASIS: scale)."""
+    """By step: users in the cascade, including the root's author (OASIS: scale)."""
 
     depth: tuple[int, ...]
     """By step: largest distance of a user from the root."""
@@ -90,22 +90,22 @@ class Cascade:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """One user's joining of a cascade."""
+    """A user joining a cascade."""
 
     user_id: int
-    """Mesa `unique_id` of the user who passed the post on."""
+    """Mesa `unique_id` of the user who shared the post."""
 
     from_id: int
-    """Id of the user that the post came from."""
+    """Id of the user whose post was shared."""
 
     distance: int
     """Number of shares between the root's author and the user."""
 
     step: int
-    """Step in which it was shared."""
+    """Step of the share."""
 
     post_id: int
-    """Id of the repost or quote; for a repost that only counts (original rules), its number among those."""
+    """Id of the repost or quote; for a repost that is only counted (original rules), its number among those."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,45 +116,45 @@ class ThreadEntry:
     """`reply` or `comment`."""
 
     post_id: int
-    """Its number, of a comment among comments."""
+    """Its id; comments have their own ids."""
 
     parent_id: int
-    """The post or reply that it answers."""
+    """The post or reply it answers."""
 
     level: int
-    """Number of replies between it and the post that the thread is about; 0 of a direct one."""
+    """Number of replies between it and the post at the top of the thread; 0 for a direct reply."""
 
     author_id: int
-    """User id of who wrote it."""
+    """User id of the author."""
 
     author: str
-    """Name of who wrote it."""
+    """Name of the author."""
 
     content: str
-    """Its words."""
+    """Its text."""
 
     step: int
-    """Step in which it was written."""
+    """Step of publication."""
 
     likes: int
-    """Likes now."""
+    """Current number of likes."""
 
     dislikes: int
-    """Dislikes now."""
+    """Current number of dislikes."""
 
 
 REACH = 2**31
-"""Weight of a share: it counts more than any number of likes."""
+"""Weight of a share: more than any number of likes."""
 
 TEXT_TABLES = {"reply": "post", "comment": "comment"}
 """Kind of an entry in a thread → the table with its text."""
 
 
 class SocialMeasures:
-    """Read-only queries of a social world, for plots, tables and tests: its `measures`."""
+    """Read-only queries on a social world, for plots, tables and tests: its `measures`."""
 
     def __init__(self, world: SocialState) -> None:
-        """Read from a world.
+        """Set the world to read.
 
         Args:
             world: The world.
@@ -162,7 +162,7 @@ class SocialMeasures:
         self.world = world
 
     def totals(self) -> dict[str, int]:
-        """Return the present counts of users, posts, votes and so on, without looking at every row."""
+        """Return current counts of users, posts, votes and so on, without scanning every row."""
         return {
             "users": self.world.counts["users"],
             "follows": len(self.world.follows),
@@ -172,7 +172,7 @@ class SocialMeasures:
         }
 
     def counts_per_step(self) -> list[dict[str, int]]:
-        """Return the counts of actions in each step so far: one mapping a step, by the names in `COUNTS`."""
+        """Return the counts of actions in each step so far: one mapping per step, with the names in `COUNTS`."""
         counts = [{"step": step, **dict.fromkeys(COUNTS, 0)} for step in range(self.world.step + 1)]
         for name, query in COUNTS.items():
             for step, count in self.world.store.rows(query):
@@ -180,11 +180,11 @@ class SocialMeasures:
         return counts
 
     def cascade(self, root_id: int, kinds: Sequence[str] = ("repost", "quote")) -> Cascade:
-        """Follow how a post spread.
+        """Trace the spread of a post.
 
         Args:
-            root_id: The post, where its cascade began.
-            kinds: Kinds of posts that pass it on.
+            root_id: The post at the root of the cascade.
+            kinds: Kinds of posts that spread it.
 
         Raises:
             ToolError: If there is no such post.
@@ -204,11 +204,11 @@ class SocialMeasures:
         return Cascade(root_id, tuple(steps), size, depth, breadth)
 
     def shares(self, root_id: int, kinds: Sequence[str] = ("repost", "quote")) -> list[Share]:
-        """List the shares of a cascade, in order; each user counts once, and the root's author does not.
+        """List the shares in a cascade, in order. Each user counts once, and the root's author does not.
 
         Args:
-            root_id: The post, where its cascade began.
-            kinds: Kinds of posts that carry it on.
+            root_id: The post at the root of the cascade.
+            kinds: Kinds of posts that spread it.
 
         Raises:
             ToolError: If there is no such post.
@@ -233,7 +233,7 @@ class SocialMeasures:
         return list(zip(*(column.tolist() for column in columns), strict=True))
 
     def largest_cascade(self) -> int:
-        """Return the number of users in the largest cascade, its author included; 0 without posts."""
+        """Return the number of users in the largest cascade, including its author; 0 without posts."""
         return self.world.max_cascade
 
     def follow_edges(self) -> IntArray:
@@ -241,7 +241,7 @@ class SocialMeasures:
         return self.world.follows.edges()
 
     def new_follows(self) -> IntArray:
-        """Return the follows that began in step 1 or later, as (follower, followee), sorted, shape `(follows, 2)`."""
+        """Return the follows since step 1 as (follower, followee), sorted, shape `(follows, 2)`."""
         return np.array(self.world.store.rows(NEW_FOLLOWS, 1), dtype=np.int64).reshape(-1, 2)
 
     def posts_table(self) -> list[dict[str, Any]]:
@@ -261,11 +261,11 @@ class SocialMeasures:
         return self.world.store.records(GROUPS)
 
     def messages_table(self) -> list[dict[str, Any]]:
-        """Return all messages in groups, one mapping each, in order of writing."""
+        """Return all group messages, one mapping each, in order of writing."""
         return self.world.store.records(MESSAGES)
 
     def engagement(self) -> dict[int, tuple[int, int]]:
-        """Return likes and dislikes of every post by id; a repost has none, as its source gets them."""
+        """Return likes and dislikes of every post by id. Reposts have none; their sources do."""
         likes, dislikes = self.world.posts["likes"].tolist(), self.world.posts["dislikes"].tolist()
         return dict(enumerate(zip(likes, dislikes, strict=True), start=1))
 
@@ -274,10 +274,10 @@ class SocialMeasures:
 
         Args:
             post_id: A post, repost, quote or reply.
-            size: Maximum number of replies and comments, the first ones.
+            size: Maximum number of replies and comments; the first ones count.
 
         Returns:
-            The post that the thread is about; its replies and comments, each under its parent; their total number.
+            The post at the top of the thread; its replies and comments, each under its parent; their total number.
 
         Raises:
             ToolError: If there is no such post.
@@ -310,11 +310,11 @@ class SocialMeasures:
         """Search posts by text or id.
 
         Args:
-            query: Text in a post, or its id; empty: the posts that were passed on most.
+            query: Text in a post, or its id; empty for the most shared posts.
             size: Maximum number of posts.
 
         Returns:
-            Post ids: the post of that id first, then those passed on most, then those liked most; no bare reposts.
+            Post ids: the post with that id first, then the most shared, then the most liked; no plain reposts.
         """
         query = UNPRINTABLE.sub("", query).strip()
         if query:
@@ -336,11 +336,11 @@ class SocialMeasures:
         """Search users by name, handle, profile or id.
 
         Args:
-            query: Text, or the id of a user; empty: everyone matches.
+            query: Text, or a user id; empty for all users.
             size: Maximum number of users.
 
         Returns:
-            User ids: the user of that id first, then the others in rising order.
+            User ids: the user with that id first, then the others in increasing order.
         """
         query = UNPRINTABLE.sub("", query).strip()
         if not query:
@@ -355,7 +355,7 @@ class SocialMeasures:
 
         Args:
             user_id: The user.
-            size: Maximum number of texts.
+            size: Maximum number of posts.
         """
         ids: list[int] = []
         post_id = self.world.users.get("latest", user_id)
@@ -367,7 +367,7 @@ class SocialMeasures:
         return [texts[post_id] for post_id in ids]
 
     def snapshot(self) -> dict[str, list[tuple[Any, ...]]]:
-        """Return every table's rows in one canonical order, without those in `PASSING`."""
+        """Return the rows of every table except those in `PASSING`, in canonical order."""
         return {
             table: sorted(self.world.store.rows(f'SELECT * FROM "{table}"'), key=repr)
             for table in TABLES
@@ -375,16 +375,16 @@ class SocialMeasures:
         }
 
     def digest(self) -> str:
-        """Return a digest of the state, which is equal for worlds with equal histories."""
+        """Return a digest of the state, equal for worlds with equal histories."""
         return hashlib.sha256(canonical_json([self.world.step, self.snapshot()]).encode()).hexdigest()
 
 
 def _in_reading_order(root_id: int, under: dict[int, list[ThreadEntry]]) -> list[ThreadEntry]:
-    """Sort the entries of a thread so that each follows its parent.
+    """Sort the entries of a thread so each follows its parent.
 
     Args:
-        root_id: The post that the thread is about.
-        under: Id of a post or reply → its answers, in order.
+        root_id: The post at the top of the thread.
+        under: Id of a post or reply → its replies, in order.
     """
     entries: list[ThreadEntry] = []
     waiting = [(0, entry) for entry in reversed(under.pop(root_id, []))]
@@ -397,5 +397,5 @@ def _in_reading_order(root_id: int, under: dict[int, list[ThreadEntry]]) -> list
 
 
 def _number(query: str) -> int:
-    """Return the number in a query; 0 if it is none."""
+    """Return the number in a query, or 0."""
     return int(query) if query.isascii() and query.isdecimal() and len(query) < 16 else 0
