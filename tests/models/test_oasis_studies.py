@@ -134,7 +134,7 @@ def test_the_rule_counts_words_of_disagreement(text, score) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("{", "no readable JSON"),
+        ("{", "not a readable JSON"),
         ("[]", "holds no list of posts"),
         ('[{"post": "a"}, {"post": " "}]', "entry 1: a post or comment is a text of 1 to 5,000 characters, found ' '"),
         ('[{"post": "a", "comments": "no"}]', "entry 0: a post or comment"),

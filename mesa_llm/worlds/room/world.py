@@ -194,8 +194,9 @@ class Room:
             self._floors[agent_id] = _Floor(phase, question=question, n_heard=n_heard, is_kept=is_kept)
 
     def due(self, failures: Mapping[int, str] | None = None) -> dict[int, Observation]:
-        """Return the next questions to the members called on, advancing the clock. Members who did nothing count as
-        silent.
+        """Return the next questions to the members called on, and advance the clock.
+
+        Members who did nothing count as silent.
 
         Args:
             failures: Reasons for failed replies, by member.

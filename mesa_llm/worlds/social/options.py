@@ -1,4 +1,4 @@
-"""The options of a user's actions: the ids and names that its observation shows."""
+"""Options of a user's actions: the ids and names in its observation."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from mesa_llm.worlds.social.text import MAX_NAMED
 Values = tuple[int | str, ...]
 
 KINDS_OF_ID = frozenset({"posts", "users", "comments"})
-"""Lists of everything of a kind that a text shows; a search may show more of it."""
+"""Lists of everything of a kind in a text; a search may show more of it."""
 
 
 class Shown(NamedTuple):
-    """What one observation shows, as far as actions can be applied to it."""
+    """What one observation shows, for the options of actions."""
 
     facts: SocialFacts
     """The observation."""
 
     followed: Set[int]
-    """Ids of all users whom the user follows."""
+    """Ids of all users the user follows."""
 
     ids: Mapping[str, tuple[int, ...]]
     """Name of a list → the ids in it, in order of appearance."""
@@ -44,31 +44,31 @@ LISTS: dict[str, Callable[[Shown], Values]] = {
     "open_groups": lambda shown: tuple([group.group_id for group in shown.facts.open_groups]),
     "products": lambda shown: tuple([product.name for product in shown.facts.products]),
 }
-"""Name that an action declares, `@action(options={argument: name})` → its values in an observation."""
+"""Name used in an action's declaration `@action(options={argument: name})` → its values in an observation."""
 
 
 class ActionOptions:
-    """The options of the actions of one world, as these declare them.
+    """The options of a world's actions, as declared by them.
 
     Attributes:
-        shows_more: Whether a tool may show more posts, comments and users than observations do.
+        shows_more: Whether a tool may show more posts, comments and users than observations.
     """
 
     def __init__(self, world: type, actions: Sequence[str], *, follows_anybody: bool = False) -> None:
-        """Read what the actions declare.
+        """Read the declarations of the actions.
 
         Args:
             world: The class with the actions.
             actions: Names of the tools and actions that users have.
-            follows_anybody: Whether users may follow whomever they see, also again and themselves.
+            follows_anybody: Whether users may follow anyone they see, including repeatedly and themselves.
 
         Raises:
-            ConfigError: If an action names a list that there is not.
+            ConfigError: If an action names an unknown list.
         """
         tools = {name: compile_tool(getattr(world, name), 2) for name in actions}
         self.shows_more = any(tool.shows_more for tool in tools.values())
         self._lists: dict[str, str] = {}
-        self._keys: dict[str, str] = {}  # action → the name of its option, if it needs one to be offered
+        self._keys: dict[str, str] = {}  # action → the name of the option it needs to be offered, if any
         for name, tool in tools.items():
             for argument, list_name in tool.options.items():
                 if list_name not in LISTS:
@@ -84,13 +84,13 @@ class ActionOptions:
     def of(
         self, facts: SocialFacts, news: Sequence[Sequence[Notice]], ids: Sequence[ShownIds], followed: Set[int]
     ) -> dict[str, Values]:
-        """Return the options of an observation; those without values are left out.
+        """Return the options in an observation, without empty ones.
 
         Args:
             facts: The observation.
-            news: Its notices, as far as they are shown, in groups.
-            ids: The ids that each post of its feed shows.
-            followed: Ids of the users whom the user follows.
+            news: Its displayed notices, in groups.
+            ids: The ids in each post of its feed.
+            followed: Ids of the users the user follows.
         """
         shown = Shown(facts, followed, shown_ids(facts, news, ids))
         options: dict[str, Values] = {}
@@ -100,14 +100,14 @@ class ActionOptions:
         return options
 
     def complete(self, options: Mapping[str, Values]) -> dict[str, Values]:
-        """Return options with an empty list for each that has no values."""
+        """Return options with an empty list for each one without values."""
         return {key: options.get(key, ()) for key in self._lists}
 
     def offered(self, options: Mapping[str, Values], *, has_groups: bool) -> tuple[str, ...]:
-        """Return the actions that have something to apply to.
+        """Return the actions that can be applied.
 
         Args:
-            options: The options that have values.
+            options: The options with values.
             has_groups: Whether the user is in a group.
         """
         case = tuple(options), has_groups
@@ -124,12 +124,12 @@ class ActionOptions:
 def shown_ids(
     facts: SocialFacts, news: Sequence[Sequence[Notice]], ids: Sequence[ShownIds]
 ) -> dict[str, tuple[int, ...]]:
-    """Collect the ids that a text shows, in order of appearance, by the names of `LISTS`.
+    """Collect the ids in a text, in order of appearance, by the names of `LISTS`.
 
     Args:
         facts: A user's observation.
-        news: Its notices, as far as they are shown, in groups.
-        ids: The ids that each post of its feed shows.
+        news: Its displayed notices, in groups.
+        ids: The ids in each post of its feed.
     """
     posts: list[int] = []
     users = [*facts.followed, *facts.muted]
@@ -158,7 +158,7 @@ def shown_ids(
 
 
 def rated_ids(feed: Iterable[FeedItem]) -> dict[str, tuple[int, ...]]:
-    """Return the ids of posts and replies, and of comments, with the viewer's votes in the text of a feed."""
+    """Return the ids of posts and replies, and of comments, with the viewer's votes in a feed's text."""
     posts: dict[int, list[int]] = {1: [], -1: []}
     comments: dict[int, list[int]] = {1: [], -1: []}
     for item in feed:

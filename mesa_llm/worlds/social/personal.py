@@ -1,9 +1,9 @@
-"""The feed of X as described in OASIS's paper, which chooses posts by recency, reach and interest.
+"""The feed of X as described in OASIS's paper, which selects posts by recency, reach and interest.
 
-Each text becomes a vector of length 1 (a row of float32) once; the embedding function is passed to the feed, as a world
-knows no language models. Interests of many viewers are compared at once by matrix products. These round differently for
-one viewer and for many, so they only narrow down the best posts, which are then scored again, one pair at a time: a
-viewer's feed is the same in a batch and alone.
+Each text is converted once to a vector of length 1 (a row of float32). The embedding function is passed to the feed,
+because a world has no access to language models. Interests of many viewers are compared at once by matrix products.
+Since rounding differs between one viewer and many, these only preselect posts, which are then scored again, one pair at
+a time: a viewer's feed is the same in a batch and alone.
 """
 
 from __future__ import annotations
@@ -34,59 +34,59 @@ Embed = Callable[[Sequence[str]], VectorArray]
 """Returns one row of length 1 for each text, shape `(texts, dimensions)`."""
 
 PersonalForm = Literal["ours", "paper", "code"]
-"""Formula that combines recency, reach and interest, see `PersonalFeed`."""
+"""Formula combining recency, reach and interest, see `PersonalFeed`."""
 
 LIFE_MIN = 271.8
-"""Age in minutes from which on recency is not defined: 100 e, so that a new post has recency 1 (OASIS)."""
+"""Age in minutes at which recency becomes undefined: 100 e, so a new post has recency 1 (OASIS)."""
 
 MIN_RECENCY = 0.1
-"""Minimum recency of a post, in our form."""
+"""Minimum recency of a post, in form `ours`."""
 
 FANS_BASE = 1000
 """Number of followers, plus one, up to which an author has reach 1 (OASIS)."""
 
 MAX_USERS = 200_000
-"""Maximum number of users whose vectors are kept; beyond it, all are dropped and remade when needed."""
+"""Maximum number of users with stored vectors; beyond it, all are dropped and recomputed when needed."""
 
 BLOCK = 2_000_000
-"""Maximum number of scores that are computed at once."""
+"""Maximum number of scores computed at once."""
 
 N_SAMPLED = 1024
-"""Number of scores of each viewer from which the level of the best is estimated."""
+"""Number of scores per viewer from which the level of the best is estimated."""
 
 SPARE = 8
-"""Number of scores beyond the best of each row that are examined first, in case of ties with the last."""
+"""Number of scores beyond each row's best to examine first, in case of ties with the last."""
 
 UNIT = 2.0**-24
-"""Rounding error of float32; the product of two vectors of length 1 is off by at most this times their dimensions."""
+"""Rounding error of float32. The product of two vectors of length 1 is off by at most this times their dimension."""
 
 NO_PROFILE = "This user says nothing about themselves."
-"""Profile of users without one."""
+"""Profile text for users without one."""
 
 
 @dataclass(frozen=True, eq=False)
 class PersonalFeed:
-    """Shows the most liked posts of followed users, then the posts of others that match the viewer best.
+    """Shows the most liked posts of followed users, then the others' posts that match the viewer best.
 
     A post by another user scores
 
         R · F · S,   R = ln((271.8 - age) / 100),   F = max(1, log1000(followers + 1)),   S = cosine of post and user
 
-    with its age in minutes, and the user as its profile with its latest post. `form="paper"` is that: R falls below 0
-    at 171.8 minutes, and a post is shown no more from 271.8 on. `form="ours"`, the default, keeps R at 0.1 or more, so
-    that what is old and fits still stands above what does not fit. `form="code"` is what OASIS's code computes: S
-    alone, as its R is that of the moment of publication for ever, and its F is not applied.
+    with its age in minutes, and the user as its profile with its latest post. `form="paper"` is this formula: R falls
+    below 0 at 171.8 minutes, and a post is no longer shown from 271.8 on. `form="ours"`, the default, keeps R at 0.1 or
+    more, so old posts that match still rank above those that do not. `form="code"` is what OASIS's code computes: S
+    alone, because its R is always that of the moment of publication, and its F is not applied.
 
-    In all forms the viewer's own posts, those of users it follows or muted, replies and bare reposts are no posts of
-    others (OASIS shows one's own); who last reposted something is known by what that says; and the posts compared are
-    the newest ones (OASIS draws 4,000 at random, where there are more).
+    In all forms, posts of others exclude the viewer's own posts, those of users it follows or muted, replies and plain
+    reposts (OASIS includes one's own). A user whose latest post is a repost is represented by the reposted text. Only
+    the newest posts are compared (OASIS draws 4,000 at random if there are more).
 
     Source:
         Yang et al. (2024), OASIS, arXiv 2411.11581, section 2.3; camel-ai/oasis, `recsys.py` (2026-05).
     """
 
     embed: Embed | None = None
-    """Turns texts into vectors; None: the world's own function for that."""
+    """Converts texts to vectors; None for the world's own function."""
 
     form: PersonalForm = "ours"
     """Formula of the score."""
@@ -98,10 +98,10 @@ class PersonalFeed:
     """Maximum number of posts of others (OASIS's Twitter preset)."""
 
     pool: int = 2
-    """Number of best posts of others from which the shown ones are drawn (OASIS's Twitter preset)."""
+    """Number of top posts of others from which the displayed ones are drawn (OASIS's Twitter preset)."""
 
     candidates: int = 4000
-    """Number of the newest posts that are compared (OASIS)."""
+    """Number of newest posts compared (OASIS)."""
 
     _memories: WeakKeyDictionary[PostIndex, Vectors] = field(
         default_factory=lambda: WeakKeyDictionary[PostIndex, "Vectors"](), init=False, repr=False
@@ -114,16 +114,16 @@ class PersonalFeed:
             ConfigError: If the form is unknown, or a size is negative.
         """
         if self.form not in ("ours", "paper", "code"):
-            raise ConfigError(f"the form of a personal feed is 'ours', 'paper' or 'code', got {self.form!r}")
+            raise ConfigError(f"the form of a personal feed must be 'ours', 'paper' or 'code', got {self.form!r}")
         for name in ("following_posts", "other_posts", "pool", "candidates"):
             if getattr(self, name) < 0:
                 raise ConfigError(f"{name} must be 0 or more, got {getattr(self, name)}")
 
     def rank(self, board: PostIndex) -> Picker:
-        """Weigh the newest posts by recency and reach; interests are compared when viewers look.
+        """Weight the newest posts by recency and reach. Interests are compared on viewing.
 
         Raises:
-            ConfigError: If there is nothing to embed texts with.
+            ConfigError: If there is no embedding function.
         """
         if self.embed is None:
             raise ConfigError("this feed compares texts; give it an embedder: PersonalFeed(embedder().embed)")
@@ -140,7 +140,7 @@ class PersonalFeed:
         return Picker(pick)
 
     def weights(self, board: PostIndex, rows: IntArray) -> FloatArray:
-        """Return the factors by which interest in some posts is multiplied; NaN for posts that are no longer shown."""
+        """Return the factors applied to interest in some posts; NaN for posts no longer shown."""
         if self.form == "code":
             return np.ones(len(rows))
         left = LIFE_MIN - (board.step - board.created[rows].astype(np.float64)) * board.step_minutes
@@ -149,12 +149,12 @@ class PersonalFeed:
             recency = np.fmax(recency, MIN_RECENCY)
         fans = board.followers[board.author[rows]].astype(np.float64) + 1
         weights = recency * np.maximum(1.0, np.log(fans) / math.log(FANS_BASE))
-        return np.round(weights, 12)  # the last digits of a logarithm differ from processor to processor
+        return np.round(weights, 12)  # the last digits of a logarithm vary between processors
 
     def _others(
         self, board: PostIndex, memory: Vectors, viewers: Viewers, rows: IntArray, weights: FloatArray, followed: Ragged
     ) -> Ragged:
-        """Return the best posts of others for each viewer, best first; ties go to the newer post."""
+        """Return the best posts of others for each viewer, best first. Ties go to the newer post."""
         if not len(rows) or not self.pool or not self.other_posts:
             return Ragged.of([()] * len(viewers))
         authors = board.author[rows]
@@ -172,13 +172,13 @@ class PersonalFeed:
 
 
 class Vectors:
-    """Vectors of the compared posts and of the viewers; each text is embedded once.
+    """Vectors of the compared posts and of the viewers. Each text is embedded once.
 
-    Posts that are no longer compared are forgotten, as they do not come back.
+    Posts no longer compared are dropped, since they do not return.
     """
 
     def __init__(self, embed: Embed) -> None:
-        """Start with none."""
+        """Create empty vectors."""
         self._embed = embed
         self._rows: IntArray = np.zeros(0, dtype=np.int64)
         self._posts: VectorArray = np.zeros((0, 0), dtype=np.float32)
@@ -188,7 +188,7 @@ class Vectors:
         self._n_users = 0
 
     def of_posts(self, board: PostIndex, rows: IntArray) -> VectorArray:
-        """Return the vectors of posts, in the order of their rising rows."""
+        """Return the vectors of posts, in the order of their increasing rows."""
         if np.array_equal(rows, self._rows):
             return self._posts
         positions = np.searchsorted(self._rows, rows)
@@ -202,7 +202,7 @@ class Vectors:
         return vectors
 
     def of_users(self, board: PostIndex, user_ids: IntArray) -> VectorArray:
-        """Return the vectors of users, remade for those who have published something since."""
+        """Return the vectors of users, recomputed for those with new posts."""
         latest = board.latest_of(user_ids)
         self._grow(int(user_ids.max(initial=0)) + 1, len(user_ids))
         slots = self._slots[user_ids]
@@ -221,7 +221,7 @@ class Vectors:
         return self._users[self._slots[user_ids]]
 
     def _grow(self, n_ids: int, n_more: int) -> None:
-        """Make room for more users; if there are too many, forget all."""
+        """Make room for more users. If there are too many, drop all."""
         if self._n_users + n_more > max(MAX_USERS, n_more):
             self._slots[:] = -1
             self._n_users = 0
@@ -239,12 +239,12 @@ class Vectors:
 
 
 def user_texts(board: PostIndex, user_ids: IntArray, rows: IntArray) -> list[str]:
-    """Write the texts that represent users: their profile, and their latest post or the source of their latest repost.
+    """Write the texts representing users: their profile, and their latest post or the source of their latest repost.
 
     Args:
-        board: The posts.
+        board: The index of posts.
         user_ids: The users.
-        rows: Row of the latest post of each; -1: there is none.
+        rows: Row of each user's latest post; -1 for none.
     """
     is_author = rows >= 0
     texts = iter(board.texts(board.source[rows[is_author]]) if is_author.any() else ())
@@ -263,14 +263,14 @@ def best_matches(
     size: int,
     is_barred: Callable[[IntArray], BoolArray] | None = None,
 ) -> Ragged:
-    """Find for each user the posts with the highest weight times cosine; ties go to the later post.
+    """Find the posts with the highest weight times cosine for each user. Ties go to the later post.
 
     Args:
-        users: One vector of length 1 a user, shape `(users, dimensions)`.
-        posts: One vector of length 1 a post, shape `(posts, dimensions)`.
+        users: One vector of length 1 per user, shape `(users, dimensions)`.
+        posts: One vector of length 1 per post, shape `(posts, dimensions)`.
         weights: Factor of each post's cosines, shape `(posts,)`.
         size: Maximum number of posts for each user.
-        is_barred: Returns which posts some users must not see, shape `(users, posts)`; None: all may be seen.
+        is_barred: Returns which posts some users must not see, shape `(users, posts)`; None if all are visible.
 
     Returns:
         Indices of posts for each user, best first.
@@ -302,12 +302,12 @@ def best_matches(
 
 
 def _likely(scores: VectorArray, size: int, margin: float) -> IntArray:
-    """Return the flat positions of all scores that may be among the best of their row, and of a few others.
+    """Return the flat positions of all scores that may be among the best in their row, and a few others.
 
     Args:
-        scores: Shape `(rows, columns)`; minus infinity: excluded.
+        scores: Shape `(rows, columns)`; minus infinity to exclude.
         size: Number of best scores in each row, up to the number of columns.
-        margin: Difference up to which two scores may be in the wrong order.
+        margin: Maximum difference at which two scores may be in the wrong order.
     """
     n_columns = scores.shape[1]
     stride = max(1, n_columns // N_SAMPLED)
@@ -330,7 +330,7 @@ def _likely(scores: VectorArray, size: int, margin: float) -> IntArray:
 
 
 def _value_of_rank(scores: VectorArray, rank: int) -> VectorArray:
-    """Return the value of a rank in each row, 1 for the highest."""
+    """Return the value at a rank in each row, 1 for the highest."""
     index = scores.shape[1] - rank
     values: VectorArray = np.partition(scores, index, axis=1)[:, index]
     return values
@@ -345,7 +345,7 @@ class _Table:
 
     @classmethod
     def of(cls, scores: VectorArray, flat: IntArray) -> _Table:
-        """Take the scores at flat positions in rising order."""
+        """Take the scores at increasing flat positions."""
         n_rows, n_columns = scores.shape
         rows = flat // n_columns
         counts = np.bincount(rows, minlength=n_rows)
@@ -358,18 +358,18 @@ class _Table:
         return cls(table, columns)
 
     def best(self, size: int, margin: float, exact: Callable[[IntArray, IntArray], FloatArray]) -> Ragged:
-        """Return the columns of the best scores of each row, best first; ties go to the last column.
+        """Return the columns of the best scores in each row, best first. Ties go to the last column.
 
         Args:
-            size: Maximum number of columns of each row.
-            margin: Difference up to which two scores may be in the wrong order, and are computed exactly.
-            exact: Computes the scores of pairs of rows and columns, each by itself.
+            size: Maximum number of columns per row.
+            margin: Maximum difference at which two scores may be in the wrong order and are computed exactly.
+            exact: Computes the scores of pairs of rows and columns, each separately.
         """
         whole_order = np.argsort(-self.scores, axis=1)
         last = min(size, whole_order.shape[1]) - 1
         order = whole_order[:, : size + SPARE]
         scores = np.take_along_axis(self.scores, order, axis=1)
-        if (scores[:, -1] >= scores[:, last] - np.float32(margin)).any():  # many stand as high as the last one
+        if (scores[:, -1] >= scores[:, last] - np.float32(margin)).any():  # many tie with the last one
             order = whole_order
             scores = np.take_along_axis(self.scores, order, axis=1)
         columns = np.take_along_axis(self.columns, order, axis=1)

@@ -1,4 +1,4 @@
-"""The view that feeds have of a world: posts as columns, viewers, and rankings that are kept up to date."""
+"""Posts as feeds read them: posts as columns, viewers, and rankings that are kept up to date."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from mesa_llm.worlds.social.csr import (
 
 ORIGINAL, REPOST, QUOTE, REPLY = 0, 1, 2, 3
 KINDS = ("original", "repost", "quote", "reply")
-"""Names of the kinds of a post, by their number."""
+"""Names of the kinds of a post, by number."""
 
 POOL = 1024
-"""Minimum number of rows that a ranking keeps."""
+"""Minimum number of rows in a ranking's pool."""
 
 MAX_CHANGES = 1_000_000
-"""Number of recorded changes of posts after which all rankings are brought up to date."""
+"""Number of recorded changes to posts after which all rankings are updated."""
 
 NOWHERE = np.zeros(0, dtype=np.int64)
 
@@ -42,7 +42,7 @@ class TextReader(Protocol):
     """Reads texts on request."""
 
     def texts(self, rows: IntArray) -> list[str]:
-        """Return the texts of posts, in the order of the rows; empty for reposts."""
+        """Return the texts of posts, in row order; empty for reposts."""
         ...
 
     def profiles(self, user_ids: IntArray) -> list[str]:
@@ -51,22 +51,22 @@ class TextReader(Protocol):
 
 
 class Viewer:
-    """One user that a feed is made for.
+    """A user for whom a feed is made.
 
     Attributes:
         user_id: The user.
-        followed: Ids of the users it follows, in rising order.
-        muted: Ids of the users it muted, in rising order.
+        followed: Ids of the users it follows, in increasing order.
+        muted: Ids of the users it muted, in increasing order.
         seed: Seed of its random draws in this step.
     """
 
     def __init__(self, user_id: int, followed: IntArray, muted: IntArray, seed: int, n_users: int) -> None:
-        """Describe a viewer.
+        """Create a viewer.
 
         Args:
             user_id: The user.
-            followed: Ids of the users it follows, in rising order.
-            muted: Ids of the users it muted, in rising order.
+            followed: Ids of the users it follows, in increasing order.
+            muted: Ids of the users it muted, in increasing order.
             seed: Seed of its random draws in this step.
             n_users: Number of ids, for the masks.
         """
@@ -85,14 +85,14 @@ class Viewer:
 
     @cached_property
     def follows(self) -> BoolArray:
-        """By user id: whether the viewer follows them. It has an entry for every user, so it is for small worlds."""
+        """By user id: whether the viewer follows them. One entry per user, so use it only in small worlds."""
         mask = np.zeros(self.n_users, dtype=np.bool_)
         mask[self.followed[self.followed < self.n_users]] = True
         return mask
 
     @cached_property
     def hidden(self) -> BoolArray | None:
-        """By user id: whether the viewer muted them; None: nobody. It has an entry for every user, as `follows`."""
+        """By user id: whether the viewer muted them; None if nobody. One entry per user, as in `follows`."""
         if not len(self.muted):
             return None
         mask = np.zeros(self.n_users, dtype=np.bool_)
@@ -102,22 +102,22 @@ class Viewer:
 
 @dataclass(frozen=True, slots=True)
 class Viewers:
-    """The users that feeds are made for at once; a single one is a batch of one."""
+    """Users for whom feeds are made together. A single user is a batch of one."""
 
     ids: IntArray
     """Their user ids, shape `(viewers,)`."""
 
     followed: Ragged
-    """For each viewer, the ids of the users it follows, in rising order."""
+    """For each viewer, the ids of the users it follows, in increasing order."""
 
     muted: Ragged
-    """For each viewer, the ids of the users it muted, in rising order."""
+    """For each viewer, the ids of the users it muted, in increasing order."""
 
     seeds: Sequence[int]
     """For each viewer, the seed of its random draws in this step."""
 
     n_users: int
-    """Number of user ids, which run from 0 to this number, exclusive."""
+    """Number of user ids, which range from 0 to this number, exclusive."""
 
     def __len__(self) -> int:
         """Count the viewers."""
@@ -135,9 +135,9 @@ class Viewers:
 
 
 class PostIndex:
-    """The posts of a world, one entry a post, in order of creation; and its users, as feeds read them.
+    """A world's posts, in order of creation, and its users, as feeds read them.
 
-    There is one board for a world. Arrays taken from it are valid until the next post is published.
+    There is one index per world. Arrays taken from it are valid until the next post is published.
     """
 
     def __init__(
@@ -149,15 +149,15 @@ class PostIndex:
         step_minutes: float,
         hide_reports: int,
     ) -> None:
-        """Read the numbers of a world.
+        """Set the data to read.
 
         Args:
             posts: Columns of the posts.
             users: Columns of the users.
-            follows: Who follows whom.
+            follows: The follow relation.
             texts: Reads texts.
-            step_minutes: Simulated minutes in a step.
-            hide_reports: Number of reports from which on a post is hidden; 0: never.
+            step_minutes: Simulated minutes per step.
+            hide_reports: Number of reports at which a post is hidden; 0 for never.
         """
         self._posts, self._users, self.follows, self._texts = posts, users, follows, texts
         self.step, self.step_minutes, self._hide_reports = 0, step_minutes, hide_reports
@@ -172,12 +172,12 @@ class PostIndex:
 
     @property
     def kind(self) -> IntArray:
-        """Number of the kind of each post, see `KINDS`."""
+        """Index in `KINDS` of each post's kind."""
         return self._posts["kind"]
 
     @property
     def author(self) -> IntArray:
-        """User id of the author of each post."""
+        """User id of each post's author."""
         return self._posts["author"]
 
     @property
@@ -187,22 +187,22 @@ class PostIndex:
 
     @property
     def likes(self) -> IntArray:
-        """Likes of each post now; those of a repost are its source's."""
+        """Current number of likes of each post; for a repost, its source's."""
         return self._posts["likes"]
 
     @property
     def dislikes(self) -> IntArray:
-        """Dislikes of each post now."""
+        """Current number of dislikes of each post."""
         return self._posts["dislikes"]
 
     @property
     def shares(self) -> IntArray:
-        """Number of times that each post was reposted or quoted."""
+        """Number of reposts and quotes of each post."""
         return self._posts["shares"]
 
     @property
     def source(self) -> IntArray:
-        """Row of the post whose content each post carries: of the post reposted, or of itself."""
+        """Row of the post whose content each post has: that of the reposted post, or its own."""
         return self._posts["source"]
 
     @property
@@ -211,23 +211,23 @@ class PostIndex:
         return self._users["followers"]
 
     def is_shown(self, rows: IntArray) -> BoolArray:
-        """Check which posts may be shown: neither they nor the posts that they pass on were reported too often."""
+        """Check which posts may be shown: neither they nor the posts they share were reported too often."""
         if not self._hide_reports:
             return np.ones(len(rows), dtype=np.bool_)
         return self._posts["reports"][self.source[rows]] < self._hide_reports
 
     def texts(self, rows: IntArray) -> list[str]:
-        """Return the texts of posts, in the order of the rows; they are read on request."""
+        """Return the texts of posts, in row order, read on request."""
         return self._texts.texts(rows)
 
     def profiles(self, user_ids: IntArray) -> list[str]:
-        """Return the profiles of users, in the order of their ids; they are read on request."""
+        """Return the profiles of users, in the order of their ids, read on request."""
         return self._texts.profiles(user_ids)
 
     # posts by author
 
     def posts_of(self, authors: IntArray) -> Ragged:
-        """Return the rows of the posts of each author, oldest first; none for unknown ids."""
+        """Return the rows of each author's posts, oldest first; empty for unknown ids."""
         if len(self) - len(self._by_author) > max(MIN_TAIL, TAIL_SHARE * len(self._by_author)):
             self._by_author, self._author_bounds = compressed(self.author, len(self._users))
         is_known = authors < len(self._users)
@@ -258,13 +258,13 @@ class PostIndex:
         return Ragged.by_owner(codes >> 32, codes & 0xFFFFFFFF, len(authors))
 
     def latest_of(self, user_ids: IntArray) -> IntArray:
-        """Return the row of the latest post of each user; -1 for users without posts."""
+        """Return the row of each user's latest post; -1 for users without posts."""
         return self._users["latest"][user_ids].astype(np.int64) - 1
 
     # rankings
 
     def touch(self, row: int) -> None:
-        """Record that the votes, shares or reports of a post have changed."""
+        """Record a change in a post's votes, shares or reports."""
         self._changes.append(row)
         if len(self._changes) > MAX_CHANGES:
             for one in self._kept.values():
@@ -274,19 +274,19 @@ class PostIndex:
 
     @property
     def n_changes(self) -> int:
-        """Number of changes of posts so far."""
+        """Number of changes to posts so far."""
         return self._n_forgotten + len(self._changes)
 
     def changes_since(self, n: int) -> list[int]:
-        """Return the rows of the posts changed since the change of a number."""
+        """Return the rows of the posts changed since a given change number."""
         return self._changes[n - self._n_forgotten :]
 
     def kept[T: Kept](self, key: Hashable, make: Callable[[], T]) -> T:
         """Return an object that is kept up to date with the posts from its first use on.
 
         Args:
-            key: Name of the object; each name belongs to one kind.
-            make: Makes the object.
+            key: Name of the object. Each name belongs to one kind.
+            make: Creates the object.
         """
         found: Any = self._kept.get(key)
         if found is None:
@@ -294,17 +294,17 @@ class PostIndex:
         return found
 
     def forget_rankings(self) -> None:
-        """Forget all kept objects; they are remade from all posts when they are next used."""
+        """Drop all kept objects. They are rebuilt from all posts on next use."""
         self._kept.clear()
 
     def ranking(self, key: Hashable, score: Score, moment: float = 0.0, *, newest_first: bool = False) -> Ranking:
-        """Return a ranking of all posts that stand for themselves, kept up to date from its first use on.
+        """Return a ranking of all top-level posts, kept up to date from its first use on.
 
         Args:
-            key: Name of the ranking, such as the feed that it belongs to.
+            key: Name of the ranking, such as its feed.
             score: Computes the scores.
             moment: Time of the scores.
-            newest_first: Whether ties go to the newer post; else to the older.
+            newest_first: Whether ties go to the newer post rather than the older.
         """
         ranking = self.kept(key, lambda: Ranking(self, score, newest_first))
         ranking.move_to(moment)
@@ -312,7 +312,7 @@ class PostIndex:
 
 
 class Kept(Protocol):
-    """An object that is kept up to date with the posts."""
+    """An object kept up to date with the posts."""
 
     def update(self) -> None:
         """Process the changes since the last update."""
@@ -322,7 +322,7 @@ class Kept(Protocol):
 class Score(Protocol):
     """Computes the scores of a ranking.
 
-    As time passes, the score of a post without new votes may fall, but must not rise.
+    As time passes, the score of a post without new votes may fall but must not rise.
     """
 
     def __call__(self, board: PostIndex, rows: IntArray, moment: float) -> FloatArray | IntArray:
@@ -331,32 +331,32 @@ class Score(Protocol):
 
 
 def is_top_level(board: PostIndex, rows: IntArray) -> BoolArray:
-    """Check which posts stand on their own (no replies, no bare reposts) and may be shown."""
+    """Check which posts are top-level (no replies, no plain reposts) and may be shown."""
     kind = board.kind[rows]
     return ((kind == ORIGINAL) | (kind == QUOTE)) & board.is_shown(rows)
 
 
 class Ranking:
-    """The exact ranking of the best posts by a score, without rescoring all posts whenever something changes.
+    """The exact ranking of the best posts by a score, without rescoring all posts on every change.
 
     It keeps a pool of the best posts, and the score of the best post outside it. A post outside can only rise above
-    that score when it is voted on, and is then rescored; so the posts in the pool above that score are ranked
-    correctly. If too few posts of the pool are, the pool is rebuilt from all posts.
+    that score through a vote, and is then rescored, so the posts in the pool above that score are ranked correctly. If
+    too few posts in the pool are, it is rebuilt from all posts.
     """
 
     def __init__(self, board: PostIndex, score: Score, newest_first: bool) -> None:
-        """Start empty; the first use ranks all posts."""
+        """Create an empty ranking; the first use ranks all posts."""
         self._board, self._score, self._newest_first = board, score, newest_first
         self._rows: IntArray = NOWHERE
         self._scores: FloatArray = np.zeros(0)
-        self._limit: tuple[float, int] | None = None  # score and row of the best post outside; None: there is none
+        self._limit: tuple[float, int] | None = None  # score and row of the best post outside; None if there is none
         self._size = POOL
         self._n_posts = self._n_changes = 0
         self._moment = -math.inf
         self._is_stale = True
 
     def move_to(self, moment: float) -> None:
-        """Move to a moment; moving back in time ranks everything anew."""
+        """Move to a moment. Moving back in time recomputes the ranking."""
         if moment < self._moment:
             self._rows, self._scores, self._limit = NOWHERE, np.zeros(0), None
             self._n_posts = 0
@@ -364,7 +364,7 @@ class Ranking:
         self._moment = moment
 
     def first(self, n: int) -> IntArray:
-        """Return the rows of the best posts, best first, or fewer if there are not as many."""
+        """Return the rows of the best posts, best first, or fewer if there are not enough."""
         self.update()
         if self._limit is not None and self._n_exact < n:
             self._draw_anew(max(POOL, 4 * n))
@@ -372,7 +372,7 @@ class Ranking:
 
     @property
     def _n_exact(self) -> int:
-        """Number of leading rows that score above everything outside the pool."""
+        """Number of leading rows with scores above everything outside the pool."""
         if self._limit is None:
             return len(self._rows)
         return int(np.count_nonzero(self._is_above(self._rows, self._scores, self._limit)))
@@ -385,7 +385,7 @@ class Ranking:
         return np.asarray(self._score(self._board, rows, self._moment), dtype=np.float64)
 
     def update(self) -> None:
-        """Process new posts, changed posts and the passing of time."""
+        """Process new posts, changed posts and the passage of time."""
         board = self._board
         changed = board.changes_since(self._n_changes)
         n_posts = len(board)
@@ -409,7 +409,7 @@ class Ranking:
         self._keep(np.concatenate([old, fresh]), np.concatenate([old_scores, scores]))
 
     def _keep(self, rows: IntArray, scores: FloatArray) -> None:
-        """Sort the pool, and drop all but the best from it if it is too large."""
+        """Sort the pool, and keep only the best if it is too large."""
         order = np.lexsort((-rows if self._newest_first else rows, -scores))
         self._rows, self._scores = rows[order], scores[order]
         size = self._size
@@ -443,16 +443,16 @@ def first_allowed(
     is_barred: Callable[[Viewers, IntArray], BoolArray | None],
     but_not: Ragged | None = None,
 ) -> Ragged:
-    """Return for each viewer the first rows of a ranking that it may see.
+    """Return the first rows of a ranking that each viewer may see.
 
-    Reads a little more of the ranking than needed, and deeper only for the viewers who still lack rows.
+    Reads slightly more of the ranking than needed, and reads on only for viewers with too few rows.
 
     Args:
         ranking: The ranking.
         viewers: The viewers.
-        sizes: Maximum number of rows of each viewer.
-        is_barred: Returns which rows which viewers must not see, shape `(viewers, rows)`; None: all may be seen.
-        but_not: Further rows to leave out for each viewer.
+        sizes: Maximum number of rows for each viewer.
+        is_barred: Returns which rows which viewers must not see, shape `(viewers, rows)`; None if all are visible.
+        but_not: Further rows to exclude for each viewer.
     """
     parts: list[tuple[IntArray, IntArray]] = []
     remaining = np.arange(len(viewers))

@@ -1,18 +1,18 @@
 """Recommenders: a feed ranks posts once for everyone, then picks for many viewers at once.
 
-`rank(board)` of a feed is called after the world has changed, and returns a `Picker`. Its `pick(viewers, size)` returns
+A feed's `rank(board)` is called after the world has changed, and returns a `Picker`. Its `pick(viewers, size)` returns
 at most `size` rows for each viewer, best first; a single viewer is a batch of one. Rows are indices in order of
 creation: row 0 is post 1.
 
 - `PostIndex` has the posts as columns (`kind`, `author`, `created`, `likes`, `dislikes`, `shares`, `source`), the
-  `followers` of each user, `posts_of(authors)`, `latest_of(users)`, and, read only when asked for, `texts(rows)` and
-  `profiles(users)`. `board.ranking(key, score)` keeps the best posts by a score up to date from vote to vote.
-- `Viewers` has the ids, the users whom each follows and mutes (`Ragged`: lists laid end to end), and a seed each.
-- `followed_posts` finds the best posts of the users whom each viewer follows, `first_allowed` the first rows of a
-  ranking that each may see. Neither looks at every post for each viewer.
+  `followers` of each user, `posts_of(authors)`, `latest_of(users)`, and on request `texts(rows)` and `profiles(users)`.
+  `board.ranking(key, score)` keeps the best posts by a score up to date from vote to vote.
+- `Viewers` has the ids, the users each follows and mutes (`Ragged`: concatenated lists), and a seed each.
+- `followed_posts` finds the best posts of the users each viewer follows, `first_allowed` the first rows of a ranking
+  that each may see. Neither scans every post for each viewer.
 
-A custom feed may be simpler: an object with `rank(board)` that returns a function from one `Viewer` and a size to rows.
-It is called for one viewer after the other.
+A custom feed can be simpler: an object with `rank(board)` that returns a function from one `Viewer` and a size to rows.
+It is called for each viewer in turn.
 """
 
 from __future__ import annotations
@@ -50,14 +50,15 @@ HOT_EPOCH_S = 1_134_028_003
 """Start of Reddit's hot score, in epoch seconds (OASIS, `recsys.py`; paper, section 2.3)."""
 
 HOT_SCALE_S = 45_000
-"""Seconds of newness that weigh as much as ten times the votes (same sources)."""
+"""Seconds of age difference that equal a factor of ten in votes (same sources)."""
 
 MAX_DRAWS = 8
-"""Maximum number of draws for each post of a random feed before all posts are examined."""
+"""Maximum number of draws per post of a random feed before all posts are examined."""
 
 MIN_SLOPE = 1e-6
-"""Smallest difference in score between posts of two steps that shortlists rely on, as a share of the weights; it is far
-above rounding errors."""
+"""Minimum score difference between posts of two steps that shortlists rely on, as a share of the weights; far above
+rounding errors.
+"""
 
 PickOne = Callable[[Viewer, int], IntArray]
 """Returns rows for a viewer, best first, up to a maximum number."""
@@ -79,7 +80,7 @@ class Feed(Protocol):
     """Ranks posts, and picks from the ranking for each viewer."""
 
     def rank(self, board: PostIndex) -> Picker | PickOne:
-        """Rank posts, as far as that is the same for every viewer, and return the picker."""
+        """Rank posts, as far as the ranking is the same for all viewers, and return the picker."""
         ...
 
 
@@ -90,23 +91,23 @@ def batch_of(viewer: Viewer) -> Viewers:
 
 
 def pick(picker: Picker | PickOne, viewers: Viewers, size: int) -> Ragged:
-    """Pick rows for a batch of viewers, from a picker of either kind."""
+    """Pick rows for a batch of viewers, from either kind of picker."""
     if isinstance(picker, Picker):
         return picker.pick(viewers, size)
     return Ragged.of([picker(viewers[index], size) for index in range(len(viewers))])
 
 
-# what feeds are made of
+# building blocks of feeds
 
 
 def top_level(board: PostIndex) -> IntArray:
-    """Return the rows of posts that stand on their own: no replies, no bare reposts."""
+    """Return the rows of top-level posts: no replies, no plain reposts."""
     rows = np.arange(len(board))
     return rows[is_top_level(board, rows)]
 
 
 def without_muted(rows: IntArray, board: PostIndex, viewer: Viewer) -> IntArray:
-    """Leave out posts of muted users, and shares of their posts."""
+    """Remove posts by muted users, and shares of their posts."""
     if not len(viewer.muted):
         return rows
     hidden = np.isin(board.author[rows], viewer.muted) | np.isin(board.author[board.source[rows]], viewer.muted)
@@ -114,7 +115,7 @@ def without_muted(rows: IntArray, board: PostIndex, viewer: Viewer) -> IntArray:
 
 
 def each(counts: IntArray, function: Callable[[int], float]) -> FloatArray:
-    """Apply a scalar function once per distinct count, so that equal counts give the same bits everywhere."""
+    """Apply a scalar function once per distinct count, so equal counts give the same bits everywhere."""
     maximum = int(counts.max(initial=0))
     if maximum <= MAX_TABLE and int(counts.min(initial=0)) >= 0:
         return _values_up_to(function, 1 << maximum.bit_length())[counts]
@@ -123,7 +124,7 @@ def each(counts: IntArray, function: Callable[[int], float]) -> FloatArray:
 
 
 MAX_TABLE = 65_535
-"""Maximum count up to which the values of a function are kept in a table."""
+"""Maximum count up to which a function's values are tabulated."""
 
 
 @lru_cache(maxsize=64)
@@ -132,17 +133,17 @@ def _values_up_to(function: Callable[[int], float], n: int) -> FloatArray:
 
 
 def log_of_next(count: int) -> float:
-    """Return the natural logarithm of one more than a count."""
+    """Return the natural logarithm of a count plus one."""
     return math.log(1 + count)
 
 
 def log10_of(count: int) -> float:
-    """Return the decimal logarithm of a count, 0 for none."""
+    """Return the decimal logarithm of a count, 0 for a count of 0."""
     return math.log10(max(count, 1))
 
 
 def bars_muted(board: PostIndex) -> Callable[[Viewers, IntArray], BoolArray | None]:
-    """Return a function that bars posts of muted users, for posts that stand on their own."""
+    """Return a function that bars posts by muted users, for top-level posts."""
 
     def is_barred(viewers: Viewers, rows: IntArray) -> BoolArray | None:
         return viewers.muted.holds(board.author[rows]) if len(viewers.muted.values) else None
@@ -156,14 +157,14 @@ def in_order(owners: IntArray, rows: IntArray, scores: IntArray | FloatArray, *,
 
 
 def sample_rows(rows: IntArray, size: int, seed: int) -> IntArray:
-    """Draw a number of rows, each equally likely; they stay in order."""
+    """Draw a number of rows uniformly, keeping their order."""
     if len(rows) <= size:
         return rows
     return rows[sorted(random.Random(seed).sample(range(len(rows)), size))]
 
 
 def sampled(lists: Ragged, size: int, seeds: Sequence[int]) -> Ragged:
-    """Draw a number of rows from each list, each equally likely; they stay in order.
+    """Draw a number of rows uniformly from each list, keeping their order.
 
     Source:
         Bentley and Floyd (1987), A sample of brilliance, CACM 30(9), for all lists at once; the numbers are those of
@@ -198,18 +199,18 @@ def scattered(seeds: Sequence[int], size: int) -> npt.NDArray[np.uint64]:
 
 
 def by_row(board: PostIndex, rows: IntArray, moment: float) -> IntArray:
-    """Score posts by their order of publication."""
+    """Score posts by order of publication."""
     return rows
 
 
 def newest_posts(board: PostIndex) -> Ranking:
-    """Return the newest posts of everyone."""
+    """Return everyone's newest posts."""
     return board.ranking("newest", by_row, newest_first=True)
 
 
 @dataclass(frozen=True)
 class NewestFeed:
-    """Shows the newest posts of everyone."""
+    """Shows everyone's newest posts."""
 
     def rank(self, board: PostIndex) -> Picker:
         """Rank by reverse order of creation."""
@@ -219,7 +220,7 @@ class NewestFeed:
 
 @dataclass(frozen=True)
 class RandomFeed:
-    """Shows every viewer posts drawn evenly from all, as OASIS's recommender `random` does."""
+    """Shows every viewer posts drawn uniformly from all, as OASIS's recommender `random` does."""
 
     def rank(self, board: PostIndex) -> Picker:
         """Do nothing: rows are drawn for each viewer."""
@@ -231,7 +232,7 @@ class RandomFeed:
 
 
 def drawn_rows(board: PostIndex, viewer: Viewer, size: int) -> IntArray:
-    """Draw a number of posts that a viewer may see, each equally likely; the newest first."""
+    """Draw a number of posts that a viewer may see, uniformly; newest first."""
     generator, n_posts = random.Random(viewer.seed), len(board)
     drawn: dict[int, bool] = {}
     for _ in range(MAX_DRAWS * size if n_posts > MAX_DRAWS * size else 0):
@@ -249,29 +250,29 @@ def drawn_rows(board: PostIndex, viewer: Viewer, size: int) -> IntArray:
 
 @dataclass(frozen=True)
 class SimSwarmFeed:
-    """Weighs recency, popularity, and whether the viewer follows the author, as SimSwarm does.
+    """Weights recency, popularity, and whether the viewer follows the author, as SimSwarm does.
 
     score = recency · (1 - (R - created) / max(R, 1)) + popularity · ln(1 + likes + shares)
             + relevance · (1 if the author is followed, else 1 - echo),   R: step of the newest post
 
-    The corrected rules take dislikes off the popularity, down to 0. The original ones ignore dislikes, and
-    take R = 1 while all posts are from step 0, which then have no recency.
+    The corrected rules subtract dislikes from the popularity, down to 0. The original ones ignore dislikes, and take R
+    = 1 while all posts are from step 0, which then have no recency.
     """
 
     recency: float = 0.3
-    """Weight of the newness of a post."""
+    """Weight of recency."""
 
     popularity: float = 0.4
-    """Weight of its likes and shares."""
+    """Weight of likes and shares."""
 
     relevance: float = 0.3
-    """Weight of following its author."""
+    """Weight of following the author."""
 
     echo: float = 0.5
-    """Strength of the echo chamber: the deduction for authors who are not followed, 0 to 1."""
+    """Strength of the echo chamber: the deduction for authors the viewer does not follow, 0 to 1."""
 
     rules: Rules = "corrected"
-    """`original` repeats SimSwarm's formula with its defects."""
+    """`original` reproduces SimSwarm's formula with its defects."""
 
     def __post_init__(self) -> None:
         """Check that the weights are finite numbers."""
@@ -280,7 +281,7 @@ class SimSwarmFeed:
                 raise ValueError(f"{name} must be a finite number, got {getattr(self, name)!r}")
 
     def rank(self, board: PostIndex) -> Picker:
-        """Rank posts as if no author were followed; a viewer's feed merges them with posts of followed authors."""
+        """Rank posts as if no author were followed. A viewer's feed merges them with posts of followed authors."""
         last = newest_posts(board).first(1)
         newest = int(board.created[last[0]]) if len(last) else 0
         moment = newest if self.recency >= 0 else -newest  # scores must not rise as the moment moves on
@@ -306,7 +307,7 @@ class SimSwarmFeed:
         return Picker(pick)
 
     def _shortlists(self, board: PostIndex, newest: int) -> Shortlists | None:
-        """Return shortlists that contain the best posts of each author; None if these weights rule out shortlists."""
+        """Return shortlists with the best posts of each author; None if these weights rule out shortlists."""
         slope = MIN_SLOPE * (1 + abs(self.popularity) + abs(self.relevance)) * max(newest, 1)
         if self.popularity < 0 or self.recency < slope:
             return None
@@ -317,7 +318,7 @@ class SimSwarmFeed:
 
         Args:
             board: The posts.
-            rows: Rows of the posts to count for.
+            rows: Rows of the posts to count.
         """
         engagement = board.likes[rows] + board.shares[rows]
         return np.maximum(engagement - board.dislikes[rows], 0) if self.rules == "corrected" else engagement
@@ -331,7 +332,7 @@ class SimSwarmFeed:
         Args:
             board: The posts.
             rows: Rows of the posts to score.
-            newest: Step of the newest post that stands on its own.
+            newest: Step of the newest top-level post.
         """
         created = board.created[rows].astype(np.int64)
         if self.rules == "original" and newest == 0:
@@ -346,9 +347,9 @@ def hot_scores(votes: IntArray, created_s: FloatArray, formula: Literal["code", 
     Args:
         votes: Likes minus dislikes, shape `(posts,)`.
         created_s: Times of publication, in epoch seconds, shape `(posts,)`.
-        formula: `code`: sign(s)·log10(max(|s|, 1)) + (t - t0)/45000, rounded to 7 places, as OASIS computes
-            it. `paper`: log10(max(|s|, 1)) + sign(s)·(t - t0)/45000, as its paper prints it: there unvoted
-            posts score 0 whatever their age.
+        formula: `code`: sign(s)·log10(max(|s|, 1)) + (t - t0)/45000, rounded to 7 places, as OASIS computes it.
+            `paper`: log10(max(|s|, 1)) + sign(s)·(t - t0)/45000, as printed in its paper, where posts without votes
+            score 0 at any age.
 
     Source:
         camel-ai/oasis, `recsys.py` (2026-05); Yang et al. (2024), OASIS, arXiv 2411.11581, section 2.3.
@@ -362,7 +363,7 @@ def hot_scores(votes: IntArray, created_s: FloatArray, formula: Literal["code", 
 
 @dataclass(frozen=True)
 class HotFeed:
-    """Shows everyone posts from the top of one hot list, as OASIS's Reddit does; follows play no part."""
+    """Shows everyone posts from the top of one hot list, as OASIS's Reddit does. Follows have no effect."""
 
     formula: Literal["code", "paper"] = "code"
     """Formula of the hot score, see `hot_scores`."""
@@ -389,17 +390,17 @@ class HotFeed:
 
 
 def likes_of_source(board: PostIndex, rows: IntArray) -> IntArray:
-    """Return the likes of posts; a repost has those of its source."""
+    """Return the likes of posts; for a repost, its source's."""
     return board.likes[board.source[rows]]
 
 
 def most_liked_of_followed(board: PostIndex, viewers: Viewers, size: int) -> Ragged:
-    """Return the most liked posts and reposts of the users whom each viewer follows; ties go to the newer post.
+    """Return the most liked posts and reposts of the users each viewer follows. Ties go to the newer post.
 
     Args:
         board: The posts.
         viewers: The viewers.
-        size: Maximum number of posts of each viewer.
+        size: Maximum number of posts for each viewer.
     """
     among = shortlists(board, "likes", likes_of_source, reposts=True, newest_first=True)
     score = partial(likes_of_source, board)
@@ -415,21 +416,21 @@ def reach(board: PostIndex, rows: IntArray, moment: float) -> IntArray:
 class XFeed:
     """Shows the most liked posts of followed users, then a few popular ones of others, as OASIS's X does.
 
-    A repost has the likes of its source, and only one of several with the same source is shown. Unlike in OASIS, the
-    posts of others are never the viewer's own, and are chosen by popularity, not by an embedding.
+    A repost has the likes of its source, and only one of several reposts with the same source is shown. Unlike in
+    OASIS, the posts of others never include the viewer's own, and are selected by popularity, not by an embedding.
     """
 
     following_posts: int = 3
     """Maximum number of posts of followed users (OASIS's Twitter preset)."""
 
     other_posts: int = 2
-    """Posts of others (OASIS's Twitter preset)."""
+    """Maximum number of posts of others (OASIS's Twitter preset)."""
 
     pool: int = 50
-    """Length of the list of popular posts from which the posts of others are drawn."""
+    """Length of the list of popular posts from which the others' posts are drawn."""
 
     def rank(self, board: PostIndex) -> Picker:
-        """Rank by likes and shares, for the posts of others; ties go to the newer post."""
+        """Rank by likes and shares, for the posts of others. Ties go to the newer post."""
         ranking = board.ranking("reach", reach, newest_first=True)
 
         def is_barred(viewers: Viewers, rows: IntArray) -> BoolArray:
@@ -447,7 +448,7 @@ class XFeed:
 
 
 def joined(first: Ragged, second: Ragged) -> Ragged:
-    """Append to each list the list of the same index in another."""
+    """Append to each list the list with the same index in another."""
     owners = np.concatenate([first.owners, second.owners])
     order = np.argsort(owners, kind="stable")
     return Ragged.by_owner(owners[order], np.concatenate([first.values, second.values])[order], len(first))

@@ -18,7 +18,7 @@ Text = Annotated[str, Field(min_length=1, max_length=MAX_TEXT)]
 
 CommentId = Annotated[int, Field(gt=0)]
 MAX_REASON = 500
-"""Maximum number of characters of the reason for a report."""
+"""Maximum number of characters of the reason in a report."""
 
 Reason = Annotated[str, Field(min_length=1, max_length=MAX_REASON)]
 
@@ -30,12 +30,12 @@ UNDO_COMMENT = {1: "unlike_comment", -1: "undo_dislike_comment"}
 class SocialRules(SocialAccounts):
     """Follows and mutes; posts, replies, comments, reposts and quotes; votes and reports.
 
-    A user has one vote on each post or comment, and has to take it back to change it. What the original does otherwise
-    stands in `rules_original`.
+    A user has one vote on each post or comment, and has to withdraw it to change it. Differences in the original are in
+    `rules_original`.
     """
 
     follows_anybody = False
-    """Whether users may follow whomever they see, also again and themselves."""
+    """Whether users may follow anyone they see, including repeatedly and themselves."""
 
     # follows, mutes
 
@@ -133,7 +133,7 @@ class SocialRules(SocialAccounts):
             self.wording.result_text("unmute", name=self.names.get(user_id, "user"), user_id=user_id), user_id=user_id
         )
 
-    # posts and what is made of them
+    # posts and shares
 
     @action
     def create_post(self, agent_id: int, content: Text) -> ActionResult:
@@ -196,15 +196,15 @@ class SocialRules(SocialAccounts):
         return ActionResult(self.wording.result_text("repost", post_id=post_id), post_id=repost_id, source_id=source_id)
 
     def _pass_on(self, agent_id: int, post_id: int, source_id: int) -> int | None:
-        """Publish a repost; return its id.
+        """Publish a repost. Return its id.
 
         Args:
-            agent_id: Who reposts.
-            post_id: The post, or the repost, that was seen.
-            source_id: The post whose words it carries.
+            agent_id: Mesa `unique_id` of the user who reposts.
+            post_id: The post or repost that the user saw.
+            source_id: The post with the original text.
 
         Raises:
-            ToolError: If the words are the user's own, or it has reposted them.
+            ToolError: If the text is the user's own, or it has already reposted it.
         """
         if self.author_of(source_id) == agent_id and not self.settings.self_rating:
             raise ToolError(self.wording.reason_text("own_repost", source_id=source_id))
@@ -370,14 +370,13 @@ class SocialRules(SocialAccounts):
             raise ToolError(self.wording.reason_text("own_report", post_id=post_id))
 
     def _shown_post(self, agent_id: int, post_id: int) -> int:
-        """Return the post whose content a post carries, if its reader may see it.
+        """Return the post whose content a post has, if the reader may see it.
 
-        What the reader did itself, such as a vote, it can undo in any case.
+        The reader's own actions, such as votes, can always be undone.
 
         Raises:
             ConfigError: If the agent has no account.
-            ToolError: If there is no such post, the agent muted its publisher or author, or it was reported so often
-                that it is hidden.
+            ToolError: If the post does not exist, the agent muted its publisher or author, or it is hidden by reports.
         """
         self.acting(agent_id)
         source_id = self.source_id(post_id)
@@ -390,7 +389,7 @@ class SocialRules(SocialAccounts):
         return source_id
 
     def _check_free(self, kind: Literal["post", "comment"], agent_id: int, target: int, value: int) -> None:
-        """Refuse a user's second vote on the same post or comment."""
+        """Reject a user's second vote on the same post or comment."""
         earlier = (self.votes if kind == "post" else self.comment_votes).of(agent_id).get(target)
         if earlier is None:
             return
@@ -427,7 +426,7 @@ class SocialRules(SocialAccounts):
         return target
 
     def _comment(self, comment_id: int) -> tuple[int, int]:
-        """Return the author of a comment, and its post."""
+        """Return a comment's author and post."""
         if not 0 < comment_id <= len(self.comments):
             raise ToolError(self.wording.reason_text("no_comment", comment_id=comment_id))
         return self.comments.get("author", comment_id - 1), self.comments.get("post", comment_id - 1)

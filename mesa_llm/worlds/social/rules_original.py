@@ -1,4 +1,4 @@
-"""SimSwarm's rules of a social world, with their defects: what differs from `rules`, `views` and `measures`."""
+"""SimSwarm's rules of a social world, with their defects: differences from `rules`, `views` and `measures`."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ class OriginalSocialRules(SocialRules, SocialView):
     follows_anybody = True
 
     def _check_followee(self, agent_id: int, user_id: int) -> None:
-        """Let users follow themselves, and users who do not exist."""
+        """Allow users to follow themselves, and users that do not exist."""
 
     def _follow_again(self, user_id: int) -> ActionResult:
         return ActionResult(self.wording.result_text("still_follow", user_id=user_id), user_id=user_id, is_new=False)
 
     def _pass_on(self, agent_id: int, post_id: int, source_id: int) -> int | None:
-        """Count a repost, of anything and without limit, that appears nowhere."""
+        """Count an invisible repost of anything, without limit."""
         self.store.add("bare_repost", None, agent_id, source_id, self.step)
         self._join_cascade(source_id, agent_id, True)
         self.trace(agent_id, "repost", reposted_id=source_id)
@@ -51,10 +51,10 @@ class OriginalSocialRules(SocialRules, SocialView):
         return ActionResult(self.wording.result_text("original_vote", post_id=post_id), source_id=post_id, vote=vote)
 
     def _check_reported(self, agent_id: int, post_id: int) -> None:
-        """Let users report their own posts."""
+        """Allow users to report their own posts."""
 
     def _shown_post(self, agent_id: int, post_id: int) -> int:
-        """Return the post whose content a post carries, whoever muted or reported it."""
+        """Return the post whose content a post has, regardless of mutes and reports."""
         self.acting(agent_id)
         return self.source_id(post_id)
 
@@ -62,20 +62,20 @@ class OriginalSocialRules(SocialRules, SocialView):
         return False
 
     def cleaned(self, content: str, name: str, max_characters: int = MAX_TEXT) -> str:
-        """Return a text as it is, be it empty."""
+        """Return a text unchanged, even if empty."""
         return content
 
     def _shown_under(self, reply_id: int) -> int:
-        """Return the post that shows a reply: the one that it answers, be it a reply itself."""
+        """Return the post that shows a reply: the one it answers, even if that is a reply."""
         return self.posts.get("parent", reply_id - 1)
 
     def _best_first(self, rows: IntArray) -> IntArray:
-        """Return replies in the order in which they were written."""
+        """Return replies in order of writing."""
         return rows
 
 
 class OriginalMeasures(SocialMeasures):
-    """Queries that also count reposts which appear nowhere."""
+    """Queries that also count invisible reposts."""
 
     def _passed_on(self, root_id: int, kinds: Sequence[str]) -> list[tuple[int, int, int, int]]:
         """Add the reposts that are only counted to the shares of a cascade."""

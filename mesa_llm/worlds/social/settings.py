@@ -38,11 +38,12 @@ FEEDS: dict[str, Feed] = {
     "x_personal_paper": PersonalFeed(form="paper"),
     "x_personal_code": PersonalFeed(form="code"),
 }
-"""Feeds by name. Those that compare texts, `x_personal…`, need an embedding function; `x_followed` is X without a
-recommender."""
+"""Feeds by name. Those that compare texts, `x_personal…`, need an embedding function. `x_followed` is X without a
+recommender.
+"""
 
 MAX_PRODUCTS = 30
-"""Maximum number of products on offer, as every observation lists them."""
+"""Maximum number of products on offer, since every observation lists them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,13 +51,13 @@ class SocialSettings:
     """Parameters of a social world."""
 
     actions: tuple[str, ...]
-    """Names of the tools and actions its users have."""
+    """Names of the tools and actions available to users."""
 
     feed: Feed | str = "newest"
-    """Feed of the users, or the name of one, see `FEEDS`."""
+    """Feed of the users, or its name in `FEEDS`."""
 
     embed: Embed | None = None
-    """Turns texts into vectors, for feeds that compare texts and have no function of their own for that."""
+    """Converts texts to vectors, for feeds that compare texts and have no embedding function."""
 
     feed_size: int = 10
     """Maximum number of posts in a feed."""
@@ -65,14 +66,14 @@ class SocialSettings:
     """Maximum number of replies, and of comments, under a post."""
 
     threading: bool = True
-    """Whether replies and comments are shown under posts (SimSwarm); False: a feed lists only posts."""
+    """Whether replies and comments are shown under posts (SimSwarm); if False, a feed lists only posts."""
 
     rules: Rules = "corrected"
-    """`original` repeats the defects of SimSwarm's social environment, bit for bit.
+    """`original` reproduces the defects of SimSwarm's social environment, bit for bit.
 
-    There, users can vote on their own posts, follow themselves and users who do not exist, and repost anything without
-    limit; a repost is only counted and appears nowhere; the feed ignores dislikes; a post is shown with its first
-    direct replies rather than the best of its thread; empty posts are allowed.
+    In it, users can vote on their own posts, follow themselves and users that do not exist, and repost anything without
+    limit; a repost is only counted and invisible; the feed ignores dislikes; a post is shown with its first direct
+    replies rather than the best in its thread; empty posts are allowed.
     """
 
     self_rating: bool = False
@@ -85,35 +86,36 @@ class SocialSettings:
     """Number of likes and shares at which a post goes viral, once."""
 
     warn_reports: int = 2
-    """Number of reports from which on a post is shown with a warning (OASIS)."""
+    """Number of reports at which a post is shown with a warning (OASIS)."""
 
     hide_reports: int = 0
-    """Number of reports from which on a post is in no feed, search or trend, nor under another post, and cannot be
-    acted on; 0: never (OASIS)."""
+    """Number of reports at which a post is hidden from feeds, searches, trends and threads, and accepts no actions; 0
+    for never (OASIS).
+    """
 
     products: tuple[str, ...] = ()
     """Names of the products that `purchase_product` can buy."""
 
     trend_posts: int = 1
-    """Number of posts that `trend` lists (OASIS)."""
+    """Number of posts listed by `trend` (OASIS)."""
 
     trend_days: float = 7.0
-    """Maximum age of posts that trend, in days of simulated time (OASIS)."""
+    """Maximum age of trending posts, in days of simulated time (OASIS)."""
 
     step_minutes: float = 3.0
-    """Simulated minutes in a step (OASIS, section 2.5)."""
+    """Simulated minutes per step (OASIS, section 2.5)."""
 
     search_results: int = 10
-    """Maximum number of results of a search."""
+    """Maximum number of search results."""
 
     notice_steps: int = 1
-    """Number of steps in which users read notices of what others did to them."""
+    """Number of steps for which users see notices of others' actions."""
 
     notices_shown: int = 6
     """Maximum number of lines of notices in an observation."""
 
     post_characters: int = 500
-    """Maximum number of characters shown of a post; replies and comments show half as many."""
+    """Maximum number of characters shown of a post; half as many of replies and comments."""
 
     max_actions: int = 1
     """Maximum number of actions in one decision."""
@@ -122,22 +124,19 @@ class SocialSettings:
         """Check the parameters.
 
         Raises:
-            ConfigError: If a feed is unknown, a number is negative or not finite, there is no action, an action or a
-                product is named twice, or a product's name is not one short line.
+            ConfigError: If a feed is unknown, a number is negative or not finite, there are no actions, an action or
+                product is repeated, or a product's name is not one short line.
         """
         self._check_names()
         if isinstance(self.feed, str) and self.feed not in FEEDS:
             raise ConfigError(f"there is no feed {self.feed!r}; choose one of {', '.join(FEEDS)}")
         if isinstance(feed := self.chosen_feed, PersonalFeed) and feed.embed is None:
-            raise ConfigError(
-                "this feed compares texts, and has nothing to do that with; give it an embedder: "
-                "embed=embedder().embed, as models do"
-            )
+            raise ConfigError("this feed compares texts and needs an embedding function: embed=embedder().embed")
         for name, value in vars(self).items():
-            if name == "viral_threshold" and self.rules == "original":  # SimSwarm takes any
+            if name == "viral_threshold" and self.rules == "original":  # SimSwarm accepts any
                 continue
             if isinstance(value, (int, float)) and not (math.isfinite(value) and value >= 0):
-                raise ConfigError(f"{name} must be a finite number from 0, got {value!r}")
+                raise ConfigError(f"{name} must be a finite number of 0 or more, got {value!r}")
         if self.rules not in ("corrected", "original"):
             raise ConfigError(f"rules must be 'corrected' or 'original', got {self.rules!r}")
 
@@ -145,14 +144,14 @@ class SocialSettings:
         """Check the names of actions and products."""
         for field, names in (("actions", self.actions), ("products", self.products)):
             if isinstance(names, str):
-                raise ConfigError(f"{field} takes a list of names, got one text {names!r:.80}; write ({names!r:.80},)")
+                raise ConfigError(f"{field} must be a list of names, got the text {names!r:.80}; use ({names!r:.80},)")
             if twice := [name for index, name in enumerate(names) if name in names[:index]]:
                 raise ConfigError(f"{field} names {twice[0]!r:.80} twice; name each once")
         if not self.actions:
-            raise ConfigError("actions names no action; users need at least one, such as do_nothing")
+            raise ConfigError("actions is empty; users need at least one, such as do_nothing")
         for name in self.products:
             if not name or name != one_line(name, MAX_NAME):
-                raise ConfigError(f"a product's name is one line of 1 to {MAX_NAME} characters, got {name!r:.120}")
+                raise ConfigError(f"a product's name must be one line of 1 to {MAX_NAME} characters, got {name!r:.120}")
         if len(self.products) > MAX_PRODUCTS:
             raise ConfigError(f"at most {MAX_PRODUCTS} products can be on offer, got {len(self.products)}")
         if self.products and "purchase_product" not in self.actions:
@@ -160,7 +159,7 @@ class SocialSettings:
 
     @property
     def chosen_feed(self) -> Feed:
-        """The feed itself: SimSwarm's with the rules of the world, one that compares texts with the world's `embed`."""
+        """The resolved feed: SimSwarm's with the world's rules, one that compares texts with the world's `embed`."""
         feed = FEEDS[self.feed] if isinstance(self.feed, str) else self.feed
         if isinstance(feed, SimSwarmFeed) and self.rules == "original":
             return SimSwarmFeed(feed.recency, feed.popularity, feed.relevance, feed.echo, "original")
@@ -193,31 +192,31 @@ OASIS_REDDIT_ACTIONS = (
 """Default actions of OASIS's Reddit users."""
 
 X_ACTIONS = (*OASIS_X_ACTIONS, "unlike_post", "unfollow", "mute", "unmute")
-"""Actions of users of X: OASIS's, muting, and their undoing."""
+"""Actions of X users: OASIS's, muting, and the actions that undo them."""
 
 REDDIT_ACTIONS = (
     *OASIS_REDDIT_ACTIONS,
     *("unlike_post", "undo_dislike_post", "unlike_comment", "undo_dislike_comment", "unfollow", "unmute"),
 )
-"""Actions of users of Reddit: OASIS's, and their undoing."""
+"""Actions of Reddit users: OASIS's, and the actions that undo them."""
 
 SPREADING_ACTIONS = ("like_post", "repost", "follow", "do_nothing")
-"""Actions of OASIS's information spreading, also of its rumours among a million users."""
+"""Actions in OASIS's information spreading, also for its rumours among a million users."""
 
 POLARISATION_ACTIONS = (
     *("do_nothing", "repost", "like_post", "dislike_post", "follow"),
     *("create_comment", "like_comment", "dislike_comment"),
 )
-"""Actions of OASIS's group polarisation."""
+"""Actions in OASIS's group polarisation."""
 
 HERD_ACTIONS = (
     *("like_comment", "dislike_comment", "like_post", "dislike_post"),
     *("search_posts", "search_user", "trend", "refresh", "do_nothing"),
 )
-"""Actions of OASIS's herd effect, compared with people's: no vote can be taken back."""
+"""Actions in OASIS's herd effect, as compared with people: votes cannot be withdrawn."""
 
 COUNTERFACTUAL_ACTIONS = ("create_comment", *HERD_ACTIONS)
-"""Actions of OASIS's herd effect under counterfactual posts."""
+"""Actions in OASIS's herd effect under counterfactual posts."""
 
 PresetName = Literal[
     "simswarm",
@@ -247,12 +246,12 @@ PRESETS: dict[str, SocialSettings] = {
         actions=COUNTERFACTUAL_ACTIONS, feed=HotFeed(pool=50), feed_size=5, replies_shown=10, show_score=True
     ),
 }
-"""Settings by name. Sizes of feeds are those of OASIS's presets; SimSwarm itself shows 20 posts.
+"""Settings by name. Feed sizes are those of OASIS's presets; SimSwarm itself shows 20 posts.
 
 The last four are the scenarios of OASIS's Table 17 (Yang et al. 2024, arXiv 2411.11581, appendix F.1). The rows of that
-table are out of order in the copy we read, so it was read together with the text of F.2 (like, repost, follow, do
-nothing), F.3 (comments, likes and dislikes of posts) and F.4 (the nine actions of the herd effect), and with the action
-lists of OASIS's code. The likes and dislikes of comments in `group_polarisation` are uncertain: the code has them, and
-the table only hints at them. In `counterfactual_herd`, `pool` is that of the code for 100 users (500 for 1,000, 5,000
-for 10,000), as are the five posts shown, where F.4 says one.
+table are out of order in our copy, so we read it together with the text of F.2 (like, repost, follow, do nothing), F.3
+(comments, likes and dislikes of posts) and F.4 (the nine actions of the herd effect), and with the action lists in
+OASIS's code. The likes and dislikes of comments in `group_polarisation` are uncertain: the code has them, and the table
+only hints at them. In `counterfactual_herd`, `pool` is the code's value for 100 users (500 for 1,000, 5,000 for
+10,000), as are the five posts shown; F.4 has one.
 """

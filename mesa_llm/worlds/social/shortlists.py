@@ -1,8 +1,8 @@
-"""The best posts of the users whom each viewer follows, found without looking at everything they ever published.
+"""The best posts of the users each viewer follows, found without scanning everything they published.
 
-For each author a shortlist is kept: the posts that can be among the author's best for anybody. Among posts of equal
-worth (with the same number of likes, say) these are the newest few, however a feed weighs worth against newness; so a
-shortlist is no longer than the number of an author's distinct worths times the length of a feed.
+Each author has a shortlist: the posts that can be among the author's best for any viewer. Among posts of equal worth
+(for example the same number of likes), these are the newest few, however a feed weights worth against recency. A
+shortlist is therefore no longer than the number of an author's distinct worths times the length of a feed.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ TAIL = 0.25
 """Share of recent posts and changes at which shortlists are rebuilt."""
 
 MIN_LENGTH = 16
-"""Minimum number of posts of one worth that a shortlist has room for."""
+"""Minimum shortlist capacity for posts of one worth."""
 
 
 class Worth(Protocol):
-    """Computes the worth of posts, apart from their newness: their likes, say."""
+    """Computes the worth of posts apart from recency, such as their likes."""
 
     def __call__(self, board: PostIndex, rows: IntArray) -> IntArray:
         """Return the worth of some posts, 0 or more."""
@@ -31,40 +31,40 @@ class Worth(Protocol):
 
 
 class Shortlists:
-    """For each author, the posts that can be among the best, however worth and newness are weighed.
+    """For each author, the posts that can be among the best under any weighting of worth and recency.
 
-    This holds for every score that rises with worth between posts of equal age, and with newness between posts of equal
-    worth. A post that is left out stays behind those that displaced it until one of them loses worth, or is hidden; all
+    This holds for every score that increases with worth between posts of equal age, and with recency between posts of
+    equal worth. An omitted post stays behind those that displaced it until one of them loses worth or is hidden. All
     posts of its author are then examined until the shortlists are rebuilt.
     """
 
     def __init__(self, board: PostIndex, worth: Worth, *, reposts: bool = False, newest_first: bool = False) -> None:
-        """Start empty; the first use builds all shortlists.
+        """Create empty shortlists; the first use builds them all.
 
         Args:
             board: The posts.
-            worth: Computes the worth of posts; for a repost, that of its source.
-            reposts: Whether reposts count, too.
-            newest_first: Whether ties in worth and age go to the newer post; else to the older.
+            worth: Computes the worth of posts; for a repost, its source's.
+            reposts: Whether to include reposts.
+            newest_first: Whether ties in worth and age go to the newer post rather than the older.
         """
         self._board, self._worth, self._reposts, self._newest_first = board, worth, reposts, newest_first
-        self._length = 0  # posts of one worth
+        self._length = 0  # maximum number of posts of one worth
         self._rows: IntArray = NOWHERE
         self._bounds: IntArray = np.zeros(1, dtype=np.int64)
-        self._worths: IntArray = NOWHERE  # of all posts, when the shortlists were drawn up
-        self._by_source: tuple[IntArray, IntArray] = NOWHERE, NOWHERE  # reposts of then: their sources, rising; they
-        self._recent: dict[int, list[int]] = {}  # author → posts published since, or worth more now
-        self._unsure: set[int] = set()  # authors of posts that are worth less now, or hidden
+        self._worths: IntArray = NOWHERE  # of all posts, when the shortlists were last built
+        self._by_source: tuple[IntArray, IntArray] = NOWHERE, NOWHERE  # reposts at that time: sorted sources; they
+        self._recent: dict[int, list[int]] = {}  # author → posts published since, or with higher worth now
+        self._unsure: set[int] = set()  # authors of posts with lower worth now, or hidden
         self._n_posts = self._n_changes = self._n_tail = 0
 
     def of(self, authors: IntArray, size: int) -> Ragged:
-        """Return rows that contain the best posts of some authors, in no particular order.
+        """Return rows that include the best posts of some authors, in no particular order.
 
         Args:
-            authors: Ids of the authors, each once.
-            size: Number of best posts of each; if reposts count, posts of different sources.
+            authors: Ids of the authors, without duplicates.
+            size: Number of best posts of each; with reposts, posts with different sources.
         """
-        length = 2 * size if self._reposts else size  # who passes on a post of its own has two of one source
+        length = 2 * size if self._reposts else size  # a user who shares its own post has two with one source
         if length > self._length:
             self._length = max(2 * length, MIN_LENGTH)
             self._draw_up()
@@ -112,7 +112,7 @@ class Shortlists:
             self._take_in(np.unique(changed))
 
     def _take_in(self, changed: IntArray) -> None:
-        """Record which posts have gained worth since they were listed, and whose posts have lost worth."""
+        """Record which posts have gained worth since listing, and whose posts have lost worth."""
         board = self._board
         if self._reposts:
             sources, reposts = self._by_source
@@ -159,9 +159,9 @@ def shortlists(board: PostIndex, key: Hashable, worth: Worth, *, reposts: bool, 
     Args:
         board: The posts.
         key: Name of the worth.
-        worth: Computes the worth of posts; for a repost, that of its source.
-        reposts: Whether reposts count, too.
-        newest_first: Whether ties in worth and age go to the newer post; else to the older.
+        worth: Computes the worth of posts; for a repost, its source's.
+        reposts: Whether to include reposts.
+        newest_first: Whether ties in worth and age go to the newer post rather than the older.
     """
 
     def make() -> Shortlists:
@@ -171,7 +171,7 @@ def shortlists(board: PostIndex, key: Hashable, worth: Worth, *, reposts: bool, 
 
 
 def first_of_each(owners: IntArray, sources: IntArray) -> BoolArray:
-    """Mark the first row that each owner has of each source."""
+    """Mark the first row of each source for each owner."""
     _, firsts = np.unique(owners.astype(np.int64) << 32 | sources, return_index=True)
     is_first = np.zeros(len(owners), dtype=np.bool_)
     is_first[firsts] = True
@@ -188,19 +188,19 @@ def followed_posts(
     newest_first: bool = False,
     among: Shortlists | None = None,
 ) -> tuple[Ragged, Any]:
-    """Find the best posts of the users whom each viewer follows, without posts published or written by muted users.
+    """Find the best posts of the users each viewer follows, excluding posts published or written by muted users.
 
     Args:
         board: The posts.
         viewers: The viewers.
-        size: Maximum number of posts of each viewer.
+        size: Maximum number of posts for each viewer.
         score: Returns the scores of some rows.
-        reposts: Whether reposts count, too; of several posts with the same source, the best is taken.
-        newest_first: Whether ties go to the newer post; else to the older.
-        among: Shortlists that contain the best posts of each author; None: all posts are scored.
+        reposts: Whether to include reposts; of several posts with the same source, only the best counts.
+        newest_first: Whether ties go to the newer post rather than the older.
+        among: Shortlists with the best posts of each author; None to score all posts.
 
     Returns:
-        The rows of each viewer, best first, and the scores of all of them.
+        The rows for each viewer, best first, and all their scores.
     """
     owners, followees = viewers.followed.owners, viewers.followed.values
     mutes = viewers.muted
@@ -210,7 +210,7 @@ def followed_posts(
         is_heard = ~np.isin(owners << 32 | followees, codes)
         owners, followees = owners[is_heard], followees[is_heard]
     authors, indices = np.unique(followees, return_inverse=True)
-    is_whole = has_mutes and reposts  # what a muted user wrote may stand among the best, and takes no place there
+    is_whole = has_mutes and reposts  # a muted user's post may be among the best but must not take a place
     if among is None or is_whole:
         posts = board.posts_of(authors)
         rows = posts.values
@@ -219,11 +219,11 @@ def followed_posts(
     else:
         posts = among.of(authors, size)
     scores = score(posts.values)
-    if len(viewers) == 1 and not reposts and len(scores) > 4 * size > 0:  # of one viewer, only the best matter
+    if len(viewers) == 1 and not reposts and len(scores) > 4 * size > 0:  # with one viewer, only the best matter
         is_best = scores >= np.partition(scores, len(scores) - size)[len(scores) - size]
         posts, scores = posts.only(is_best), scores[is_best]
     by_score = np.lexsort((-posts.values if newest_first else posts.values, -scores))
-    rows, scores = posts.values[by_score], scores[by_score]  # from here on, posts go by their ranks
+    rows, scores = posts.values[by_score], scores[by_score]  # from here on, posts are identified by rank
     codes_of_ranks = posts.owners[by_score] << 32 | np.arange(len(rows))
     ranks = Ragged(np.sort(codes_of_ranks) & 0xFFFFFFFF, posts.bounds)
     if not is_whole:

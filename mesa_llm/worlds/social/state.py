@@ -1,4 +1,4 @@
-"""State of a social world, and the look-ups that its actions share."""
+"""State of a social world, and look-ups shared by its actions."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from mesa_llm.worlds.social.settings import SocialSettings
 from mesa_llm.worlds.social.store import Names, Store
 
 UNPRINTABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
-"""Control characters, and halves of surrogate pairs, which no UTF-8 text can hold."""
+"""Control characters, and halves of surrogate pairs, which are invalid in UTF-8."""
 
 
 MAX_TEXT = 5000
 """Maximum number of characters of a post, reply, comment or quote."""
 
 MAX_UNWRITTEN = 100_000
-"""Maximum number of posts whose counts wait to be written until they are read."""
+"""Maximum number of posts with unwritten counts; they are written on reading at the latest."""
 
 NEVER = 2**62
-"""A number of reports that no post reaches."""
+"""Number of reports that no post reaches."""
 
 NoticeKind = Literal["like", "comment_like", "repost", "quote", "reply", "comment", "follow"]
 
@@ -53,7 +53,7 @@ class Notice:
     """Id of the post acted on; 0 for a follow."""
 
     new_id: int = 0
-    """Id of the resulting reply, quote or repost (a post id) or comment (a comment id); else 0."""
+    """Id of the resulting reply, quote or repost (a post id) or comment (a comment id); 0 for other actions."""
 
     content: str = ""
     """Text of the result."""
@@ -61,7 +61,7 @@ class Notice:
 
 @dataclass(frozen=True, slots=True)
 class Ties:
-    """The users whom one user follows and mutes."""
+    """The users that one user follows and mutes."""
 
     followed: IntArray
     """User ids, in order."""
@@ -71,13 +71,13 @@ class Ties:
 
 
 class Reader(NamedTuple):
-    """A user who is about to observe, with its feed, valid until something happens."""
+    """A user about to observe, with its feed; valid until the world changes."""
 
     user_id: int
     """Id of the user."""
 
     followees: tuple[int, ...]
-    """Ids of the users it follows, in rising order."""
+    """Ids of the users it follows, in increasing order."""
 
     followed_ids: frozenset[int]
     """The same as a set."""
@@ -86,7 +86,7 @@ class Reader(NamedTuple):
     """Ids of the users it muted."""
 
     feed: list[int]
-    """Ids of the posts it is shown, best first."""
+    """Ids of the posts in its feed, best first."""
 
     followers: int
     """Number of followers."""
@@ -105,18 +105,18 @@ def pair(first: int, second: int) -> int:
 
 
 class SocialState:
-    """State of a social world: numbers in columns, texts in tables; its subclasses add the rules.
+    """State of a social world: numbers in columns, texts in tables. Its subclasses add the rules.
 
     Attributes:
-        users: Columns by user id: followers, followings, the latest post, and whether there is such a user.
-        posts: Columns by row: the post of id n is in row n - 1.
+        users: Columns by user id: followers, followings, the latest post, and whether the user exists.
+        posts: Columns by row: the post with id n is in row n - 1.
         comments: Columns by row, like those of posts.
         follows: The follows.
         mutes: The mutes.
         votes: Likes and dislikes of posts.
         comment_votes: The same for comments.
-        board: Posts and users as feeds read them.
-        counts: Present numbers of users, of posts by kind, and of likes, dislikes, shares and reports.
+        board: Posts and users, as feeds read them.
+        counts: Current numbers of users, of posts by kind, and of likes, dislikes, shares and reports.
         max_cascade: Number of users in the largest cascade.
         store: The readable copy, and all texts.
     """
@@ -131,16 +131,16 @@ class SocialState:
         rng: RNG | int | None = None,
         path: str | Path | None = None,
     ) -> None:
-        """Start without users and posts, in step 0.
+        """Create a world without users and posts, in step 0.
 
         Args:
             settings: Parameters.
             name: Name of the world.
-            rng: Source of random draws, or a seed.
-            path: SQLite file to write; None: in memory. The file of an earlier run is emptied.
+            rng: Random generator, or a seed.
+            path: SQLite file to write; None for memory. The file of an earlier run is emptied.
 
         Raises:
-            ConfigError: If the file is no file of a social world.
+            ConfigError: If the file is not a social world's.
         """
         self.name = name
         self.settings = settings
@@ -176,10 +176,10 @@ class SocialState:
         self._feed_seed = self._rng.randint(0, 2**62)
         self._feed = settings.chosen_feed
         self._picker: Picker | PickOne | None = None
-        self._readers: dict[int, Reader] = {}  # those who are about to look
+        self._readers: dict[int, Reader] = {}  # users about to observe
         self._reposted: set[int] = set()
         self._reported: set[int] = set()
-        self._replies: dict[int, list[int]] = {}  # post → replies that may stand under it
+        self._replies: dict[int, list[int]] = {}  # post → replies that may be shown under it
         self._comments: dict[int, list[int]] = {}
         self._sharers: set[int] = set()
         self._cascade_sizes: dict[int, int] = {}
@@ -198,19 +198,19 @@ class SocialState:
         return len(self.comments)
 
     def feeds_changed(self) -> None:
-        """Forget the feeds that were picked in advance, and their readers."""
+        """Drop the precomputed feeds and their readers."""
         self._readers.clear()
 
     def posts_changed(self) -> None:
-        """Forget the rankings that feeds were picked from."""
+        """Drop the rankings behind the feeds."""
         self._picker = None
         self.feeds_changed()
 
     def look_changed(self, post_id: int) -> None:
-        """Forget the cached view of a post and of the posts that show it; for subclasses with such a cache."""
+        """Drop the cached view of a post and of the posts that show it; for subclasses with such a cache."""
 
     def next_step(self) -> None:
-        """Move to the next step, and draw the seeds of its feeds."""
+        """Advance to the next step, and draw the seeds of its feeds."""
         self.step += 1
         self.board.step = self.step
         self.inbox.end_step(self.step)
@@ -218,12 +218,12 @@ class SocialState:
         self.posts_changed()
         if len(self._unwritten_posts) > MAX_UNWRITTEN:
             self.write_counts()
-        self.store.end_step()  # which writes all that is left, where there is a file that others read
+        self.store.end_step()  # writes all pending changes, if there is a file for others to read
 
     # the readable copy
 
     def write_counts(self) -> None:
-        """Write the counts that have changed to the tables of posts and comments."""
+        """Write changed counts to the tables of posts and comments."""
         names = ("likes", "dislikes", "shares", "reports")
         for table, columns, counts, rows in (
             ("post", self.posts, names, self._unwritten_posts),
@@ -261,16 +261,16 @@ class SocialState:
         self._unwritten_users.clear()
 
     def posts_texts(self, post_ids: Sequence[int]) -> dict[int, str]:
-        """Read the texts of some posts, by their ids."""
+        """Read the texts of some posts by id."""
         return dict(self.store.of_ids("SELECT post_id, content FROM post WHERE post_id IN ({})", post_ids))
 
     def texts(self, rows: IntArray) -> list[str]:
-        """Read the words of posts, in the order of the rows; of a repost, none."""
+        """Read the texts of posts, in row order; empty for reposts."""
         contents = self.posts_texts((np.unique(rows) + 1).tolist())
         return [contents[row + 1] for row in rows.tolist()]
 
     def profiles(self, user_ids: IntArray) -> list[str]:
-        """Read the bios of users, in the order of their ids."""
+        """Read the profiles of users, in the order of their ids."""
         query = "SELECT user_id, bio FROM user WHERE user_id IN ({})"
         bios = dict(self.store.of_ids(query, np.unique(user_ids).tolist()))
         return [bios[user_id] for user_id in user_ids.tolist()]
@@ -278,7 +278,7 @@ class SocialState:
     # look-ups
 
     def is_user(self, user_id: int) -> bool:
-        """Check whether there is a user of this id."""
+        """Check whether a user with this id exists."""
         return user_id in self.names
 
     def known_users(self, user_ids: Iterable[int]) -> list[int]:
@@ -298,7 +298,7 @@ class SocialState:
         return agent_id
 
     def other_user(self, agent_id: int, user_id: int, action: str) -> int:
-        """Check the id of another user that an agent named.
+        """Check the id of another user named by an agent.
 
         Raises:
             ToolError: If there is no such user, or it is the agent itself.
@@ -320,7 +320,7 @@ class SocialState:
         return post_id - 1
 
     def source_id(self, post_id: int) -> int:
-        """Return the post whose content a post carries: for a repost its source, for any other the post itself.
+        """Return the post whose content a post has: a repost's source, or the post itself.
 
         Raises:
             ToolError: If there is no such post.
@@ -330,8 +330,8 @@ class SocialState:
     def root_for(self, parent_id: int, kind: int) -> int:
         """Return the root for a new post that answers or shares another.
 
-        A thread of replies begins at the post that was replied to first. A cascade of reposts and quotes begins at the
-        post that was shared first, even if that is a reply.
+        A thread of replies begins at the first post replied to. A cascade of reposts and quotes begins at the first
+        post shared, even if that is a reply.
         """
         parent = self.kind_of(parent_id)
         if kind == REPLY:
@@ -347,7 +347,7 @@ class SocialState:
         return self.posts.get("author", post_id - 1)
 
     def cleaned(self, content: str, name: str, max_characters: int = MAX_TEXT) -> str:
-        """Return a text without characters that cannot be stored or shown.
+        """Remove characters from a text that cannot be stored or shown.
 
         Args:
             content: The text.
@@ -355,7 +355,7 @@ class SocialState:
             max_characters: Maximum number of its characters.
 
         Raises:
-            ToolError: If nothing is left of it, or it is too long.
+            ToolError: If the result is empty or too long.
         """
         text = UNPRINTABLE.sub("", content).strip()
         if not text:
@@ -366,10 +366,10 @@ class SocialState:
             )
         return text
 
-    # writes that several rules share
+    # writes shared by several rules
 
     def add_post(self, author: int, kind: int, content: str, parent_id: int = 0) -> int:
-        """Add a post; return its id."""
+        """Add a post. Return its id."""
         row, posts = len(self.posts), self.posts
         post_id = row + 1
         root_id = self.root_for(parent_id, kind) if parent_id else post_id
@@ -394,11 +394,11 @@ class SocialState:
         return post_id
 
     def _shown_under(self, reply_id: int) -> int:
-        """Return the post that shows a reply: the one that its thread is about."""
+        """Return the post that shows a reply: the top of its thread."""
         return self.posts.get("root", reply_id - 1)
 
     def _join_cascade(self, root_id: int, user_id: int, is_share: bool) -> None:
-        """Count a user who joins a cascade by a repost or a quote; the root's author belongs to it already."""
+        """Count a user who joins a cascade by a repost or quote. The root's author already belongs to it."""
         if is_share and user_id != self.author_of(root_id) and pair(root_id, user_id) not in self._sharers:
             self._sharers.add(pair(root_id, user_id))
             self._cascade_sizes[root_id] = self._cascade_sizes.get(root_id, 1) + 1
@@ -427,7 +427,7 @@ class SocialState:
         """Record an action of a user, for the table of traces."""
         self.store.trace(user_id, self.step, action, info)
 
-    # who sees what
+    # feeds
 
     def ties(self, user_id: int) -> Ties:
         """Return the users whom a user follows and mutes."""
@@ -438,11 +438,11 @@ class SocialState:
 
     @property
     def max_reports(self) -> int:
-        """Number of reports from which on a post is hidden."""
+        """Number of reports at which a post is hidden."""
         return self.settings.hide_reports or NEVER
 
     def viewer(self, user_id: int) -> Viewer:
-        """Return a user as feeds see it.
+        """Return a user as a viewer of feeds.
 
         Raises:
             ConfigError: If the user has no account.
@@ -451,7 +451,7 @@ class SocialState:
         return Viewer(user_id, ties.followed, ties.muted, self._feed_seed + user_id, len(self.users))
 
     def viewers(self, user_ids: Sequence[int]) -> Viewers:
-        """Return users as feeds see them, a batch at once.
+        """Return users as viewers of feeds, in a batch.
 
         Raises:
             ConfigError: If one has no account.
@@ -467,11 +467,11 @@ class SocialState:
         return Viewers(ids, self.follows.of_many(ids), muted, seeds, len(self.users))
 
     def feeds(self, viewers: Viewers, size: int | None = None) -> list[list[int]]:
-        """Return the feeds of viewers, best post first, picked for all of them at once.
+        """Return the feeds of viewers, best post first, picked for all at once.
 
         Args:
             viewers: The viewers.
-            size: Maximum number of posts of each; None: as the settings say.
+            size: Maximum number of posts for each; None for the settings' value.
         """
         if not len(viewers):
             return []
@@ -482,7 +482,7 @@ class SocialState:
         return [post_ids[bounds[index] : bounds[index + 1]] for index in range(len(viewers))]
 
     def readers(self, user_ids: Sequence[int]) -> list[Reader]:
-        """Return users with their feeds, picked for all of them at once.
+        """Return users with their feeds, picked for all at once.
 
         Raises:
             ConfigError: If one has no account.
@@ -504,11 +504,11 @@ class SocialState:
         return self._readers.get(user_id) or self.readers([user_id])[0]
 
     def feed(self, user_id: int, size: int | None = None) -> list[int]:
-        """Return the feed of a user, best post first; it is the same at every call in a step.
+        """Return a user's feed, best post first. It is the same at every call in a step.
 
         Args:
             user_id: Id of the user.
-            size: Maximum number of posts; None: as the settings say.
+            size: Maximum number of posts; None for the settings' value.
 
         Raises:
             ConfigError: If the user has no account.
@@ -518,29 +518,29 @@ class SocialState:
         return self.feeds(self.viewers([user_id]), size)[0]
 
     def notify_author(self, post_id: int, kind: NoticeKind, by: int, new_id: int = 0, content: str = "") -> None:
-        """Send the author of a post a notice of an action on it."""
+        """Send a post's author a notice of an action on it."""
         self.inbox.add(self.author_of(post_id), Notice(kind, by, self.step, post_id, new_id, content))
 
 
 class Inbox:
-    """Recent notices by user, of which only the last steps are kept."""
+    """Recent notices by user, kept for a few steps."""
 
     def __init__(self, keep_steps: int) -> None:
-        """Start empty.
+        """Create an empty inbox.
 
         Args:
-            keep_steps: Number of steps for which notices are kept, after the step of the action.
+            keep_steps: Number of steps to keep notices after the step of the action.
         """
         self._keep_steps = keep_steps
         self._notices: dict[int, list[Notice]] = {}
 
     def add(self, user_id: int, notice: Notice) -> None:
-        """Keep a notice for a user, unless it is about the user's own action."""
+        """Store a notice for a user, unless it is about the user's own action."""
         if user_id != notice.user_id:
             self._notices.setdefault(user_id, []).append(notice)
 
     def take_back(self, user_id: int, kind: NoticeKind, by: int, post_id: int = 0, new_id: int = 0) -> None:
-        """Remove the notice of an action that was undone."""
+        """Remove the notice of an undone action."""
         remaining = [
             notice
             for notice in self._notices.get(user_id, [])
@@ -554,7 +554,7 @@ class Inbox:
         return tuple(self._notices.get(user_id, ()))
 
     def end_step(self, step: int) -> None:
-        """Remove notices that are too old for the step that begins."""
+        """Remove notices that are too old for the next step."""
         oldest = step - self._keep_steps
         recent: dict[int, list[Notice]] = {}
         for user_id, notices in self._notices.items():

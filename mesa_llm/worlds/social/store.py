@@ -1,7 +1,7 @@
-"""The readable copy of a social world, in SQLite: the tables of OASIS's paper, written once a step.
+"""The readable copy of a social world in SQLite: the tables of OASIS's paper, written once per step.
 
-The world keeps its numbers in columns, and its texts here. Changes of a step are collected, and written all at once
-when the step ends, or when somebody reads.
+The world stores its numbers in columns, and its texts here. Changes in a step are collected, and written together at
+the end of the step, or on reading.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from mesa_llm.errors import ConfigError
 from mesa_llm.worlds.social.csr import Columns
 
 APPLICATION_ID = 0x50C1A1
-"""Marks a database file as the file of a social world."""
+"""Marks a database file as a social world's."""
 
 _VOTE = "user_id INTEGER NOT NULL REFERENCES user, {0}_id INTEGER NOT NULL REFERENCES {0}, created_at INTEGER NOT NULL,"
 
@@ -79,16 +79,16 @@ TABLES: dict[str, str] = {
         search_id INTEGER PRIMARY KEY, user_id INTEGER NOT NULL REFERENCES user, target TEXT NOT NULL,
         query TEXT NOT NULL, created_at INTEGER NOT NULL""",
 }
-"""Columns by table: the sixteen tables of OASIS under its names, and four of ours.
+"""Columns by table: OASIS's sixteen tables under their names, and four of ours.
 
-`created_at`, `joined_at` and `sent_at` are steps of the world. `post.original_post_id` is the post that a repost passes
-on or a quote quotes; `parent_id` is the post acted on, which may be a repost of it; `root_id` is the first post of the
-cascade of reposts and quotes, or of the thread of replies. `trace` holds the actions of users, `rec` the posts in the
-last feeds. Ours are `bare_repost` (reposts that only count) and `void_vote` (recorded votes that do not count), both of
-the original rules, `purchase` and `search`; and `chat_group.user_id`, the user who opened the group.
+`created_at`, `joined_at` and `sent_at` are steps of the world. `post.original_post_id` is the source of a repost or
+quote; `parent_id` is the post acted on, which may be a repost of it; `root_id` is the first post of the cascade of
+reposts and quotes, or of the thread of replies. `trace` has the actions of users, `rec` the posts in the last feeds.
+Ours are `bare_repost` (reposts that are only counted) and `void_vote` (recorded votes that do not count), both for the
+original rules, `purchase` and `search`; and the column `chat_group.user_id`, the user who opened the group.
 
-Foreign keys are declared and hold, but are not enforced at every row; under the original rules users may follow others
-who do not exist.
+Foreign keys are declared and valid, but not enforced per row. Under the original rules users may follow others that do
+not exist.
 """
 
 VIEWS = {
@@ -100,7 +100,7 @@ VIEWS = {
         SELECT user_id, comment_id, 1 AS value, created_at AS step FROM comment_like
         UNION ALL SELECT user_id, comment_id, -1, created_at FROM comment_dislike""",
 }
-"""Votes up and down in one table each."""
+"""Upvotes and downvotes, in one table each."""
 
 INDICES = (
     "post_root ON post (root_id, kind)",
@@ -111,26 +111,26 @@ INDICES = (
 )
 
 SEARCHES = {"post": ("post_id", "content"), "user": ("user_id", "name, user_name, bio")}
-"""Searchable table → its key and its columns with text."""
+"""Searchable table → its key and text columns."""
 
 MIN_INDEXED = 3
-"""Minimum number of characters of a search that uses the index of trigrams."""
+"""Minimum number of characters for a search to use the trigram index."""
 
 MAX_MARKS = 1000
-"""Maximum number of ids in one query; SQLite takes some 30,000."""
+"""Maximum number of ids in one query; SQLite accepts about 30,000."""
 
 MAX_NAMES = 200_000
-"""Maximum number of names that are kept in memory."""
+"""Maximum number of names kept in memory."""
 
 MAX_WAITING = 100_000
-"""Maximum number of traces that wait to be written."""
+"""Maximum number of unwritten traces."""
 
 KEYED = frozenset(name for name, columns in TABLES.items() if "PRIMARY KEY (" in columns)
-"""Tables whose rows are identified by their first two columns."""
+"""Tables with rows identified by their first two columns."""
 
 
 class Store:
-    """One connection to the tables of one world.
+    """A connection to the tables of one world.
 
     Attributes:
         before_read: Called before tables are read, to write pending changes.
@@ -140,11 +140,11 @@ class Store:
         """Open a database with empty tables.
 
         Args:
-            path: File of the database; None: in memory. The file of an earlier run is emptied, because a resumed run
-                goes through its steps again.
+            path: File of the database; None for memory. The file of an earlier run is emptied, because a resumed run
+                repeats its steps.
 
         Raises:
-            ConfigError: If the file exists and is no file of a social world.
+            ConfigError: If the file exists and is not a social world's.
         """
         self.is_file = path is not None
         self.before_read: Callable[[], None] = lambda: None
@@ -174,13 +174,13 @@ class Store:
             application_id = self.connection.execute("PRAGMA application_id").fetchone()[0]
             is_empty = not self.connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()
         except sqlite3.DatabaseError as error:
-            raise ConfigError(f"{path} is no database of a social world ({error}); choose another path") from error
+            raise ConfigError(f"{path} is not a database of a social world ({error}); choose another path") from error
         if application_id != APPLICATION_ID and not is_empty:
-            raise ConfigError(f"{path} is a database of something else; choose another path for the social world")
+            raise ConfigError(f"{path} is a database of another kind; choose another path for the social world")
         self.connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
 
     def _create(self) -> None:
-        for kind in ("view", "table"):  # of an earlier version of the world, too
+        for kind in ("view", "table"):  # also those of an earlier version of the world
             names = self.connection.execute("SELECT name FROM sqlite_master WHERE type = ?", (kind,)).fetchall()
             for (name,) in sorted(names, key=lambda row: not row[0].endswith("_search")):
                 if kind == "view" or not name.startswith(("sqlite_", *(f"{table}_search_" for table in SEARCHES))):
@@ -193,17 +193,17 @@ class Store:
         for index in INDICES:
             self.connection.execute(f"CREATE INDEX {index}")
 
-    # writing: collected, and written once a step
+    # writing: collected, and written once per step
 
     def add(self, table: str, *row: object) -> None:
-        """Collect a new row, its values in the order of the columns that are not generated."""
+        """Collect a new row, with values in the order of the non-generated columns."""
         if table in KEYED:
             self._keyed.setdefault(table, {})[row[:2]] = row  # pyright: ignore[reportArgumentType]
         else:
             self._lines.setdefault(table, []).append(row)
 
     def remove(self, table: str, first: int, second: int) -> None:
-        """Collect the removal of a row that is identified by its first two columns."""
+        """Collect the removal of a row identified by its first two columns."""
         if self._keyed.get(table, {}).pop((first, second), None) is None:
             self._removed.setdefault(table, []).append((first, second))
 
@@ -232,23 +232,23 @@ class Store:
         self._keyed.clear()
 
     def insert(self, table: str, rows: Iterable[Sequence[object]]) -> None:
-        """Write new rows now, their values in the order of the columns that are not generated."""
+        """Write new rows now, with values in the order of the non-generated columns."""
         names = WRITTEN[table]
         slots = ", ".join("?" * len(names))
         self.connection.executemany(f'INSERT INTO "{table}" ({", ".join(names)}) VALUES ({slots})', rows)
 
     def write(self, statement: str, *values: object) -> int:
-        """Run a writing statement now; return the number of rows it changed."""
+        """Execute a writing statement now. Return the number of changed rows."""
         return self.connection.execute(statement, values).rowcount
 
     def write_many(self, statement: str, rows: Iterable[tuple[object, ...]]) -> None:
-        """Run a writing statement now, once for each row."""
+        """Execute a writing statement now, once for each row."""
         self.connection.executemany(statement, rows)
 
     # reading
 
     def query(self, query: str, *values: object) -> list[tuple[Any, ...]]:
-        """Return all rows of a query on texts, groups or collected changes; counts may be those of the last step."""
+        """Return all rows of a query on texts, groups or collected changes. Counts may be those of the last step."""
         self.flush()
         return self.connection.execute(query, values).fetchall()
 
@@ -260,7 +260,7 @@ class Store:
         """Return all rows of a query about some ids.
 
         Args:
-            query: The query, with `{}` in place of the ids, as in `WHERE post_id IN ({})`.
+            query: The query, with `{}` for the ids, as in `WHERE post_id IN ({})`.
             ids: Any number of them.
         """
         self.flush()
@@ -286,14 +286,14 @@ class Store:
         return [dict(zip(names, row, strict=True)) for row in cursor]
 
     def find(self, table: str, text: str) -> Iterator[tuple[Any, ...]]:
-        """Find rows that contain a text, ignoring case: by an index, unless the text is too short for one.
+        """Find rows that contain a text, ignoring case; by an index, unless the text is too short for one.
 
         Args:
             table: `post` or `user`.
             text: The text.
 
         Returns:
-            Key and texts of each row, in the order of the keys.
+            Key and texts of each row, in key order.
         """
         key, columns = SEARCHES[table]
         pattern = text
@@ -312,7 +312,7 @@ class Store:
         )
 
     def _index(self, table: str) -> None:
-        """Bring the index of a table's texts up to date; it is created at the first search."""
+        """Update the index of a table's texts, creating it on the first search."""
         self.flush()
         key, columns = SEARCHES[table]
         last = self._indexed.get(table)
@@ -335,7 +335,7 @@ class Store:
         self.connection.execute("BEGIN")
 
     def close(self) -> None:
-        """Write the rest, commit, and close the database."""
+        """Write pending changes, commit, and close the database."""
         if self.is_file:
             self.before_read()
             self.flush()
@@ -345,10 +345,10 @@ class Store:
 
 
 class Names(Mapping[int, str]):
-    """The names of users by their ids, read from their table on demand."""
+    """Names of users by id, read from their table on demand."""
 
     def __init__(self, store: Store, users: Columns) -> None:
-        """Keep the tables to read names from.
+        """Set the tables to read names from.
 
         Args:
             store: The tables.
@@ -359,7 +359,7 @@ class Names(Mapping[int, str]):
         self._mentions: dict[int, str] = {}
 
     def __contains__(self, user_id: object) -> bool:
-        """Check whether there is a user of this id."""
+        """Check whether a user with this id exists."""
         return isinstance(user_id, int) and 0 < user_id < len(self._users) and bool(self._users.get("is_user", user_id))
 
     def __getitem__(self, user_id: int) -> str:
@@ -378,7 +378,7 @@ class Names(Mapping[int, str]):
         return super().get(user_id, default) if name is None else name
 
     def mentions(self, user_ids: Sequence[int]) -> list[str]:
-        """Return the names of users with their ids; without an account, the name is unknown."""
+        """Return the names of users with their ids. Without an account, the name is unknown."""
         known = self._mentions
         try:
             return [known[user_id] for user_id in user_ids]
@@ -396,7 +396,7 @@ class Names(Mapping[int, str]):
         return text
 
     def __iter__(self) -> Iterator[int]:
-        """Go through the ids, in rising order."""
+        """Iterate over the ids, in increasing order."""
         return iter(np.flatnonzero(self._users["is_user"]).tolist())
 
     def __len__(self) -> int:
@@ -404,7 +404,7 @@ class Names(Mapping[int, str]):
         return int(np.count_nonzero(self._users["is_user"]))
 
     def load(self, user_ids: Iterable[int]) -> None:
-        """Read the names of some users, all at once."""
+        """Read the names of some users together."""
         missing = [user_id for user_id in dict.fromkeys(user_ids) if user_id not in self._cache]
         if len(self._cache) + len(missing) > MAX_NAMES:
             self._cache.clear()
@@ -419,13 +419,13 @@ _dump_name = lru_cache(_dump)  # there are few names
 
 
 def info_text(info: Mapping[str, Any]) -> str:
-    """Write the details of an action as JSON, faster than the encoder as most values are ids."""
+    """Write the details of an action as JSON, faster than the encoder since most values are ids."""
     values = [f"{_dump_name(name)}: {value if type(value) is int else _dump(value)}" for name, value in info.items()]
     return f"{{{', '.join(values)}}}"
 
 
 def _written_columns() -> dict[str, tuple[str, ...]]:
-    """Find the columns of each table that are written, which are all but the generated ones."""
+    """Find each table's written columns: all but the generated ones."""
     names: dict[str, tuple[str, ...]] = {}
     connection = sqlite3.connect(":memory:")
     for table, columns in TABLES.items():
@@ -436,7 +436,7 @@ def _written_columns() -> dict[str, tuple[str, ...]]:
 
 
 WRITTEN = _written_columns()
-"""Columns of each table that are not generated, in order."""
+"""Each table's non-generated columns, in order."""
 
 KEY_COLUMNS = {table: WRITTEN[table][:2] for table in KEYED}
 """The two columns that identify a row."""

@@ -26,19 +26,19 @@ from mesa_llm.worlds.social.settings import SocialSettings
 from mesa_llm.worlds.social.state import Notice, Reader, SocialState
 
 GROUP_ACTIONS = frozenset(("create_group", "join_group", "leave_group", "send_to_group", "listen_from_group"))
-"""Actions on chat groups; users with one of them see their groups."""
+"""Actions on chat groups. Users with one of them see their groups."""
 
 MAX_LISTED = 10
-"""Maximum number of listed users and groups of each kind: followed users, muted users, own groups, groups to join."""
+"""Maximum number of listed users and groups of each kind: followed users, muted users, own groups, open groups."""
 
 MAX_VIEWS = 100_000
-"""Maximum number of cached looks of posts."""
+"""Maximum number of cached views of posts."""
 
 MAX_NEW_MESSAGES = 3
 """Maximum number of new messages of a group in an observation."""
 
 MAX_MESSAGES = 12
-"""Maximum number of messages that `listen_from_group` shows."""
+"""Maximum number of messages shown by `listen_from_group`."""
 
 OWN_GROUPS = """
     SELECT group_id, name, members FROM group_members JOIN chat_group USING (group_id)
@@ -87,24 +87,24 @@ class CommentRow(NamedTuple):
 
 
 class Look:
-    """A post as seen by all users who voted on nothing under it, and muted nobody whom it shows.
+    """A post as seen by every user without votes or muted users in it.
 
     Attributes:
         post: The post.
         author_id: User id of its publisher.
-        source_id: Id of the post whose words it carries.
-        writer_id: User id of the author of the words.
-        ids: The ids that it shows.
+        source_id: Id of the post with the original text.
+        writer_id: User id of the text's author.
+        ids: The ids in it.
         replies: Ids of the replies under it.
         comments: Ids of the comments under it.
-        items: The post as an item of a feed, by the viewer's relation to it (whether the viewer follows its publisher,
-            whether the viewer wrote it, and the viewer's vote), for relations that have occurred.
+        items: The post as a feed item, by the viewer's relation to it (whether the viewer follows its publisher,
+            whether the viewer wrote it, and the viewer's vote), for relations seen so far.
     """
 
     __slots__ = ("author_id", "comments", "ids", "items", "post", "replies", "source_id", "writer_id")
 
     def __init__(self, post: PostView) -> None:
-        """Start without items."""
+        """Create a view without items."""
         self.post = post
         self.author_id, self.source_id, self.writer_id = post.author_id, post.source_id, post.source_author_id
         self.ids = ids_shown_by(post)
@@ -114,27 +114,27 @@ class Look:
 
 
 class SocialView(SocialState):
-    """Builds the observations of users."""
+    """Builds users' observations."""
 
     def __init__(self, settings: SocialSettings, **options: Any) -> None:
-        """Start with empty caches; the arguments are those of `SocialState`."""
+        """Create empty caches. The arguments are those of `SocialState`."""
         self._views: dict[int, PostView] = {}
         self._looks: dict[int, Look] = {}
         self._texts: dict[int, dict[tuple[bool, bool, int], str]] = {}
-        self._shown_in: dict[int, set[int]] = {}  # post → posts whose looks show it
+        self._shown_in: dict[int, set[int]] = {}  # post → posts whose cached views show it
         super().__init__(settings, **options)
         self._actions = frozenset(settings.actions)
         self._sees_groups = not GROUP_ACTIONS.isdisjoint(settings.actions)
 
     def look_changed(self, post_id: int) -> None:
-        """Forget the cached look of a post, and of the posts that pass it on or quote it."""
+        """Drop the cached view of a post, and of the posts that share or quote it."""
         for changed in (post_id, *self._shown_in.pop(post_id, ())):
             self._views.pop(changed, None)
             self._looks.pop(changed, None)
             self._texts.pop(changed, None)
 
     def next_step(self) -> None:
-        """Move to the next step, and forget texts, which give the age of posts."""
+        """Advance to the next step, and drop texts, which state the age of posts."""
         super().next_step()
         self._texts.clear()
         if len(self._views) > MAX_VIEWS:
@@ -150,7 +150,7 @@ class SocialView(SocialState):
         return self._views[post_id]
 
     def load_views(self, post_ids: Iterable[int]) -> None:
-        """Build missing looks of posts, reading their texts and names all at once."""
+        """Build missing views of posts, reading their texts and names together."""
         missing = [post_id for post_id in dict.fromkeys(post_ids) if post_id not in self._views]
         if not missing:
             return
@@ -207,7 +207,7 @@ class SocialView(SocialState):
         return (self._best_first(rows)[:limit] + 1).tolist()
 
     def _best_first(self, rows: IntArray) -> IntArray:
-        """Return rows of replies in the order in which they are shown."""
+        """Return rows of replies in display order."""
         return rows[np.lexsort((-rows, self.posts["dislikes"][rows] - self.posts["likes"][rows]))]
 
     def _best_comments(self, post_id: int, limit: int) -> Sequence[int]:
@@ -219,13 +219,13 @@ class SocialView(SocialState):
         return (rows[order[:limit]] + 1).tolist()
 
     def items(self, viewer: Viewer | Reader, post_ids: Sequence[int]) -> tuple[FeedItem, ...]:
-        """Return posts as one user sees them: with its votes, and without replies and comments of muted users."""
+        """Return posts as one user sees them: with its votes, and without replies and comments by muted users."""
         return tuple(self._items(viewer, post_ids)[0])
 
     def _items(self, viewer: Viewer | Reader, post_ids: Sequence[int]) -> tuple[list[FeedItem], list[ShownIds]]:
-        """Return posts as one user sees them, and the ids that each of them shows.
+        """Return posts as one user sees them, and the ids in each.
 
-        All users who muted nobody in a post and voted on nothing under it share one look of it.
+        Users without votes or muted users in a post share one view of it.
         """
         known = self._looks
         if missing := [post_id for post_id in post_ids if post_id not in known]:
@@ -255,7 +255,7 @@ class SocialView(SocialState):
         return items, ids
 
     def groups(self, user_id: int) -> tuple[GroupView, ...]:
-        """Return the groups of a user, as far as they are listed, with their new messages."""
+        """Return a user's listed groups, with their new messages."""
         oldest = self.step - self.settings.notice_steps
         return tuple(
             GroupView(*row, messages=self.messages(user_id, row[0], MAX_NEW_MESSAGES, oldest, by_others=True))
@@ -265,14 +265,14 @@ class SocialView(SocialState):
     def messages(
         self, user_id: int, group_id: int, size: int, oldest: int = 0, *, by_others: bool = False
     ) -> tuple[MessageView, ...]:
-        """Return the latest messages of a group, oldest first, without those of users whom the reader muted.
+        """Return the latest messages of a group, oldest first, without those by users the reader muted.
 
         Args:
             user_id: Id of the reader.
             group_id: Id of the group.
             size: Maximum number of messages.
             oldest: Step of the oldest message.
-            by_others: Whether to leave out the reader's own messages.
+            by_others: Whether to exclude the reader's own messages.
         """
         left_out = user_id if by_others else 0
         rows = self.store.query(MESSAGES, group_id, oldest, left_out, user_id, size)
@@ -285,7 +285,7 @@ class SocialView(SocialState):
         return tuple(GroupView(*row) for row in self.store.query(OPEN_GROUPS, user_id, MAX_LISTED))
 
     def _is_hidden(self, notice: Notice, reader: Reader) -> bool:
-        """Check whether a notice is of a muted user, or of a hidden post."""
+        """Check whether a notice is from a muted user, or about a hidden post."""
         if notice.user_id in reader.muted_ids:
             return True
         has_words = self.settings.hide_reports > 0 and notice.kind in ("reply", "quote")
@@ -297,7 +297,7 @@ class SocialView(SocialState):
         )
 
     def facts(self, user_id: int) -> SocialFacts:
-        """Return everything that a user sees now.
+        """Return everything a user sees now.
 
         Raises:
             ConfigError: If the user has no account.
@@ -305,7 +305,7 @@ class SocialView(SocialState):
         return self._facts(self.reader(user_id))[0]
 
     def _facts(self, reader: Reader) -> tuple[SocialFacts, list[ShownIds]]:
-        """Return everything that a user sees now, and the ids that each post of its feed shows."""
+        """Return everything a user sees now, and the ids in each post of its feed."""
         user_id, names = reader.user_id, self._actions
         items, ids = self._items(reader, reader.feed)
         notices = self.inbox.of(user_id)
@@ -326,7 +326,7 @@ class SocialView(SocialState):
 
 
 def _with_votes(post: PostView, votes: Mapping[int, int], comment_votes: Mapping[int, int]) -> PostView:
-    """Mark the viewer's votes on replies and comments; without any, return the shared post itself."""
+    """Mark the viewer's votes on replies and comments. Without votes, return the shared post itself."""
     is_any = any(votes.get(reply.reply_id) for reply in post.replies)
     if not is_any and not any(comment_votes.get(comment.reply_id) for comment in post.comments):
         return post
@@ -336,7 +336,7 @@ def _with_votes(post: PostView, votes: Mapping[int, int], comment_votes: Mapping
 
 
 def _without_muted(post: PostView, muted: Set[int]) -> PostView:
-    """Leave out replies, comments and quotations of muted users."""
+    """Remove replies, comments and quotations by muted users."""
     under = post.replies + post.comments + ((post.quoted,) if post.quoted else ())
     if not any(view.author_id in muted for view in under):
         return post

@@ -44,12 +44,12 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, DoNothing):
     """Posts, feeds and follows, for any number of users.
 
     Agents need an account (`sign_up`, `sign_up_many`) before they observe or act; a user's id is its agent's
-    `unique_id`. `Observation.tools` names an agent's actions: those of the settings, except those that need an id when
+    `unique_id`. `Observation.tools` names an agent's actions: those in the settings, except those that need an id when
     none is shown.
     """
 
     wording: ClassVar[Any] = wording
-    """Module that puts into words what agents see, and what comes of their actions; a subclass may name its own."""
+    """Module with the texts agents read. A subclass may set its own."""
 
     def __new__(
         cls,
@@ -60,7 +60,7 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, DoNothing):
         path: str | Path | None = None,
         **changes: Any,
     ) -> Self:
-        """Create a world with the rules of its settings; the arguments are those of `__init__`."""
+        """Create a world with the rules in its settings. The arguments are those of `__init__`."""
         preset = PRESETS.get(settings) if isinstance(settings, str) else settings
         rules = changes.get("rules", "corrected" if preset is None else preset.rules)
         kind: Any = _with_original_rules(cls) if rules == "original" else cls
@@ -75,17 +75,17 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, DoNothing):
         path: str | Path | None = None,
         **changes: Any,
     ) -> None:
-        """Start without users and posts, in step 0.
+        """Create a world without users and posts, in step 0.
 
         Args:
             settings: Parameters, or the name of a preset, such as `simswarm`, `x`, `reddit` (see `PRESETS`).
             name: Name of the world, unique in a model.
-            rng: Source of random draws, or a seed.
-            path: SQLite file to write; None: in memory. The file of an earlier run is emptied.
-            **changes: Parameters that differ from the settings, by name (see `SocialSettings`).
+            rng: Random generator, or a seed.
+            path: SQLite file to write; None for memory. The file of an earlier run is emptied.
+            **changes: Parameters that override the settings, by name (see `SocialSettings`).
 
         Raises:
-            ConfigError: If a preset, parameter or action is unknown, or the file is no file of a social world.
+            ConfigError: If a preset, parameter or action is unknown, or the file is not a social world's.
         """
         own_settings = settings_from(settings, changes)
         methods = marked_methods(type(self))
@@ -99,7 +99,7 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, DoNothing):
         self._last_recommended: dict[int, list[int]] | None = None
 
     def expect(self, agent_ids: Sequence[int]) -> None:
-        """Pick the feeds of users who are about to observe, all at once, and read their posts."""
+        """Pick the feeds of users about to observe, together, and read their posts."""
         users = self.known_users(agent_ids)
         readers = self.readers(users)
         self._readers = dict(zip(users, readers, strict=True))
@@ -107,7 +107,7 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, DoNothing):
         self.names.load(notice.user_id for user_id in users for notice in self.inbox.of(user_id))
 
     def observe(self, agent_id: int) -> Observation:
-        """Return a user's followers, notices and feed; reads only.
+        """Return a user's followers, notices and feed. Reads only.
 
         Raises:
             ConfigError: If the agent has no account.
@@ -135,7 +135,7 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, DoNothing):
 
         Args:
             items: The posts.
-            step: Step of the observation; None: now.
+            step: Step of the observation; None for the current one.
         """
         step = self.step if step is None else step
         views = self._views if step == self.step else {}
@@ -155,7 +155,7 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, DoNothing):
             texts.append(text)
         return "\n".join(texts) or self.wording.result_text("no_feed")
 
-    # tools: what was searched for is written down when the step ends
+    # tools: searches are written at the end of the step
 
     @tool(shows_more=True)
     def search_posts(self, agent_id: int, query: Query) -> str:
@@ -220,7 +220,7 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, DoNothing):
         return self.wording.messages_text(groups, messages[-MAX_MESSAGES:])
 
     def _noted(self, agent_id: int, target: str, query: str) -> str:
-        """Record a search, and return the text to look for."""
+        """Record a search, and return the text to search for."""
         text = UNPRINTABLE.sub("", query).strip()
         if not text:
             raise ToolError(self.wording.reason_text("empty_search"))
@@ -228,7 +228,7 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, DoNothing):
         return text
 
     def write_searches(self) -> None:
-        """Write the searches of the step, sorted by user, as their order of arrival may vary."""
+        """Write the searches of the step, sorted by user, since their order of arrival may vary."""
         for search in sorted(self.searches, key=lambda search: search[0]):
             self.store.add("search", None, *search, self.step)
         self.searches.clear()
@@ -245,7 +245,7 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, DoNothing):
     # the end of a step
 
     def end_step(self) -> list[Event]:
-        """End the step; report each post that went viral, once."""
+        """End the step. Report each post that went viral, once."""
         self.write_searches()
         self._last_recommended, self.recommended = self.recommended, {}
         self.next_step()
@@ -294,7 +294,7 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, DoNothing):
     # from outside the run
 
     def publish(self, author: str, text: str) -> int:
-        """Publish a post of an account, by name or number; for an unknown name, a new account is opened.
+        """Publish a post from an account, by name or number. An unknown name opens a new account.
 
         Returns:
             Id of the post.
@@ -318,10 +318,10 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, DoNothing):
             "viral_threshold": "Number of likes and shares at which a post is reported as viral, 1 or more.",
         }
     )
-    """Variable that may be changed during a run → its meaning."""
+    """Variable that can be changed during a run → its meaning."""
 
     def changeable(self) -> Mapping[str, Any]:
-        """Return the variables that may be changed during a run: name and size of the feed, and the viral threshold."""
+        """Return the variables that can be changed during a run: name and size of the feed, and the viral threshold."""
         feed = self.settings.feed
         name = feed if isinstance(feed, str) else next((key for key, one in FEEDS.items() if one == feed), "own")
         settings = self.settings
@@ -331,7 +331,7 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, DoNothing):
         """Change one of these variables.
 
         Raises:
-            ToolError: If there is no such variable, or it cannot have this value.
+            ToolError: If the variable is unknown, or the value is invalid.
         """
         kinds = {"feed": str, "feed_size": int, "viral_threshold": int}
         if variable not in kinds or type(value) is not kinds[variable]:
@@ -345,14 +345,14 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, DoNothing):
         self.posts_changed()
 
     def __getattr__(self, name: str) -> Any:
-        """Return a measure by the name it had as a method of the world, with a warning."""
+        """Return a measure by its former name as a method of the world, with a warning."""
         if name.startswith("_") or not hasattr(SocialMeasures, name):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         warnings.warn(f"world.{name} is now world.measures.{name}", DeprecationWarning, stacklevel=2)
         return getattr(self.measures, name)
 
     def close(self) -> None:
-        """Close the database; the world cannot be used afterwards."""
+        """Close the database. The world cannot be used afterwards."""
         self.store.close()
 
 
@@ -365,7 +365,7 @@ def _with_original_rules(kind: type[Any]) -> type[Any]:
 
 
 def trend_scores(board: PostIndex, rows: IntArray, moment: float) -> FloatArray:
-    """Score posts by their likes; those from before the step `moment` come last."""
+    """Score posts by their likes. Those from before the step `moment` come last."""
     return np.where(board.created[rows] >= moment, board.likes[rows], -np.inf)
 
 

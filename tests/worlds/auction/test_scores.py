@@ -139,7 +139,7 @@ def test_a_list_is_read_from_a_file_and_a_bad_line_is_named(tmp_path: Path) -> N
         "Vase": "wanted a JSON object",
         "[1]": "each row is an object",
         '{"name": "Vase", "price": 9.5}': "whole dollars, got 9.5",
-        '{"name": "Vase", "price": 9, "true_value": "much"}': "true_value is in whole dollars, got 'much'",
+        '{"name": "Vase", "price": 9, "true_value": "much"}': "true_value must be in whole dollars, got 'much'",
     }.items():
         path.write_text(f'\ufeff{{"name": "A\u2028B", "price": 1e2}}\n{line}', encoding="utf-8")
         with pytest.raises(ConfigError, match=f"line 2.*{fault}"):

@@ -309,7 +309,7 @@ def test_a_text_for_one_of_many_says_how_many_more_there_are() -> None:
         (LOTS, [Bidder(1, "Ana", -1)], "must not be negative"),
         ([Lot("Vase", NAN, 1)], [Bidder(1, "Ana")], "starting price of Vase"),
         ([Lot("Vase", 1, INF)], [Bidder(1, "Ana")], "true value of Vase"),
-        (LOTS, [Bidder(1, "Ana", NAN)], "budget is in whole dollars"),
+        (LOTS, [Bidder(1, "Ana", NAN)], "budget must be in whole dollars"),
     ],
 )
 def test_what_cannot_be_auctioned_is_refused(lots: list[Lot], bidders: list[Bidder], reason: str) -> None:

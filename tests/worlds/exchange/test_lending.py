@@ -107,7 +107,7 @@ def test_endowments_lie_within_the_published_bounds(seed: int) -> None:
 
 
 def test_impossible_starts_and_terms_are_refused() -> None:
-    with pytest.raises(ConfigError, match="shares of 0 or more"):
+    with pytest.raises(ConfigError, match="shares must be 0 or more"):
         account_of(0.0, -1)
     with pytest.raises(ConfigError, match="one to each"):
         market_with(borrower(1.0), borrower(2.0))

@@ -358,7 +358,7 @@ def test_a_share_outside_the_unit_interval_is_refused(work: object) -> None:
 
 def test_strangers_are_refused() -> None:
     world = Macroeconomy([1], 1)
-    with pytest.raises(ConfigError, match="no household"):
+    with pytest.raises(ConfigError, match="not a household"):
         world.observe(2)
     with pytest.raises(ToolError, match="no household"):
         world.plan_month(2, 1.0, 0.5)

@@ -156,7 +156,7 @@ def test_users_without_these_actions_see_nothing_of_them() -> None:
         ({"products": tuple(map(str, range(31)))}, "at most 30 products"),
         ({"products": "lamp"}, "takes a list of names"),
         ({"products": ("lamp",), "actions": ("do_nothing",)}, "purchase_product, which is not among the actions"),
-        ({"actions": ()}, "names no action"),
+        ({"actions": ()}, "actions is empty"),
         ({"actions": ("follow", "follow")}, "actions names 'follow' twice"),
         ({"actions": ("like_pots",)}, "no action 'like_pots'; it has .*purchase_product"),
         ({"hide_reports": -1}, "hide_reports must be"),

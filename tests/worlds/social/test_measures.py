@@ -125,7 +125,7 @@ def test_files_of_others_are_left_alone(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("dear diary, " * 100, encoding="utf-8")
     with sqlite3.connect(tmp_path / "other.db") as connection:
         connection.execute("CREATE TABLE mine (a)")
-    for name, why in (("notes.txt", "is no database"), ("other.db", "of something else")):
+    for name, why in (("notes.txt", "is not a database"), ("other.db", "of another kind")):
         with pytest.raises(ConfigError, match=why):
             SocialWorld(path=tmp_path / name)
     assert (tmp_path / "notes.txt").read_text(encoding="utf-8").startswith("dear diary")
@@ -135,7 +135,7 @@ def test_files_of_others_are_left_alone(tmp_path: Path) -> None:
     ("changes", "why"),
     [
         ({"feedsize": 3}, "no parameter 'feedsize'; it has actions, feed"),
-        ({"feed_size": -1}, "feed_size must be a finite number from 0"),
+        ({"feed_size": -1}, "feed_size must be a finite number of 0 or more"),
         ({"step_minutes": float("nan")}, "step_minutes must be a finite number"),
         ({"actions": ("sign_up",)}, "no action 'sign_up'"),
         ({"rules": "loose"}, "rules must be"),
