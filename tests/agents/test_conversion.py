@@ -68,7 +68,7 @@ def test_a_child_of_an_agent_that_entered_thinks_and_is_activated_as_its_parent_
 
 def test_agents_enter_once() -> None:
     model = flock()
-    with pytest.raises(ConfigError, match="agent 1 is a Ewe and has a mind already; set its llm"):
+    with pytest.raises(ConfigError, match="agent 1 is a Ewe and is converted already; set its llm"):
         Ewe.enter(model.agents_by_type[Ewe], llm="random")
 
 

@@ -51,7 +51,7 @@ def test_a_folder_that_cannot_be_made_is_said_before_anything_is_run(tmp_path) -
     (tmp_path / "file").write_text("mine")
     done = typed(POT, "--repeats", 1, "--out", tmp_path / "file")
     assert done.exit_code == 2
-    assert done.stderr == f"mesa-llm: '{tmp_path / 'file'}' cannot be made as a folder for runs: File exists\n"
+    assert done.stderr == f"mesa-llm: '{tmp_path / 'file'}' cannot be created as a folder for runs: File exists\n"
 
 
 @pytest.mark.parametrize("words", [(), ("--dry-run",), ("--dry-run", "--cross", "--design", "react")], ids=" ".join)

@@ -168,7 +168,7 @@ def test_a_result_may_name_what_it_counts_by_cells(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("twice", [{"seeds": [1, 1]}, {"fixed": {}, "llm": ["rule", "rule"]}])
 def test_a_run_that_is_named_twice_is_refused(tmp_path: Path, twice: dict[str, Any]) -> None:
-    with pytest.raises(ConfigError, match="the sweep contains one run twice"):
+    with pytest.raises(ConfigError, match="the sweep repeats a run"):
         small(tmp_path, **twice)
 
 

@@ -95,7 +95,7 @@ def discussion(tmp_path):
             {"experiment": {"scenario": "s", "survey_questions": [{**QUESTION, "iterations": ["never"]}]}},
             r"survey_questions\[0\]\.iterations\[0\]: .* got 'never'",
         ),
-        ({"clock": {"start": "25:00"}}, r"clock\.start: a time of day is HH:MM or HH:MM:SS, got '25:00'$"),
+        ({"clock": {"start": "25:00"}}, r"clock\.start: a time of day must be HH:MM or HH:MM:SS, got '25:00'$"),
         (
             {"experiment": {"scenario": "s", "survey_questions": [QUESTION] * 2}},
             r"survey_questions: ids have to differ",

@@ -145,7 +145,7 @@ ONE_ITEM = (
         ("[]", "at least one"),
         ("{", "JSON"),
         ('[{"name": "A", "compute_mode": "MAX", "prompt": "1 to 5", "scale": 6, "categories": [{"cat_name": "x", '
-         '"cat_questions": [1]}], "questions": {"1": "a"}}]', "compute_mode is SUM, AVG or SUM"),
+         '"cat_questions": [1]}], "questions": {"1": "a"}}]', "compute_mode must be SUM, AVG or SUM"),
         ('[{"name": "A", "compute_mode": "SUM", "prompt": "from 1 to 4", "scale": 6, "categories": [{"cat_name": "x", '
          '"cat_questions": [1]}], "questions": {"1": "a"}}]', "do not fit scale 6"),
         ('[{"name": "A", "compute_mode": "SUM", "prompt": "", "scale": 6, "categories": [{"cat_name": "x", '

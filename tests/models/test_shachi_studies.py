@@ -176,8 +176,8 @@ def test_news_of_two_lines_is_remembered_like_news_of_one() -> None:
     [
         ("day,close\n2025-04-01,1\n", "needs the columns date, and close or price"),
         ("date,close\n1.4.2025,1\n", "line 2: Invalid isoformat"),
-        ("date,close\n2025-04-01,-1\n", "line 2: a price is above 0"),
-        ("date,close\n2025-04-01,1\n", "three days at least"),
+        ("date,close\n2025-04-01,-1\n", "line 2: a price must be above 0"),
+        ("date,close\n2025-04-01,1\n", "at least three days"),
     ],
 )
 def test_a_series_that_cannot_be_used_is_refused_with_its_line(tmp_path, text, message) -> None:

@@ -41,7 +41,7 @@ def test_runs_are_opened_from_where_their_folder_is_now(folder: Path) -> None:
 
 def test_a_damaged_file_is_one_clear_error(folder: Path) -> None:
     (folder / "report.json").write_text('{"options": {}}', encoding="utf-8")
-    with pytest.raises(ConfigError, match=r"report\.json is no report of this version of mesa-llm bench"):
+    with pytest.raises(ConfigError, match=r"report\.json is not a report of this version of mesa-llm bench"):
         _ = FinishedBenchmark(folder / "report.json").results
 
 

@@ -44,8 +44,8 @@ def test_ranges_labels_modes_and_items_of_several_scales(tmp_path: Path, caplog)
 @pytest.mark.parametrize(
     ("rows", "why"),
     [
-        ("1,A,+2,S", r"line 2: found key '\+2'; wanted \+1, or -1 or R"),
-        ("1,A,1,S\n2,B,1,S\n1,C,1,S", "line 4: found item '1' again, which line 2 has"),
+        ("1,A,+2,S", r"line 2: found key '\+2'; expected \+1, or -1 or R"),
+        ("1,A,1,S\n2,B,1,S\n1,C,1,S", "line 4: found item '1' again, as on line 2"),
         ("1,A,1,S\n1,A,1,S", "line 3: found item '1' again"),
         ("1,A,1,S\n1,A,-1,T", "line 3: found another key of item '1' than on line 2"),
         ("1,,1,S\n2,B,1,S", "line 2: found a blank one as the text of an item"),
@@ -61,11 +61,11 @@ def test_items_that_cannot_be_used_are_named_by_line(tmp_path: Path, rows: str, 
 @pytest.mark.parametrize(
     ("columns", "cells", "why"),
     [
-        ("min,max", "5,1", "answers from 5 to 1; wanted a lowest answer below the highest"),
-        ("min,max", "one,5", "found low 'one'; wanted a whole number"),
+        ("min,max", "5,1", "answers from 5 to 1; expected a lowest answer below the highest"),
+        ("min,max", "one,5", "found low 'one'; expected a whole number"),
         ("min,max,labels", "1,5,a;b", "found 2 labels for answers from 1 to 5"),
         ("min,max,labels", "1,5,9=a;1=b", "found a label for 9; answers are 1 to 5"),
-        ("mode", "median", "found mode 'median'; wanted mean or sum"),
+        ("mode", "median", "found mode 'median'; expected mean or sum"),
     ],
 )
 def test_answers_that_make_no_scale_are_refused(tmp_path: Path, columns: str, cells: str, why: str) -> None:

@@ -126,7 +126,7 @@ def test_the_expectation_of_a_random_responder_is_exact(subscale) -> None:
 
 
 def test_a_key_that_names_no_item_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"Moods: the key names items \[9\]"):
+    with pytest.raises(ValueError, match=r"Moods: the key names unknown items \[9\]"):
         Instrument("Moods", "", {1: "I am glad.", 2: "I am sad."}, SCALE, (Subscale("Mean", (1, 9)),))
 
 

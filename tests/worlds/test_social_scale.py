@@ -229,7 +229,7 @@ def test_a_search_finds_what_a_text_holds_by_index_or_without() -> None:
 
 def test_accounts_that_cannot_be_leave_nobody_signed_up() -> None:
     world = SocialWorld("x")
-    with pytest.raises(ConfigError, match="user 1 has an account already"):
+    with pytest.raises(ConfigError, match="user 1 already has an account"):
         world.sign_up_many(Account(1 + number % 20_000) for number in range(20_001))
     assert (len(world.names), world.measures.totals()["users"]) == (0, 0)
     world.sign_up(1, "Ann")

@@ -1,1 +1,1 @@
-"""One much-followed account and its followers on X, as in Shachi's benchmark; and the studies of OASIS."""
+"""A popular account and its followers on X, as in Shachi's benchmark; and the studies of OASIS."""

@@ -1,4 +1,4 @@
-"""Ablations of a network of users of X: recommender, embedder and hours of activity removed or replaced.
+"""Ablations of a network of X users: recommender, embedder and activity hours removed or replaced.
 
 The parts are those of OASIS (Yang et al. 2024, arXiv 2411.11581).
 """
@@ -26,15 +26,16 @@ COUNTS = (
     (5, 3, 2, 1, 0, 0, 0, 0, 0, 0, 1, 1, 2, 2, 2, 2, 3, 3, 3, 4, 5, 6, 8, 7),
     (1,) * 24,
 )
-"""Posts in each hour of the day of four kinds of people, in our own numbers: early risers, people with long evenings,
-night owls, and people who post at any time."""
+"""Hourly posts of four kinds of people, with our own numbers: early risers, people with long evenings, night owls, and
+people who post at any time.
+"""
 
 EVEN_SHARE = 0.307
-"""Mean probability of being active that these counts give by the formula of OASIS's code."""
+"""Mean activity probability of these counts under the formula in OASIS's code."""
 
 
 class AblationScenario(SocialScenario):
-    """Parameters of a network of OASIS's users of X."""
+    """Parameters of a network of OASIS's X users."""
 
     n_agents: Annotated[int, Field(ge=2)] | None = 100
     """Number of users."""
@@ -49,34 +50,34 @@ class AblationScenario(SocialScenario):
     """Name of the feed."""
 
     activity_form: Annotated[ActivityForm | None, Hidden()] = "code"
-    """Formula from counts to probabilities of being active."""
+    """Formula from counts to activity probabilities."""
 
     activity_table: Annotated[str | tuple[tuple[float, ...], ...] | None, Hidden()] = COUNTS
-    """Activity counts, 24 a row; each user is dealt one."""
+    """Activity counts, 24 per row; each user gets one row."""
 
     active_share: Annotated[float, Field(ge=0, le=1), Hidden()] = EVEN_SHARE
-    """Probability of being active at any hour, if hours play no part (`activity_form="reddit"`)."""
+    """Activity probability at any hour, if hours have no effect (`activity_form="reddit"`)."""
 
     step_minutes: Annotated[float, Field(gt=0), Hidden()] = 60.0
-    """Simulated minutes in a step."""
+    """Simulated minutes per step."""
 
     start_hour: Annotated[float, Field(ge=0, le=24), Hidden()] = 0.0
     """Hour of the day at the start."""
 
 
 class AblationModel(SocialModel):
-    """Users of X with some topics each, for a day: what do they see, and how do they react?
+    """X users with some topics each, for a day: what do they see, and how do they react?
 
     Attributes:
-        fit: Share of the posts by users not followed in the feeds of the last step whose author shares a
-            topic with the viewer; None if there were none.
+        fit: Share of posts by users the viewer does not follow, in the feeds of the last step, whose author shares a
+            topic with the viewer; None without such posts.
     """
 
     scenario_class = AblationScenario
     scenario: AblationScenario
 
     def __init__(self, scenario: AblationScenario | None = None, **options: Unpack[LLMOptions]) -> None:
-        """Sign the users up, connect them by topic, and publish their first posts."""
+        """Sign users up, connect them by topic, and publish their first posts."""
         super().__init__(scenario, **options)
         self.fit: float | None = None
         names = ("posts", "likes", "reposts", "active")
@@ -104,7 +105,7 @@ class AblationModel(SocialModel):
 
 
 def embedder_arms() -> dict[str, Mapping[str, Any]]:
-    """Return an arm for each other embedder that is installed."""
+    """Return an arm for each other installed embedder."""
     return {"MiniLM": {"embedder": "minilm"}} if importlib.util.find_spec(MODULE) is not None else {}
 
 

@@ -64,11 +64,11 @@ TITLES = {
 
 
 def study_figure(study: str, arms: Bands, n_seeds: int) -> Figure:
-    """Draw the results of a study by arm, as means over seeds with 95 % intervals.
+    """Draw a study's results by arm, as means over seeds with 95 % intervals.
 
     Args:
         study: Name of the study.
-        arms: Arm → measure → its course over the steps.
+        arms: Arm → measure → its values over the steps.
         n_seeds: Number of seeds.
     """
     title, prefix = TITLES[study]

@@ -1,4 +1,4 @@
-"""Do people follow the votes they see? Comments or posts get a random first vote, and users vote after it."""
+"""Do people follow the votes they see? Comments or posts get a random first vote before users vote on them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ MAX_TEXT = 5_000
 """Maximum number of characters of a post or comment, as in the world."""
 
 CLIP = 2
-"""Absolute score above which a rule twin does not react more strongly."""
+"""Absolute score above which a rule twin's reaction no longer grows."""
 
 AGREEING = (
     "True, I have read the same.",
@@ -54,7 +54,7 @@ DISAGREEING = (
 
 AGREEMENT = re.compile(r"\b(true|right|correct|agree|exactly|indeed)\b")
 DISAGREEMENT = re.compile(r"\b(wrong|false|doubt|nonsense|not true|incorrect|disagree|lie|untrue|myth)\b")
-"""Words that the rule counts as agreement and as disagreement."""
+"""Words that the rule counts as agreement and disagreement."""
 
 DisagreeScore = Annotated[int, Field(ge=1, le=10)]
 """Disagreement of a comment with its post: 1 none, 10 complete."""
@@ -68,21 +68,21 @@ class Thread:
     """Text of the post."""
 
     comments: tuple[str, ...] = ()
-    """Comments to publish with it."""
+    """Comments published with it."""
 
     groups: tuple[Group, ...] = ()
-    """Group of each comment, or of the post if posts are treated; empty: random."""
+    """Group of each comment, or of the post if posts are treated; empty for random groups."""
 
 
 @dataclass
 class Treated:
-    """A comment or post of the experiment, published with a first vote or without."""
+    """A comment or post in the experiment, published with or without a first vote."""
 
     item_id: int
     """Id of the comment, or of the post."""
 
     group: Group
-    """Group that sets the first vote."""
+    """Group that determines the first vote."""
 
     comments: list[tuple[int, float]] = field(default_factory=list[tuple[int, float]])
     """(Step, disagree score) of each judged comment on it."""
@@ -95,10 +95,10 @@ class HerdScenario(SocialScenario):
     """Number of users; with `users`, the maximum number read from it."""
 
     preset: Annotated[Literal["herd_effect", "counterfactual_herd"], Label("What gets the first vote")] = "herd_effect"
-    """`herd_effect`: comments under posts get the first votes; `counterfactual_herd`: false posts do, to comment on."""
+    """First votes go to comments (`herd_effect`), or to false posts that users comment on (`counterfactual_herd`)."""
 
     threads: Annotated[str | None, Hidden()] = None
-    """File with posts and comments, in our format or OASIS's; None: our own threads."""
+    """File with posts and comments, in our format or OASIS's; None for our own threads."""
 
     posts_per_step: Annotated[int, Field(ge=1), Slider(1, 50, label="New posts in a step")] = 8
     """Number of posts published at the start of each step."""
@@ -107,7 +107,7 @@ class HerdScenario(SocialScenario):
     """Probability that a user is active in a step (OASIS: 0.1)."""
 
     herding: Annotated[float, Field(ge=0, le=5), Slider(0, 2, 0.1, label="Herding of the rule twin")] = 0.8
-    """Shift of the log-odds of the rule twin's like for a visible score of 1; 0: it ignores the score."""
+    """Shift in the log-odds of the rule twin's like per visible score point; 0 to ignore the score."""
 
     approval: Annotated[float, Field(gt=0, lt=1), Slider(0.05, 0.95, 0.05, label="Likes without a score")] = 0.75
     """Share of likes among the rule twin's votes, and of agreement among its comments, at a score of 0."""
@@ -116,7 +116,7 @@ class HerdScenario(SocialScenario):
     """Language model that scores the disagreement of comments; `rule` counts words."""
 
     follows: Annotated[int, Field(ge=0), Hidden()] = 0
-    """Number of users that a new user follows; the feed is the same hot list for everybody."""
+    """Number of users that a new user follows. All users share the same hot list as their feed."""
 
     memory: Annotated[str, Hidden()] = "window:6"
     """Memory of the users."""
@@ -126,16 +126,16 @@ def like_probability(score: int, approval: float, herding: float) -> float:
     """Compute the probability that a vote is a like.
 
     Args:
-        score: Likes minus dislikes, as shown.
+        score: Displayed likes minus dislikes.
         approval: Probability at score 0.
-        herding: Log-odds for each point of the score, up to `CLIP` points.
+        herding: Log-odds per score point, up to `CLIP` points.
     """
     log_odds = math.log(approval / (1 - approval)) + herding * max(-CLIP, min(CLIP, score))
     return 1 / (1 + math.exp(-log_odds))
 
 
 class HerdUser(SocialUser):
-    """A user who reads a post and votes; the rule twin follows the visible score, or ignores it."""
+    """A user who reads a post and votes. The rule twin follows the visible score, or ignores it."""
 
     def rule(self, seen: Observation) -> list[ToolCall] | ToolCall | None:
         """Vote on about half of the comments under a post, or comment or vote on one of several posts."""
@@ -153,7 +153,7 @@ class HerdUser(SocialUser):
         """Draw whether the vote is a like.
 
         Args:
-            score: Likes minus dislikes, as shown.
+            score: Displayed likes minus dislikes.
         """
         scenario = self.model.scenario
         return self.random.random() < like_probability(score, scenario.approval, scenario.herding)
@@ -178,10 +178,10 @@ class HerdUser(SocialUser):
 
 
 def rule_disagreement(text: str) -> int:
-    """Score the disagreement of a text, 1 to 10, by the words in it: 5 if both sides have as many.
+    """Score the disagreement of a text, 1 to 10, by its words: 5 if both sides have equally many.
 
     Args:
-        text: The text, or a judge's prompt, whose part after the last line `Comment:` counts.
+        text: The text, or a judge's prompt, of which the part after the last line `Comment:` counts.
     """
     comment = text.rpartition("Comment:\n")[2].lower()
     n_against = len(DISAGREEMENT.findall(comment))
@@ -193,18 +193,18 @@ def read_threads(path: str | Path) -> tuple[Thread, ...]:
     """Read posts with comments: ours (`post`, `comments`), or OASIS's (`RS`, `RC_1` …).
 
     Raises:
-        ConfigError: If the file cannot be read or has an invalid entry, which the message names.
+        ConfigError: If the file cannot be read or has an invalid entry. The message names it.
     """
     entries = read_json(path)
     if not isinstance(entries, list) or not entries:
-        raise ConfigError(f"{path} holds no list of posts")
+        raise ConfigError(f"{path} does not contain a list of posts")
     return tuple(_thread(entry, f"{path}, entry {index}") for index, entry in enumerate(cast("list[Any]", entries)))
 
 
 def _thread(entry: Any, where: str) -> Thread:
     """Read one post with its comments."""
     if not isinstance(entry, dict):
-        raise ConfigError(f"{where}: wanted an object with a post and comments, found {entry!r:.80}")
+        raise ConfigError(f"{where}: expected an object with a post and comments, found {entry!r:.80}")
     fields = cast("dict[str, Any]", entry)
     groups: list[Any] = []
     try:
@@ -219,16 +219,16 @@ def _thread(entry: Any, where: str) -> Thread:
             texts = [fields["post"], *(comments if isinstance(comments, list) else [comments, None])]
     except (KeyError, TypeError) as error:
         raise ConfigError(
-            f"{where}: wanted 'post' and 'comments', or RS with title and selftext and RC_1 … with body and group; "
+            f"{where}: expected 'post' and 'comments', or RS with title and selftext and RC_1 … with body and group; "
             f"{type(error).__name__}: {error}"
         ) from None
     for text in texts:
         if not isinstance(text, str) or not one_line(text) or len(text) > MAX_TEXT:
             raise ConfigError(
-                f"{where}: a post or comment is a text of 1 to {MAX_TEXT:,} characters, found {text!r:.80}"
+                f"{where}: a post or comment must be a text of 1 to {MAX_TEXT:,} characters, found {text!r:.80}"
             )
     if unknown := [group for group in groups if not isinstance(group, str) or group not in GROUPS]:
-        raise ConfigError(f"{where}: a group is one of {', '.join(GROUPS)}, found {unknown[0]!r:.80}")
+        raise ConfigError(f"{where}: a group must be one of {', '.join(GROUPS)}, found {unknown[0]!r:.80}")
     return Thread(texts[0], tuple(texts[1:]), tuple(cast("Any", groups)))
 
 
@@ -238,7 +238,7 @@ def _number(name: str) -> int:
 
 
 class HerdModel(SocialModel):
-    """Comments or posts start with a random like, dislike or nothing: how do their scores develop?
+    """Comments or posts start with a random like, a dislike or no vote: how do their scores develop?
 
     Attributes:
         threads: Threads to publish, in turn.
@@ -351,7 +351,7 @@ class HerdModel(SocialModel):
     # -- measures
 
     def scores(self) -> dict[Group, list[int]]:
-        """Return the scores of all treated items by group, first votes included."""
+        """Return the scores of all treated items by group, including first votes."""
         if self.treats_comments:
             rows = {row["comment_id"]: row["likes"] - row["dislikes"] for row in self.world.measures.comments_table()}
         else:
@@ -364,7 +364,7 @@ class HerdModel(SocialModel):
         return scores
 
     def mean_score(self, group: Group) -> float | None:
-        """Return the mean score of a group after the last step; None while it is empty.
+        """Return a group's mean score after the last step; None while it is empty.
 
         Args:
             group: The group.
@@ -373,7 +373,7 @@ class HerdModel(SocialModel):
         return fmean(scores) if scores else None
 
     def mean_disagreement(self, group: Group) -> float | None:
-        """Return the mean disagree score of all comments so far on posts of a group; None while there are none.
+        """Return the mean disagree score of all comments so far on posts of a group; None without comments.
 
         Args:
             group: The group.

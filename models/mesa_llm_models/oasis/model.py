@@ -19,7 +19,7 @@ from mesa_llm_models.social.model import Names, SocialModel, SocialScenario
 from mesa_llm_models.social.population import listed, read_follows, with_follows
 
 N_USERS = 31
-"""Number of users if neither a number nor a file is given; the benchmark has 111."""
+"""Number of users without a number or file; the benchmark has 111."""
 
 INFLUENCER = Persona(
     name="The Daily Gadget",
@@ -35,7 +35,7 @@ class OasisScenario(SocialScenario):
     """Parameters of an account and its followers."""
 
     n_agents: Annotated[int, Field(ge=2)] | None = None
-    """Number of users, the influencer included; None: 31, or all in the file."""
+    """Number of users, including the influencer; None for 31, or all in the file."""
 
     preset: Annotated[PresetName, Label("Feed as in")] = "x"
     """Feed and settings of the world; see the social model."""
@@ -44,26 +44,26 @@ class OasisScenario(SocialScenario):
         *("create_post", "create_comment", "like_post", "dislike_post", "repost", "quote_post"),
         *("follow", "unfollow", "mute", "do_nothing"),
     )
-    """Names of the users' actions; None: those of the preset."""
+    """Names of the users' actions; None for the preset's."""
 
     post: Annotated[str, Field(min_length=1, max_length=5_000), Label("The influencer's post")] = POST
     """First post of the influencer, unless the file has one."""
 
     ties: Annotated[float, Field(ge=0, le=20), Slider(0, 5, 0.1, label="Other followers that a follower follows")] = 0.1
-    """Mean number of fellow followers that a follower follows; OASIS's file of this topic has 12 such follows."""
+    """Mean number of fellow followers a follower follows. OASIS's file for this topic has 12 such follows."""
 
     step_minutes: Annotated[float, Field(ge=0), Slider(1, 240, 1, label="Minutes in a step")] = 3.0
-    """Simulated minutes in a step."""
+    """Simulated minutes per step."""
 
     start_hour: Annotated[float, Field(ge=0, le=24), Slider(0, 24, 1, label="Hour of the day at the start")] = 18.0
     """Hour of the day at the start; the real post was published at 18:48 UTC."""
 
     memory: Annotated[str, Hidden()] = "chat:100000:2"
-    """Memory of the users: a window of five messages (two exchanges and what they see now), up to 100,000 tokens."""
+    """Memory of the users: five messages (two exchanges and the current observation), up to 100,000 tokens."""
 
 
 class OasisModel(SocialModel):
-    """One account posts news to followers who hardly follow each other: how far does it spread, and who talks?
+    """One account posts news to followers who hardly follow each other: how far does it spread, and who joins in?
 
     Attributes:
         influencer: The account that everybody follows.
@@ -72,7 +72,7 @@ class OasisModel(SocialModel):
 
     scenario_class = OasisScenario
     scenario: OasisScenario
-    _cascade: tuple[tuple[int, dict[str, int]], Cascade] | None = None  # with the counts that it was computed for
+    _cascade: tuple[tuple[int, dict[str, int]], Cascade] | None = None  # with the counts it was computed from
 
     def __init__(self, scenario: OasisScenario | None = None, **options: Unpack[LLMOptions]) -> None:
         """Sign the users up as followers of the influencer, and publish its post."""
@@ -89,7 +89,7 @@ class OasisModel(SocialModel):
         self.datacollector.collect(self)
 
     def _people(self) -> People:
-        """Return the influencer and its followers, or the people in the file, with the most followed as influencer."""
+        """Return the influencer and its followers, or the people in the file with the most followed first."""
         parameters = self.scenario
         if parameters.users is None:
             personas = fan_base(parameters.n_agents or N_USERS, parameters.post, parameters.ties, self.random)
@@ -116,7 +116,7 @@ class OasisModel(SocialModel):
 
     @property
     def scale(self) -> int:
-        """Number of users in the cascade, the influencer included."""
+        """Number of users in the cascade, including the influencer."""
         return self.cascade.size[-1]
 
     @property
@@ -131,12 +131,12 @@ class OasisModel(SocialModel):
 
     @property
     def activity(self) -> float:
-        """Share of all users who acted in the last step, refused actions left out."""
+        """Share of all users with an accepted action in the last step."""
         did = [any(o.ok and o.action != "do_nothing" for o in outcomes) for outcomes in self.last_outcomes.values()]
         return sum(did) / len(self.agents)
 
     def results(self) -> dict[str, Any]:
-        """Return the last measures, with the mean of the activity over all steps."""
+        """Return the last measures, with the mean activity over all steps."""
         activity = self.datacollector.model_vars["activity"][1:]
         return super().results() | {"activity": fmean(activity) if activity else 0.0}
 
@@ -145,12 +145,12 @@ def fan_edges(n: int, ties: float, rng: random.Random) -> list[tuple[int, int]]:
     """Draw the follows among an account, user 0, and its followers.
 
     Args:
-        n: Number of users, the account included.
+        n: Number of users, including the account.
         ties: Mean number of others that a follower follows.
-        rng: Source of random draws.
+        rng: Random generator.
 
     Returns:
-        (follower, followee), sorted: everybody follows user 0, and uniformly drawn pairs are added.
+        (follower, followee), sorted: everybody follows user 0, plus uniformly drawn pairs.
     """
     n_fans = n - 1
     n_pairs = n_fans * (n_fans - 1)
@@ -165,13 +165,13 @@ def fan_base(n: int, post: str, ties: float, rng: random.Random) -> list[Persona
     """Invent an account and its followers.
 
     Args:
-        n: Number of users, the account included.
+        n: Number of users, including the account.
         post: First post of the account.
         ties: Mean number of others that a follower follows.
-        rng: Source of random draws.
+        rng: Random generator.
 
     Returns:
-        The population, with the account and its post first and the follows of `fan_edges`.
+        The population: the account and its post first, with the follows of `fan_edges`.
     """
     people = [INFLUENCER.model_copy(update={"posts": (post,)}), *invented(n - 1, rng)]
     follows: list[list[int]] = [[] for _ in people]

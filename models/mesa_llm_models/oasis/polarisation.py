@@ -1,4 +1,4 @@
-"""Do groups become more extreme by talking? Users of one leaning discuss a dilemma, with interviews in between."""
+"""Do groups become more extreme through discussion? Like-minded users discuss a dilemma, with interviews in between."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ DARING = re.compile(r"\b(risk|dare|daring|bold|leap|take the hall|go for it|gamb
 SAFE = re.compile(r"\b(careful|caution|cautious|keep|safe|safer|secure|wait|loss)\b")
 STRONG = re.compile(r"\b(must|always|never|everything|nothing|no|absolutely|definitely)\b")
 WEAK = re.compile(r"\b(lean|perhaps|maybe|might|a little|somewhat)\b")
-"""Words by which the rule reads the side and the strength of an answer."""
+"""Words from which the rule infers the side and strength of an answer."""
 
 More = Literal["first", "second", "neither"]
 """Which of two answers is more extreme."""
@@ -81,7 +81,7 @@ def rule_more_extreme(prompt: str) -> More:
 
 
 def rule_helpfulness(prompt: str) -> int:
-    """Score the helpfulness of an answer by its length alone: a point for every three words, up to 10.
+    """Score the helpfulness of an answer by length alone: one point per three words, up to 10.
 
     Args:
         prompt: The judge's prompt.
@@ -91,22 +91,22 @@ def rule_helpfulness(prompt: str) -> int:
 
 @dataclass(frozen=True)
 class InterviewVerdict:
-    """What was made of one interview."""
+    """The judgement of one interview."""
 
     step: int
     """Step of the interview."""
 
     agent_id: int
-    """Mesa `unique_id` of who was asked."""
+    """Mesa `unique_id` of the interviewed user."""
 
     answer: str
     """The answer."""
 
     change: Literal["more", "less", "same"] | None
-    """Whether it is more extreme than the same user's first answer; None of the first one, or without a verdict."""
+    """Whether it is more extreme than the same user's first answer; None for the first, or without a verdict."""
 
     helpfulness: int | None
-    """How much it helps, 1 to 10; None without a verdict."""
+    """Helpfulness, 1 to 10; None without a verdict."""
 
 
 class PolarisationScenario(SocialScenario):
@@ -128,20 +128,20 @@ class PolarisationScenario(SocialScenario):
     """Number of steps between interviews."""
 
     n_interviewed: Annotated[int, Field(ge=1), Slider(1, 100, label="Users interviewed")] = 20
-    """Maximum number of users to interview, always the same ones."""
+    """Maximum number of users interviewed, always the same ones."""
 
     active_share: Annotated[float, Field(ge=0, le=1), Slider(0, 1, 0.05, label="Probability of being active")] = 0.3
     """Probability that a user is active in a step."""
 
     judge: Annotated[str, Hidden()] = "rule"
-    """Language model that compares answers; `rule` reads words."""
+    """Language model that compares answers; `rule` uses words."""
 
     memory: Annotated[str, Hidden()] = "window:10"
     """Memory of the users."""
 
 
 class Debater(SocialUser):
-    """A user who gives advice; the rule twin states its stance, and is moved by the comments it reads.
+    """A user who gives advice. The rule twin states its stance, and comments it reads shift it.
 
     Attributes:
         stance: From -3 (safe) to 3 (daring).
@@ -151,11 +151,11 @@ class Debater(SocialUser):
 
     @property
     def advice(self) -> str:
-        """Answer for the present stance."""
+        """Answer for the current stance."""
         return ANSWERS[max(-3, min(3, round(self.stance)))]
 
     def rule(self, seen: Observation) -> ToolCall | None:
-        """Comment on the dilemma, or like the comment nearest to the own stance."""
+        """Comment on the dilemma, or like the comment closest to its own stance."""
         facts: SocialFacts = seen.facts
         actions = seen.tools or ()
         post = next((item.post for item in facts.feed if item.post.source_id == self.model.root_id), None)
@@ -169,12 +169,12 @@ class Debater(SocialUser):
         return ToolCall("do_nothing") if "do_nothing" in actions else None
 
     def rule_answer(self, question: Question) -> str:
-        """Answer the interview with the present stance."""
+        """Answer the interview with the current stance."""
         return self.advice if question.text == QUESTION else super().rule_answer(question)
 
 
 class PolarisationModel(SocialModel):
-    """Users of one leaning discuss a dilemma: do their answers become more extreme?
+    """Like-minded users discuss a dilemma: do their answers become more extreme?
 
     Attributes:
         asker: User who posted the dilemma.
@@ -188,7 +188,7 @@ class PolarisationModel(SocialModel):
     user_class = Debater
 
     def __init__(self, scenario: PolarisationScenario | None = None, **options: Unpack[LLMOptions]) -> None:
-        """Publish the dilemma by one user, and draw the stances of the others."""
+        """Publish the dilemma by one user, and draw the others' stances."""
         super().__init__(scenario, **options)
         parameters = self.scenario
         if "activation" not in options:
@@ -251,7 +251,7 @@ class PolarisationModel(SocialModel):
         self._heard = fmean(stances) if stances else 0.0
 
     def end_step(self) -> None:
-        """Move the active users by the comments they read, and interview at each interval."""
+        """Shift the active users' stances by the comments they read, and interview at each interval."""
         for agent in self.debaters:
             if agent.unique_id in self.last_outcomes:
                 agent.stance = max(-3.0, min(3.0, agent.stance + self.scenario.persuasion * self._heard))
@@ -308,7 +308,7 @@ class PolarisationModel(SocialModel):
         return [one for one in self.verdicts if one.step == self.verdicts[-1].step]
 
     def share(self, change: str) -> float | None:
-        """Return the share of the latest answers with a change since the first; None before the second interview.
+        """Return the share of the latest answers that changed in one direction; None before the second interview.
 
         Args:
             change: `more`, `less` or `same`.
@@ -322,12 +322,12 @@ class PolarisationModel(SocialModel):
 
     @property
     def helpfulness(self) -> float | None:
-        """Mean helpfulness of the latest answers; None without one."""
+        """Mean helpfulness of the latest answers; None without any."""
         scores = [one.helpfulness for one in self.latest if one.helpfulness is not None]
         return fmean(scores) if scores else None
 
     @property
     def leaning(self) -> float | None:
-        """Mean stance of the latest answers, from -3 (safe) to 3 (daring), read by rule; None without one."""
+        """Mean stance of the latest answers, from -3 (safe) to 3 (daring), inferred by rule; None without any."""
         stances = [stance_of(one.answer) for one in self.latest]
         return fmean(stances) if stances else None

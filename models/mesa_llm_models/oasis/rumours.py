@@ -1,4 +1,4 @@
-"""Truths and rumours on four topics, published at the same time by the same account: which spread further?"""
+"""Truths and rumours on four topics, published together by one account: which spread further?"""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ STORIES = (
 TOPICS = tuple(dict.fromkeys(story.topic for story in STORIES))
 
 CORE_SHARE = 0.05
-"""Share of core users, who are followed and ten times as active."""
+"""Share of core users, who have followers and are ten times as active."""
 
 
 class RumourScenario(SocialScenario):
     """Parameters of truths and rumours."""
 
     n_agents: Annotated[Annotated[int, Field(ge=10)] | None, Slider(50, 1000, 50, label="Users")] = 400
-    """Number of users, the publisher included; one in twenty is a core user."""
+    """Number of users, including the publisher; one in twenty is a core user."""
 
     preset: Annotated[Literal["information_spreading"], Hidden()] = "information_spreading"
     """Feed and actions of OASIS's study."""
@@ -75,20 +75,20 @@ class RumourScenario(SocialScenario):
     follow_probability: Annotated[
         float, Field(ge=0, le=1), Slider(0, 1, 0.05, label="Probability to follow a core user of one's topic")
     ] = 0.2
-    """Probability that an ordinary user follows a core user with whom it shares a topic."""
+    """Probability that an ordinary user follows a core user with a shared topic."""
 
     sharing: Annotated[float, Field(ge=0, le=1), Slider(0, 1, 0.05, label="Rule twin shares a truth")] = 0.3
-    """Probability that the rule twin passes on a truth that it reads."""
+    """Probability that the rule twin shares a truth it reads."""
 
     allure: Annotated[float, Field(ge=0, le=3), Slider(0, 3, 0.1, label="Allure of rumours")] = 1.5
-    """Factor on that probability for a rumour; 1: no difference."""
+    """Factor on that probability for a rumour; 1 for no difference."""
 
     memory: Annotated[str, Hidden()] = "window:6"
     """Memory of the users."""
 
 
 class Bystander(SocialUser):
-    """A user who reads stories; the rule twin passes some on.
+    """A user who reads stories. The rule twin shares some.
 
     Attributes:
         is_core: Whether this is a core user.
@@ -97,7 +97,7 @@ class Bystander(SocialUser):
     is_core = False
 
     def rule(self, seen: Observation) -> ToolCall | None:
-        """Choose one story of the feed at random, and share it with the probability of its kind."""
+        """Choose a random story from the feed, and share it with the probability of its kind."""
         facts: SocialFacts = seen.facts
         scenario = self.model.scenario
         stories = [item for item in facts.feed if item.post.source_id in self.model.stories]
@@ -112,12 +112,12 @@ class Bystander(SocialUser):
 
 
 class RumourModel(SocialModel):
-    """One account publishes four truths and four rumours to active, much-followed core users and ordinary ones.
+    """One account publishes four truths and four rumours to ordinary users and to active, popular core users.
 
     Attributes:
         stories: Id of a post → its story.
         sharers: (User id, post id) of each share of a story.
-        n_core: Number of core users, the publisher included.
+        n_core: Number of core users, including the publisher.
     """
 
     scenario_class = RumourScenario
@@ -142,7 +142,7 @@ class RumourModel(SocialModel):
         self.datacollector.collect(self)
 
     def _people(self) -> People:
-        """Return the population, with two topics each; the publisher comes first, then the other core users."""
+        """Return the population, with two topics each: the publisher, then the other core users, then the rest."""
         people = super()._people()
         personas = list(people)
         n_core = max(2, round(CORE_SHARE * len(personas)))

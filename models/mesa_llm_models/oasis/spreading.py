@@ -1,7 +1,7 @@
-"""Spread of a post, minute by minute: a rule twin with three parameters, fitted on half of OASIS's topics.
+"""Minute-by-minute spread of a post: a rule twin with three parameters, fitted on half of OASIS's topics.
 
-`mesa-llm study oasis spreading --set data=FOLDER` tests it on the other half, and on the one topic whose real curve is
-public; `mesa-llm study oasis fit --set data=FOLDER` repeats the fit. The folder holds OASIS's own files.
+`mesa-llm study oasis spreading --set data=FOLDER` tests it on the other half, and on the one topic with a public real
+curve; `mesa-llm study oasis fit --set data=FOLDER` repeats the fit. The folder contains OASIS's own files.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ MINUTES = 150
 """Number of minutes to compare, from 0 on (OASIS, section 3.1)."""
 
 FIRST = 50
-"""Number of shares that the times in OASIS's table of topics refer to, see `Topic`."""
+"""Number of shares covered by the times in OASIS's table of topics, see `Topic`."""
 
 CURVE_TOPIC = "False_Business_0"
-"""Topic whose real curve is public; never used in a fit."""
+"""Topic with a public real curve; never used in a fit."""
 
 SPLIT_SEED = 11
 """Seed of the split."""
 
 FIT_SEEDS = 6
-"""Number of seeds to average each candidate of the fit over."""
+"""Number of seeds averaged for each candidate of the fit."""
 
 
 @dataclass(frozen=True)
 class Twin:
-    """Parameters of the spreading twin: everybody looks once, at a time of their own, and shares."""
+    """Parameters of the spreading twin: everybody visits once, at an individual time, and shares."""
 
     look_minutes: float
     """Median time from the post to a follower's visit, in minutes."""
@@ -55,16 +55,17 @@ class Twin:
     """Standard deviation of the logarithm of that time."""
 
     ties: float
-    """Mean number of fellow followers that a follower follows; their shares are above the post itself in the feed."""
+    """Mean number of fellow followers a follower follows; their shares are above the post itself in the feed."""
 
 
 FITTED = Twin(look_minutes=20.43, look_sigma=1.699, ties=0.65)
-"""Parameters fitted on 99 of the 198 topics of OASIS's `all_topics.csv`, on 2026-11-22, by
-`mesa-llm study oasis fit` (split seed 11); frozen before the comparison with the other 99."""
+"""Parameters fitted on 99 of the 198 topics in OASIS's `all_topics.csv`, on 2026-11-22, by `mesa-llm study oasis fit`
+(split seed 11); fixed before the comparison with the other 99.
+"""
 
 
 LOG_SLOPE = 0.0932
-"""Slope of the logarithmic baseline, see `log_slope`; of the same 99 topics as `FITTED`."""
+"""Slope of the logarithmic baseline, see `log_slope`; for the same 99 topics as `FITTED`."""
 
 MEAN_DEPTH = 3.80
 """Mean depth of the same topics."""
@@ -72,11 +73,11 @@ MEAN_DEPTH = 3.80
 
 @dataclass(frozen=True)
 class Topic:
-    """A real post, as OASIS's table `all_topics.csv` describes its spread on Twitter.
+    """A real post and its spread on Twitter, from OASIS's table `all_topics.csv`.
 
-    The unit of the table's times is not documented. Their means are whole multiples of 1/5000, as those of 50 times
-    with two decimals would be; and for the topic with a public curve the maximum, 7.02, falls into the minute when the
-    curve passes 50 users of 130. So we take them as minutes, of the first 50 shares.
+    The table's time unit is not documented. Its means are whole multiples of 1/5000, like means of 50 times with two
+    decimals. For the topic with a public curve the maximum, 7.02, falls in the minute when the curve passes 50 of 130
+    users. We therefore take the times as minutes, for the first 50 shares.
     """
 
     name: str
@@ -95,17 +96,17 @@ class Topic:
     """Largest distance of a user from the author."""
 
     median_minutes: float
-    """Median time of the first 50 shares; NaN if the table has no possible one."""
+    """Median time of the first 50 shares; NaN if the table's value is impossible."""
 
     last_minutes: float
-    """Time of the 50th."""
+    """Time of the 50th share."""
 
 
 def read_topics(path: str | Path) -> list[Topic]:
     """Read OASIS's table of topics.
 
     Raises:
-        ConfigError: If the file cannot be read, or a row lacks a field; the message names the line.
+        ConfigError: If the file cannot be read, or a row lacks a field. The message names the line.
     """
     topics: list[Topic] = []
     placed = read_table(path, {"topic_name", "topic_category"})
@@ -117,16 +118,16 @@ def read_topics(path: str | Path) -> list[Topic]:
             name, category, start = (str(row[column]) for column in ("topic_name", "topic_category", "start_time"))
             topics.append(Topic(name, category, start, *counts, *times))
         except (KeyError, TypeError, ValueError) as error:
-            raise ConfigError(f"{path}, line {line}: no topic ({error})") from None
+            raise ConfigError(f"{path}, line {line}: invalid topic ({error})") from None
     return topics
 
 
 def split_topics(topics: Sequence[Topic], seed: int = SPLIT_SEED) -> tuple[list[Topic], list[Topic]]:
-    """Split topics into halves by category; the topic with a real curve is in the second.
+    """Split topics into halves by category. The topic with a real curve is in the second.
 
     Args:
         topics: The topics.
-        seed: Seed of the draw.
+        seed: Seed of the split.
 
     Returns:
         Topics to fit on, and held-out topics.
@@ -146,20 +147,20 @@ def split_topics(topics: Sequence[Topic], seed: int = SPLIT_SEED) -> tuple[list[
 
 
 def look_steps(n: int, twin: Twin, step_minutes: float, rng: random.Random) -> list[int]:
-    """Draw the step of each follower's visit, from 1 on; the author, user 0, never visits.
+    """Draw the step of each follower's visit, from 1. The author, user 0, never visits.
 
     Args:
-        n: Number of users, the author included.
+        n: Number of users, including the author.
         twin: The twin.
-        step_minutes: Minutes in a step.
-        rng: Source of random draws.
+        step_minutes: Minutes per step.
+        rng: Random generator.
     """
     minutes = [rng.lognormvariate(math.log(twin.look_minutes), twin.look_sigma) for _ in range(1, n)]
     return [0, *(max(1, math.ceil(one / step_minutes)) for one in minutes)]
 
 
 def spread(edges: Sequence[tuple[int, int]], looks: Sequence[int], steps: int) -> list[tuple[int, int]]:
-    """Spread a post like the rule twin of `SpreadingModel` but without a world, as fits need thousands of runs.
+    """Spread a post like `SpreadingModel`'s rule twin but without a world, since fits need thousands of runs.
 
     Args:
         edges: (follower, followee); user 0 is the author.
@@ -172,7 +173,7 @@ def spread(edges: Sequence[tuple[int, int]], looks: Sequence[int], steps: int) -
     followees: dict[int, list[int]] = {}
     for follower, followee in edges:
         followees.setdefault(follower, []).append(followee)
-    shared = {0: (0, 0, 0)}  # user → step, position in the order of posts, distance
+    shared = {0: (0, 0, 0)}  # user → step, position in posting order, distance
     order = sorted((step, user) for user, step in enumerate(looks) if 0 < step <= steps)
     for position, (step, user) in enumerate(order, start=1):
         sources = [shared[one] for one in followees.get(user, ()) if one in shared and shared[one][0] < step]
@@ -182,10 +183,10 @@ def spread(edges: Sequence[tuple[int, int]], looks: Sequence[int], steps: int) -
 
 
 def early_minutes(joins: Sequence[tuple[int, int]], minutes: int = MINUTES) -> tuple[float, float]:
-    """Return the median and the last time of the first 50 shares; missing shares count as the last minute.
+    """Return the median and last time of the first 50 shares. Missing shares count as the last minute.
 
     Args:
-        joins: (Minute, distance) of each share, with steps of a minute.
+        joins: (Minute, distance) of each share, with one-minute steps.
         minutes: Number of minutes.
     """
     times = sorted(minute - 0.5 for minute, _ in joins)[:FIRST]
@@ -194,11 +195,11 @@ def early_minutes(joins: Sequence[tuple[int, int]], minutes: int = MINUTES) -> t
 
 
 def run_twin(twin: Twin, n: int, seed: int, minutes: int = MINUTES) -> list[tuple[int, int]]:
-    """Spread a post among a generated population, in steps of a minute.
+    """Spread a post in a generated population, with one-minute steps.
 
     Args:
         twin: The twin.
-        n: Number of users, the author included.
+        n: Number of users, including the author.
         seed: Seed.
         minutes: Number of minutes.
 
@@ -221,10 +222,11 @@ def fit(topics: Sequence[Topic]) -> Twin:
 
 
 def fit_times(topics: Sequence[Topic]) -> tuple[float, float]:
-    """Fit the median of the times of visits and the standard deviation of their logarithms, by least squares.
+    """Fit the median visit time and the standard deviation of the log times, by least squares.
 
     The k-th of n independent log-normal times has the expected logarithm mu + sigma · z((k - 3/8) / (n + 1/4)) (Blom).
-    The ratio of the last to the median of the first 50 times gives sigma, whatever the topic's own pace; mu follows.
+    The ratio of the last to the median of the first 50 times determines sigma, whatever the topic's own pace; mu
+    follows.
 
     Args:
         topics: The topics to fit on.
@@ -238,7 +240,7 @@ def fit_times(topics: Sequence[Topic]) -> tuple[float, float]:
 
 
 def fit_ties(topics: Sequence[Topic], twin: Twin) -> Twin:
-    """Return the twin with the ties, from 0 to 1.5 in steps of 0.05, whose mean depth is nearest to the topics'.
+    """Fit the ties, from 0 to 1.5 in steps of 0.05, to the topics' mean depth.
 
     Args:
         topics: The topics to fit on.
@@ -270,8 +272,8 @@ def nrmse(simulated: FloatArray, real: FloatArray, form: Literal["paper", "code"
     Args:
         simulated: Values by minute.
         real: Values by minute, of the same length.
-        form: `paper` divides by the real value at the last minute, `code` by the largest real value; the two are the
-            same for curves that never fall.
+        form: `paper` divides by the real value at the last minute, `code` by the largest real value. Both are equal for
+            curves that never fall.
 
     Raises:
         ValueError: If the curves have different lengths, or the divisor is not positive.
@@ -280,7 +282,7 @@ def nrmse(simulated: FloatArray, real: FloatArray, form: Literal["paper", "code"
         Yang et al. (2024), OASIS, arXiv 2411.11581, section 3.1; camel-ai/oasis.
     """
     if simulated.shape != real.shape:
-        raise ValueError(f"curves need one length, got {len(simulated)} and {len(real)}")
+        raise ValueError(f"curves must have equal lengths, got {len(simulated)} and {len(real)}")
     divisor = float(real[-1] if form == "paper" else real.max())
     if not divisor > 0:
         raise ValueError(f"the real curve must end above 0, got {divisor!r}")
@@ -288,7 +290,7 @@ def nrmse(simulated: FloatArray, real: FloatArray, form: Literal["paper", "code"
 
 
 PERSISTENCE_MINUTES = 10
-"""Number of real minutes that the baseline `persistence` sees."""
+"""Number of real minutes known to the baseline `persistence`."""
 
 SEES = {
     "constant at the mean": "the real curve",
@@ -297,11 +299,11 @@ SEES = {
     "everyone at once": "the number of users",
     "constant one": "nothing",
 }
-"""Baseline of a curve → its input besides the number of users."""
+"""Baseline of a curve → its input, besides the number of users."""
 
 
 def log_slope(topics: Sequence[Topic]) -> float:
-    """Fit the share of users after t minutes as slope · ln(1 + t), on the times of the 25th and 50th share."""
+    """Fit the share of users after t minutes as slope · ln(1 + t), from the times of the 25th and 50th share."""
     timed = [topic for topic in topics if math.isfinite(topic.median_minutes)]
     points = [(topic.median_minutes, FIRST / 2 / topic.users) for topic in timed]
     points += [(topic.last_minutes, FIRST / topic.users) for topic in timed]
@@ -314,7 +316,7 @@ def baseline_curves(real: SpreadCurves, n: int | None = None) -> dict[str, Sprea
 
     Args:
         real: The real curve.
-        n: Number of users in the population; None: the last value of the curve.
+        n: Number of users in the population; None for the last value of the curve.
     """
     n = int(real.scale[-1]) if n is None else n
     minutes = np.arange(len(real))
@@ -333,7 +335,7 @@ def baseline_curves(real: SpreadCurves, n: int | None = None) -> dict[str, Sprea
 
 
 QUANTITIES = ("median_minutes", "last_minutes", "depth")
-"""Predicted quantities of a held-out topic."""
+"""Quantities predicted for a held-out topic."""
 
 
 def held_out_predictions(topic: Topic, topics: Sequence[Topic]) -> dict[str, dict[str, float]]:
@@ -341,10 +343,10 @@ def held_out_predictions(topic: Topic, topics: Sequence[Topic]) -> dict[str, dic
 
     Args:
         topic: The topic.
-        topics: The topics of the fit.
+        topics: The topics to fit on.
 
     Returns:
-        Baseline → quantity → value. Persistence takes the latest earlier topic, else the earliest.
+        Baseline → quantity → value. Persistence takes the latest earlier topic, or else the earliest.
     """
     timed = [one for one in topics if math.isfinite(one.median_minutes)]
     earlier = [one for one in timed if one.start <= topic.start]
@@ -361,7 +363,7 @@ def held_out_predictions(topic: Topic, topics: Sequence[Topic]) -> dict[str, dic
 
 
 def twin_prediction(twin: Twin, topic: Topic, seed: int) -> dict[str, float]:
-    """Run the twin on a generated population of a topic's size, and return its predictions for the topic."""
+    """Run the twin on a generated population of a topic's size, and return its predictions."""
     joins = run_twin(twin, topic.users, seed)
     median, last = early_minutes(joins)
     depth = max((distance for _, distance in joins), default=0)
@@ -375,16 +377,16 @@ class SpreadingScenario(OasisScenario):
     """Parameters of a spreading post."""
 
     n_agents: Annotated[Annotated[int, Field(ge=2)] | None, Slider(10, 500, 10, label="Users")] = 111
-    """Number of users, the author included; with `users`, the maximum number read from the file."""
+    """Number of users, including the author; with `users`, the maximum number read from the file."""
 
     preset: Annotated[Literal["information_spreading"], Label("Feed as in")] = "information_spreading"
     """Feed and actions of OASIS's study."""
 
     actions: Annotated[Names | None, Hidden()] = None
-    """Names of the users' actions; None: those of the preset."""
+    """Names of the users' actions; None for the preset's."""
 
     step_minutes: Annotated[float, Field(gt=0), Slider(1, 30, 1, label="Minutes in a step")] = 1.0
-    """Simulated minutes in a step (OASIS: 3)."""
+    """Simulated minutes per step (OASIS: 3)."""
 
     look_minutes: Annotated[float, Field(gt=0), Slider(1, 120, 1, label="Median minutes to a look")] = (
         FITTED.look_minutes
@@ -397,23 +399,23 @@ class SpreadingScenario(OasisScenario):
     ties: Annotated[float, Field(ge=0, le=20), Slider(0, 5, 0.1, label="Other followers that a follower follows")] = (
         FITTED.ties
     )
-    """Mean number of fellow followers that a follower follows."""
+    """Mean number of fellow followers a follower follows."""
 
     memory: Annotated[str, Hidden()] = "none"
     """Memory of the users, who visit only once."""
 
 
 class SpreadingUser(SocialUser):
-    """A user who visits the feed once; the rule twin shares the post from wherever it appeared.
+    """A user who visits the feed once. The rule twin shares the post from wherever it appeared.
 
     Attributes:
-        look_step: Step of the visit; 0: never.
+        look_step: Step of the visit; 0 for never.
     """
 
     look_step = 0
 
     def rule(self, seen: Observation) -> ToolCall | None:
-        """Repost the post, or the share of it, that is in the feed."""
+        """Repost the post, or the share of it in the feed."""
         facts: SocialFacts = seen.facts
         for item in facts.feed:
             if item.post.source_id == self.model.root_id:
@@ -422,14 +424,14 @@ class SpreadingUser(SocialUser):
 
 
 class SpreadingModel(OasisModel):
-    """A post, and followers who visit at different times: scale, depth and max breadth, minute by minute."""
+    """A post and followers who visit at different times: scale, depth and max breadth, minute by minute."""
 
     scenario_class = SpreadingScenario
     scenario: SpreadingScenario
     user_class = SpreadingUser
 
     def __init__(self, scenario: SpreadingScenario | None = None, **options: Unpack[LLMOptions]) -> None:
-        """Sign the users up, and draw the times of their visits."""
+        """Sign the users up, and draw their visit times."""
         super().__init__(scenario, **options)
         parameters = self.scenario
         if "activation" not in options:

@@ -62,15 +62,15 @@ CURVES = ("scale", "depth", "max_breadth")
 
 SPREADING = "How far does a post spread, minute by minute, and how well does a fitted rule twin predict it?"
 FIT = "Which parameters of the spreading twin fit half of OASIS's topics?"
-"""Questions of the studies without arms of their own."""
+"""Research questions of the studies without arms."""
 
 
 @dataclass(frozen=True)
 class SpreadingJob(ArmJob):
-    """A run of the spreading twin, whose course is its curves, minute by minute."""
+    """A run of the spreading twin, which returns its curves by minute."""
 
     n_minutes: int = 0
-    """Number of minutes to compare, minute 0 included."""
+    """Number of minutes to compare, including minute 0."""
 
     def course_of(self, model: LLMModel) -> FloatArray:
         """Return the curves, shape `(curves, minutes)`.
@@ -83,16 +83,16 @@ class SpreadingJob(ArmJob):
 
 
 def study_spreading(setup: StudySetup, *, data: Path | None = None) -> ArmFindings:
-    """Run the twin with each seed on a generated population, and compare it with real posts if their files are there.
+    """Run the twin with each seed on a generated population, and compare it with real posts if files are available.
 
     Args:
-        setup: Settings of the runs; without steps, those of 149 minutes, so that minutes 0 to 149 are compared.
+        setup: Settings of the runs; by default the steps of 149 minutes, to compare minutes 0 to 149.
         data: Folder with OASIS's files; without it, nothing is compared.
     """
     start_s = time.perf_counter()
     step_minutes = setup.parameters.get("step_minutes", 1.0)
     n_steps = math.ceil((MINUTES - 1) / step_minutes) if setup.steps is None else setup.steps
-    n_minutes = 1 + (MINUTES - 1 if setup.steps is None else math.ceil(n_steps * step_minutes))  # with minute 0
+    n_minutes = 1 + (MINUTES - 1 if setup.steps is None else math.ceil(n_steps * step_minutes))  # including minute 0
     arms: dict[str, dict[str, Any]] = {"twin": {}}
     if data is not None:
         arms["twin, real follows"] = {"users": str(data / f"{CURVE_TOPIC}.csv")}
@@ -124,7 +124,7 @@ def study_fit(setup: StudySetup, *, data: Path) -> Findings:
     """Fit the spreading twin on half of OASIS's topics.
 
     Args:
-        setup: Settings; the fit has seeds of its own.
+        setup: Settings; the fit uses its own seeds.
         data: Folder with OASIS's files.
     """
     start_s = time.perf_counter()
@@ -148,10 +148,10 @@ def curve_bands(
 
 
 def curve_errors(runs: Mapping[str, Sequence[SpreadCurves]], real: SpreadCurves) -> dict[str, Estimate]:
-    """Compute the errors of all runs and baselines against a real curve, in the form of the paper and of the code.
+    """Compute the errors of all runs and baselines against a real curve, under the paper's and the code's formula.
 
     Args:
-        runs: Predictor → its curves, one a seed.
+        runs: Predictor → its curves, one per seed.
         real: The real curves.
     """
     errors: dict[str, Estimate] = {}
@@ -166,13 +166,13 @@ def curve_errors(runs: Mapping[str, Sequence[SpreadCurves]], real: SpreadCurves)
 def held_out_errors(training: Sequence[Topic], held_out: Sequence[Topic], seeds: Sequence[int]) -> dict[str, Estimate]:
     """Compute the errors on held-out topics, with bootstrap intervals over topics.
 
-    For times, the mean absolute difference of logarithms (0.69: wrong by a factor of two); for depths, the mean
-    absolute difference.
+    For times, the mean absolute difference of logarithms (0.69: a factor of two); for depths, the mean absolute
+    difference.
 
     Args:
-        training: The topics of the fit.
-        held_out: The others; topics without times are left out.
-        seeds: Seeds of the twin; its prediction is their mean.
+        training: The topics to fit on.
+        held_out: The others. Topics without times are omitted.
+        seeds: Seeds of the twin, whose predictions are averaged.
     """
     rows: list[dict[str, float]] = []
     for index, topic in enumerate(held_out):
@@ -193,7 +193,7 @@ def held_out_errors(training: Sequence[Topic], held_out: Sequence[Topic], seeds:
 def herd_outcomes(arms: Mapping[str, Results]) -> dict[str, float]:
     """Compute the effect of a first vote on later votes.
 
-    A group's mean score less its first vote, less the mean score of the control group.
+    A group's mean score less its first vote, less the control group's mean score.
     """
     figures: dict[str, float] = {}
     for arm, results in arms.items():
@@ -206,7 +206,7 @@ def herd_outcomes(arms: Mapping[str, Results]) -> dict[str, float]:
 
 
 def counterfactual_outcomes(arms: Mapping[str, Results]) -> dict[str, float]:
-    """Compute the excess disagreement of comments on posts with a first vote over those on others."""
+    """Compute the excess disagreement in comments on posts with a first vote over those on others."""
     figures: dict[str, float] = {}
     for arm, results in arms.items():
         scores = {group: _known(results[f"disagree_{group}"]) for group in GROUPS}
@@ -222,7 +222,7 @@ def _known(figure: float | None) -> float:
 
 
 BLIND = {"herding": 0.0, "llm": "rule"}
-"""The control of a herd study: rule twins that vote whatever the score."""
+"""Control of a herd study: rule twins that ignore the score."""
 
 HERD = Arms(
     "herd",
@@ -249,7 +249,7 @@ COUNTERFACTUAL = Arms(
 
 
 def polarisation_outcomes(arms: Mapping[str, Results]) -> dict[str, float]:
-    """Return the share of answers that became more extreme, their leaning and their helpfulness, by arm."""
+    """Return the share of answers that became more extreme, their stance and helpfulness, by arm."""
     names = ("more_extreme", "less_extreme", "neutral", "leaning", "helpfulness")
     return {
         f"{arm}: {name.replace('_', ' ')}": _known(results[name]) for arm, results in arms.items() for name in names
@@ -257,7 +257,7 @@ def polarisation_outcomes(arms: Mapping[str, Results]) -> dict[str, float]:
 
 
 def rumour_outcomes(arms: Mapping[str, Results]) -> dict[str, float]:
-    """Compute the excess of posts on rumours over those on truths, over all topics and for each."""
+    """Compute the excess of posts on rumours over truths, in total and by topic."""
     figures: dict[str, float] = {}
     for arm, results in arms.items():
         figures[f"{arm}: posts on truths"] = results["truths"]
@@ -297,7 +297,7 @@ RUMOURS = Arms(
 )
 
 SIZES = (50, 200, 1000)
-"""Numbers of users in the scale study; the number of posts in a step is proportional."""
+"""Numbers of users in the scale study; the number of posts per step is proportional."""
 
 SCALE = Arms(
     "scale",
@@ -312,16 +312,16 @@ SCALE = Arms(
 )
 
 ABLATED = ("posts", "likes", "reposts", "largest_cascade", "fit", "busiest_over_mean")
-"""Measures to compare the arms of the ablations by."""
+"""Measures for comparing the arms of the ablations."""
 
 
 def ablation_outcomes(arms: Mapping[str, Results]) -> dict[str, float]:
-    """Return the measures of the whole network, and the change of each in every ablation."""
+    """Return the measures of the full network, and the change of each in every ablation."""
     whole = arms["whole"]
     figures = {f"whole: {name.replace('_', ' ')}": whole[name] for name in ABLATED}
     for arm, results in arms.items():
         for name in ABLATED if arm != "whole" else ():
-            if results[name] is not None and whole[name] is not None:  # None if no feed had a stranger's post, say
+            if results[name] is not None and whole[name] is not None:  # None if, say, no feed had a stranger's post
                 figures[f"{arm}: change of {name.replace('_', ' ')}"] = results[name] - whole[name]
     return {name: float(_known(value)) for name, value in figures.items()}
 
@@ -338,7 +338,7 @@ ABLATIONS = Arms(
 )
 
 WITH_ARMS = (POLARISATION, HERD, COUNTERFACTUAL, RUMOURS, SCALE, ABLATIONS)
-"""Studies whose arms run with the same seeds."""
+"""Studies with arms that share their seeds."""
 
 STUDIES = (
     Study("spreading", SPREADING, SpreadingModel, study_spreading, N_SEEDS),

@@ -8,7 +8,7 @@ from mesa_llm.experiments.benchmark import Measure, Task
 from mesa_llm_models.oasis.model import OasisModel
 
 SCORES = ("scale", "depth", "max_breadth", "activity")
-"""Scored results of a run."""
+"""Results of a run used as scores."""
 
 
 def scores(model: OasisModel) -> Mapping[str, float]:

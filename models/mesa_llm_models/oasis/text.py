@@ -1,4 +1,4 @@
-"""What users read in the experiments: the news, the account that spreads it, a dilemma and two kinds of people."""
+"""Texts for users in the experiments: the news, the account that spreads it, a dilemma and two kinds of people."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ DILEMMA = (
     "his savings, and work on it for five years. If it comes off, his name stays. If it does not, he starts again "
     "at forty-eight with nothing. Or he goes on with the houses. What should he do?"
 )
-"""Our own dilemma, modelled on OASIS's: somebody successful chooses between a safe and a daring way."""
+"""Our own dilemma, modelled on OASIS's: a successful person chooses between a safe and a daring option."""
 
 QUESTION = f"{DILEMMA}\nAnswer in one or two sentences, as you would advise him today."
-"""The dilemma, as users are asked."""
+"""The dilemma as a question to users."""
 
 CAUTIOUS = (
     "You look before you leap. What you have counts more for you than what you might win, and you have seen friends "

@@ -1,8 +1,8 @@
-"""Memory carried over from another run: do experiences elsewhere bias the agents' decisions?
+"""Memory transferred from another run: do experiences elsewhere bias agents' decisions?
 
 Source:
     Shachi (2025), section 4.3.2 and Figure 5: memories of OASIS (111 agents, 10 steps) and of EconAgent (100 agents,
-    240 months) carried into CognitiveBiases; directions only, test and correction not stated, no placebo.
+    240 months) transferred to CognitiveBiases; only directions, test and correction not stated, no placebo.
 """
 
 from __future__ import annotations
@@ -43,8 +43,9 @@ ALPHA = 0.05
 """Adjusted p below which a shift counts as significant."""
 
 MEMORY = "chat:100000:2"
-"""Memory of the agents of the source: a window of five messages (two exchanges and the next question), up to 100,000
-tokens."""
+"""Memory of the source agents: a window of five messages (two exchanges and the next question), up to 100,000
+tokens.
+"""
 
 CAVEAT = (
     "Shifts against no memory can come from the mere length of a text: a shift counts that also stands against the "
@@ -56,7 +57,7 @@ CAVEAT = (
 
 @dataclass(frozen=True)
 class Source:
-    """Model of a life in another world."""
+    """A model as source of lives."""
 
     model: type[LLMModel]
     """The model."""
@@ -65,10 +66,10 @@ class Source:
     """Its parameters."""
 
     steps: int
-    """Number of steps of the life."""
+    """Number of steps of a life."""
 
     n_agents: int
-    """Number of agents of the study."""
+    """Number of agents in the study."""
 
 
 SOURCES: Mapping[str, Source] = {
@@ -76,7 +77,7 @@ SOURCES: Mapping[str, Source] = {
     "other": Source(OasisModel, {"memory": MEMORY, "post": OTHER_POST}, 10, 111),
     "econ_agent": Source(EconAgentModel, {"memory": MEMORY, "reflect_every": 0}, 240, 100),
 }
-"""Name → source of lives: the network of the study, the same with another topic, and the economy."""
+"""Name → source of lives: the study's network, the same with another topic, and the economy."""
 
 OTHER = {"oasis": "other", "econ_agent": "oasis"}
 """Source → source of the lives with another topic."""
@@ -88,13 +89,13 @@ def study_memory(
     people: Annotated[int, Field(ge=2)] | None = 12,
     months: Annotated[int, Field(ge=1)] | None = 24,
 ) -> Findings:
-    """Run agents in other worlds, test them for biases with those memories, and compare with none and with placebos.
+    """Run agents in other worlds, test them for biases with those memories, and compare with no memory and placebos.
 
     Args:
-        setup: Settings of the runs. Its parameters are those of the tests, its steps the number of tests of each bias,
+        setup: Settings of the runs. Its parameters are those of the tests; its steps are the number of tests per bias,
             2 by default.
-        people: Number of agents of each source; None: as in the paper, 111 and 100.
-        months: Number of months in the economy; None: 240, as in the paper.
+        people: Number of agents of each source; None for the paper's 111 and 100.
+        months: Number of months in the economy; None for the paper's 240.
     """
     runs = StudySweeps(setup)
     own = {"n_agents": 5, "n_tests": 2, **setup.parameters} | ({} if setup.steps is None else {"n_tests": setup.steps})
@@ -121,11 +122,11 @@ def study_memory(
 
 
 def _lives_of(runs: StudySweeps, name: str, people: int | None, months: int | None) -> str:
-    """Run a source with the first seed, and write its agents' memories into a file of the study.
+    """Run a source with the first seed, and write its agents' memories to a file of the study.
 
     Returns:
-        Path of the file relative to the folder of a sweep, so that the study's folder can be moved; the name holds a
-        digest of its contents.
+        Path of the file relative to a sweep's folder, so the study's folder can be moved. The name includes a digest of
+        the contents.
     """
     source = SOURCES[name]
     is_economy = source.model is EconAgentModel
@@ -144,7 +145,7 @@ def _lives_of(runs: StudySweeps, name: str, people: int | None, months: int | No
 def lives_in(
     model: type[LLMModel], log: Path, seed: int, steps: int, setup: StudySetup, parameters: Mapping[str, Any]
 ) -> SavedMemories:
-    """Return the agents' memories at the end of a recorded run, by replaying it without calls.
+    """Return the agents' memories at the end of a recorded run, by offline replay.
 
     Args:
         model: The model.
@@ -161,10 +162,10 @@ def lives_in(
 
 
 def scores_table(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return one row for each arm, decider and bias: the mean score, and the length of the memory in characters.
+    """Return one row per arm, decider and bias: the mean score, and the length of the memory in characters.
 
     Args:
-        rows: One row a run.
+        rows: One row per run.
     """
     return pd.DataFrame(
         {
@@ -181,10 +182,10 @@ def scores_table(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def values_of(scores: pd.DataFrame, source: str, bias: str, arm: str) -> list[float | None]:
-    """Return the scores of a bias in one arm, one a decider, in the order of seeds and deciders.
+    """Return the scores of a bias in one arm, one per decider, ordered by seed and decider.
 
     Args:
-        scores: See `scores_table`, with the `source`.
+        scores: See `scores_table`, plus `source`.
         source: Source of the life.
         bias: The bias.
         arm: The arm.
@@ -201,10 +202,10 @@ def biases_of(scores: pd.DataFrame) -> list[str]:
 
 
 def shifts_of(scores: pd.DataFrame, arm: str, control: str) -> dict[tuple[str, str], Comparison | None]:
-    """Compare an arm with another in each source and bias, with p adjusted for all of them.
+    """Compare an arm with another for each source and bias, with p adjusted across all of them.
 
     Args:
-        scores: See `scores_table`, with the `source`.
+        scores: See `scores_table`, plus `source`.
         arm: The arm.
         control: The arm to compare it with.
 
@@ -256,7 +257,7 @@ def verdict(one: Comparison | None, against: Comparison | None, expected: int) -
     Args:
         one: Comparison with no memory.
         against: Comparison with neutral text.
-        expected: The published direction; 0: none.
+        expected: The published direction; 0 for none.
     """
     if one is not None and one.difference.n < MIN_PAIRS:
         return "too few pairs" if expected else ""
@@ -269,7 +270,7 @@ def verdict(one: Comparison | None, against: Comparison | None, expected: int) -
 
 
 def placebo_table(scores: pd.DataFrame) -> Table:
-    """Return the number and size of the shifts of each arm against no memory."""
+    """Return the number and size of each arm's shifts against no memory."""
     rows: list[dict[str, Value]] = []
     for arm in ARMS[1:]:
         shifts = shifts_of(scores, arm, "fresh")

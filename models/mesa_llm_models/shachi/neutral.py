@@ -1,4 +1,4 @@
-"""Neutral text about rivers and stones in place of memories, irrelevant to every decision."""
+"""Neutral text about rivers and stones to replace memories, irrelevant to every decision."""
 
 NEUTRAL = (
     "The river bends twice before it reaches the old bridge.",

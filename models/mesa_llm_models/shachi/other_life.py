@@ -1,4 +1,4 @@
-"""Deciders with the memory of another run, or a placebo of it."""
+"""Deciders with the memory of another run, or with a placebo."""
 
 from __future__ import annotations
 
@@ -25,15 +25,17 @@ from mesa_llm_models.cognitive_biases.model import CognitiveBiasesModel, Cogniti
 from mesa_llm_models.shachi.neutral import NEUTRAL
 
 Arm = Literal["fresh", "carried", "half", "neutral", "shuffled", "other topic"]
-"""Memory of the deciders: none; that of another life; the newer half of that; neutral text of its length; its words in
-random order; or that of a life with another topic."""
+"""Memory of the deciders: none; that of another life; its newer half; neutral text of its length; its words in random
+order; or that of a life with another topic.
+"""
 
 DIRECTIONS: Mapping[str, Mapping[str, int]] = {
     "oasis": {"HyperbolicDiscounting": 1, "InGroupBias": 1},
     "econ_agent": {"EndowmentEffect": 1, "LossAversion": -1, "SurvivorshipBias": -1},
 }
-"""Source of the life → bias → direction in which its memory moves the bias, as Shachi reports (Figure 5).
-The study treats them as predictions; the rule twins are built to follow them."""
+"""Source of the life → bias → direction of the memory's effect, as reported by Shachi (Figure 5). The study treats
+these as predictions; the rule twins are built to follow them.
+"""
 
 CUES: Mapping[str, str] = {"oasis": "a shop with walls and a door", "econ_agent": "Your savings are"}
 """Source of the life → words by which a rule twin recognises its memory."""
@@ -43,20 +45,21 @@ class CarriedScenario(CognitiveBiasesScenario):
     """Parameters of tests of cognitive biases with the memory of another life."""
 
     lives: str | None = None
-    """File with the lives, as written by `SavedMemories.write` and searched beside the run log first; None: nobody
-    remembers anything."""
+    """File with the lives, as written by `SavedMemories.write`, searched first beside the run log; None for no
+    memories.
+    """
 
     other_lives: str | None = None
-    """File with lives of another topic, for the arm `other topic`."""
+    """File with lives on another topic, for the arm `other topic`."""
 
     carried: Annotated[Arm, Label("Memory of the deciders")] = "carried"
     """Memory of the deciders."""
 
     memory_tokens: Annotated[int, Field(ge=1), Label("Tokens of memory")] = 2000
-    """Maximum number of tokens of a life in memory, the newest."""
+    """Maximum number of tokens of a life in memory; the newest are kept."""
 
     pull: Annotated[float, Field(ge=0, le=1), Label("Rule twins are moved by")] = 0.4
-    """Shift of the score of a rule twin that remembers the life, in the biases and directions of Figure 5."""
+    """Shift in the score of a rule twin that remembers the life, in the biases and directions of Figure 5."""
 
     noise: Annotated[float, Field(ge=0, le=1), Label("Scatter of rule twins")] = 0.2
     """Standard deviation of a rule twin's target score between tests."""
@@ -66,12 +69,12 @@ class CarriedScenario(CognitiveBiasesScenario):
 
 
 class CarriedDecider(Decider):
-    """A decider whose rule twin is moved by its memory, in the biases of Figure 5, with random scatter."""
+    """A decider whose rule twin's memory shifts it in the biases of Figure 5, with random noise."""
 
     model: CarriedModel
 
     def rule(self, seen: Observation) -> str:
-        """Choose like the parent class, moved by memory, with a scatter that is the same in all arms."""
+        """Choose like the parent class, shifted by memory, with noise that is the same in all arms."""
         noise = self.model.scenario.noise
         scatter = random.Random(f"{self.model.run_seed} {self.unique_id} {seen.label}").gauss(0, noise)
         test: BiasTest = seen.facts.items[0].facts[0]
@@ -85,9 +88,9 @@ class CarriedDecider(Decider):
 
 
 class CarriedModel(CognitiveBiasesModel):
-    """Deciders take tests of biases with the memory of another life, to which the tests add nothing.
+    """Deciders take bias tests with the memory of another life. The tests add nothing to it.
 
-    The seed draws the lives from those of the file with any memory: the same in all arms.
+    The seed draws the lives from those in the file with any memory: the same in all arms.
 
     Attributes:
         drawn: Life of each decider, in order; empty without a file.
@@ -118,7 +121,7 @@ class CarriedModel(CognitiveBiasesModel):
             import_memory(agent, memory_of(life, chosen.carried, chosen.memory_tokens, rng), "readonly")
 
     def _lives_in(self, file: str) -> SavedMemories:
-        """Read lives from a file beside the run log, so that both can be moved, else from the working folder."""
+        """Read lives from a file beside the run log, so both can be moved, or from the working folder."""
         log = self.runlog.path
         beside = Path(file) if log is None else log.parent / file
         return SavedMemories.read(beside if beside.exists() else file)
@@ -151,7 +154,7 @@ def memory_of(life: AgentMemory, arm: Arm, max_tokens: int, rng: random.Random) 
         life: The life.
         arm: Treatment of the memory.
         max_tokens: Maximum number of tokens to keep, the newest.
-        rng: Source of random draws.
+        rng: Random generator.
     """
     memory = within_tokens(life.memory, max_tokens)
     match arm:
@@ -171,7 +174,7 @@ def draw_lives(saved: SavedMemories, n: int, rng: random.Random) -> list[AgentMe
     Args:
         saved: The lives of a run.
         n: Number of lives.
-        rng: Source of the draw.
+        rng: Random generator.
 
     Raises:
         ConfigError: If no life has any memory.

@@ -1,4 +1,4 @@
-"""Rows of a sweep's table: chosen, in the order of their seeds, and added up."""
+"""Rows of a sweep's table: selection, ordering by seed, and sums."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from mesa_llm import ConfigError
 
 
 def runs_with(rows: pd.DataFrame, **chosen: Any) -> pd.DataFrame:
-    """Return the runs with some values, in the order of their seeds.
+    """Return the runs with the given values, ordered by seed.
 
     Args:
-        rows: One row a run.
+        rows: One row per run.
         **chosen: Column → required value.
     """
     mask = pd.Series(True, index=rows.index)
@@ -30,10 +30,10 @@ def total(rows: pd.DataFrame, name: str) -> float:
 
 
 def column(rows: pd.DataFrame, name: str, **chosen: Any) -> list[float | None]:
-    """Return a figure of the runs with some values, in the order of their seeds; None for a run without it.
+    """Return a figure of the runs with the given values, ordered by seed; None where missing.
 
     Args:
-        rows: One row a run.
+        rows: One row per run.
         name: Name of the figure.
         **chosen: Column → required value.
 

@@ -1,8 +1,8 @@
 """Backend swap: the same economy with other language models.
 
 Source:
-    Shachi (2025), section 4.3.1 and Figure 4: EconAgent, 100 agents, 240 months, no memory, config or tools; one run a
-    backend, no numbers.
+    Shachi (2025), section 4.3.1 and Figure 4: EconAgent, 100 agents, 240 months, no memory, config or tools; one run
+    per backend, no numbers.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ MONTHS = 240
 """Number of months of a run."""
 
 BARE = {"memory": "none", "reflect_every": 0}
-"""Parameters of households without memory and reflection, as in the study."""
+"""Parameters for households without memory and reflection, as in the study."""
 
 BASELINES = ("composite", "len", "cats")
-"""Rules of households to compare the language models with."""
+"""Household rules to compare the language models with."""
 
 LAWS: Mapping[str, tuple[str, str, str]] = {
     "Phillips curve": ("unemployment", "wage_inflation", "wage inflation on unemployment"),
@@ -99,11 +99,11 @@ def points_of(years: pd.DataFrame, law: str) -> list[list[float]]:
 
 
 def study_swap(setup: StudySetup) -> Findings:
-    """Run the economy with each backend and each seed, and compare the lines of both laws.
+    """Run the economy with each backend and seed, and compare the lines of both laws.
 
     Args:
-        setup: Settings of the runs. Its `llm` may name several language models with commas between them, which are
-            compared with each other and with the rule baselines; its steps are months, 240 by default.
+        setup: Settings of the runs. Its `llm` may list several language models, separated by commas, to compare with
+            each other and with the rule baselines. Its steps are months, 240 by default.
     """
     policies = [str(setup.parameters["policy"])] if "policy" in setup.parameters else list(BASELINES)
     own = {name: value for name, value in setup.parameters.items() if name != "policy"}
@@ -135,13 +135,13 @@ def names_of(rows: pd.DataFrame) -> list[str]:
     """Return the backends, in order.
 
     Args:
-        rows: One row a run, with its `backend`.
+        rows: One row per run, with its `backend`.
     """
     return list(dict.fromkeys(rows["backend"]))
 
 
 def line_of(points: Sequence[Sequence[float]]) -> FittedLine | None:
-    """Fit a line through points; None with too few.
+    """Fit a line through points; None if there are too few.
 
     Args:
         points: Pairs (x, y).
@@ -150,17 +150,17 @@ def line_of(points: Sequence[Sequence[float]]) -> FittedLine | None:
 
 
 def lines_of(rows: pd.DataFrame, backend: str, law: str) -> list[FittedLine | None]:
-    """Return the line of each run of a backend, in the order of the seeds."""
+    """Return the line of each run of a backend, ordered by seed."""
     return [line_of(points[law]) for points in runs_with(rows, backend=backend)["points"]]
 
 
 def slopes_of(rows: pd.DataFrame, backend: str, law: str) -> Column:
-    """Return the slope of each run of a backend, in the order of the seeds; None without a line."""
+    """Return the slope of each run of a backend, ordered by seed; None without a line."""
     return [None if line is None else line.slope.value for line in lines_of(rows, backend, law)]
 
 
 def intercepts_of(rows: pd.DataFrame, backend: str, law: str) -> Column:
-    """Return the intercept of each run of a backend, in the order of the seeds; None without a line."""
+    """Return the intercept of each run of a backend, ordered by seed; None without a line."""
     return [None if line is None else line.intercept.value for line in lines_of(rows, backend, law)]
 
 
@@ -171,7 +171,7 @@ def standard_error(values: Column) -> float | None:
 
 
 def slope_table(rows: pd.DataFrame) -> Table:
-    """Return slope and intercept of each law by backend: the mean over runs, and the fit to all points."""
+    """Return slope and intercept of each law by backend: the mean over runs, and the pooled fit."""
     table: list[dict[str, Value]] = []
     for law in LAWS:
         for backend in names_of(rows):
@@ -240,7 +240,7 @@ def _equality(groups: Any) -> float | None:
 
 
 def _interaction(rows: pd.DataFrame, row: Mapping[str, Value]) -> dict[str, Value]:
-    """Return the p of the interaction, for rows about slopes of all backends."""
+    """Return the p of the interaction, for rows about all backends' slopes."""
     if row["backends"] != "all" or row["of"] != "slope":
         return {"p of the interaction": None}
     groups = [
@@ -251,13 +251,13 @@ def _interaction(rows: pd.DataFrame, row: Mapping[str, Value]) -> dict[str, Valu
 
 
 def interaction_p(groups: Sequence[Sequence[Sequence[float]]]) -> float | None:
-    """Test whether the lines through several groups of points share one slope, with an intercept for each group.
+    """Test whether the lines through several groups of points share a slope, with an intercept per group.
 
     Args:
         groups: Points (x, y) of each group.
 
     Returns:
-        p of the F test; None with fewer than two groups that have a line, or without degrees of freedom left.
+        p of the F test; None with fewer than two groups that have a line, or without remaining degrees of freedom.
 
     Source:
         Analysis of covariance: the interaction of group and x.
@@ -320,7 +320,7 @@ def cost_table(rows: pd.DataFrame) -> Table:
 
 
 def swap_figure(rows: pd.DataFrame) -> Figure:
-    """Draw the yearly points and pooled lines of each law, one colour for each backend."""
+    """Draw the yearly points and pooled lines of each law, with one colour per backend."""
     figure = Figure(figsize=(13, 4.4), layout="constrained")
     panels: Any = figure.subplots(1, len(LAWS))
     for axes, (law, (x, y, _)) in zip(panels, LAWS.items(), strict=True):
@@ -335,7 +335,7 @@ def swap_figure(rows: pd.DataFrame) -> Figure:
 
 
 def _draw_line(axes: Any, rows: pd.DataFrame, backend: str, law: str, colour: str) -> None:
-    """Draw the points of a backend, its pooled line, and the interval of the runs' slopes around its centre."""
+    """Draw a backend's points, its pooled line, and the interval of the runs' slopes around its centre."""
     points = np.array([point for own in runs_with(rows, backend=backend)["points"] for point in own[law]]).reshape(
         -1, 2
     )

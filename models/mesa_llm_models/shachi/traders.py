@@ -1,4 +1,4 @@
-"""Traders whose rule twins have their own random generators, so that runs with and without a treatment are pairs."""
+"""Traders whose rule twins have their own random generators, so runs with and without a treatment can be paired."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ PART = 0.1
 
 
 class PairedTrader(StockTrader):
-    """A trader whose rule twin draws from a new generator in each decision.
+    """A trader whose rule twin uses a new random generator for each decision.
 
-    Its draws depend neither on the actions and number of others nor on what it has heard.
+    Its draws do not depend on others' actions or number, nor on what it has heard.
     """
 
     _rng: random.Random | None = None
 
     @property
     def random(self) -> random.Random:
-        """Random generator of the present decision."""
+        """Random generator for the current decision."""
         return self.model.random if self._rng is None else self._rng
 
     def rule(self, seen: Observation) -> ToolCall | None:
-        """Decide by `act_by_rule`, with new draws."""
+        """Decide by `act_by_rule`, with a new generator."""
         self._rng = random.Random(f"{self.model.run_seed} {self.model.now} {self.unique_id}")
         return self.act_by_rule(seen)
 
@@ -39,7 +39,7 @@ def order_near(facts: TraderFacts, side: Side, stock: Stock, margin: float) -> T
     """Return an order with a limit slightly worse than the latest price; None without means.
 
     Args:
-        facts: Facts that the trader observes.
+        facts: The trader's observed facts.
         side: Side of the order.
         stock: The stock.
         margin: Distance from the latest price, as a fraction of it.

@@ -1,4 +1,4 @@
-"""One population in two worlds: people who trade on an exchange and talk on a social network in turn."""
+"""One population in two worlds: people alternately trade on an exchange and talk on a social network."""
 
 from __future__ import annotations
 
@@ -31,30 +31,31 @@ from mesa_llm_models.stock_agent.model import StockAgentModel
 from mesa_llm_models.stock_agent.scores import total_change
 
 OTHER_POST = "The town's bakers have agreed on one recipe for the rye loaf of the autumn fair, a newspaper reports."
-"""Post of the control with another topic."""
+"""Post in the control with another topic."""
 
 ACTIONS = ("create_post", "create_comment", "like_post", "repost", "quote_post", "do_nothing")
 """Actions on the social network."""
 
 Coupling = Literal["shared", "isolated", "filler", "alone"]
-"""Link between the worlds: one memory (`shared`); a memory for each (`isolated`), also with neutral text in
-place of the network's (`filler`); or no network at all (`alone`)."""
+"""Link between the worlds: one memory (`shared`); one memory each (`isolated`), optionally with neutral text instead of
+the network's (`filler`); or no network at all (`alone`).
+"""
 
 DEALS = re.compile(r"\b(bought|sold) ([AB])\b")
-"""Trades as the rule twin posts them and recognises them in posts of others."""
+"""Trades as the rule twin posts them and recognises them in others' posts."""
 
 TECHNOLOGY = re.compile(r"\b(?:Amazon|technology)\b")
-"""Words that the rule twin takes as good news for the technology firm, stock B."""
+"""Words the rule twin takes as good news for the technology firm, stock B."""
 
 TRADE_TALK = re.compile(r"\b(?:stocks?|shares?|bought|sold|trad(?:e|es|ed|er|ers|ing)|invest\w*)\b", re.IGNORECASE)
 """Words that mark a post or comment as about trading."""
 
 MARGIN = 0.01
-"""Distance from the latest price that the rule twin accepts on hearsay, as a fraction of it."""
+"""Distance from the latest price the rule twin accepts on hearsay, as a fraction of it."""
 
 
 class TwoWorldsScenario(LLMScenario):
-    """Parameters of a population in two worlds; those of Shachi's study are 50 people, 10 days and 50 turns."""
+    """Parameters of a population in two worlds. Shachi's study has 50 people, 10 days and 50 turns."""
 
     n_agents: Annotated[int, Field(ge=2)] = 10
     """Number of people, who trade and talk; 50 in the study."""
@@ -63,56 +64,56 @@ class TwoWorldsScenario(LLMScenario):
     """Number of days until the exchange closes."""
 
     sessions: Annotated[int, Field(ge=1)] = 3
-    """Number of trading sessions a day."""
+    """Number of trading sessions per day."""
 
     turns: Annotated[int, Field(ge=1)] | None = None
-    """Number of trading turns between two steps of the network; None: one each, a session. 50 in the study."""
+    """Number of trading turns between two network steps; None for one turn each, a session. 50 in the study."""
 
     order: Annotated[Literal["social_first", "exchange_first"], Label("World visited first")] = "social_first"
     """First world to visit: the network, as in the study's program, or the exchange, as in its text."""
 
     coupling: Annotated[Coupling, Label("What the worlds have in common")] = "shared"
-    """Link between the worlds: one memory, a memory for each, that with neutral text, or no network."""
+    """Link between the worlds: one memory, one memory each, the same with neutral text, or no network."""
 
     post: Annotated[str, Field(min_length=1, max_length=5000), Label("Post that all see first")] = POST
-    """Post of the account that all follow."""
+    """Post by the account everyone follows."""
 
     news_crosses: bool = False
-    """Whether people also hear news of the other world, as a second link besides memory."""
+    """Whether people also receive news from the other world, as a second link besides memory."""
 
     twin: Annotated[Twin, Label("Rule of the traders")] = "mixed"
-    """Rule by which rule twins trade if they do not follow hearsay."""
+    """Rule by which rule twins trade when not following hearsay."""
 
     hearsay: Annotated[float, Field(ge=0, le=1), Label("Rule twins follow hearsay")] = 0.5
-    """Probability that a rule twin follows hearsay on a stock in its memory."""
+    """Probability that a rule twin follows hearsay about a stock in its memory."""
 
     talk: Annotated[float, Field(ge=0, le=1), Label("Rule twins talk of trades")] = 0.5
     """Probability that a rule twin on the network posts about the trade it remembers."""
 
     ties: Annotated[float, Field(ge=0, le=20)] = 3.0
-    """Mean number of others that each person follows, besides the account that all follow."""
+    """Mean number of others each person follows, besides the account everyone follows."""
 
     memory: Annotated[str, Label("Memory")] = "chat:4000:3"
     """Memory of each person, or of each person in each world."""
 
 
 class Inhabitant(PairedTrader, SocialUser):
-    """A person who trades or talks, depending on the model's present `world`."""
+    """A person who trades or talks, depending on the model's current `world`."""
 
     @property
     def is_original(self) -> bool:
-        """False: observation and memory are those of the corrected model."""
+        """False: observation and memory are the corrected model's."""
         return False
 
     def observe(self) -> Observation:
-        """Return the observation of the present world."""
+        """Return the observation of the current world."""
         if self.model.is_social:
             return SocialUser.observe(self)
         seen = LLMMixin.observe(self)
         return with_menu(seen, self.facts) if self.opened.capabilities.needs_options else seen
 
     def act_by_rule(self, seen: Observation) -> ToolCall | None:
-        """Trade by the strategy or on hearsay; post about trades, or what the social rule twin posts."""
+        """Trade by the strategy or on hearsay; post about trades, or as the social rule twin."""
         if self.model.is_social:
             return self._trade_talk(seen) or SocialUser.rule(self, seen)
         usual = super().act_by_rule(seen)
@@ -143,11 +144,11 @@ def heard_in(entries: Iterable[MemoryEntry]) -> Counter[Stock]:
 
 
 def order_upon(votes: Counter[Stock], facts: TraderFacts) -> ToolCall | None:
-    """Return an order in the stock with the most votes, on their side; None without votes.
+    """Return an order in the stock with the most votes, on the voted side; None without votes.
 
     Args:
         votes: Buyers less sellers, by stock.
-        facts: Facts that the trader observes.
+        facts: The trader's observed facts.
     """
     stock = max(STOCKS, key=lambda one: abs(votes[one]))
     if not votes[stock]:
@@ -164,11 +165,11 @@ def last_deal_in(entries: Iterable[MemoryEntry]) -> str | None:
 
 
 class TwoWorldsModel(LLMModel):
-    """People visit a social network and an exchange alternately: a step of the first, then some turns of trading.
+    """People alternate between a social network and an exchange: one network step, then some trading turns.
 
-    A step is a step of the network, a stage of the exchange's day, or the part of a session that belongs to the visit.
-    Loans, forecasts and posts on the exchange's forum are simultaneous and count as no turns. Each world draws from its
-    own generator, and time passes alike for every `coupling`, so that runs of one seed differ only in the coupling and
+    A step is a step of the network, a stage of the exchange's day, or the part of a session within the visit. Loans,
+    forecasts and posts on the exchange's forum are simultaneous and do not count as turns. Each world has its own
+    random generator, and time passes alike for every `coupling`, so runs with one seed differ only in the coupling and
     its consequences.
 
     Attributes:
@@ -235,7 +236,7 @@ class TwoWorldsModel(LLMModel):
         }
 
     def _sign_up(self, people: list[Any], rng: random.Random) -> None:
-        """Sign people up, connect them, and publish the first post by the account that all follow."""
+        """Sign people up, connect them, and publish the first post by the account everyone follows."""
         n = len(people)
         account = n + 1
         self.social.sign_up_many(
@@ -251,7 +252,7 @@ class TwoWorldsModel(LLMModel):
 
     @property
     def world(self) -> Any:
-        """The present world."""
+        """The current world."""
         return self.present_worlds[0]
 
     @property
@@ -261,11 +262,11 @@ class TwoWorldsModel(LLMModel):
 
     @property
     def instructions_text(self) -> str:
-        """Text above every prompt in the present world."""
+        """Instructions for every prompt in the current world."""
         return self.prompt("social.md" if self.is_social else "exchange.md")
 
     def turns_of(self) -> list[Stage]:
-        """Return the agents whose turn it is, as stages."""
+        """Return the agents to act now, as stages."""
         people = {agent.unique_id: agent for agent in llm_agents(self)}
         if self.is_social:
             if self.scenario.coupling == "alone":
@@ -284,23 +285,23 @@ class TwoWorldsModel(LLMModel):
 
     @property
     def visit_length(self) -> int:
-        """Length of the step: 1 on the network, else the number of trading turns taken."""
+        """Length of the step: 1 on the network, otherwise the number of trading turns taken."""
         return 1 if self.is_social else len(self._turns) if self.exchange.takes_turns else 0
 
     @property
     def ending_worlds(self) -> tuple[World, ...]:
-        """The present world, unless it is an exchange in the middle of a session."""
+        """The current world, unless it is an exchange in the middle of a session."""
         return () if not self.is_social and self._waiting else self.present_worlds
 
     def end_step(self) -> None:
-        """Store the traders who still wait for a turn, and put neutral text in place of memories of the network."""
+        """Store the traders still waiting for a turn, and replace memories of the network with neutral text."""
         if not self.is_social:
             self._waiting = self._waiting[len(self._turns) :]
         elif self.scenario.coupling == "filler":
             self._fill()
 
     def _fill(self) -> None:
-        """Add neutral text to everybody's memory, of the length of the memory of this step of the network."""
+        """Add neutral text to everybody's memory, as long as the memory of this network step."""
         for agent in llm_agents(self):
             for entry in agent.roles["social"].memory.entries:
                 if entry.time == self.now:
@@ -311,7 +312,7 @@ class TwoWorldsModel(LLMModel):
 
     @property
     def present(self) -> str:
-        """Name of the world of the last step; empty before the first."""
+        """Name of the last step's world; empty before the first."""
         return self.world.name if self.time else ""
 
     @property
@@ -336,25 +337,25 @@ class TwoWorldsModel(LLMModel):
 
     @property
     def n_posts(self) -> int:
-        """Number of posts, quotes and comments of people so far; the first post does not count."""
+        """Number of posts, quotes and comments by people so far, without the first post."""
         return len(self.writings())
 
     @property
     def n_trade_posts(self) -> int:
-        """Number of such posts that are about trading."""
+        """Number of such posts about trading."""
         return sum(bool(TRADE_TALK.search(text)) for _, text in self.writings())
 
     def writings(self) -> list[tuple[int, str]]:
-        """Return (step of the network, text) of everything that people wrote on it."""
+        """Return (network step, text) of everything people wrote."""
         posts = [row for row in self.social.measures.posts_table() if row["user_id"] <= self.scenario.n_agents]
         rows = [*posts, *self.social.measures.comments_table()]
         return [(row["step"], str(row["content"])) for row in rows if row["content"]]
 
     def results(self) -> dict[str, Any]:
-        """Return the indicators of Shachi's Table 3 by stock, price changes in percent, and the posts about trading.
+        """Return the indicators in Shachi's Table 3 by stock, price changes in percent, and the posts about trading.
 
-        `volume` counts matched orders, `buys` and `sells` the orders submitted. `course` holds the price paths, the
-        orders of each session by stock, and the posts about trading of each step of the network.
+        `volume` counts matched orders, `buys` and `sells` the orders submitted. `course` has the price paths, the
+        orders of each session by stock, and the posts about trading in each network step.
         """
         closes: dict[Stock, list[Close]] = {
             stock: [one for one in self.exchange.history.closes if one.stock == stock] for stock in STOCKS
@@ -398,5 +399,5 @@ def _another(memory: Memory) -> Memory:
 
 
 def turns_of_visit(model: TwoWorldsModel) -> list[Stage]:
-    """Return the agents whose turn it is in the present world."""
+    """Return the agents to act in the current world."""
     return model.turns_of()

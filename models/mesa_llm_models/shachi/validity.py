@@ -1,8 +1,8 @@
 """External validity: an exchange under a news shock, with and without memory and tools, against a real price series.
 
 Source:
-    The later version of Shachi (2025, arXiv 2509.21862) compares the exchange's reaction to the news of U.S. tariffs
-    with the real event. It publishes no numbers to compare with.
+    The later version of Shachi (2025, arXiv 2509.21862) compares the exchange's reaction to news of U.S. tariffs with
+    the real event. It publishes no numbers for comparison.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ NEWS = (
 """Default news of the shock."""
 
 MEMORY = "chat:4000:6"
-"""Memory of traders who have one: the last six exchanges, observations included."""
+"""Memory of traders that have one: the last six exchanges, including observations."""
 
 COMPONENTS = {
     "memory and tools": AgentDesign(memory=MEMORY),
@@ -58,7 +58,7 @@ COMPONENTS = {
 """Name of a design → components of the traders."""
 
 MARGIN = 0.03
-"""Distance from the latest price that a rule twin accepts on the news, as a fraction of it."""
+"""Distance from the latest price a rule twin accepts on the news, as a fraction of it."""
 
 
 class ShockScenario(StockAgentScenario):
@@ -68,24 +68,24 @@ class ShockScenario(StockAgentScenario):
     """Text of the news."""
 
     shock_day: Annotated[int, Field(ge=0), Label("Day of the news (0: none)")] = 3
-    """Day of the news, from the first session on; 0: never."""
+    """Day of the news, from its first session; 0 for never."""
 
     news_tone: Annotated[Annotated[float, Field(ge=-1, le=1)] | None, Hidden()] = None
-    """Tone of the news for rule twins, from -1 to 1; None: VADER's score of the text."""
+    """Tone of the news for rule twins, from -1 to 1; None for VADER's score of the text."""
 
     reaction: Annotated[float, Field(ge=0, le=1), Label("Rule twins act upon the news")] = 0.6
-    """Probability that a rule twin acts on news it knows of, if the tone is -1 or 1."""
+    """Probability that a rule twin acts on known news, if the tone is -1 or 1."""
 
 
 class ShockTrader(PairedTrader):
-    """A trader who may hear of the news.
+    """A trader who may hear the news.
 
-    Its rule twin knows of the news in the session of the news; later only if it remembers it, or may look
-    at the forum and somebody mentioned it there. It then buys or sells, and posts about it.
+    Its rule twin knows the news in that session. Later it knows it only by memory, or from a mention on the forum if it
+    may read that. It then buys or sells, and posts about it.
     """
 
     def act_by_rule(self, seen: Observation) -> ToolCall | None:
-        """Trade by the strategy or on the news, and post about the news if it is known."""
+        """Trade by the strategy or on the news, and post about known news."""
         usual = super().act_by_rule(seen)
         stage = self.model.world.now.stage
         mood = self.model.mood
@@ -115,7 +115,7 @@ def remembered_text(memory: Any) -> str:
 
 
 class ShockModel(StockAgentModel):
-    """An exchange where all traders hear of one piece of news in the first session of a day.
+    """An exchange where all traders hear one piece of news in the first session of a day.
 
     Attributes:
         news: The news, on one line.
@@ -149,7 +149,7 @@ class ShockModel(StockAgentModel):
 
 
 PRICES = ("close", "price", "adj_close")
-"""Names of the column with prices, the likeliest first, folded."""
+"""Names of the price column, likeliest first, folded."""
 
 
 @dataclass(frozen=True)
@@ -167,7 +167,7 @@ class RealSeries:
         """Read a table with a column `date` (2025-04-03) and a column `close` or `price`.
 
         Raises:
-            ConfigError: If it cannot be read, lacks a column, or has an unusable row.
+            ConfigError: If it cannot be read, lacks a column, or has an invalid row.
         """
         placed = read_table(path, {"date", *PRICES})
         rows = whole_rows(path, placed)
@@ -184,26 +184,26 @@ class RealSeries:
             except ValueError as error:
                 raise ConfigError(f"{str(path)!r}, line {line}: {error}") from None
             if not (math.isfinite(value) and value > 0):
-                raise ConfigError(f"{str(path)!r}, line {line}: a price is above 0, found {cells[1]!r}")
+                raise ConfigError(f"{str(path)!r}, line {line}: a price must be above 0, found {cells[1]!r}")
             found_rows.append((day, value))
         if len(found_rows) < 3:
-            raise ConfigError(f"{str(path)!r} has {len(found_rows)} rows; a series needs three days at least")
+            raise ConfigError(f"{str(path)!r} has {len(found_rows)} rows; a series needs at least three days")
         found_rows.sort()
         return cls(*zip(*found_rows, strict=True))
 
     def around(self, event: date, before: int, after: int) -> dict[int, float]:
-        """Return the change of the price around an event, in percent of the last price before it.
+        """Return the price change around an event, in percent of the last price before it.
 
         Args:
-            event: First day of the news; without trading, the next day with a price counts.
+            event: First day of the news. If it has no price, the next day with one counts.
             before: Maximum number of days before the reference day.
-            after: Maximum number of days from the event on.
+            after: Maximum number of days from the event.
 
         Returns:
-            Day → change in percent: 0 is the last day before, 1 that of the event.
+            Day → change in percent: 0 is the last day before, 1 the event's.
 
         Raises:
-            ConfigError: If the series has no day before the event, or none from it on.
+            ConfigError: If the series has no day before the event, or none from it.
         """
         first = next((index for index, day in enumerate(self.days) if day >= event), len(self.days))
         if not 0 < first < len(self.days):
@@ -229,23 +229,23 @@ class Reactions:
     """Simulated and real price changes in event time."""
 
     runs: pd.DataFrame
-    """One row a run: design, shock_day, seed, closes."""
+    """One row per run: design, shock_day, seed, closes."""
 
     shock_day: int
     """Day of the news."""
 
     stocks: tuple[Stock, ...]
-    """Stocks to average the change over."""
+    """Stocks over which the change is averaged."""
 
     real: Mapping[int, float]
-    """Day → real change in percent, day 0 the last before the event; empty without a series."""
+    """Day → real change in percent, with day 0 the last before the event; empty without a series."""
 
     def changes(self, design: str, *, has_news: bool) -> FloatArray:
-        """Return the change in percent since the last close before the news, shape `(seeds, days)`, from day 0 on.
+        """Return the change in percent since the last close before the news, shape `(seeds, days)`, from day 0.
 
         Args:
             design: Name of the design.
-            has_news: Whether to take the runs with the news, or those without.
+            has_news: Whether to take the runs with or without the news.
         """
         day = self.shock_day if has_news else 0
         chosen = runs_with(self.runs, design=design, shock_day=day)
@@ -257,7 +257,7 @@ class Reactions:
         return np.array([row[:length] for row in rows])
 
     def comparable_days(self, design: str) -> list[int]:
-        """Return the days from the event on that are in both the runs and the real series."""
+        """Return the days since the event that are in both the runs and the real series."""
         n_days = self.changes(design, has_news=True).shape[1]
         return [day for day in range(1, n_days) if day in self.real]
 
@@ -275,24 +275,23 @@ def study_validity(
     event: date | None = None,
     stock: Literal["A", "B", "both"] = "both",
 ) -> Findings:
-    """Run the exchange with and without the news for four designs of the traders, and compare with a real series.
+    """Run the exchange with and without the news for four trader designs, and compare with a real series.
 
     Args:
-        setup: Settings of the runs; without steps, a run ends when the exchange closes.
-        real: CSV file of a real price series, with the columns date and close; None: no comparison.
+        setup: Settings of the runs; by default a run ends when the exchange closes.
+        real: CSV file of a real price series, with the columns date and close; None for no comparison.
         event: First day of the real news, such as 2025-04-03.
-        stock: Stock whose price is compared; `both`: the mean of both changes.
+        stock: Stock to compare; `both` for the mean of both changes.
 
     Raises:
-        ConfigError: If only one of `real` and `event` is given, the news has no day, or the runs end
-            before it.
+        ConfigError: If only one of `real` and `event` is given, the news has no day, or the runs end before it.
     """
     if (real is None) != (event is None):
-        raise ConfigError("a real series and the day of its event belong together; give both, or neither")
+        raise ConfigError("real and event belong together; give both or neither")
     day = int(setup.parameters.get("shock_day", ShockScenario.shock_day))
     days = int(setup.parameters.get("days", ShockScenario.days))
     if not 1 <= day <= days:
-        raise ConfigError(f"shock_day is a day of the exchange for this study, from 1 to {days}; got {day}")
+        raise ConfigError(f"shock_day must be a day of the exchange in this study, from 1 to {days}; got {day}")
     sessions = int(setup.parameters.get("sessions", ShockScenario.sessions))
     needed = day * (sessions + 3) - 2
     if setup.steps is not None and setup.steps < needed:
@@ -394,8 +393,8 @@ def likeness(paths: FloatArray, real: FloatArray) -> dict[str, Value]:
         real: Real changes, shape `(days,)`.
 
     Returns:
-        Distance of the mean path, its correlation (None if undefined), and the share of the runs that end
-        with the sign of the real one.
+        Distance of the mean path, its correlation (None if undefined), and the share of runs that end with the real
+        path's sign.
     """
     mean = paths.mean(axis=0)
     is_flat = len(real) < 3 or np.ptp(mean) == 0 or np.ptp(real) == 0

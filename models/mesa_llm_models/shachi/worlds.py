@@ -71,14 +71,14 @@ CAVEAT = (
 """Limits of the figures."""
 
 LAGS = (-2, -1, 0, 1, 2)
-"""Lags of orders behind posts, in sessions; below 0: orders come first."""
+"""Lags of orders behind posts, in sessions; negative if orders come first."""
 
 
 def study_worlds(setup: StudySetup) -> Findings:
     """Run all arms with each seed, and compare each with the exchange alone.
 
     Args:
-        setup: Settings of the runs; without steps, a run ends when the exchange closes.
+        setup: Settings of the runs; by default a run ends when the exchange closes.
     """
     runs = StudySweeps(setup)
     couplings = [CONTROL, *(arm for arm in ARMS if arm != "other topic")]
@@ -110,10 +110,10 @@ def arm_table() -> Table:
 
 
 def indicator_table(rows: pd.DataFrame) -> Table:
-    """Compare the indicators of Table 3 of each arm with the exchange alone.
+    """Compare the indicators in Table 3 of each arm with the exchange alone.
 
     Args:
-        rows: One row a run, with its `arm`.
+        rows: One row per run, with its `arm`.
     """
     keys = [(arm, name, stock) for arm in ARMS for name in ("volume", "buys", "sells") for stock in STOCKS]
     pairs = [
@@ -147,8 +147,8 @@ def change_cells(treated: list[float | None], control: list[float | None]) -> di
     """Return the change of a mean in percent of the control's, with its interval; empty for a control of 0.
 
     Args:
-        treated: Values of the treatment, one a run.
-        control: Values of the control, by the same seeds.
+        treated: Values of the treatment, one per run.
+        control: Values of the control, with the same seeds.
     """
     try:
         ratio = ratio_estimate(treated, control)
@@ -170,7 +170,7 @@ def price_table(rows: pd.DataFrame) -> Table:
     """Compare price changes, and whole price paths, of each arm with the exchange alone.
 
     Args:
-        rows: One row a run, with its `arm`.
+        rows: One row per run, with its `arm`.
     """
     keys = list(product(ARMS, STOCKS))
     compared = [
@@ -193,11 +193,11 @@ def price_table(rows: pd.DataFrame) -> Table:
 
 
 def paths_of(rows: pd.DataFrame, name: str, arm: str) -> FloatArray:
-    """Return one course of the runs of an arm, shape `(runs, points)`, cut to the shortest run.
+    """Return one series of the runs in an arm, shape `(runs, points)`, cut to the shortest run.
 
     Args:
-        rows: One row a run.
-        name: Name of the course.
+        rows: One row per run.
+        name: Name of the series.
         arm: The arm.
     """
     courses = [course[name] for course in runs_with(rows, arm=arm)["course"]]
@@ -208,11 +208,11 @@ def paths_of(rows: pd.DataFrame, name: str, arm: str) -> FloatArray:
 def path_p(first: FloatArray, second: FloatArray) -> float | None:
     """Test whether two sets of paths differ, by permutations within pairs.
 
-    The statistic is the sum over points of the squared mean difference; p is exact if all permutations are feasible.
+    The statistic is the sum over points of the squared mean difference. p is exact if all permutations are feasible.
 
     Args:
         first: Paths of one treatment, shape `(runs, points)`.
-        second: Paths of the other, by the same seeds.
+        second: Paths of the other, with the same seeds.
 
     Returns:
         p; None with fewer than two pairs.
@@ -239,7 +239,7 @@ def lag_table(rows: pd.DataFrame) -> Table:
     """Correlate posts about trading with the orders of sessions before and after, by arm.
 
     Args:
-        rows: One row a run, with its `arm`.
+        rows: One row per run, with its `arm`.
     """
     table: list[dict[str, Value]] = []
     for arm in ARMS:
@@ -258,11 +258,11 @@ def lag_table(rows: pd.DataFrame) -> Table:
 
 
 def lagged_correlation(course: Mapping[str, Sequence[float]], lag: int) -> float | None:
-    """Correlate the posts about trading in a step of the network with the orders in a session `lag` later.
+    """Correlate posts about trading in a network step with the orders in a session `lag` later.
 
     Args:
-        course: Course of a run, see `TwoWorldsModel.results`.
-        lag: Number of sessions; 0: the one after the step.
+        course: Series of a run, see `TwoWorldsModel.results`.
+        lag: Number of sessions; 0 for the one after the step.
 
     Returns:
         Pearson's r; None if either is constant, or fewer than four pairs are left.
@@ -285,7 +285,7 @@ def worlds_figure(rows: pd.DataFrame) -> Figure:
     """Draw the price paths of both stocks by arm, and the changes of the indicators.
 
     Args:
-        rows: One row a run, with its `arm`.
+        rows: One row per run, with its `arm`.
     """
     figure = Figure(figsize=(13, 4.2), layout="constrained")
     panels: Any = figure.subplots(1, 3)

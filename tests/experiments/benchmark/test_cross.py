@@ -174,5 +174,5 @@ def test_what_was_found_is_read_again_from_its_json(taken_apart, tmp_path) -> No
     again = Cross.read(tmp_path / "cross.json")
     assert (again.to_json(), again.text()) == (taken_apart.to_json(), taken_apart.text())
     (tmp_path / "cross.json").write_text('{"tasks": 3}', encoding="utf-8")
-    with pytest.raises(ConfigError, match=r"cross\.json is no report of this version"):
+    with pytest.raises(ConfigError, match=r"cross\.json is not a report of this version"):
         Cross.read(tmp_path / "cross.json")

@@ -154,7 +154,7 @@ def test_users_without_these_actions_see_nothing_of_them() -> None:
         ({"products": ("a\nb",)}, "one line of 1 to 80 characters"),
         ({"products": ("",)}, "one line of 1 to 80 characters"),
         ({"products": tuple(map(str, range(31)))}, "at most 30 products"),
-        ({"products": "lamp"}, "takes a list of names"),
+        ({"products": "lamp"}, "must be a list of names"),
         ({"products": ("lamp",), "actions": ("do_nothing",)}, "purchase_product, which is not among the actions"),
         ({"actions": ()}, "actions is empty"),
         ({"actions": ("follow", "follow")}, "actions names 'follow' twice"),

@@ -96,7 +96,7 @@ def test_muted_and_hidden_authors_and_oneself_are_not_recommended() -> None:
 
 
 def test_without_an_embedder_it_is_said_what_to_do() -> None:
-    with pytest.raises(ConfigError, match="give it an embedder"):
+    with pytest.raises(ConfigError, match="needs an embedding function"):
         SocialWorld("x", feed="x_personal")
     with pytest.raises(ConfigError, match="'ours', 'paper' or 'code', got 'mine'"):
         PersonalFeed(form="mine")  # type: ignore[arg-type]
@@ -104,7 +104,7 @@ def test_without_an_embedder_it_is_said_what_to_do() -> None:
 
 def test_a_running_world_can_change_to_it_where_it_has_an_embedder() -> None:
     worlds = [SocialWorld("x", rng=1, embed=embed) for embed in (None, Counting().embed)]
-    with pytest.raises(ToolError, match="give it an embedder"):
+    with pytest.raises(ToolError, match="needs an embedding function"):
         worlds[0].change("feed", "x_personal")
     worlds[1].sign_up_many([Account(1, bio="tea"), Account(2)])
     worlds[1].change("feed", "x_personal")

@@ -311,8 +311,8 @@ def crowd(size: int) -> SocialWorld:
     [
         ([Account(0)], "run from 1"),
         ([Account(10**9)], "run from 1"),
-        ([Account(3), Account(3)], "user 3 has an account already"),
-        ([Account(9), Account(1)], "user 1 has an account already"),
+        ([Account(3), Account(3)], "user 3 already has an account"),
+        ([Account(9), Account(1)], "user 1 already has an account"),
     ],
 )
 def test_bad_accounts_are_refused_all_together(accounts: list[Account], why: str) -> None:
