@@ -67,7 +67,7 @@ async def _waits(agent: Any, seen: Observation) -> None: ...
 @pytest.mark.parametrize(
     ("name", "method", "fault"),
     [
-        ("rule", lambda agent, seen: "pay", r"Slip.rule\(\) returned 'pay' where an action is expected; return ToolCall"),
+        ("rule", lambda agent, seen: "pay", r"Slip.rule\(\) returned 'pay' where an action is expected; return"),
         ("rule", _waits, "Slip.rule is called as a plain function; write def without async"),
         (
             "decide",

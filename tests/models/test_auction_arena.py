@@ -330,7 +330,7 @@ def test_a_scenario_says_the_same_as_single_parameters() -> None:
         ({"tie": "coin"}, "tie: .*'uniform' or 'scan'"),
         ({"max_retries": -1}, "max_retries: .*greater than or equal to 0"),
         ({"n_auctions": 0}, "n_auctions: .*greater than or equal to 1"),
-        ({"lots": "nowhere"}, "lots is one of paper"),
+        ({"lots": "nowhere"}, "lots must be one of paper"),
         ({"n_lots": 11}, "from 1 to 10"),
         ({"order": "sideways"}, "order: .*'listed'"),
         ({"names": "Ana,Ana,Ben"}, "appears twice"),

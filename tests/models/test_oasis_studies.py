@@ -136,11 +136,17 @@ def test_the_rule_counts_words_of_disagreement(text, score) -> None:
     [
         ("{", "not a readable JSON"),
         ("[]", "does not contain a list of posts"),
-        ('[{"post": "a"}, {"post": " "}]', "entry 1: a post or comment must be a text of 1 to 5,000 characters, found ' '"),
+        (
+            '[{"post": "a"}, {"post": " "}]',
+            "entry 1: a post or comment must be a text of 1 to 5,000 characters, found ' '",
+        ),
         ('[{"post": "a", "comments": "no"}]', "entry 0: a post or comment"),
-        ('[{"post": "a"}, 7]', "entry 1: wanted an object with a post and comments, found 7"),
-        ('[{"post": "a", "comments": [["b"]]}]', "is a text of 1 to 5,000 characters, found"),
-        ('[{"RS": {"title": "a", "selftext": "b"}, "RC_1": {"body": "c", "group": "sideways"}}]', "a group must be one of"),
+        ('[{"post": "a"}, 7]', "entry 1: expected an object with a post and comments, found 7"),
+        ('[{"post": "a", "comments": [["b"]]}]', "must be a text of 1 to 5,000 characters, found"),
+        (
+            '[{"RS": {"title": "a", "selftext": "b"}, "RC_1": {"body": "c", "group": "sideways"}}]',
+            "a group must be one of",
+        ),
         ('[{"RS": {"title": "a"}, "RC_1": {}}]', "wanted 'post' and 'comments', or RS with title"),
     ],
 )

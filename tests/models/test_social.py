@@ -125,7 +125,7 @@ def test_an_interview_is_heard_by_nobody_and_kept_in_the_log() -> None:
 def test_the_rule_twin_answers_an_interview_and_strangers_and_blanks_are_refused() -> None:
     model, other = SocialModel(n_agents=2, rng=1), SocialModel(n_agents=2, rng=1)
     assert model.interview(model.agents[0], "Well?").startswith("What I think about most is")
-    with pytest.raises(ConfigError, match="is no user of this model"):
+    with pytest.raises(ConfigError, match="is not a user of this model"):
         model.interview(other.agents[0], "Well?")
     with pytest.raises(ConfigError, match="the question is empty"):
         model.interview(model.agents[0], " ")
@@ -197,9 +197,9 @@ def test_a_table_of_activity_is_a_parameter(tmp_path) -> None:
 @pytest.mark.parametrize(
     ("parameters", "why"),
     [
-        ({"users": "a.csv", "population": "oasis_reddit"}, "both say where people come from"),
+        ({"users": "a.csv", "population": "oasis_reddit"}, "both specify the users"),
         ({"users": "a.csv", "core_users": 2}, "the core users themselves"),
-        ({"activity_form": "code"}, "is made from counts of activity; give activity_table="),
+        ({"activity_form": "code"}, "needs counts of activity; give activity_table="),
         ({"activity_table": ((1.0, 2.0),)}, r"counts need the shape \(users, 24\)"),
         ({"core_users": 30, "population": "oasis_x"}, "core_users=30 is more than the 20 users"),
     ],

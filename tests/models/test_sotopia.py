@@ -271,7 +271,7 @@ def test_several_judges_are_named_and_their_scores_averaged() -> None:
 
 def test_runs_of_different_judges_are_not_compared_without_saying_so() -> None:
     first, second = finished(), finished(llm="random", judge="random")
-    with pytest.raises(ConfigError, match=r"rule judged the one run and random the other.*across_judges=True"):
+    with pytest.raises(ConfigError, match=r"rule judged one run and random the other.*across_judges=True"):
         compare(first, second)
     assert set(compare(first, second, across_judges=True)["judge"]) == {"rule against random"}
     same: Any = compare(first, finished(rng=1))
@@ -339,7 +339,7 @@ def test_a_goal_of_ones_own_counts_as_reached_by_its_own_range(tmp_path) -> None
         ({"name": "judge"}, "'judge' already has a meaning"),
         ({"name": "copy"}, "'copy' already has a meaning"),
         ({"name": "b", "code": "overall"}, "'overall' already has a meaning"),
-        ({"name": "b", "code": "a"}, "codes have to differ, got a, a"),
+        ({"name": "b", "code": "a"}, "codes must be unique, got a, a"),
     ],
 )
 def test_a_dimension_that_would_stand_for_something_else_in_tables_is_refused(tmp_path, change, fault) -> None:
@@ -457,12 +457,12 @@ def test_sotopias_own_storage_is_read_as_its_lists_are(folder, tmp_path) -> None
             ('"age": 30', '"age": 30, "moral_values": 5'),
             r"moral_values: input .* tuple",
         ),
-        ("agent_profiles.jsonl", ('{"agent_id": "A"', "[" * 200_000), r"agent_profiles\.jsonl:1: no JSON object"),
-        ("agent_profiles.jsonl", ('{"agent_id": "C"', '{"agent_id": "A"'), "character 'A' is there twice"),
+        ("agent_profiles.jsonl", ('{"agent_id": "A"', "[" * 200_000), r"agent_profiles\.jsonl:1: not a JSON object"),
+        ("agent_profiles.jsonl", ('{"agent_id": "C"', '{"agent_id": "A"'), "character 'A' appears twice"),
         ("agent_profiles.jsonl", ('"first_name": "B"', '"first_name": "A"'), "two people are called 'A'"),
         ("agent_profiles.jsonl", ('"first_name": "C"', '"first_name": " B"'), "two people are called 'B'"),
         ("agent_profiles.jsonl", ('"first_name": "C"', '"first_name": " "'), "'C' has no name; give it a first_name"),
-        ("agent_profiles.jsonl", ('{"agent_id": "A"', "agent A"), r"agent_profiles\.jsonl:1: no JSON object"),
+        ("agent_profiles.jsonl", ('{"agent_id": "A"', "agent A"), r"agent_profiles\.jsonl:1: not a JSON object"),
         ("environment_profiles.jsonl", ('"3"', '"9"'), "relation"),
         ("relationship_profiles.jsonl", ('"agent1_id": "A", ', ""), r"profiles\.jsonl:1: agent1_id: field required"),
         ("relationship_profiles.jsonl", ('"agent2_id": "B"', '"agent2_id": null'), "agent2_id: input .* got None"),

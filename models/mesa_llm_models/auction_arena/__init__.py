@@ -1,1 +1,1 @@
-"""Bidders on a limited budget at an auction of lots whose value they can only estimate."""
+"""Bidders with a limited budget at an auction of lots whose value they can only estimate."""

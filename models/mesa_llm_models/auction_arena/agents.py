@@ -1,4 +1,4 @@
-"""Bidders, who plan, bid, keep track of one another's money, and learn."""
+"""Bidders, who plan, bid, track each other's money, and learn."""
 
 from __future__ import annotations
 
@@ -29,28 +29,28 @@ from mesa_llm_models.auction_arena.text import (
 )
 
 MAX_LESSONS = 6
-"""Maximum number of lessons that a bidder draws from one auction."""
+"""Maximum number of lessons a bidder draws from one auction."""
 
 MAX_RAISES = 20
-"""Maximum number of raises above the minimum bid that are offered to those who choose from a list."""
+"""Maximum number of raises above the minimum bid offered to bidders that choose from a list."""
 
 BEYOND = 10
 """Multiple of the largest possible sum up to which a sum is accepted as a (wrong) belief."""
 
 MANY_BIDDERS = 30
-"""Maximum number of bidders up to which the answer types of rule twins, too, spell out all names."""
+"""Maximum number of bidders up to which rule twins' answer types also list all names."""
 
 LESSONS = "lessons"
 """Label of the question for a bidder's lessons from the last auction."""
 
 UNUSABLE = frozenset({"Unparsed", "OffList", "Undecided", "Invalid"})
-"""Kinds of failure with a reply; without one, nobody is asked again."""
+"""Kinds of failure with a reply. Without a reply, there is no retry."""
 
 DIALOGUE = "dialogue"
 """Name of this memory in the parameters of the model."""
 
 DIALOGUE_TOKENS = 64_000
-"""Maximum number of tokens kept: far more than a plan and the longest bidding on a lot."""
+"""Maximum number of tokens kept: far more than a plan and the longest bidding on a lot need."""
 
 MAX_PAIRS = 2_000
 """Maximum number of requests and answers kept."""
@@ -73,12 +73,12 @@ class AuctionBidder(LLMAgent):
     Attributes:
         policy: Bidding policy of its rule twin.
         lessons: Its lessons from the auctions so far.
-        reasons: Its reasons for the plan in force; empty if it gave none.
-        may_try_again: Whether its last answer was refused, and it is asked again in this stage.
+        reasons: Its reasons for the current plan, or empty.
+        may_try_again: Whether its last answer was refused and it may retry in this stage.
     """
 
     def __init__(self, model: Any, policy: BiddingPolicy, **components: Any) -> None:
-        """Take a seat.
+        """Add a bidder.
 
         Args:
             model: The model.
@@ -94,7 +94,7 @@ class AuctionBidder(LLMAgent):
     # -- observe
 
     def observe(self) -> Observation:
-        """Observe the auction; before a further auction, look back at the last.
+        """Observe the auction. Before another auction, review the last.
 
         With `fidelity="original"` the bidder reads exactly what the original's bidders read.
         """
@@ -113,7 +113,7 @@ class AuctionBidder(LLMAgent):
         return self._question(seen, text)
 
     def _question(self, seen: Observation, text: str) -> Observation:
-        """Return a text with the question of the present stage."""
+        """Return a text with the current stage's question."""
         facts: AuctionFacts = seen.facts
         options = self._options(facts)
         return replace(seen, text=text, answer=self._answer_type(facts), label=facts.stage, options=options)
@@ -130,9 +130,9 @@ class AuctionBidder(LLMAgent):
         return self.model.prompt("original_lessons.md", story=self.model.last_story, maximum=MAX_LESSONS)
 
     def _published_request(self, facts: AuctionFacts) -> str:
-        """Return the original's request in the present stage, with all bids on the present lot.
+        """Return the original's request in the current stage, with all bids on the current lot.
 
-        If the conversation holds the request for a bid already, only the refusal is new.
+        If the conversation already has the bid request, only the refusal is added.
         """
         if facts.stage == "over":
             return OVER
@@ -158,13 +158,13 @@ class AuctionBidder(LLMAgent):
         )
 
     def _status(self, facts: AuctionFacts) -> str:
-        """Return the last belief as JSON; empty in a request for a bid to those whose plan holds it."""
+        """Return the last belief as JSON; empty in a bid request to bidders with the plan in their memory."""
         if facts.stage == "bid" and self.account.bidder.planning == "adaptive":
             return ""
         return one_line(canonical_json(facts.belief), 20_000)
 
     def prompt(self, seen: Observation) -> tuple[ChatMessage, ...]:
-        """Write the prompt; a dialogue of plan and bids stands before requests for bids only."""
+        """Write the prompt. A dialogue of plan and bids precedes only bid requests."""
         prompt = super().prompt(seen)
         if seen.label == "bid" or not isinstance(self.memory, BidderDialogue):
             return prompt
@@ -174,7 +174,7 @@ class AuctionBidder(LLMAgent):
         return self._bids(facts) if facts.stage == "bid" and self.opened.capabilities.needs_options else {}
 
     def _answer_type(self, facts: AuctionFacts) -> Any:
-        """Return the type of the answer; with many bidders by rule, names are not spelt out, as that is slow."""
+        """Return the answer type. With many rule-based bidders, names are not listed, because that is slow."""
         is_many = len(self.model.bidders) > MANY_BIDDERS and self.opened.llm is None
         if is_many and facts.stage in ("plan", "replan", "belief"):
             return dict[str, Any]
@@ -229,7 +229,7 @@ class AuctionBidder(LLMAgent):
     # -- act
 
     def act(self, decision: Decision | Failure, seen: Observation | None = None) -> list[Outcome]:
-        """Bid, or hand over the plan, the belief or the lessons; record whether it may try again."""
+        """Bid, or submit the plan, belief or lessons. Record whether it may retry."""
         n_tries, plans = self._tries(), len(self.account.plans)
         outcomes = super().act(decision, seen)
         if isinstance(decision, Failure):
@@ -246,7 +246,7 @@ class AuctionBidder(LLMAgent):
     def _converse(
         self, dialogue: BidderDialogue, decision: Decision | Failure, seen: Observation, *, is_plan: bool
     ) -> None:
-        """Keep an accepted plan, and every request for a bid with its answer."""
+        """Store an accepted plan, and every bid request with its answer."""
         is_failed = isinstance(decision, Failure)
         if is_plan and not is_failed:
             plan = written_answer(decision.answer, seen.answer)
@@ -258,12 +258,12 @@ class AuctionBidder(LLMAgent):
             dialogue.keep_bid(self.now, seen.text, _reply_text(reasons, "\n".join(bids)) or NO_ANSWER)
 
     def receive(self, answer: Any, label: str, world: str) -> Any:
-        """Record lessons; plans and beliefs go to the auction."""
+        """Record lessons. Plans and beliefs go to the auction."""
         answer = answer.model_dump() if isinstance(answer, BaseModel) else answer
         return self._learn(answer) if label == LESSONS else super().receive(answer, label, world)
 
     def remember(self, decision: Decision, outcomes: Iterable[Outcome], seen: Observation | None = None) -> None:
-        """Remember bids; plans and beliefs, which every prompt repeats, only a conversation keeps."""
+        """Remember bids. Plans and beliefs are repeated in every prompt, so only a conversation stores them."""
         if isinstance(self.memory, BidderDialogue):
             self.remember_messages()
         elif decision.answer is None or isinstance(self.memory, ChatMemory):
@@ -277,7 +277,7 @@ class AuctionBidder(LLMAgent):
         return learnt_text(len(self.lessons))
 
     def _note_unclear(self, failure: Failure | None) -> None:
-        """Count an unusable answer, if one came; after a number of them the bidder is not asked again."""
+        """Count an invalid answer, if there was one. After a number of them the bidder is not asked again."""
         auction, me = self.model.auction, self.unique_id
         if self.model.is_learning or (failure is not None and failure.kind not in UNUSABLE):
             return
@@ -295,11 +295,11 @@ class AuctionBidder(LLMAgent):
         auctioneer = self.model.auction.auctioneer
         return self.account.bid_calls + auctioneer.revisions[self.unique_id]
 
-    # -- looking
+    # -- measures
 
     @property
     def account(self) -> BidderAccount:
-        """The auctioneer's account of it, in the present auction."""
+        """The auctioneer's account of it, in the current auction."""
         return self.model.auction.accounts[self.unique_id]
 
     @property
@@ -319,12 +319,12 @@ class AuctionBidder(LLMAgent):
 
     @property
     def skill(self) -> float:
-        """Mean of its TrueSkill rating, after the auctions that are over."""
+        """Mean of its TrueSkill rating, after the finished auctions."""
         return self.model.ratings[self.config.name].mu
 
 
 class BidderDialogue(ChatMemory):
-    """Remembers the last request for a plan with the plan, and every request for a bid on the present lot with the bid.
+    """Remembers the last plan request and plan, and every bid request and bid on the current lot.
 
     Source:
         Chen et al. (2023), AucArena, arXiv:2310.05746, and its program.
@@ -333,14 +333,14 @@ class BidderDialogue(ChatMemory):
     __slots__ = ()
 
     def __init__(self, max_tokens: int = DIALOGUE_TOKENS, pairs: int = MAX_PAIRS) -> None:
-        """Begin with nothing; the arguments are those of `ChatMemory`."""
+        """Create an empty dialogue. The arguments are those of `ChatMemory`."""
         super().__init__(max_tokens, pairs)
 
     def keep_plan(self, step: int, request: str, answer: str) -> None:
-        """Remember a plan, and forget the one before and all bids.
+        """Remember a plan, replacing the previous one and all bids.
 
         Args:
-            step: Step in which it was made.
+            step: Step of the plan.
             request: The request to the bidder.
             answer: Its reasons and its plan.
         """
@@ -348,19 +348,19 @@ class BidderDialogue(ChatMemory):
         self._keep(step, request, answer, _PLAN)
 
     def keep_bid(self, step: int, request: str, answer: str) -> None:
-        """Remember a bid; the arguments are those of `keep_plan`."""
+        """Remember a bid. The arguments are those of `keep_plan`."""
         self._keep(step, request, answer, 0.5)
 
     def forget_bids(self) -> None:
-        """Forget the dialogue about a lot, as the next one is about to come up."""
+        """Forget the dialogue about a lot before the next one."""
         self.forget(lambda entry: entry.importance != _PLAN)
 
     def forget_all(self) -> None:
-        """Forget everything, as another auction opens."""
+        """Forget everything before the next auction."""
         self.forget(lambda entry: True)
 
     def messages(self) -> tuple[ChatMessage, ...]:
-        """Return requests and answers in turn, word for word."""
+        """Return requests and answers alternately, word for word."""
         messages: list[ChatMessage] = []
         for request, answer in self._pairs():
             messages += [ChatMessage("user", request.text), ChatMessage("assistant", answer.text)]
@@ -373,10 +373,10 @@ class BidderDialogue(ChatMemory):
 
 @lru_cache(maxsize=256)
 def plan_of(lots: tuple[str, ...]) -> Any:
-    """Return the type of a plan: each lot still to come → 1 (dispensable), 2 (worth it if affordable) or 3 (top).
+    """Return the type of a plan: each remaining lot → 1 (dispensable), 2 (worth it if affordable) or 3 (top).
 
     Args:
-        lots: Names of the lots still to come.
+        lots: Names of the remaining lots.
     """
     return _record("Plan", dict.fromkeys(lots, Literal[1, 2, 3]))
 
@@ -388,7 +388,7 @@ def belief_of(bidders: tuple[str, ...], lots: tuple[str, ...], max_dollars: int)
     Args:
         bidders: Names of all bidders.
         lots: Names of all lots of the auction.
-        max_dollars: Largest absolute sum that is accepted as a belief.
+        max_dollars: Largest absolute sum accepted as a belief.
     """
     dollars = Annotated[float, Field(ge=-max_dollars, le=max_dollars)]
     won = dict[Literal[lots], dollars]  # pyright: ignore[reportInvalidTypeArguments, reportInvalidTypeForm]
@@ -401,7 +401,7 @@ def belief_of(bidders: tuple[str, ...], lots: tuple[str, ...], max_dollars: int)
 
 
 def _record(name: str, fields: dict[str, Any]) -> Any:
-    make: Any = TypedDict  # a type checker wants the fields as a literal
+    make: Any = TypedDict  # type checkers expect the fields as a literal
     return make(name, fields)
 
 

@@ -24,7 +24,7 @@ from mesa_llm_models.auction_arena.policies import TWINS
 TEMPLATES = Path(__file__).parent / "templates"
 
 COLOURS = ("#2563eb", "#f97316", "#16a34a", "#7c3aed", "#db2777", "#0891b2", "#ca8a04", "#475569", "#dc2626", "#65a30d")
-"""Colours of bidders, in the order in which they were created, repeating after the last."""
+"""Colours of bidders, in order of creation, repeating after the last."""
 
 WANTS = {"maximize_profit": "profit", "maximize_items": "lots"}
 """Desire → its name on the page."""
@@ -34,7 +34,7 @@ PRIORITY_COLOURS = {1: "#f1f5f9", 2: "#bfdbfe", 3: "#60a5fa"}
 
 @component
 def LotByLot(model: AuctionArena) -> None:
-    """Show the latest lot, or any before: bids round by round, the winner, the true value.
+    """Show the latest lot, or an earlier one: bids round by round, the winner, the true value.
 
     Args:
         model: The model.
@@ -53,7 +53,7 @@ def LotByLot(model: AuctionArena) -> None:
 
 @component
 def Bidders(model: AuctionArena) -> None:
-    """Show the standing of every bidder.
+    """Show every bidder's standing.
 
     Args:
         model: The model.
@@ -68,7 +68,7 @@ def Bidders(model: AuctionArena) -> None:
 
 @component
 def Minds(model: AuctionArena) -> None:
-    """Show plans and beliefs of every bidder.
+    """Show every bidder's plans and beliefs.
 
     Args:
         model: The model.
@@ -80,7 +80,7 @@ def Minds(model: AuctionArena) -> None:
 
 
 def draw_prices(model: AuctionArena, axes: Any) -> None:
-    """Draw price and true value of every lot that has come up, in the colour of its winner."""
+    """Draw price and true value of every lot so far, in the winner's colour."""
     auction: Auction = model.auction
     for index, sale in enumerate(auction.sales):
         axes.bar(index, sale.lot.true_value, width=0.8, color="#e2e8f0", zorder=2)
@@ -94,13 +94,13 @@ def draw_prices(model: AuctionArena, axes: Any) -> None:
 
 
 def draw_profits(model: AuctionArena, axes: Any) -> None:
-    """Draw everybody's profit, lot by lot."""
+    """Draw everyone's profit, lot by lot."""
     for agent_id, account in model.auction.accounts.items():
         _draw_line(axes, account.profits, account.bidder.name, colour_of(model, agent_id))
 
 
 def draw_budgets(model: AuctionArena, axes: Any) -> None:
-    """Draw everybody's money left, lot by lot."""
+    """Draw everyone's remaining money, lot by lot."""
     for agent_id, account in model.auction.accounts.items():
         _draw_line(axes, account.budgets, account.bidder.name, colour_of(model, agent_id))
 
@@ -129,7 +129,7 @@ def plot(draw: Callable[[AuctionArena, Any], None], post: Callable[[Any], None])
 
 
 def finish_bars(axes: Any) -> None:
-    """Finish the bars of the prices."""
+    """Format the price bars."""
     axes.set_title("Price by winner; grey: true value, line: start", loc="left", fontsize=13, color="#475569")
     axes.grid(axis="y", color="#e2e8f0", zorder=0)
     axes.set_axisbelow(True)
@@ -140,7 +140,7 @@ def finish_bars(axes: Any) -> None:
 
 
 def finish_lines(title: str) -> Callable[[Any], None]:
-    """Return a function that finishes a plot of lines from lot to lot.
+    """Return a function that formats a line plot over lots.
 
     Args:
         title: Title of the plot.
@@ -153,7 +153,7 @@ def finish_lines(title: str) -> Callable[[Any], None]:
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.yaxis.set_major_formatter(DOLLARS)
         axes.set_xlabel("lots sold", color="#475569")
-        if axes.get_ylim()[1] <= 1:  # nobody has gained anything yet
+        if axes.get_ylim()[1] <= 1:  # nobody has made a profit yet
             axes.set_ylim(0, 1000)
 
     return finished
@@ -164,10 +164,10 @@ class BidCell:
     """The bid of one bidder in one round."""
 
     bid: int | None
-    """Dollars; None: no bid."""
+    """Dollars; None without a bid."""
 
     word: str
-    """Text shown where there is no bid."""
+    """Text shown without a bid."""
 
     refused: int
     """Number of answers refused before it."""
@@ -191,10 +191,10 @@ def lot_view(auction: Auction, number: int) -> dict[str, Any] | None:
 
     Args:
         auction: The auction.
-        number: Number of the lot, from 1; the one after those already sold is being auctioned now.
+        number: Number of the lot, from 1; the one after the sold lots is the current one.
 
     Returns:
-        Values for the template; None if the lot has not come up.
+        Values for the template; None if the lot is still to come.
     """
     sale = auction.sales[number - 1] if 1 <= number <= len(auction.sales) else None
     if sale is None and (auction.stage != "bid" or number != len(auction.sales) + 1):
@@ -238,7 +238,7 @@ def _cells(auction: Auction, bids: tuple[BidRecord, ...]) -> list[BidCell]:
 
 
 def bidder_views(model: Any) -> list[dict[str, Any]]:
-    """Return the standing of every bidder, by seat."""
+    """Return every bidder's standing, by seat."""
     accounts: Mapping[int, BidderAccount] = model.auction.accounts
     best = max(account.profit for account in accounts.values())
     return [
@@ -266,7 +266,7 @@ def thinks_with(model: Any, agent_id: int) -> str:
 
 
 def plan_views(auction: Auction) -> dict[str, Any]:
-    """Return the plan in force of every bidder: a priority for each lot still to come."""
+    """Return every bidder's current plan: a priority for each remaining lot."""
     lots = [lot.name for lot in auction.auctioneer.lots[len(auction.sales) :]]
     plans = [
         {
@@ -281,7 +281,7 @@ def plan_views(auction: Auction) -> dict[str, Any]:
 
 
 def belief_views(auction: Auction) -> dict[str, Any]:
-    """Return the beliefs of every bidder, beside the auctioneer's books."""
+    """Return every bidder's beliefs, beside the auctioneer's accounts."""
     names = [account.bidder.name for account in auction.accounts.values()]
     true = {account.bidder.name: account.profit for account in auction.accounts.values()}
     beliefs: list[dict[str, Any]] = []
@@ -342,7 +342,7 @@ OFFERED: dict[str, Any] = {
         "step": 5,
     },
 }
-"""Controls of the settings by seat and of the lots, with a selection of their possible values."""
+"""Controls for the settings by seat and the lots, with some of their possible values."""
 
 page = LLMPage(
     AuctionArena,

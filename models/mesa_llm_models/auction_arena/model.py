@@ -1,4 +1,4 @@
-"""An auction of lots of unknown value: bidders plan, bid, keep track of one another, and revise their plans."""
+"""An auction of lots of unknown value: bidders plan, bid, track each other's money, and revise their plans."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from mesa_llm_models.auction_arena.agents import DIALOGUE, AuctionBidder, Bidder
 from mesa_llm_models.auction_arena.policies import twin
 
 TEMPERATURE, MAX_TOKENS = 0.0, 3000
-"""Sampling settings: as in the paper, with enough tokens to reason about everybody's profits and lots."""
+"""Sampling settings as in the paper, with enough tokens to reason about everyone's profits and lots."""
 
 MAX_DOLLARS = 10**9
 """Largest budget, in dollars."""
@@ -64,7 +64,7 @@ class Seat(BaseModel):
     """Name of its rule twin."""
 
     budget: Annotated[int, NO_FLAG, Field(ge=0, le=MAX_DOLLARS)]
-    """Dollars it may spend in one auction."""
+    """Dollars for one auction."""
 
     desire: Desire
     """Its desire."""
@@ -76,7 +76,7 @@ class Seat(BaseModel):
     """Percentage by which its estimates exceed true values."""
 
     corrects_beliefs: bool
-    """Whether wrong beliefs are sent back to it for correction."""
+    """Whether wrong beliefs are returned to it for correction."""
 
     def bidder(self, unique_id: int) -> Bidder:
         """Return the bidder as it enters an auction.
@@ -98,14 +98,14 @@ class Seat(BaseModel):
 class AuctionScenario(LLMScenario):
     """Parameters of a series of auctions.
 
-    A setting by seat is one value, or several that the seats take in turn: a list, or a text with commas.
+    A setting by seat is one value, or several for the seats in turn: a list, or a comma-separated text.
     """
 
     n_agents: Annotated[int, Field(ge=2), Slider(2, 10, label="Bidders")] = 3
     """Number of bidders."""
 
     names: str | list[str] = ""
-    """Names of the bidders, by seat; empty: Bidder 1, Bidder 2, …"""
+    """Names of the bidders, by seat; empty for Bidder 1, Bidder 2, …"""
 
     twins: str | list[str] = "rule,value,shade"
     """Rule twins of the bidders, by seat: `rule`, `value`, `shade`, `naive`, `zero`, `pacing` or `selective`; see
@@ -124,54 +124,56 @@ class AuctionScenario(LLMScenario):
     """Percentage by which estimates exceed true values, by seat."""
 
     corrects_beliefs: Annotated[bool, Label("Wrong beliefs are sent back")] = True
-    """Whether bidders are told of wrong beliefs and asked to correct them."""
+    """Whether bidders are told about wrong beliefs and asked to correct them."""
 
     lots: Annotated[str, Hidden()] = "paper"
-    """List of lots: `paper` (10 lots), `repository` (26), `niche` (20), or a file with a JSON object a line."""
+    """List of lots: `paper` (10 lots), `repository` (26), `niche` (20), or a file with one JSON object per line."""
 
     n_lots: Annotated[int, Field(ge=1)] | None = None
-    """Number of lots taken from the top of the list; None: all."""
+    """Number of lots taken from the top of the list; None for all."""
 
     order: Annotated[LotOrder, Label("Order of lots")] = "random"
-    """Order in which lots come up; two of them go by the starting price."""
+    """Order in which lots are auctioned; two of the orders go by starting price."""
 
     raise_share: Annotated[float, Field(ge=0, le=10), Slider(0, 1, 0.05, label="Minimum raise, share of start")] = 0.1
     """Minimum raise, as a share of the starting price."""
 
     tie: Annotated[TieRule, Label("Equal bids")] = "uniform"
-    """How equal bids are decided: with equal chances, or by the original's scan, which favours late seats."""
+    """How ties are decided: with equal chances, or by the original's scan, which favours late seats."""
 
     max_retries: Annotated[Annotated[int, Field(ge=0)] | None, Label("Tries after an invalid bid")] = 3
-    """Number of times a bidder is asked again after an invalid bid; None: without limit, as in the original."""
+    """Number of retries after an invalid bid; None for no limit, as in the original."""
 
     rules: Rules = "corrected"
-    """How the auction is run: `original` as the authors' program runs it, with `tie="scan"`, `max_retries=None`, and
-    its readings of plans, beliefs and prices that fall to zero."""
+    """How the auction is run: `original` as in the authors' program, with `tie="scan"`, `max_retries=None`, and its
+    treatment of plans, beliefs and prices that fall to zero.
+    """
 
     discount: Annotated[bool, Label("Halve prices of unwanted lots")] = False
-    """Whether the starting price of lots that nobody wants is halved."""
+    """Whether the starting price of unsold lots is halved."""
 
     n_auctions: Annotated[int, Field(ge=1), Slider(1, 20, label="Auctions")] = 1
-    """Number of auctions, one after the other, with the same bidders."""
+    """Number of consecutive auctions with the same bidders."""
 
     rotate: Annotated[bool, Label("Rotate seats")] = True
     """Whether bidders move up a seat after each auction."""
 
     learning: Annotated[bool, Label("Learn from auction to auction")] = False
-    """Whether bidders draw lessons from the auction before."""
+    """Whether bidders draw lessons from the previous auction."""
 
     memory: Annotated[str | None, Hidden()] = None
-    """Memory of the bidders; `dialogue` is the original's. None: `window:6`, or `dialogue` with
-    `fidelity="original"`."""
+    """Memory of the bidders; `dialogue` is the original's. None for `window:6`, or `dialogue` with
+    `fidelity="original"`.
+    """
 
     fidelity: Annotated[Literal["corrected", "original"], Label("What bidders see and remember")] = "corrected"
-    """What bidders see and in which order they are asked: as we think best, or as in the original."""
+    """What bidders see and the order of requests: our choice, or the original's."""
 
     def check(self) -> None:
         """Check seats and lots.
 
         Raises:
-            ConfigError: If a setting of a seat is invalid, there is no such list or file, or it holds fewer lots.
+            ConfigError: If a setting of a seat is invalid, or the list or file does not exist or has fewer lots.
         """
         self.seats()
         self.listed_lots()
@@ -191,7 +193,7 @@ class AuctionScenario(LLMScenario):
         try:
             seats = [Seat(**{name: values[index] for name, values in columns.items()}) for index in range(n)]
         except ValidationError as error:
-            raise ConfigError(f"a seat cannot be set up: {describe(error)}") from None
+            raise ConfigError(f"invalid seat: {describe(error)}") from None
         for seat in seats:
             twin(seat.twin, seat.overestimate_percent)
         return seats
@@ -200,11 +202,11 @@ class AuctionScenario(LLMScenario):
         """Return the lots, in the order of their list."""
         if self.lots not in LOTS and not Path(self.lots).is_file():
             raise ConfigError(
-                f"lots is one of {', '.join(LOTS)}, or a file with a JSON object a line; got {self.lots!r}"
+                f"lots must be one of {', '.join(LOTS)}, or a file with one JSON object per line; got {self.lots!r}"
             )
         lots = LOTS[self.lots] if self.lots in LOTS else read_lots(self.lots)
         if not 1 <= (self.n_lots or len(lots)) <= len(lots):
-            raise ConfigError(f"n_lots is a number of lots from 1 to {len(lots)}, got {self.n_lots!r}")
+            raise ConfigError(f"n_lots must be from 1 to {len(lots)}, got {self.n_lots!r}")
         return lots[: self.n_lots]
 
     def auction_rules(self) -> AuctionRules:
@@ -218,11 +220,11 @@ def by_seat(setting: str | float | Sequence[Any], n_agents: int) -> list[Any]:
     """Return the value of a setting for each seat.
 
     Args:
-        setting: One value for all; or a list, or a text with commas, whose values the seats take in turn.
+        setting: One value for all; or a list, or a comma-separated text, with values for the seats in turn.
         n_agents: Number of seats.
 
     Raises:
-        ConfigError: If it holds no value.
+        ConfigError: If it has no values.
     """
     if isinstance(setting, str):
         values: list[Any] = [value.strip() for value in setting.split(",") if value.strip()]
@@ -234,21 +236,21 @@ def by_seat(setting: str | float | Sequence[Any], n_agents: int) -> list[Any]:
 
 
 class AuctionArena(LLMModel):
-    """Bidders buy lots with a limited budget; a step is one lot, from the first bid to the plans for the rest.
+    """Bidders buy lots with a limited budget. A step is one lot, from the first bid to the next plans.
 
-    Within a step everyone who is due decides together, stage after stage: plan (before the first lot), bid as many
-    rounds as it takes, state their beliefs, and plan again. A bidder who is refused may try again, a few times.
+    Within a step all due bidders decide together, stage after stage: plan (before the first lot), bid for as many
+    rounds as needed, state beliefs, and plan again. A refused bidder may retry a few times.
 
     Attributes:
-        auctions: All auctions so far; the last one is the present one.
+        auctions: All auctions so far; the last one is the current one.
         seats: Settings of each seat of the first auction.
         bidders: The agents by `unique_id`, in the order of seats of the first auction.
         lots: The lots, in the order of their list.
         rules: Rules of the auctions.
-        max_dollars: Largest budget plus all starting prices; nobody can have more.
+        max_dollars: Largest budget plus all starting prices, which nobody can exceed.
         ratings: TrueSkill ratings by name, after the finished auctions.
-        is_learning: Whether bidders look back at the last auction, before the next one opens.
-        last_story: Story of the last auction, for bidders who look back at it.
+        is_learning: Whether bidders are reviewing the last auction before the next one opens.
+        last_story: Story of the last auction, for this review.
     """
 
     scenario_class = AuctionScenario
@@ -256,11 +258,11 @@ class AuctionArena(LLMModel):
     changeable = ("n_auctions", "rotate", "order", "learning")
 
     def __init__(self, scenario: AuctionScenario | None = None, **options: Unpack[LLMOptions]) -> None:
-        """Seat the bidders and open the first auction; a mapping `llm=` may also use the names of bidders."""
+        """Seat the bidders and open the first auction. A mapping `llm=` may also use bidders' names."""
         options.setdefault("activation", lot_by_lot)
         super().__init__(scenario, **options)
         if self.scenario.fidelity == "original":
-            self.instructions = ""  # each observation holds the original's system message
+            self.instructions = ""  # each observation includes the original's system message
         self.seats = self.scenario.seats()
         self.rules = self.scenario.auction_rules()
         self.lots = self.scenario.listed_lots()
@@ -295,7 +297,7 @@ class AuctionArena(LLMModel):
         return {bidder.unique_id: bidder for bidder in bidders}
 
     def open_auction(self) -> None:
-        """Open the next auction: the same bidders with full purses, the lots in a new order."""
+        """Open the next auction: the same bidders with full budgets, the lots in a new order."""
         bidders = [seat.bidder(agent_id) for seat, agent_id in zip(self.seats, self.bidders, strict=True)]
         first = len(self.auctions) % len(bidders) if self.scenario.rotate else 0
         lots = ordered_lots(self.lots, self.scenario.order, self.random)
@@ -308,7 +310,7 @@ class AuctionArena(LLMModel):
         self.worlds = (auction,)
 
     def llm_of(self, agent: Any) -> str | LLM:
-        """Return a bidder's language model, which `llm=` may also name by the bidder's name."""
+        """Return a bidder's language model, which `llm=` may also give by the bidder's name."""
         if isinstance(self.llm, Mapping) and agent.config.name in self.llm and self.design is None:
             return self.llm[agent.config.name]
         return super().llm_of(agent)
@@ -317,24 +319,24 @@ class AuctionArena(LLMModel):
 
     @property
     def auction(self) -> Auction:
-        """The present auction."""
+        """The current auction."""
         return self.auctions[-1]
 
     @property
     def stage(self) -> str:
-        """What bidders are asked for: `lessons`, `plan`, `bid`, `belief`, `replan`; `over` when all has been sold."""
+        """Current request to bidders: `lessons`, `plan`, `bid`, `belief`, `replan`; `over` when all lots are sold."""
         return "lessons" if self.is_learning else self.auction.stage
 
     @property
     def due_bidders(self) -> Stage:
-        """The bidders who are due now, by seat."""
+        """Bidders due now, by seat."""
         agent_ids: Iterable[int] = self.auction.accounts if self.is_learning else self.auction.due
         return [self.bidders[agent_id] for agent_id in agent_ids]
 
     def next_stage(self, acted: Stage) -> Stage:
-        """Return the bidders who may try again, else those due in the next stage; empty if the lot is done.
+        """Return the bidders who may retry, or else those due in the next stage; empty if the lot is done.
 
-        With `fidelity="original"`, bidders are asked again for a bid one after the other, by seat.
+        With `fidelity="original"`, bidders retry their bids one after the other, by seat.
         """
         if self.scenario.fidelity == "original" and self.stage == "bid":
             bidders = [bidder for bidder in self.due_bidders if bidder.may_try_again][:1]
@@ -353,13 +355,13 @@ class AuctionArena(LLMModel):
 
     @property
     def _is_last_stage(self) -> bool:
-        """Whether only the end of the step, which also ends the stage, is left of this lot."""
+        """Whether the current lot only lacks the end of the step, which also ends the stage."""
         is_last_lot = len(self.auction.sales) == len(self.lots)
         plans_anew = not is_last_lot and any(seat.planning == "adaptive" for seat in self.seats)
         return self.auction.stage == "replan" or (self.auction.stage == "belief" and not plans_anew)
 
     def end_step(self) -> None:
-        """End the lot; after the last lot rate the bidders, and after the last auction end the run."""
+        """End the lot. After the last lot rate the bidders, and after the last auction end the run."""
         for bidder in self.bidders.values():
             if isinstance(bidder.memory, BidderDialogue):
                 bidder.memory.forget_bids()
@@ -374,13 +376,13 @@ class AuctionArena(LLMModel):
     # -- measures
 
     def outcome(self, auction: Auction) -> dict[str, float]:
-        """Return the result of an auction that decides who wins: lots if all bidders want lots, else profit in dollars.
+        """Return the result that decides an auction: lots if all bidders want lots, else profit in dollars.
 
         Args:
             auction: One of `auctions`.
 
         Returns:
-            Name of a bidder → result, in the order in which they were created.
+            Name of a bidder → result, in order of creation.
         """
         by_lots = all(seat.desire == "maximize_items" for seat in self.seats)
         accounts = [auction.accounts[agent_id] for agent_id in self.bidders]
@@ -392,7 +394,7 @@ class AuctionArena(LLMModel):
         return [auction for auction in self.auctions if auction.is_over]
 
     def results(self) -> dict[str, Any]:
-        """Return scores over the finished auctions, or of the first while it is under way.
+        """Return scores over the finished auctions, or of the first while it is running.
 
         Returns:
             Means over auctions of `lots_sold`, `revenue` (dollars), `price_ratio` (price over starting price) and
@@ -419,12 +421,12 @@ class AuctionArena(LLMModel):
 
     @property
     def last_sale(self) -> Sale | None:
-        """Last sale of the present auction; None before the first."""
+        """Last sale of the current auction; None before the first."""
         return self.auction.sales[-1] if self.auction.sales else None
 
     @property
     def lots_sold(self) -> int:
-        """Number of lots sold so far in the present auction."""
+        """Number of lots sold so far in the current auction."""
         return sum(sale.winner is not None for sale in self.auction.sales)
 
     @property
@@ -440,7 +442,7 @@ class AuctionArena(LLMModel):
 
     @property
     def price(self) -> int:
-        """Dollars paid for the last lot; 0 if nobody bid."""
+        """Dollars paid for the last lot; 0 without bids."""
         return (self.last_sale.price or 0) if self.last_sale else 0
 
     @property
@@ -450,11 +452,11 @@ class AuctionArena(LLMModel):
 
     @property
     def revenue(self) -> int:
-        """Dollars paid so far in the present auction."""
+        """Dollars paid so far in the current auction."""
         return sum(sale.price or 0 for sale in self.auction.sales)
 
     def story(self) -> str:
-        """Summarise the present auction lot by lot; in a series, the ratings come first."""
+        """Summarise the current auction lot by lot; in a series, the ratings come first."""
         lines: list[str] = []
         if len(self.auctions) > 1:
             lines.append(f"Auction {len(self.auctions)} of {self.scenario.n_auctions}; ratings so far:")

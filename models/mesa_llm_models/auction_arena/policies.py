@@ -14,11 +14,11 @@ KNOWN_OVERESTIMATE = 1.1
 """Default factor by which estimates exceed true values; a bidder that knows it can correct for it."""
 
 ROUNDING = 1e-6
-"""Dollars by which a bound may fall short of a bid through floating-point division."""
+"""Tolerance in dollars for floating-point division."""
 
 
 class BiddingPolicy(Protocol):
-    """Chooses a bid from what a bidder can know."""
+    """Chooses a bid from a bidder's facts."""
 
     def bid(self, facts: AuctionFacts, rng: RNG) -> int | None:
         """Return a bid in dollars, or None to withdraw."""
@@ -26,33 +26,32 @@ class BiddingPolicy(Protocol):
 
 
 def next_bid(facts: AuctionFacts) -> float:
-    """Return the starting price, or the highest bid plus the minimum raise before it is rounded down, in dollars."""
+    """Return the starting price, or the highest bid plus the unrounded minimum raise, in dollars."""
     return float(facts.lot.start) if facts.top <= 0 else facts.top + facts.raise_exact
 
 
 @dataclass(frozen=True, slots=True)
 class RuleBidder:
-    """Raises by the minimum, a few times on every lot, whatever its value.
+    """Raises by the minimum, a few times on every lot, regardless of value.
 
     Source:
         The rule bidder of AucArena.
     """
 
     max_bids: int = 4
-    """Bids on one lot, the opening one included."""
+    """Maximum number of bids on one lot, including the opening one."""
 
     def bid(self, facts: AuctionFacts, rng: RNG) -> int | None:
-        """Bid while there is money and bids were few."""
+        """Bid while there is money and its bids are few."""
         amount = next_bid(facts)
         return int(amount) if amount <= facts.budget and facts.bids_made < self.max_bids else None
 
 
 @dataclass(frozen=True, slots=True)
 class ValueBidder:
-    """Raises by the minimum up to the value of a lot: the classical strategy in an ascending auction.
+    """Raises by the minimum up to a lot's value: the classical strategy in an ascending auction.
 
-    With `share=0.8` it shades its bids; with `overestimate=1` it believes its estimates and meets the winner's
-    curse.
+    With `share=0.8` it shades its bids; with `overestimate=1` it trusts its estimates and suffers the winner's curse.
     """
 
     share: float = 1.0
@@ -68,10 +67,10 @@ class ValueBidder:
 
 @dataclass(frozen=True, slots=True)
 class ZeroIntelligenceBidder:
-    """Withdraws at random, else bids anything between the minimum bid and its estimate."""
+    """Withdraws at random; otherwise bids anything between the minimum bid and its estimate."""
 
     withdraw_probability: float = 0.3
-    """Probability of withdrawing, each time it is asked."""
+    """Probability of withdrawing at each request."""
 
     def bid(self, facts: AuctionFacts, rng: RNG) -> int | None:
         """Draw a bid."""
@@ -83,13 +82,13 @@ class ZeroIntelligenceBidder:
 
 @dataclass(frozen=True, slots=True)
 class PacingBidder:
-    """Spreads its money over the lots to come, in proportion to their starting prices."""
+    """Spreads its money over the remaining lots, in proportion to their starting prices."""
 
     boldness: float = 1.5
-    """Multiple of the proportional share that it risks on one lot."""
+    """Multiple of the proportional share it risks on one lot."""
 
     def bid(self, facts: AuctionFacts, rng: RNG) -> int | None:
-        """Bid up to its part of the money left, at least the starting price, at most the estimate."""
+        """Bid up to its share of the money left, at least the starting price, at most the estimate."""
         start = facts.lot.start
         total = start + sum(lot.start for lot in facts.remaining)
         share = self.boldness * facts.budget * start / total
@@ -98,16 +97,16 @@ class PacingBidder:
 
 @dataclass(frozen=True, slots=True)
 class SelectiveBidder:
-    """Follows the rule bidder, but only on the lots that it would choose for the money it has left.
+    """Follows the rule bidder, but only on the lots it would choose for its remaining money.
 
-    It chooses the cheapest first if it wants many lots, the dearest first if it wants profit.
+    It chooses the cheapest first if it wants many lots, the most expensive first if it wants profit.
 
     Source:
         A helper of the authors' program that it never calls.
     """
 
     max_bids: int = 4
-    """Bids on one lot, the opening one included."""
+    """Maximum number of bids on one lot, including the opening one."""
 
     def bid(self, facts: AuctionFacts, rng: RNG) -> int | None:
         """Bid if this lot is among those it would choose now."""
@@ -126,12 +125,12 @@ def chosen_lots(budget: int, lots: tuple[LotView, ...], *, dear_first: bool) -> 
 
 
 def play(auction: Auction, policies: Mapping[int, BiddingPolicy], rng: RNG) -> Auction:
-    """Run an auction to its end with rule-following bidders, who make no plans and state no beliefs.
+    """Run an auction to its end with rule-based bidders, without plans and beliefs.
 
     Args:
         auction: The auction, at any stage.
         policies: Policy of each bidder, by `unique_id`.
-        rng: Source of random draws.
+        rng: Random generator.
     """
     while not auction.is_over:
         if auction.stage == "bid":
@@ -167,7 +166,7 @@ def twin(name: str, overestimate_percent: float = 10.0) -> BiddingPolicy:
 
     Args:
         name: One of `TWINS`.
-        overestimate_percent: Excess of its estimates over the true values; `value` and `shade` allow for it.
+        overestimate_percent: Excess of its estimates over the true values; `value` and `shade` correct for it.
 
     Raises:
         ConfigError: If there is no such twin.
@@ -183,18 +182,18 @@ def twin(name: str, overestimate_percent: float = 10.0) -> BiddingPolicy:
         "selective": SelectiveBidder(),
     }
     if name not in policies:
-        raise ConfigError(f"there is no rule twin {name!r} for a bidder; choose of: {', '.join(policies)}")
+        raise ConfigError(f"there is no rule twin {name!r} for a bidder; choose one of: {', '.join(policies)}")
     return policies[name]
 
 
 def plan(facts: AuctionFacts) -> dict[str, int]:
-    """Rate the lots to come: 3 for those it would choose within its budget, 2 if affordable at the start, else 1."""
+    """Rate the remaining lots: 3 for those it would choose within its budget, 2 if affordable at the start, else 1."""
     lots = chosen_lots(facts.budget, facts.remaining, dear_first=facts.desire == "maximize_profit")
     return {lot.name: 3 if lot.name in lots else 2 if lot.start <= facts.budget else 1 for lot in facts.remaining}
 
 
 def belief(facts: AuctionFacts) -> dict[str, Any]:
-    """Return true beliefs about the watched bidders, as everyone knows the sales."""
+    """Return true beliefs about the watched bidders, since sales are public."""
     profits = {facts.name: facts.profit, **{rival.name: rival.profit for rival in facts.rivals}}
     wins: dict[str, dict[str, int]] = {name: {} for name in profits}
     for sale in facts.sales:

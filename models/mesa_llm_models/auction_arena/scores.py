@@ -1,4 +1,4 @@
-"""Series of auctions between named models, and their measures."""
+"""Series of auctions between named contestants, and their measures."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ RATES = ("failed_bid_rate", "self_error_rate", "other_error_rate")
 
 
 def tournament(contestants: Mapping[str, str | LLM], n_auctions: int = 10, **parameters: Any) -> AuctionArena:
-    """Let models, rule twins and people bid against each other in several auctions.
+    """Run several auctions between models, rule twins and people.
 
     Args:
-        contestants: Name of each bidder → what it thinks with: a model string, a transport, or the name of a rule
-            twin (`value`, `pacing`, …; see `mesa_llm_models.auction_arena.policies.TWINS`).
-        n_auctions: Number of auctions, played one after the other; seats rotate.
+        contestants: Name of each bidder → its decider: a model string, a transport, or the name of a rule twin
+            (`value`, `pacing`, …; see `mesa_llm_models.auction_arena.policies.TWINS`).
+        n_auctions: Number of consecutive auctions; seats rotate.
         **parameters: Fields of `AuctionScenario`, and options of all models: `budget`, `order`, `rng`, `log`, …
 
     Returns:
@@ -44,11 +44,11 @@ def standings(model: AuctionArena) -> pd.DataFrame:
     """Rank the bidders over all finished auctions.
 
     Args:
-        model: The model, after one auction or more.
+        model: The model, after at least one auction.
 
     Returns:
-        One row a bidder, best rating first: mu and sigma of TrueSkill; means of profit, lots and money_left; share of
-        auctions won (draws count for all who drew); failed_bid_rate, self_error_rate and other_error_rate, pooled as
+        One row per bidder, best rating first: mu and sigma of TrueSkill; means of profit, lots and money_left; share of
+        auctions won (draws count for everyone who drew); failed_bid_rate, self_error_rate and other_error_rate, as
         means over the auctions in which they are defined.
     """
     import pandas as pd
@@ -76,7 +76,7 @@ def rating_history(model: AuctionArena) -> pd.DataFrame:
     """Return the ratings after each finished auction.
 
     Returns:
-        One row an auction and bidder: auction (from 1), bidder, mu, sigma.
+        One row per auction and bidder: auction (from 1), bidder, mu, sigma.
     """
     import pandas as pd
 

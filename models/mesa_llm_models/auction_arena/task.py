@@ -12,14 +12,14 @@ BIDDER = 1
 """Id of the measured bidder."""
 
 LOTS = 10
-"""Lots of an auction."""
+"""Number of lots in an auction."""
 
 
 def against_rules(*, llm: Any = "rule", **options: Any) -> AuctionArena:
-    """Seat the measured bidder, and two who bid by AucArena's rule.
+    """Seat the measured bidder, and two bidders with AucArena's rule.
 
     Args:
-        llm: Language model of the measured bidder; by rule it bids up to the value of a lot.
+        llm: Language model of the measured bidder. By rule it bids up to a lot's value.
         **options: Fields of `AuctionScenario`, and options of all models.
     """
     return AuctionArena(llm={BIDDER: llm, "*": "rule"}, **{"twins": "value,rule,rule", **options})

@@ -1,4 +1,4 @@
-"""What bidders read besides the auction itself: their lessons, their reasons, and the last auction."""
+"""Texts for bidders besides the auction itself: lessons, reasons, and the last auction."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NO_LESSONS = "'lessons' must be a list of sentences."
 """Why lessons are refused."""
 
 MAX_REASONS = 1_500
-"""Maximum number of characters of a plan's reasons that later prompts repeat."""
+"""Maximum number of characters of a plan's reasons repeated in later prompts."""
 
 
 def lessons_text(lessons: Sequence[str]) -> str:
@@ -28,7 +28,7 @@ def learnt_text(n_lessons: int) -> str:
 
 
 def reasons_text(reasons: str) -> str:
-    """Quote what a bidder wrote when it made its plan."""
+    """Quote a bidder's reasons for its plan."""
     return f"When you made your plan, you wrote: {quoted(reasons, MAX_REASONS)}"
 
 
@@ -38,7 +38,7 @@ def retrospect_text(name: str, story: str, lessons: str, max_lessons: int) -> st
     Args:
         name: Its name.
         story: What happened.
-        lessons: Its earlier lessons, as `lessons_text` lists them.
+        lessons: Its earlier lessons, from `lessons_text`.
         max_lessons: Maximum number of lessons.
     """
     question = f"What do you learn from this for the next auction? Write at most {max_lessons} short sentences."

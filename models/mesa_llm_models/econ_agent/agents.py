@@ -53,24 +53,24 @@ POLICIES: dict[PolicyName, Callable[[random.Random], HouseholdPolicy]] = {
 """Name → constructor of the policy of one household's rule twin."""
 
 MAX_THOUGHT = 1500
-"""Maximum number of characters kept of a reflection: some 200 words."""
+"""Maximum number of stored characters of a reflection: about 200 words."""
 
 REFLECTION = "reflection"
-"""Label of the question that asks a household to look back on the last months."""
+"""Label of the question asking a household to reflect on the last months."""
 
 DIALOGUE = "dialogue"
-"""Name of the memory of the paper's households among the parameters of the model."""
+"""Name of the paper's household memory in the model's parameters."""
 
 DIALOGUE_TOKENS = 64_000
 """Maximum number of tokens of a dialogue: far more than a year of prompts and answers."""
 
 
 class Household(LLMAgent):
-    """A household, which plans how willing it is to work and what share of its money to spend.
+    """A household that plans its propensity to work and the share of money to spend.
 
     Attributes:
         policy: Policy of its rule twin.
-        notes: Its notes of the latest months, to reflect on.
+        notes: Its notes on recent months, for reflection.
         index: Its index in the arrays of the economy.
     """
 
@@ -83,7 +83,7 @@ class Household(LLMAgent):
             model: The model.
             policy: Policy of its rule twin.
             index: Its index in the arrays of the economy.
-            reflect_every: Number of months between two reflections; 0: it never reflects.
+            reflect_every: Number of months between reflections; 0 for none.
             **components: `config`, `memory`, `llm`, `tools`.
         """
         super().__init__(model, **components)
@@ -94,9 +94,9 @@ class Household(LLMAgent):
     # -- a month
 
     def observe(self) -> Observation:
-        """Return job, prices, tax, savings and interest; with `fidelity="original"` what the paper shows, and no more.
+        """Return job, prices, tax, savings and interest; with `fidelity="original"` only what the paper shows.
 
-        The paper shows all of it in one text, as that is what the dialogue keeps.
+        The paper shows all of it in one text, because the dialogue stores that.
         """
         if self.model.scenario.fidelity != "original":
             return super().observe()
@@ -106,7 +106,7 @@ class Household(LLMAgent):
 
     @property
     def facts(self) -> HouseholdFacts:
-        """Facts that it observes of the economy."""
+        """Facts it observes about the economy."""
         return self.model.world.facts(self.unique_id)
 
     def rule(self, seen: Observation) -> ToolCall:
@@ -134,13 +134,13 @@ class Household(LLMAgent):
 
     @property
     def reflects(self) -> bool:
-        """Whether it reflects: it thinks with a language model, and has a memory for its thoughts."""
+        """Whether it reflects: it has a language model, and a memory for its thoughts."""
         if not self.notes.maxlen or isinstance(self.memory, NoMemory):
             return False
         return self.opened.is_language_model
 
     def reflection(self) -> Observation:
-        """Return the request to look back on the last months; unless its memory is a dialogue, it shows the present."""
+        """Return the request to reflect on the last months, with the current month unless the memory is a dialogue."""
         if isinstance(self.memory, HouseholdDialogue):
             text = self.model.prompt("original_reflection.md", months=self.notes.maxlen)
             return Observation(text, answer=str, tools=(), label=REFLECTION)
@@ -149,7 +149,7 @@ class Household(LLMAgent):
         return Observation(text, observation.instructions, answer=str, tools=(), cue=observation.text, label=REFLECTION)
 
     def prompt(self, seen: Observation) -> tuple[ChatMessage, ...]:
-        """Return the prompt; a dialogue is asked to reflect after all prompts and answers of the quarter."""
+        """Return the prompt. A dialogue is asked to reflect after all the quarter's prompts and answers."""
         prompt = super().prompt(seen)
         if seen.label != REFLECTION or not isinstance(self.memory, HouseholdDialogue):
             return prompt
@@ -157,7 +157,7 @@ class Household(LLMAgent):
         return (*system, *self.memory.last_months(self.notes.maxlen or 1), ChatMessage("user", seen.text))
 
     def remember(self, decision: Decision, outcomes: Iterable[Outcome], seen: Observation | None = None) -> None:
-        """Remember a reflection as a thought, cut to its first words; a dialogue remembers no outcomes."""
+        """Remember a reflection as a thought, cut to its first words. A dialogue does not remember outcomes."""
         is_dialogue = isinstance(self.memory, HouseholdDialogue)
         if seen is None or seen.label != REFLECTION:
             super().remember(decision, () if is_dialogue else outcomes, seen)
@@ -199,24 +199,24 @@ class Household(LLMAgent):
 
 
 class MonthNote(NamedTuple):
-    """A household's note of a month, to reflect on later."""
+    """A household's note on a month, for later reflection."""
 
     date: str
     """Name and year of the month."""
 
     observation: str
-    """Text that the household read before it planned."""
+    """Text the household read before planning."""
 
     plan: str
     """Its plan, or a note that there is none."""
 
 
 class HouseholdDialogue(ChatMemory):
-    """Remembers prompts and answers as the households of the paper do.
+    """Remembers prompts and answers as the paper's households do.
 
-    A prompt follows last month's prompt and answer; in the first month of a quarter also the request to reflect on
-    the last one, and the thought. A request to reflect follows the prompts and answers of the quarter (`last_months`).
-    Older months are kept for that request alone, and an older thought for nothing.
+    A prompt follows last month's prompt and answer, and in the first month of a quarter also the request to reflect on
+    the previous quarter, and the thought. A request to reflect follows the quarter's prompts and answers
+    (`last_months`). Older months are stored only for that request, and older thoughts are not used.
 
     Source:
         Li et al. (2024), EconAgent, arXiv 2310.10436, and its program: a window of three messages.
@@ -225,7 +225,7 @@ class HouseholdDialogue(ChatMemory):
     __slots__ = ()
 
     def messages(self) -> tuple[ChatMessage, ...]:
-        """Return last month's prompt and answer, and the reflection if it came after them."""
+        """Return last month's prompt and answer, and the reflection if it came later."""
         pairs = self._pairs()
         first = -2 if pairs and _is_reflection(pairs[-1]) else -1
         return _as_messages(pairs[first:])
@@ -254,13 +254,13 @@ def _as_messages(pairs: list[list[MemoryEntry]]) -> tuple[ChatMessage, ...]:
 
 
 WORK_EXPONENT = 0.1
-"""Exponent of the response of the wish to work to a month's pay relative to savings."""
+"""Exponent of the propensity to work as a function of a month's pay relative to savings."""
 
 PRICE_EXPONENT = 0.1
-"""Exponent of the response of Lengnick's households to the price relative to their money."""
+"""Exponent of Lengnick households' spending as a function of the price relative to their money."""
 
 BUFFER_MONTHS = 1.0
-"""Savings that buffer-stock households aim at, in months of income."""
+"""Target savings of buffer-stock households, in months of income."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,7 +268,7 @@ class HouseholdStanding:
     """State of the households at the start of a month, as policies see it."""
 
     salary: FloatArray
-    """Dollars for a month at work, shape `(households,)`."""
+    """Dollars for a month of work, shape `(households,)`."""
 
     coin: FloatArray
     """Savings in dollars, same shape."""
@@ -283,10 +283,10 @@ class HouseholdStanding:
     """Yearly rate, as a fraction."""
 
     tax: TaxSchedule
-    """The tax in force."""
+    """Current tax."""
 
     tax_credit: float
-    """Dollars handed back to each household last month."""
+    """Dollars redistributed to each household last month."""
 
     @classmethod
     def of(cls, facts: HouseholdFacts) -> HouseholdStanding:
@@ -331,7 +331,7 @@ class Plans(NamedTuple):
 
 
 class HouseholdPolicy(Protocol):
-    """Plans a month: a pure function of what households know, for one household or for all at once.
+    """Plans a month: a pure function of households' knowledge, for one household or all at once.
 
     Source:
         Lengnick (2013), J. Econ. Behav. Organ. 86; Delli Gatti et al. (2011), Macroeconomics from the Bottom-up (the
@@ -343,13 +343,13 @@ class HouseholdPolicy(Protocol):
 
         Args:
             standing: State of the households.
-            rng: Source of random draws.
+            rng: Random generator.
         """
         ...
 
 
 def work_propensity(standing: HouseholdStanding) -> FloatArray:
-    """Compute the chance to work: pay over savings with interest, to the power 0.1; above 1 means certain."""
+    """Compute the probability of working: pay over savings with interest, to the power 0.1; above 1 means certain."""
     wealth = standing.coin * (1 + standing.interest_rate) + EPSILON
     return (standing.salary / wealth) ** WORK_EXPONENT
 
@@ -363,7 +363,7 @@ def lengnick_share(standing: HouseholdStanding, works: BoolArray) -> FloatArray:
 def buffer_stock_share(standing: HouseholdStanding, works: BoolArray) -> FloatArray:
     """Compute the share spent under the CATS rule: the excess over a buffer of a month's income.
 
-    Before a first month at work the terms are of the order of 1e8 and the share ends at either bound.
+    Before the first month of work the terms are of the order of 1e8, and the share is at either bound.
     """
     income = works * standing.salary
     target = BUFFER_MONTHS / (1 + standing.interest_rate)
@@ -400,10 +400,10 @@ class BufferStock:
 
 @dataclass(frozen=True, slots=True)
 class AtRandom:
-    """Works with a fixed chance and spends a level drawn evenly: the random baseline."""
+    """Works with a fixed probability and spends a uniformly drawn level: the random baseline."""
 
     work: float = 0.9
-    """Chance to work in a month."""
+    """Probability of working in a month."""
 
     def decide(self, standing: HouseholdStanding, rng: RNG) -> Plans:
         """Return who works and how much each spends."""
@@ -417,10 +417,10 @@ class Fixed:
     """Makes the same plan every month."""
 
     work: float = 1.0
-    """Chance to work in a month."""
+    """Probability of working in a month."""
 
     consumption: float = 0.5
-    """Share of all money that is spent."""
+    """Share of all money to spend."""
 
     def decide(self, standing: HouseholdStanding, rng: RNG) -> Plans:
         """Return who works and how much each spends."""
@@ -431,7 +431,7 @@ class Fixed:
 
 @dataclass(frozen=True, slots=True)
 class HandToMouth:
-    """Always works, and spends its income after tax, with last month's tax credit."""
+    """Always works, and spends its income after tax plus last month's tax credit."""
 
     def decide(self, standing: HouseholdStanding, rng: RNG) -> Plans:
         """Return who works and how much each spends."""

@@ -32,7 +32,7 @@ def showing(draw: Callable[[Any, EconAgentModel], None]) -> Any:
 
 @component
 def Caveat(model: EconAgentModel) -> None:
-    """Explain why Okun's law cannot fail here, with the year's own figures.
+    """Explain why Okun's law cannot fail here, using the year's own figures.
 
     Args:
         model: The model.
@@ -64,7 +64,7 @@ HOUSEHOLDS = ("Household", "Age", "Job last month", "$ an hour", "Savings, $")
 
 
 def collected(model: EconAgentModel) -> pd.DataFrame:
-    """Return the collected measures of the model, a row a month."""
+    """Return the collected measures of the model, one row per month."""
     return model.datacollector.get_model_vars_dataframe()
 
 

@@ -23,18 +23,18 @@ DOLLARS = FuncFormatter(lambda amount, _: _amount_text(amount))
 
 @cache
 def published_points() -> pd.DataFrame:
-    """Load the yearly values that were read off the authors' figures; see `data/SOURCE.md`."""
+    """Load the yearly values read from the authors' figures; see `data/SOURCE.md`."""
     path = resources.files("mesa_llm_models.econ_agent").joinpath("data", "published_years.csv")
     with resources.as_file(path) as file:
         return pd.read_csv(file)
 
 
 def draw_prices(axes: Any, measures: pd.DataFrame) -> None:
-    """Draw the price of the good and the mean wage, from before the first month on.
+    """Draw the price of the good and the mean wage, starting before the first month.
 
     Args:
         axes: Matplotlib axes.
-        measures: The collected measures of the model, a row a month.
+        measures: The collected measures of the model, one row per month.
     """
     x, unit = _time(measures)
     style = {"lw": 2.2, "ms": 4, "marker": marker(list(measures.index))}
@@ -49,7 +49,7 @@ def draw_unemployment(axes: Any, measures: pd.DataFrame, years: pd.DataFrame) ->
 
     Args:
         axes: Matplotlib axes.
-        measures: The collected measures of the model, a row a month.
+        measures: The collected measures of the model, one row per month.
         years: The yearly table.
     """
     x, unit = _time(measures)
@@ -66,11 +66,11 @@ def draw_unemployment(axes: Any, measures: pd.DataFrame, years: pd.DataFrame) ->
 
 
 def draw_output(axes: Any, measures: pd.DataFrame) -> None:
-    """Draw the output of each month, at the price of the month and at the first price.
+    """Draw each month's output, at current and initial prices.
 
     Args:
         axes: Matplotlib axes.
-        measures: The collected measures of the model, a row a month.
+        measures: The collected measures of the model, one row per month.
     """
     months = measures.iloc[1:]
     if months.empty:
@@ -85,7 +85,7 @@ def draw_output(axes: Any, measures: pd.DataFrame) -> None:
 
 
 def draw_phillips(axes: Any, years: pd.DataFrame, *, compare: bool = True) -> None:
-    """Draw the Phillips curve: a point a year from the second on, with its line, and published points behind.
+    """Draw the Phillips curve: one point per year from the second, with its line, and published points behind.
 
     Args:
         axes: Matplotlib axes.
@@ -108,12 +108,12 @@ def draw_phillips(axes: Any, years: pd.DataFrame, *, compare: bool = True) -> No
 
 
 def draw_okun(axes: Any, years: pd.DataFrame, *, nominal: bool = False) -> None:
-    """Draw Okun's law: growth of output against growth of unemployment, where there was any the year before.
+    """Draw Okun's law: growth of output against growth of unemployment, for years after one with unemployment.
 
     Args:
         axes: Matplotlib axes.
         years: The yearly table.
-        nominal: Whether to take nominal output, which bookkeeping does not force, instead of real output.
+        nominal: Whether to use nominal output, which accounting does not force, instead of real output.
     """
     years = comparable(years)
     fit, column = (nominal_okun(years), "nominal_growth") if nominal else (okun(years), "real_growth")
@@ -129,7 +129,7 @@ def draw_okun(axes: Any, years: pd.DataFrame, *, nominal: bool = False) -> None:
 
 
 def draw_savings(axes: Any, homes: pd.DataFrame) -> None:
-    """Draw the savings of all households, poorest to richest, by whether they worked last month.
+    """Draw all households' savings, poorest to richest, by whether they worked last month.
 
     Args:
         axes: Matplotlib axes.
@@ -165,7 +165,7 @@ def _amount_text(amount: float) -> str:
 
 
 def _time(measures: pd.DataFrame) -> tuple[Any, int]:
-    """Return the time of each row, and its unit in months: a month, or a year as soon as two have passed."""
+    """Return the time of each row and its unit in months: one month, or one year after two years."""
     unit = MONTHS_PER_YEAR if len(measures) > 2 * MONTHS_PER_YEAR else 1
     return measures.index.to_numpy() / unit, unit
 
@@ -177,7 +177,7 @@ def _time_frame(axes: Any, title: str, unit: int) -> None:
 
 
 def _frame(axes: Any, title: str, xlabel: str) -> None:
-    if np.isneginf(axes.dataLim.width):  # there is nothing yet, and ticks would mean nothing
+    if np.isneginf(axes.dataLim.width):  # no data yet, so no ticks
         axes.set(xlim=(0, 1), xticks=[], yticks=[])
     is_named = bool(axes.get_legend_handles_labels()[0])
     frame(axes, title, legend=is_named, fontsize=9)

@@ -48,7 +48,7 @@ from mesa_llm_models.econ_agent.agents import (
 from mesa_llm_models.econ_agent.scores import inequality, nominal_okun, okun, phillips, scores_of
 
 SETTINGS = Settings(temperature=0.0, max_tokens=2000)
-"""Sampling settings as in the paper, the likeliest tokens, but with room for models that reason before they plan."""
+"""Sampling settings: temperature 0 as in the paper, but with room for models that reason before planning."""
 
 MEASURES = (
     "price",
@@ -66,10 +66,10 @@ MEASURES = (
     "okun_r",
     "okun_nominal_r",
 )
-"""Measures of the economy that are collected each month."""
+"""Measures of the economy collected each month."""
 
 HOUSEHOLD_MEASURES = ("savings", "wage", "is_employed", "spending", "tax_paid")
-"""Measures of each household that are collected each month."""
+"""Measures of each household collected each month."""
 
 MAX_YEARS = 20
 """Maximum number of years in the story."""
@@ -82,8 +82,9 @@ class EconAgentScenario(LLMScenario):
     """Number of households; the paper has 100."""
 
     policy: Annotated[PolicyName, Label("Policy of the households")] = "composite"
-    """Policy of the rule twins: `len` (Lengnick), `cats` (a buffer of savings), `composite` (each household one of the
-    two, by a fair coin), `hand_to_mouth`, `fixed` or `random`."""
+    """Policy of the rule twins: `len` (Lengnick), `cats` (a buffer of savings), `composite` (one of the two for each
+    household, by a fair coin), `hand_to_mouth`, `fixed` or `random`.
+    """
 
     rules: Annotated[Rules, Label("Economy")] = "corrected"
     """The economy as published (`original`), or with its defects corrected (`corrected`)."""
@@ -97,33 +98,35 @@ class EconAgentScenario(LLMScenario):
     max_wage_change: Annotated[float, Field(ge=0, le=1), Slider(0, 0.5, 0.01, label="Maximum monthly wage change")] = (
         0.05
     )
-    """Maximum relative change of a wage in a month."""
+    """Maximum relative change of a wage per month."""
 
     max_price_change: Annotated[
         float, Field(ge=0, le=1), Slider(0, 0.5, 0.01, label="Maximum monthly price change")
     ] = 0.1
-    """Maximum relative change of the price in a month."""
+    """Maximum relative change of the price per month."""
 
     inflation_target: Annotated[float, Field(ge=-1, le=1), Slider(0, 0.1, 0.005, label="Inflation target")] = 0.02
-    """Yearly inflation that the bank aims at, as a fraction."""
+    """Yearly inflation target of the bank, as a fraction."""
 
     reflect_every: Annotated[int, Field(ge=0, le=12), Slider(0, 12, label="Months between reflections (0: none)")] = 3
-    """Number of months between two reflections; 0: none."""
+    """Number of months between reflections; 0 for none."""
 
     memory: Annotated[str | None, Label("Memory")] = None
-    """Memory of the households; `none` is the agent of Shachi's study, `dialogue` the memory of the paper. None:
-    `window:4`, or `dialogue` with `fidelity="original"`."""
+    """Memory of the households; `none` for the agent in Shachi's study, `dialogue` for the paper's memory. None for
+    `window:4`, or `dialogue` with `fidelity="original"`.
+    """
 
     fidelity: Annotated[Literal["corrected", "original"], Label("What households see and remember")] = "corrected"
-    """What households see and remember: our choice (`corrected`), or that of the paper (`original`). `rules` chooses
-    the economy itself."""
+    """What households see and remember: our choice (`corrected`), or the paper's (`original`). `rules` chooses the
+    economy itself.
+    """
 
 
 class EconAgentModel(LLMModel):
-    """Households plan a month together; then they work, pay tax, buy one after the other, and prices move.
+    """Households plan each month together; then they work, pay tax and buy in turn, and prices adjust.
 
-    One step is one month. At the start of a quarter, households that think with a language model reflect on the last;
-    those whose memory is a dialogue at its end, once they have planned its last month.
+    One step is one month. At the start of a quarter, households with a language model reflect on the previous one.
+    Those with a dialogue as memory reflect at its end, after planning its last month.
 
     Attributes:
         world: The economy.
@@ -169,20 +172,20 @@ class EconAgentModel(LLMModel):
             )
 
     def scenario_changed(self) -> None:
-        """Pass taxes, limits of change and the target on to the economy."""
+        """Pass changes of taxes, limits and the inflation target on to the economy."""
         self.world.set_parameters(_parameters_of(self.scenario))
 
     # -- the loop
 
     def reflections(self) -> list[Turn]:
-        """Return, at the start of a quarter, the turns of the households that reflect on the last one."""
+        """Return, at the start of a quarter, the turns of the households that reflect on the previous one."""
         every = self.scenario.reflect_every
         if not every or self.now == 1 or (self.now - 1) % every:
             return []
         return self._reflecting(in_dialogue=False)
 
     def late_reflections(self) -> list[Turn]:
-        """Return, in a quarter's last month, the turns of the households that reflect before the month has passed."""
+        """Return, in a quarter's last month, the turns of the households that reflect before the month ends."""
         every = self.scenario.reflect_every
         if not every or self.now % every:
             return []
@@ -221,13 +224,13 @@ class EconAgentModel(LLMModel):
 
     @property
     def nominal_gdp(self) -> float:
-        """Last month's output at the price it met, in dollars; NaN before the first month."""
+        """Last month's output at its sale price, in dollars; NaN before the first month."""
         economy = self.world.economy
         return economy.months[-1].output * economy.prices[-2] if economy.months else math.nan
 
     @property
     def real_gdp(self) -> float:
-        """Last month's output at the first price, in dollars; NaN before the first month."""
+        """Last month's output at the initial price, in dollars; NaN before the first month."""
         economy = self.world.economy
         return economy.months[-1].output * economy.prices[0] if economy.months else math.nan
 
@@ -244,27 +247,27 @@ class EconAgentModel(LLMModel):
 
     @property
     def interest_rate(self) -> float:
-        """Yearly interest rate in force, as a fraction."""
+        """Current yearly interest rate, as a fraction."""
         return self.world.economy.interest_rate
 
     @property
     def money(self) -> float:
-        """Savings of all less the debt of the producer, in dollars; stays 0 under the corrected rules."""
+        """Total savings less the producer's debt, in dollars; always 0 under the corrected rules."""
         return self.world.economy.money
 
     @property
     def inequality(self) -> float:
-        """Gini coefficient of savings; NaN while nobody has any."""
+        """Gini coefficient of savings; NaN while there are none."""
         return inequality(self.world.economy.households.coin, self.world.economy.rules)
 
     @property
     def phillips_r(self) -> float:
-        """Correlation of wage inflation with unemployment over the full years so far; NaN before four of them."""
+        """Correlation of wage inflation with unemployment over the full years so far; NaN before the fourth."""
         return self._laws()[0]
 
     @property
     def okun_r(self) -> float:
-        """Correlation of the growth of real output with that of unemployment; near -1 by bookkeeping."""
+        """Correlation of the growth of real output with that of unemployment; near -1 by accounting."""
         return self._laws()[1]
 
     @property
@@ -282,18 +285,18 @@ class EconAgentModel(LLMModel):
 
     @property
     def undecided(self) -> int:
-        """Number of households that had no plan last month."""
+        """Number of households without a plan last month."""
         months = self.world.economy.months
         return months[-1].undecided if months else 0
 
     @property
     def months(self) -> pd.DataFrame:
-        """One row a month: price, imbalance, wages, goods, output, employment, tax, interest."""
+        """One row per month: price, imbalance, wages, goods, output, employment, tax, interest."""
         return self.world.economy.monthly_table()
 
     @property
     def years(self) -> pd.DataFrame:
-        """One row a full year: unemployment, output, interest, inflation, growth."""
+        """One row per full year: unemployment, output, interest, inflation, growth."""
         return self.world.economy.yearly_table()
 
     def results(self) -> dict[str, float]:
@@ -302,7 +305,7 @@ class EconAgentModel(LLMModel):
         return scores_of(self.years, economy.households.coin, economy.rules)
 
     def story(self) -> str:
-        """Describe prices, work, output, the two laws, inequality, and a thought if there was one."""
+        """Describe prices, work, output, the two laws, inequality, and a thought if there is one."""
         economy = self.world.economy
         if not economy.months:
             return "No month has passed yet."
@@ -327,7 +330,7 @@ class EconAgentModel(LLMModel):
         return "\n".join([*lines, *self._thought_lines()])
 
     def _thought_lines(self) -> list[str]:
-        """Return the latest thought that somebody remembers, if any, as a line."""
+        """Return the latest thought in a household's memory as a line, if any."""
         for household in self.households:
             if household.reflects and isinstance(household.memory, WindowMemory | ChatMemory):
                 thoughts = [entry for entry in household.memory.entries if entry.kind == "thought"]
@@ -338,7 +341,7 @@ class EconAgentModel(LLMModel):
 
 
 def _year_lines(years: pd.DataFrame) -> list[str]:
-    """Describe each of the last years in a line."""
+    """Describe each of the last years, one per line."""
     recent = years.tail(MAX_YEARS)
     n_earlier = len(years) - len(recent)
     lines = [f"({counted(n_earlier, 'earlier year is', 'earlier years are')} left out.)"] if n_earlier else []
@@ -352,7 +355,7 @@ def _year_lines(years: pd.DataFrame) -> list[str]:
 
 
 def _law_lines(years: pd.DataFrame) -> list[str]:
-    """Describe the Phillips curve and Okun's law, a line each."""
+    """Describe the Phillips curve and Okun's law, one per line."""
     curve, law, nominal = phillips(years), okun(years), nominal_okun(years)
     if np.isnan(curve.r) or np.isnan(law.r):
         return ["The Phillips curve and Okun's law need four years that differ in unemployment."]
@@ -365,11 +368,11 @@ def _law_lines(years: pd.DataFrame) -> list[str]:
 
 
 def draw_names(count: int, rng: random.Random) -> list[str]:
-    """Draw names, all different as long as there are enough.
+    """Draw names, without repetition if there are enough.
 
     Args:
         count: Number of names.
-        rng: Source of random draws.
+        rng: Random generator.
     """
     given_names = [name for names in GIVEN_NAMES.values() for name in names]
     full = [f"{first} {last}" for first in given_names for last in FAMILY_NAMES]

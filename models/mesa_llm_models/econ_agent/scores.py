@@ -1,8 +1,8 @@
 """Measures of an economy: the Phillips curve, Okun's law, inequality, and the scores of a run.
 
-Okun's law holds here by construction: real output is what employed household-months make, so its growth is
-that of unemployment with the sign turned, and any policy gives a correlation near -1. It is reported so that
-runs can be compared with published ones, and is no evidence about behaviour; Okun's law in nominal output is.
+Okun's law holds here by construction: real output is produced by employed household-months, so its growth is that of
+unemployment with the opposite sign, and any policy gives a correlation near -1. It is reported for comparison with
+published runs, and is not evidence about behaviour. Okun's law for nominal output is.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from mesa_llm.worlds import Rules
 from mesa_llm.worlds.macro import FloatArray
 
 SMALL_SAMPLE = 30
-"""Number of households from which the original no longer corrects the Gini coefficient for small samples."""
+"""Number of households at which the original stops correcting the Gini coefficient for small samples."""
 
 
 class Regression(NamedTuple):
-    """A straight line through yearly points; NaN where there are too few, or all are alike."""
+    """A straight line through yearly points; NaN with too few points, or equal ones."""
 
     r: float
     """Pearson correlation."""
 
     p: float
-    """Probability of a correlation this far from 0 by chance, two-sided."""
+    """Two-sided probability of a correlation this far from 0 by chance."""
 
     slope: float
     """Change of y per unit of x."""
@@ -42,7 +42,7 @@ class Regression(NamedTuple):
 
 
 def regress(x: npt.ArrayLike, y: npt.ArrayLike) -> Regression:
-    """Fit y on x by least squares, leaving out pairs that are not finite."""
+    """Fit y on x by least squares, ignoring pairs that are not finite."""
     xs, ys = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     both = np.isfinite(xs) & np.isfinite(ys)
     xs, ys = xs[both], ys[both]
@@ -54,12 +54,12 @@ def regress(x: npt.ArrayLike, y: npt.ArrayLike) -> Regression:
 
 
 def phillips(years: pd.DataFrame) -> Regression:
-    """Relate wage inflation to the unemployment rate, from year 2 on; published: r = -0.619 for GPT-3.5."""
+    """Relate wage inflation to the unemployment rate, from year 2; published: r = -0.619 for GPT-3.5."""
     return regress(years["unemployment"].iloc[1:], years["wage_inflation"].iloc[1:])
 
 
 def comparable(years: pd.DataFrame) -> pd.DataFrame:
-    """Return the years whose growth of unemployment means something: those after a year with unemployment.
+    """Return the years with a meaningful growth of unemployment: those after a year with unemployment.
 
     Elsewhere it is undefined or, under the original rules, of the order of 1e8.
 
@@ -76,7 +76,7 @@ def okun(years: pd.DataFrame) -> Regression:
 
 
 def nominal_okun(years: pd.DataFrame) -> Regression:
-    """Relate the growth of nominal output to that of unemployment, which is not forced by accounting."""
+    """Relate the growth of nominal output to that of unemployment, which accounting does not force."""
     years = comparable(years)
     return regress(years["unemployment_growth"], years["nominal_growth"])
 
@@ -86,11 +86,11 @@ def inequality(coin: FloatArray, rules: Rules = "corrected") -> float:
 
     Args:
         coin: Savings of each household, 0 or more.
-        rules: Under the original rules the coefficient is smaller by a factor of (n - 1) / (n + 1) from 30 households
-            on, so that it jumps there.
+        rules: Under the original rules, from 30 households the coefficient is smaller by a factor of (n - 1) / (n + 1),
+            so it jumps there.
 
     Returns:
-        0 if all have the same; NaN for fewer than two households, and without any savings.
+        0 if all savings are equal; NaN for fewer than two households, or without savings.
     """
     count = len(coin)
     if count < 2 or coin.sum() <= 0:
@@ -105,7 +105,7 @@ def scores_of(years: pd.DataFrame, coin: FloatArray, rules: Rules = "corrected")
     Args:
         years: A world's yearly table.
         coin: Savings at the end, in dollars.
-        rules: Rules by which inequality is measured; see `inequality`.
+        rules: Rules for measuring inequality; see `inequality`.
     """
     curve, law, nominal = phillips(years), okun(years), nominal_okun(years)
     scores: dict[str, float] = {}

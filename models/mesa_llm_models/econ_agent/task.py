@@ -8,7 +8,7 @@ from mesa_llm.experiments.benchmark import Measure, Reference, Task
 from mesa_llm_models.econ_agent.model import EconAgentModel
 
 SCORES = ("phillips_r", "okun_r", "okun_nominal_r", "unemployment_mean", "inflation_mean", "gini")
-"""Results of a run that are scored."""
+"""Results of a run used as scores."""
 
 
 def scores(model: EconAgentModel) -> Mapping[str, float]:

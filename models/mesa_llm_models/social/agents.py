@@ -1,4 +1,4 @@
-"""The users of the social network, and their rule twin."""
+"""Users of the social network, and their rule twin."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from mesa_llm_models.social.opinions import Opinions
 from mesa_llm_models.social.text import ANSWERS, REMARKS, STATEMENTS
 
 WORD = re.compile(r"[^\W\d_]{5,}")
-"""Words long enough to show an interest: five letters or more."""
+"""Words that indicate an interest: five letters or more."""
 
 INTENTS: dict[str, tuple[tuple[str, dict[str, int]], ...]] = {
     "post": (("create_post", {}),),
@@ -30,16 +30,16 @@ INTENTS: dict[str, tuple[tuple[str, dict[str, int]], ...]] = {
     "share": (("repost", {}),),
     "follow": (("follow", {}),),
 }
-"""Intent of a user → the actions that serve it, in the order tried."""
+"""Intent of a user → the actions that serve it, in order of preference."""
 
 NO_TOPICS = ("the news",)
-"""Topics of a rule twin without topics of its own."""
+"""Topics of a rule twin without its own topics."""
 
 SETTINGS = Settings(temperature=1.0, max_tokens=2000)
 """Sampling settings of the users' language model."""
 
 CHAT = 0.15
-"""Probability that the rule twin turns to groups or products, where there are any."""
+"""Probability that the rule twin uses groups or products, where available."""
 
 CHAT_ACTIONS = ("send_to_group", "join_group", "create_group", "purchase_product")
 """Actions of the rule twin on groups and products."""
@@ -47,15 +47,15 @@ CHAT_ACTIONS = ("send_to_group", "join_group", "create_group", "purchase_product
 
 @lru_cache(maxsize=20_000)
 def words_of(text: str) -> frozenset[str]:
-    """Return the words of a text that are long enough to show an interest, in lower case."""
+    """Return the words of a text that indicate an interest, in lower case."""
     return frozenset(word.lower() for word in WORD.findall(text))
 
 
 class PopulationValue[T]:
-    """An attribute that is read from the model's population unless the user has its own value."""
+    """An attribute read from the model's population unless the user has its own value."""
 
     def __init__(self, look_up: Callable[[People, int], T], default: T) -> None:
-        """Store the look-up.
+        """Set the look-up.
 
         Args:
             look_up: Returns the value, given the population and the user's index in it.
@@ -74,11 +74,10 @@ class PopulationValue[T]:
 class SocialUser(Mind, CellAgent):
     """A user of the social network.
 
-    Attributes that are not passed come from the model's population, by the user's index. The memory is created on first
-    use.
+    Attributes not given come from the model's population, by the user's index. The memory is created on first use.
 
     Attributes:
-        activity: Probability that the rule twin does anything on its turn.
+        activity: Probability that the rule twin acts on its turn.
         topics: Topics that the rule twin writes about.
         mood: Share of its reactions that are friendly.
     """
@@ -102,9 +101,9 @@ class SocialUser(Mind, CellAgent):
         Args:
             model: The model.
             cell: Its node of the network, if the network is drawn.
-            activity: Probability that the rule twin does anything on its turn; None: 0.7.
-            topics: Topics that the rule twin writes about; empty: those of the population.
-            hours: 24 probabilities of being active; empty: those of the population.
+            activity: Probability that the rule twin acts on its turn; None for 0.7.
+            topics: Topics that the rule twin writes about; empty for the population's.
+            hours: 24 probabilities of being active; empty for the population's.
             **components: `config`, `memory`, `llm`, `tools`.
         """
         super().__init__(model, **components)
@@ -133,23 +132,23 @@ class SocialUser(Mind, CellAgent):
 
     @property
     def first_memory(self) -> str | None:
-        """Memory that the user starts with."""
+        """Initial memory of the user."""
         return None if self.model.population is None else self.model.memory
 
     @property
     def interests(self) -> frozenset[str]:
-        """Words that draw the rule twin's attention."""
+        """Words that attract the rule twin's attention."""
         people: People | None = None if "_config" in vars(self) else self.model.population
         persona = self.config.persona if people is None else people.description(self.unique_id - 1)
         return words_of(f"{persona} {' '.join(self.topics)}")
 
     def observe(self) -> Observation:
-        """Return the feed, below the user's beliefs if there are any."""
+        """Return the feed, below the user's beliefs if it has any."""
         seen = super().observe()
         return seen if self.opinions is None else self.opinions.on_mind(self.unique_id, seen)
 
     def act(self, decision: Decision | Failure, seen: Observation | None = None) -> list[Outcome]:
-        """Carry out the decision, and let the user's opinions count the posts it read."""
+        """Carry out the decision, and register the posts read with the user's opinions."""
         outcomes = super().act(decision, seen)
         if seen is not None and self.opinions is not None:
             self.opinions.read(self.unique_id, seen.facts)
@@ -157,7 +156,7 @@ class SocialUser(Mind, CellAgent):
 
     @property
     def opinions(self) -> Opinions | None:
-        """Opinions of all users on the topic; None: they hold no beliefs."""
+        """Opinions of all users on the topic; None without beliefs."""
         return getattr(self.model, "opinions", None)
 
     @property
@@ -167,7 +166,7 @@ class SocialUser(Mind, CellAgent):
 
     @property
     def n_followers(self) -> int:
-        """Number of followers now."""
+        """Current number of followers."""
         return int(self.model.world.users.get("followers", self.unique_id))
 
     # -- the rule twin
@@ -175,9 +174,9 @@ class SocialUser(Mind, CellAgent):
     def rule(self, seen: Observation) -> ToolCall | None:
         """Act on interest, popularity and habit.
 
-        A user acts with probability `activity`. It then writes a post of its own with probability 0.15 (always
-        if there is nothing to react to), or reacts to one post, drawn by interest and popularity. If there are
-        chat groups or products, it first turns to these with probability 0.15.
+        A user acts with probability `activity`. It then writes a new post with probability 0.15 (always if there is
+        nothing to react to), or reacts to one post, drawn by interest and popularity. With chat groups or products, it
+        first uses these with probability 0.15.
         """
         facts: SocialFacts = seen.facts["social"] if isinstance(seen.facts, dict) else seen.facts
         if self.random.random() >= self.activity:
@@ -193,14 +192,14 @@ class SocialUser(Mind, CellAgent):
         return self._react(seen, others[index], min(1.0, weights[index] / 4))
 
     def pull(self, item: FeedItem, interests: frozenset[str] | None = None) -> float:
-        """Compute how much a post draws the user: interest, acquaintance and popularity add up.
+        """Compute how strongly a post attracts the user: the sum of interest, acquaintance and popularity.
 
         Args:
             item: A post of the feed.
-            interests: Words that draw its attention; None: the user's own interests.
+            interests: Words that attract its attention; None for the user's own interests.
 
         Returns:
-            At least 0.2; a shared word counts 1, a followed author 1, popularity ln(1 + likes + shares).
+            At least 0.2; a shared word adds 1, a followed author 1, popularity ln(1 + likes + shares).
         """
         n_shared = len((self.interests if interests is None else interests) & words_of(item.post.content))
         return 0.2 + min(n_shared, 3) + item.is_followed + math.log1p(item.post.likes + item.post.shares)
@@ -221,11 +220,11 @@ class SocialUser(Mind, CellAgent):
             content=self.random.choice(ANSWERS),
             post_id=item.post.source_id,
             user_id=item.post.source_author_id,
-            repost_id=item.post.post_id,  # of a repost, itself: whoever passes it on has it from there
+            repost_id=item.post.post_id,  # the repost itself, since the next user shares it from there
         )
 
     def _wish(self, seen: Observation, wishes: Sequence[str], **arguments: Any) -> ToolCall | None:
-        """Return the first available action that serves one of the wishes, or a decision to do nothing."""
+        """Return the first available action that serves one of the intents, or a decision to do nothing."""
         actions = seen.tools or ()
         whom = options_for("follow", seen.options).get("user_id")
         if whom is not None and arguments.get("user_id") not in whom:
@@ -241,7 +240,7 @@ class SocialUser(Mind, CellAgent):
         return ToolCall("do_nothing") if "do_nothing" in actions else None
 
     def _chat(self, seen: Observation, facts: SocialFacts) -> ToolCall | None:
-        """Write to a group, join one, open the first one, or buy something; without such actions, use no random draws.
+        """Write to a group, join one, open the first one, or buy something; draw no random numbers otherwise.
 
         It answers new messages in a group, starts a topic in a quiet one, and buys products in proportion to their
         sales.
@@ -267,12 +266,12 @@ class SocialUser(Mind, CellAgent):
                 return ToolCall("create_group", {"name": self.random.choice(self.topics)[:MAX_NAME]})
 
     def rule_answer(self, question: Question) -> str:
-        """Answer an interview with a remark on its topics, whatever the question."""
+        """Answer an interview with a remark on its topics, regardless of the question."""
         topics = self.topics[0] if len(self.topics) == 1 else f"{', '.join(self.topics[:-1])} and {self.topics[-1]}"
         return f"What I think about most is {topics}."
 
     def remark(self) -> str:
-        """Return a remark on one of its topics; with beliefs, a statement of its position half of the time."""
+        """Return a remark on one of its topics; with beliefs, its position half of the time."""
         if self.opinions is not None and self.random.random() < 0.5:
             position = self.position or 0.0
             band = 0 if position >= 0.2 else 2 if position <= -0.2 else 1

@@ -39,7 +39,7 @@ TOPIC = "a ban on cars in the town centre"
 """Default topic of beliefs."""
 
 MAX_DRAWN = 500
-"""Maximum number of users whose network is laid out and drawn."""
+"""Maximum number of users for which the network is laid out and drawn."""
 
 MAX_SPRUNG = 150
 """Maximum number of users for a spring layout; larger networks are drawn as a circle."""
@@ -49,38 +49,38 @@ MAX_LINES = 12
 
 
 def split_names(names: Any) -> Any:
-    """Split a string at its commas, as the command line passes names; return anything else unchanged."""
+    """Split a string at its commas, as passed on the command line; return anything else unchanged."""
     return [name.strip() for name in names.split(",") if name.strip()] if isinstance(names, str) else names
 
 
 Names = Annotated[tuple[str, ...], BeforeValidator(split_names)]
-"""Several names, or one string of names with commas."""
+"""Several names, or one comma-separated string of names."""
 
 
 class SocialScenario(LLMScenario):
     """Parameters of a social network."""
 
     n_agents: Annotated[int, Field(ge=1)] | None = None
-    """Number of users; None: 20, or all in the file. With `users`, the maximum number read from it."""
+    """Number of users; None for 20, or all in the file. With `users`, the maximum number read from it."""
 
     preset: Annotated[PresetName, Label("Actions and feed as in")] = "simswarm"
-    """Actions and feed: SimSwarm's, those of X and Reddit, or those of one of OASIS's scenarios."""
+    """Actions and feed: SimSwarm's, those of X and Reddit, or those of an OASIS scenario."""
 
     actions: Annotated[Names | None, Hidden()] = None
-    """Names of the users' actions; None: those of the preset."""
+    """Names of the users' actions; None for the preset's."""
 
     products: Annotated[Names, Hidden()] = ()
     """Names of the products that `purchase_product` can buy."""
 
     feed: Annotated[FeedName | None, Label("Feed")] = None
-    """Name of the feed; None: that of the preset."""
+    """Name of the feed; None for the preset's."""
 
     embedder: Annotated[str, Hidden()] = "wordllama"
     """Embedder that compares posts and interests for the feeds `x_personal…`: `wordllama`, `minilm`, `twhin-bert`, or a
     model of litellm or sentence-transformers, see `mesa_llm.llm.embeddings.embedder`."""
 
     feed_size: Annotated[Annotated[int, Field(ge=0)] | None, Label("Posts in a feed")] = None
-    """Maximum number of posts in a feed; None: that of the preset."""
+    """Maximum number of posts in a feed; None for the preset's."""
 
     may_pass: Annotated[bool, Label("Users may do nothing")] = True
     """Whether users may do nothing on their turn."""
@@ -89,35 +89,39 @@ class SocialScenario(LLMScenario):
     """Number of users that a new user follows, if the population has no follows."""
 
     users: Annotated[str | None, Hidden()] = None
-    """File with a population, in one of OASIS's formats or a table; None: see `population`."""
+    """File with a population, in one of OASIS's formats or a table; None for `population`."""
 
     edges: Annotated[str | None, Hidden()] = None
-    """File with who follows whom, in place of the follows of `users`: two columns (a table or a list of SNAP's), or
-    GraphML; see `mesa_llm.population.read_edges`."""
+    """File with follows, instead of those in `users`: two columns (a table or a SNAP list), or GraphML; see
+    `mesa_llm.population.read_edges`.
+    """
 
     skip_broken: Annotated[bool, Hidden()] = False
-    """Whether to skip and count unusable items and rows of `users` and `edges` instead of raising an error."""
+    """Whether to skip and count invalid items and rows of `users` and `edges` instead of raising an error."""
 
     population: Annotated[PopulationName, Label("Users who are in no file")] = "invented"
-    """Source of users who are not in a file: invented residents, or OASIS's distributions of users of X or Reddit. With
-    a file, `oasis_x` makes its users core users and draws ordinary ones up to `n_agents`."""
+    """Source of users not in a file: invented residents, or OASIS's distributions of X or Reddit users. With a file,
+    `oasis_x` makes its users core users and draws ordinary ones up to `n_agents`.
+    """
 
     core_users: Annotated[Annotated[int, Field(ge=0)] | None, Hidden()] = None
-    """Number of core users, followed by topic (`oasis_x`); None: a tenth of all users, up to 196."""
+    """Number of core users, followed by topic (`oasis_x`); None for a tenth of all users, up to 196."""
 
     follow_probability: Annotated[float, Field(ge=0, le=1), Hidden()] = 0.2
-    """Probability that a user follows a core user for a shared topic: 0.2 in OASIS's code, 0.1 in its appendix."""
+    """Probability that a user follows a core user over a shared topic: 0.2 in OASIS's code, 0.1 in its appendix."""
 
     hourly: Annotated[bool, Label("Active by the hour of the day")] = False
     """Whether users are active by the hour of the day, as in their file, instead of always."""
 
     activity_form: Annotated[ActivityForm | None, Label("Hours of activity as in")] = None
-    """Hours of activity: counts by the formula of OASIS's paper or code, one probability for all as in its Reddit runs,
-    or one for core and one for ordinary users; None: the hours of the file if `hourly`, else always active."""
+    """Hours of activity: counts by the formula in OASIS's paper or code, one probability for all as in its Reddit runs,
+    or one each for core and ordinary users; None for the hours in the file if `hourly`, else always active.
+    """
 
     activity_table: Annotated[str | tuple[tuple[float, ...], ...] | None, Hidden()] = None
-    """Activity counts, 24 a row, or the file that holds them; if there are not as many rows as users, each user is
-    dealt one at random. None: those of `users`."""
+    """Activity counts, 24 per row, or a file with them. If rows and users differ in number, each user gets a random
+    row. None for those of `users`.
+    """
 
     active_share: Annotated[float, Field(ge=0, le=1), Hidden()] = 0.1
     """Probability that a user is active in a step (`reddit`), or that a core user is (`core`)."""
@@ -126,13 +130,13 @@ class SocialScenario(LLMScenario):
     """Probability that an ordinary user is active in a step (`core`)."""
 
     step_minutes: Annotated[Annotated[float, Field(gt=0)] | None, Label("Minutes in a step")] = None
-    """Simulated minutes in a step; None: 3 in OASIS's presets, 60 in SimSwarm's."""
+    """Simulated minutes per step; None for 3 in OASIS's presets, 60 in SimSwarm's."""
 
     start_hour: Annotated[float, Field(ge=0, le=24), Slider(0, 24, 1, label="Hour of the day at the start")] = 8.0
     """Hour of the day at the start."""
 
     hide_reports: Annotated[int, Field(ge=0), Slider(0, 20, label="Reports that hide a post (0: none)")] = 0
-    """Number of reports that hides a post; 0: posts are never hidden."""
+    """Number of reports at which a post is hidden; 0 for never."""
 
     viral_threshold: Annotated[int, Field(ge=0), Slider(1, 20, label="Likes to go viral")] = 5
     """Number of likes, reposts and quotes at which a post goes viral."""
@@ -144,28 +148,28 @@ class SocialScenario(LLMScenario):
     """Memory of the users."""
 
     database: Annotated[str | None, Hidden(), Output()] = None
-    """SQLite file of the network, written after every step; None: in memory. An existing file is emptied."""
+    """SQLite file of the network, written after every step; None for memory. An existing file is emptied."""
 
     beliefs: Annotated[bool, Label("Posts move beliefs")] = False
-    """Whether users hold a belief about `topic` that shifts with the posts they read."""
+    """Whether users have a belief about `topic` that shifts with the posts they read."""
 
     topic: Annotated[str, Field(min_length=3, max_length=200), Label("Topic of beliefs")] = TOPIC
-    """Topic of beliefs, something to be for or against."""
+    """Topic of beliefs, a proposal to be for or against."""
 
     topic_words: Annotated[Names, Hidden()] = ()
-    """Words by which the rule finds sentences about the topic; empty: the words of the topic."""
+    """Words by which the rule finds sentences about the topic; empty for the words of the topic."""
 
     stance: Annotated[StanceName, Label("Stance of posts is measured by")] = "rule"
     """Measure of the stance of posts: a rule about the topic, their tone, or a model (`llm={"stance": …}`)."""
 
     belief_rules: Annotated[Rules, Hidden()] = "corrected"
-    """`original`: SimSwarm's beliefs, which move with the tone of all posts of a step, read or not."""
+    """`original` for SimSwarm's beliefs, which shift with the tone of all posts in a step, read or not."""
 
     belief_spread: Annotated[float, Field(ge=0, le=1), Hidden()] = 0.8
-    """Initial positions are uniform from minus this value to it; SimSwarm's are all 0."""
+    """Initial positions are uniform between minus this value and this value; SimSwarm's are all 0."""
 
     def check(self) -> None:
-        """Check that the parameters of the population agree."""
+        """Check that the parameters of the population are consistent."""
         check_people(self)
 
 
@@ -176,10 +180,10 @@ class SocialModel(LLMModel):
         population: Population of the users, in order of creation.
         memory: Memory of the users.
         world: Users, posts and follows.
-        grid: The follow network at the start, for drawing; empty beyond `MAX_DRAWN` users.
-        users_file: Contents of the file of users, with the skipped rows; empty without a file.
-        step_minutes: Simulated minutes in a step.
-        opinions: Opinions of the users on the topic; None: they hold no beliefs.
+        grid: The initial follow network, for drawing; empty beyond `MAX_DRAWN` users.
+        users_file: Contents of the users file, with the skipped rows; empty without a file.
+        step_minutes: Simulated minutes per step.
+        opinions: Opinions of the users on the topic; None without beliefs.
         user_class: Class of its users.
     """
 
@@ -188,11 +192,11 @@ class SocialModel(LLMModel):
     scenario: SocialScenario
 
     def __init__(self, scenario: SocialScenario | None = None, **options: Unpack[LLMOptions]) -> None:
-        """Sign the users up, connect them, and publish their first posts."""
+        """Sign users up, connect them, and publish their first posts."""
         super().__init__(scenario, **options)
         parameters = self.scenario
         self.memory = parameters.memory
-        open_memory(self.memory)  # raises on an invalid name before any user is created
+        open_memory(self.memory)  # raises an error for an invalid name before any user is created
         self.step_minutes = parameters.step_minutes or (60.0 if parameters.preset == "simswarm" else 3.0)
         self.world = SocialWorld(parameters.preset, rng=self.random, path=parameters.database, **self._changes())
         self.worlds = (self.world,)
@@ -213,14 +217,14 @@ class SocialModel(LLMModel):
         self.datacollector.collect(self)
 
     def stances(self) -> Mapping[int, float]:
-        """Return the position of each user on the topic, by id; empty without beliefs."""
+        """Return each user's position on the topic, by id; empty without beliefs."""
         opinions = self.opinions
         return {} if opinions is None else {agent_id: opinions.position(agent_id) for agent_id in opinions.beliefs}
 
     # -- set-up
 
     def _changes(self) -> dict[str, Any]:
-        """Return the settings in which the world differs from its preset."""
+        """Return the settings that differ from the preset."""
         parameters = self.scenario
         names = ("viral_threshold", "threading", "products", "hide_reports")
         changes = {name: getattr(parameters, name) for name in names} | {"step_minutes": self.step_minutes}
@@ -231,13 +235,13 @@ class SocialModel(LLMModel):
         return changes
 
     def _agent_reporters(self) -> dict[str, str]:
-        """Return the reporters of each user; none if there are too many users."""
+        """Return the reporters of each user; empty if there are too many users."""
         if len(self.agents) > MAX_DRAWN:
             return {}
         return {"followers": "n_followers"} | ({} if self.opinions is None else {"position": "position"})
 
     def _opinions(self) -> Opinions | None:
-        """Return the opinions of the users on the topic; None: they hold no beliefs."""
+        """Return the opinions of the users on the topic; None without beliefs."""
         chosen = self.scenario
         if not chosen.beliefs:
             return None
@@ -252,7 +256,7 @@ class SocialModel(LLMModel):
         return people
 
     def _settle(self, people: People) -> None:
-        """Sign the users up, connect them, and publish their first posts."""
+        """Sign users up, connect them, and publish their first posts."""
         edges = follow_edges(people, self.scenario, self.random)
         self.grid = follow_network(len(people), edges, self.run_seed, self.random)
         cells = list(self.grid.all_cells) or [None] * len(people)
@@ -272,7 +276,7 @@ class SocialModel(LLMModel):
             self.world.create_post(user.unique_id, post)
 
     def opening(self, users: Sequence[SocialUser]) -> list[tuple[SocialUser, str]]:
-        """Return the first posts if the population has none, by a quarter of the users. Override it for others.
+        """Return the first posts if the population has none, by a quarter of the users. Override to change them.
 
         Args:
             users: All users.
@@ -286,17 +290,17 @@ class SocialModel(LLMModel):
         return examples and f": {examples}"
 
     def end_step(self) -> None:
-        """Move the users' beliefs, if they hold any, by the posts that they read."""
+        """Shift the users' beliefs, if any, by the posts they read."""
         if self.opinions is not None:
             self.opinions.end_step(self)
 
-    # -- asking a user aside
+    # -- interviews
 
     def interview(self, agent: SocialUser, question: str) -> str | None:
-        """Ask one user a question without changing the run: nobody else hears it, and the user does not remember it.
+        """Interview one user without changing the run: nobody else hears it, and the user does not remember it.
 
-        It is recorded, replayed and budgeted like any other call; question and answer are in the table
-        `answers` of the run log, under the purpose `interview`. The database of the world does not change.
+        It is recorded, replayed and budgeted like any other call. Question and answer are in the table `answers` of the
+        run log, under the purpose `interview`. The world's database does not change.
 
         Args:
             agent: The user.
@@ -306,12 +310,12 @@ class SocialModel(LLMModel):
             The answer; None if the call failed, with the reason in the log.
 
         Raises:
-            ConfigError: If the agent is no user of this model, or the question is empty.
+            ConfigError: If the agent is not a user of this model, or the question is empty.
         """
         if agent not in self.agents:
-            raise ConfigError(f"{agent!r:.80} is no user of this model; take one of model.agents")
+            raise ConfigError(f"{agent!r:.80} is not a user of this model; use one of model.agents")
         if not question.strip():
-            raise ConfigError("the question is empty; write what the user is asked")
+            raise ConfigError("the question is empty; write a question for the user")
         return self.survey([question], [agent], purpose="interview")["answer"].iloc[0]
 
     # -- measures
@@ -340,12 +344,12 @@ class SocialModel(LLMModel):
 
     @property
     def n_follows(self) -> int:
-        """Number of follows now."""
+        """Current number of follows."""
         return self.world.measures.totals()["follows"]
 
     @property
     def n_active(self) -> int:
-        """Number of users who did something in the last step."""
+        """Number of users with an action in the last step."""
         acts = ((agent_id, outcome.action) for agent_id, outcomes in self.last_outcomes.items() for outcome in outcomes)
         return len({agent_id for agent_id, action in acts if action != "do_nothing"})
 
@@ -361,7 +365,7 @@ class SocialModel(LLMModel):
 
     @property
     def largest_cascade(self) -> int:
-        """Number of users in the largest cascade of reposts, its author included; 0 before the first post."""
+        """Number of users in the largest cascade of reposts, including its author; 0 before the first post."""
         return self.world.measures.largest_cascade()
 
     def story(self) -> str:
@@ -370,13 +374,13 @@ class SocialModel(LLMModel):
 
 
 def follow_network(n: int, edges: npt.NDArray[np.int32], seed: int, rng: random.Random) -> Network:
-    """Lay out the follow network for drawing; with more than `MAX_DRAWN` users it is empty.
+    """Lay out the follow network for drawing; empty with more than `MAX_DRAWN` users.
 
     Args:
         n: Number of users.
         edges: (follower, followee), as indices of users.
         seed: Seed of the layout.
-        rng: Source of random draws of the space.
+        rng: Random generator of the space.
     """
     graph = nx.Graph()
     if n <= MAX_DRAWN:
@@ -390,7 +394,7 @@ def follow_network(n: int, edges: npt.NDArray[np.int32], seed: int, rng: random.
 
 
 def _story(model: SocialModel) -> str:
-    """Describe who posted, answered, shared and followed whom."""
+    """Describe who posted, answered, shared and followed."""
     world = model.world
     posts = world.measures.posts_table()
     lines = [f"Step {post['step']}: {_post_line(world, post)}" for post in posts][-MAX_LINES:]

@@ -1,4 +1,4 @@
-"""Opinions of users on one topic, moved by the posts that they read."""
+"""Users' opinions on one topic, shifted by the posts they read."""
 
 from __future__ import annotations
 
@@ -41,36 +41,36 @@ class BeliefParameters:
     """Topic to be for or against."""
 
     words: tuple[str, ...] = ()
-    """Words that name the topic, for the rule; empty: the words of the topic."""
+    """Words that name the topic, for the rule; empty for the words of the topic."""
 
     stance: StanceName = "rule"
     """Measure of the stance of a post."""
 
     rules: Rules = "corrected"
-    """SimSwarm's own rules, or the corrected ones."""
+    """`original` for SimSwarm's rules, or `corrected`."""
 
     spread: float = 0.8
-    """Initial positions are uniform from minus this value to it."""
+    """Initial positions are uniform between minus this value and this value."""
 
 
 class Opinions:
-    """Opinion of each user on a topic.
+    """Each user's opinion on a topic.
 
-    Under the corrected rules a user is moved by the posts, replies and comments that it read on its turn, as
-    far as they are about the topic, and by the likes and dislikes that its own posts got since. Under SimSwarm's own,
-    everyone is moved by the tone of all posts of a step, read or not, whatever they are about.
+    Under the corrected rules a user is influenced by the posts, replies and comments it read on its turn, if they are
+    about the topic, and by the likes and dislikes its own posts have received since. Under SimSwarm's own, everyone is
+    influenced by the tone of all posts in a step, read or not, on any topic.
 
     Attributes:
         belief: Parameters.
         beliefs: User → its beliefs.
-        stances: Text of a post → its stance, -1 to 1; None: not about the topic, or not measurable.
+        stances: Text of a post → its stance, -1 to 1; None if it is not about the topic, or not measurable.
     """
 
     def __init__(self, belief: BeliefParameters) -> None:
-        """Start with no users.
+        """Create opinions without users.
 
         Raises:
-            ConfigError: If the topic has no word that names it.
+            ConfigError: If the topic has no words that name it.
         """
         self.belief = belief
         self.beliefs: dict[int, Beliefs] = {}
@@ -86,11 +86,11 @@ class Opinions:
         return self.belief.topic
 
     def enter(self, agent_ids: Iterable[int], rng: Any) -> None:
-        """Assign users their first positions.
+        """Assign users their initial positions.
 
         Args:
             agent_ids: The users.
-            rng: Source of random draws.
+            rng: Random generator.
         """
         spread = self.belief.spread
         self.beliefs |= {agent_id: Beliefs({self.topic: rng.uniform(-spread, spread)}) for agent_id in agent_ids}
@@ -119,16 +119,16 @@ class Opinions:
         return statistics.pstdev(self.positions)
 
     def on_mind(self, agent_id: int, seen: Observation) -> Observation:
-        """Return an observation with the user's beliefs in front."""
+        """Return an observation preceded by the user's beliefs."""
         return replace(seen, text=f"{beliefs_text(self.of(agent_id))}\n\n{seen.text}", cue=seen.cue or seen.text)
 
     def read(self, agent_id: int, facts: SocialFacts) -> None:
-        """Store the posts that a user read on its turn, until the end of the step."""
+        """Store the posts a user read on its turn, until the end of the step."""
         posts = [post for item in facts.feed for post in posts_of(item.post)]
         self._read[agent_id] = [post for post in posts if post.author != agent_id and post.text]
 
     def end_step(self, model: Any) -> None:
-        """Move the users by the posts read in this step.
+        """Update the users by the posts read in this step.
 
         Args:
             model: The model, whose world has the posts and whose language model may read them.
@@ -140,7 +140,7 @@ class Opinions:
         self._read = {}
 
     def _move_all(self, model: Any) -> None:
-        """Move every user by all posts of the step."""
+        """Update every user by all posts of the step."""
         world, board = model.world, model.world.board
         rows = np.arange(self._n_posts, len(board))
         self._n_posts = len(board)
@@ -154,7 +154,7 @@ class Opinions:
         self.beliefs = apply_posts(self.beliefs, posts, self.topic, stance=tone, rules="original")
 
     def _move_readers(self, model: Any) -> None:
-        """Move users by the posts they read, and by the reactions to their own."""
+        """Update users by the posts they read, and by reactions to their own."""
         gains = self._gains(model.world)
         self._learn_stances(model, {post.text for posts in self._read.values() for post in posts})
         for agent_id in sorted(self._read.keys() | gains.keys()):
@@ -172,7 +172,7 @@ class Opinions:
         return self.stances[text] or 0.0
 
     def _gains(self, world: Any) -> Mapping[int, tuple[int, int]]:
-        """Count the likes and dislikes that each author's posts got since the last step."""
+        """Count the likes and dislikes each author's posts have received since the last step."""
         board = world.board
         counts = np.stack([board.likes, board.dislikes]).astype(np.int64)
         fresh = counts.copy()
@@ -186,7 +186,7 @@ class Opinions:
         return dict(zip(authors.tolist(), zip(*np.maximum(gains, 0).tolist(), strict=True), strict=True))
 
     def _learn_stances(self, model: Any, texts: set[str]) -> None:
-        """Measure the stance of each text that has none yet."""
+        """Measure the stance of each text without one."""
         new = sorted(texts - self.stances.keys())
         if self.belief.stance != "model":
             measure = tone if self.belief.stance == "tone" else self._by_rule
@@ -213,7 +213,7 @@ class Opinions:
 
 
 def posts_of(post: PostView) -> list[StepPost]:
-    """Return a post with its comments and the post it quotes, as posts that move beliefs."""
+    """Return a post with its comments and the post it quotes, for updating beliefs."""
     own = StepPost(post.source_id, post.source_author_id, post.content, post.likes, post.dislikes)
     below = [
         StepPost(reply.reply_id, reply.author_id, reply.content, reply.likes, reply.dislikes)

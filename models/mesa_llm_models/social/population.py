@@ -30,42 +30,41 @@ from mesa_llm.text import counted
 logger = logging.getLogger(__name__)
 
 PopulationName = Literal["invented", "oasis_x", "oasis_reddit"]
-"""Source of users who are not in a file."""
+"""Source of users not in a file."""
 
 N_INVENTED = 20
-"""Number of users if neither a number nor a file is given."""
+"""Number of users without a number or file."""
 
 MAX_CORE = 196
-"""Maximum number of core users if the number is not given (OASIS has 196 real ones)."""
+"""Maximum number of core users if not specified (OASIS has 196 real ones)."""
 
 
 def check_people(scenario: Any) -> None:
-    """Check that the parameters of the population agree.
+    """Check that the parameters of the population are consistent.
 
     Raises:
-        ConfigError: If there are two sources of users, or the activity needs counts and there are
-            none.
+        ConfigError: If there are two sources of users, or the activity needs counts and there are none.
     """
     if scenario.users is not None and scenario.population == "oasis_reddit":
         raise ConfigError(
-            f"users={scenario.users!r} and population='oasis_reddit' both say where people come from; give one of "
+            f"users={scenario.users!r} and population='oasis_reddit' both specify the users; give one of "
             "them, or population='oasis_x', which draws ordinary users around those in the file"
         )
     if scenario.users is not None and scenario.core_users is not None:
-        raise ConfigError("core_users= is for drawn people; those in the file of users= are the core users themselves")
+        raise ConfigError("core_users= is for drawn users; users in a file (users=) are already core users")
     needs_counts = scenario.activity_form in ("paper", "code")
     if needs_counts and scenario.activity_table is None and scenario.users is None:
         raise ConfigError(
-            f"activity_form={scenario.activity_form!r} is made from counts of activity; give activity_table=, a file "
+            f"activity_form={scenario.activity_form!r} needs counts of activity; give activity_table=, a file "
             "with the column activity_level_frequency or 24 counts a row, or choose 'reddit' or 'core'"
         )
 
 
 def n_core_of(scenario: Any, n: int) -> int:
-    """Return the number of core users among `n`: the scenario's, else a tenth, up to `MAX_CORE`.
+    """Return the number of core users among `n`: the scenario's, or else a tenth, up to `MAX_CORE`.
 
     Raises:
-        ConfigError: If the scenario wants more core users than there are users.
+        ConfigError: If there are more core users than users.
     """
     if scenario.core_users is not None and scenario.core_users > n:
         raise ConfigError(f"core_users={scenario.core_users} is more than the {n} users")
@@ -77,10 +76,10 @@ def draw_people(scenario: Any, rng: random.Random) -> tuple[People, Users]:
 
     Args:
         scenario: Parameters of the network.
-        rng: Source of random draws.
+        rng: Random generator.
 
     Raises:
-        ConfigError: If the file cannot be used.
+        ConfigError: If the file is invalid.
     """
     if scenario.users is not None:
         users = _read_users(scenario)
@@ -95,7 +94,7 @@ def draw_people(scenario: Any, rng: random.Random) -> tuple[People, Users]:
 
 
 def _drawn_people(scenario: Any, rng: random.Random) -> People:
-    """Return people who are in no file."""
+    """Return people who are not in a file."""
     n = scenario.n_agents or N_INVENTED
     match scenario.population:
         case "oasis_x":
@@ -107,7 +106,7 @@ def _drawn_people(scenario: Any, rng: random.Random) -> People:
 
 
 def _read_users(scenario: Any) -> Users:
-    """Read the file of users, with the follows of `edges`, and say what was left out of both."""
+    """Read the users file, with the follows in `edges`, and log what was skipped in both."""
     users = read_users(Path(scenario.users), skip=scenario.skip_broken)
     if users.refusals or users.dropped:
         first = [*users.refusals, *users.dropped][0]
@@ -121,7 +120,7 @@ def _read_users(scenario: Any) -> Users:
 
 
 def with_follows(personas: Sequence[Persona], edges: npt.NDArray[np.integer[Any]]) -> list[Persona]:
-    """Return personas who follow whom pairs of (follower, followee) say, and nobody else."""
+    """Return personas with exactly the follows in pairs of (follower, followee)."""
     follows: list[list[int]] = [[] for _ in personas]
     for follower, followee in edges.tolist():
         follows[follower].append(followee)
@@ -134,7 +133,7 @@ def listed(people: People) -> list[Persona]:
 
 
 def read_follows(scenario: Any, users: Users | int) -> npt.NDArray[np.int64]:
-    """Read the file of follows, and say what was left out."""
+    """Read the follows file, and log what was skipped."""
     found = read_edges(scenario.edges, users, skip=scenario.skip_broken)
     if found.left_out:
         logger.warning("%s: left out %s", scenario.edges, found.left_out)
@@ -142,13 +141,12 @@ def read_follows(scenario: Any, users: Users | int) -> npt.NDArray[np.int64]:
 
 
 def follow_edges(people: People, scenario: Any, rng: random.Random) -> npt.NDArray[np.int32]:
-    """Return the follows: those of a file, the population's own, of core users by topic, or of popular users by new
-    ones.
+    """Return the follows: from a file, the population's own, of core users by topic, or of popular users by new ones.
 
     Args:
         people: The population.
         scenario: Parameters of the network.
-        rng: Source of random draws.
+        rng: Random generator.
 
     Returns:
         (follower, followee), as indices of the population, sorted, shape `(follows, 2)`.
@@ -164,13 +162,13 @@ def follow_edges(people: People, scenario: Any, rng: random.Random) -> npt.NDArr
 
 
 def say_drawn(people: People, scenario: Any, n_follows: int, n_posts: int) -> None:
-    """Say, in one line, what was drawn among people from a file, and how to bring it.
+    """Log, in one line, what was drawn for people from a file, and how to provide it.
 
     Args:
         people: The population.
         scenario: Parameters of the network.
         n_follows: Number of follows at the start.
-        n_posts: Number of first posts that were invented.
+        n_posts: Number of invented first posts.
     """
     if scenario.users is None:
         return
@@ -196,16 +194,16 @@ def is_hourly(scenario: Any) -> bool:
 
 
 def set_hours(people: People, scenario: Any, users: Users, rng: random.Random) -> None:
-    """Set each user's hourly probabilities of being active, unless the scenario keeps the population's own.
+    """Set each user's hourly activity probabilities, unless the scenario keeps the population's own.
 
     Args:
         people: The population.
         scenario: Parameters of the network.
         users: Contents of their file.
-        rng: Source of random draws.
+        rng: Random generator.
 
     Raises:
-        ConfigError: If there are no counts, or the table does not have 24 counts a row.
+        ConfigError: If there are no counts, or the table does not have 24 counts per row.
     """
     form, table, n = scenario.activity_form, scenario.activity_table, len(people)
     if form is None and table is None:
@@ -216,7 +214,7 @@ def set_hours(people: People, scenario: Any, users: Users, rng: random.Random) -
         counts[unknown] = counts[rng.choices(known.tolist(), k=len(unknown))]
     shares = {"share": scenario.active_share, "ordinary_share": scenario.ordinary_share}
     n_core = people.n_core if isinstance(people, DrawnPeople) else n_core_of(scenario, n)
-    if counts is not None and 0 < len(counts) < n:  # users in the file have their own, others are dealt one
+    if counts is not None and 0 < len(counts) < n:  # users in the file have their own, others get a random row
         dealt = rng.choices(range(len(counts)), k=n - len(counts))
         counts = counts[[*range(len(counts)), *dealt]]
     try:

@@ -1,4 +1,4 @@
-"""What users read of what they can do, and what rule twins write."""
+"""Texts about users' possible actions, and the posts of rule twins."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ EXAMPLES = (
     (("send_to_group", "join_group", "create_group"), "talk in a group", ""),
     (("purchase_product",), "buy something on offer", ""),
 )
-"""Actions → example in the users' instructions if they have one of them, and its form after a post has been named."""
+"""Actions → example in the users' instructions if they have one of them, and its form once a post has been named."""
 
 
 def examples_text(actions: Collection[str]) -> str:
-    """List examples of what users can do: `write a post of your own, vote on a post, or pass it on`.
+    """List examples of users' actions: `write a post of your own, vote on a post, or pass it on`.
 
     Args:
-        actions: Names of the actions that they have.
+        actions: Names of their actions.
     """
     examples: list[str] = []
     is_post_named = False

@@ -1,1 +1,1 @@
-"""Sotopia: two people with private goals meet, and a judge rates how they get on."""
+"""Sotopia: two people with private goals meet, and a judge rates their interaction."""

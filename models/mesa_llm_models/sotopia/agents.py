@@ -12,16 +12,16 @@ from mesa_llm import LLMAgent, Observation, ToolCall
 from mesa_llm.worlds.room import Room
 
 SHARE = re.compile(r"\b(\d+) of 10\b")
-"""A share of the goal, as rule twins name it."""
+"""A share of the goal, as worded by rule twins."""
 
 AGREED = "Agreed"
-"""First word of an acceptance by a rule twin."""
+"""First word of a rule twin's acceptance."""
 
 SILENT = 0.08
-"""Probability that a rule twin does nothing in a turn; that of a gesture is the same."""
+"""Probability that a rule twin does nothing in a turn; a gesture has the same probability."""
 
 PATIENCE = 8
-"""Number of times that a rule twin names its share before it gives up and leaves."""
+"""Number of times a rule twin demands its share before it gives up and leaves."""
 
 REMARKS = (
     "How do you see it?",
@@ -31,18 +31,18 @@ REMARKS = (
     "Think of how it would look to others.",
     "I could live with that.",
 )
-"""Remarks that rule twins make before naming a share."""
+"""Remarks of rule twins before a demand."""
 
 GESTURES = ("smiles and nods", "shakes the head", "looks at the floor", "raises an eyebrow")
 """Gestures of rule twins."""
 
 
 def demand(n_said: int, firmness: float) -> int:
-    """Return the share of 10 that a rule twin asks for, which falls each time it asks.
+    """Return the share of 10 that a rule twin demands, which decreases with each demand.
 
     Args:
-        n_said: Number of times that it has asked before.
-        firmness: Firmness, from 0 (it goes down to a share of 2) to 1 (8).
+        n_said: Number of its previous demands.
+        firmness: Firmness, from 0 (concedes down to a share of 2) to 1 (8).
 
     Source:
         Rosenschein and Zlotkin (1994), Rules of Encounter: monotonic concession.
@@ -52,16 +52,16 @@ def demand(n_said: int, firmness: float) -> int:
 
 
 def answer_to(others: list[str], n_said: int, firmness: float, remark: str) -> str:
-    """Return the reply of a rule twin: it accepts what the latest demand leaves it, or asks for its share.
+    """Return a rule twin's reply: it accepts what the latest demand leaves it, or demands its share.
 
     Args:
         others: Lines of the others, in order.
-        n_said: Number of times that it has spoken before.
-        firmness: As for `demand`.
-        remark: Remark before its share.
+        n_said: Number of times it has spoken before.
+        firmness: As in `demand`.
+        remark: Remark before its demand.
 
     Returns:
-        The text; empty if its patience is over, and it leaves.
+        The text; empty if its patience has run out and it leaves.
     """
     share = demand(n_said, firmness)
     demands = [min(10, int(match[1])) for text in others if (match := SHARE.search(text))]
@@ -96,7 +96,7 @@ class RolePlayer(LLMAgent):
         self.firmness: float = model.random.random()
 
     def rule(self, seen: Observation) -> ToolCall:
-        """Bargain: ask for a share, concede step by step, accept what is enough, then leave."""
+        """Bargain: demand a share, concede step by step, accept when satisfied, then leave."""
         lines = [line for line in self.room.lines if line.is_heard_by(self.unique_id) and line.kind == "say"]
         if any(line.text.startswith(AGREED) for line in lines):
             return ToolCall("leave")
@@ -112,7 +112,7 @@ class RolePlayer(LLMAgent):
 
 
 class ScriptMove(BaseModel, frozen=True):
-    """One move of a scene that is written by one author."""
+    """One move in a scene by a single author."""
 
     person: Annotated[int, Field(ge=1)]
     """Number of the person."""
@@ -126,7 +126,7 @@ class ScriptMove(BaseModel, frozen=True):
 
 @lru_cache(maxsize=16)
 def move_type(n_persons: int) -> type[ScriptMove]:
-    """Return the type of a move in a scene of so many people.
+    """Return the type of a move in a scene with a number of people.
 
     Args:
         n_persons: Number of people.
@@ -143,7 +143,7 @@ class Scene(Protocol):
     end: str
 
     def script_prompt(self) -> str:
-        """Write the prompt of the author."""
+        """Write the author's prompt."""
         ...
 
     def play(self, move: ScriptMove) -> None:
@@ -152,14 +152,14 @@ class Scene(Protocol):
 
 
 class Author(LLMAgent):
-    """Writes every part of an episode, at once or move by move.
+    """Writes every part of an episode, all at once or move by move.
 
     Attributes:
         scene: The episode.
     """
 
     def __init__(self, model: Any, scene: Scene, **components: Any) -> None:
-        """Place an author beside an episode.
+        """Add an author to an episode.
 
         Args:
             model: The model.
@@ -171,14 +171,14 @@ class Author(LLMAgent):
         self.worlds = (scene.room,)
 
     def observe(self) -> Observation:
-        """Return the scene with all secrets and goals, and what has been written so far."""
+        """Return the scene with all secrets and goals, and the text so far."""
         move: Any = move_type(len(self.scene.persons))
         n_moves = Field(min_length=1, max_length=2 * self.model.scenario.max_turns)
         answer = move if self.model.is_stepwise else Annotated[list[move], n_moves]
         return Observation(self.scene.script_prompt(), answer=answer, label="script", world=self.scene.room.name)
 
     def receive(self, answer: Any, label: str, world: str) -> str:
-        """Play the moves as they were written, until the scene is over."""
+        """Play the moves as written, until the scene is over."""
         moves = [answer] if isinstance(answer, ScriptMove) else list(answer)
         for move in moves:
             if not self.scene.end:

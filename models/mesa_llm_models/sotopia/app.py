@@ -35,13 +35,13 @@ RELATIONS = {"know_by_name": "They know each other by name", "romantic": "They a
 
 
 def title_of(episode: Episode) -> str:
-    """Return the title of an episode in the list of all."""
+    """Return the title of an episode for the list of all."""
     names = " & ".join(one.first_name for one in episode.characters)
     return f"{episode.index + 1}. {one_line(episode.situation.codename or episode.situation.situation_id)}: {names}"
 
 
 def episode_items(episode: Episode) -> list[dict[str, Any]]:
-    """Return the lines and silences of an episode, oldest first, as values of the template.
+    """Return an episode's lines and silences, oldest first, as values for the template.
 
     Args:
         episode: The episode.
@@ -62,7 +62,7 @@ def episode_items(episode: Episode) -> list[dict[str, Any]]:
 
 
 def person_values(episode: Episode, seat: int, dimensions: Sequence[Dimension]) -> dict[str, Any]:
-    """Return a person's portrait, goal, scores and reasons, as values of the template.
+    """Return a person's portrait, goal, scores and reasons, as values for the template.
 
     Args:
         episode: The episode.
@@ -96,7 +96,7 @@ def person_values(episode: Episode, seat: int, dimensions: Sequence[Dimension]) 
 
 @component
 def Reader(model: SotopiaModel) -> None:
-    """Show an episode: who meets, what they want and say, and what the judges say of it.
+    """Show an episode: who meets, what they want and say, and the judges' ratings.
 
     Args:
         model: The model.
@@ -146,7 +146,7 @@ def Scores(model: SotopiaModel) -> None:
 
 @component
 def Judges(model: SotopiaModel) -> None:
-    """Show how far the judgements agree, where there are several of a meeting.
+    """Show how far the judgements agree, where a meeting has several.
 
     Args:
         model: The model.
@@ -166,7 +166,7 @@ def Judges(model: SotopiaModel) -> None:
 
 
 CHOICES = {"type": "Select", "label": "Scenes", "value": "own", "values": ["own"]}
-"""Scenes that a visitor may choose: no folders, as these would be read from the server's disk."""
+"""Scenes visitors may choose. No folders, since these would be read from the server's disk."""
 
 page = LLMPage(
     SotopiaModel,

@@ -1,4 +1,4 @@
-"""Figures of Sotopia: scores by dimension and person, goals by scene, and where turns went."""
+"""Figures of Sotopia: scores by dimension and person, and goals by scene."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def score_figure(model: SotopiaModel) -> Figure:
 
 
 def goal_figure(model: SotopiaModel) -> Figure:
-    """Draw each person's score of its goal, scene by scene, and the mean of each scene."""
+    """Draw each person's goal score by scene, and the mean of each scene."""
     figure = Figure(figsize=(7.0, 4.2), layout="constrained")
     axes: Any = figure.subplots()
     scores: Any = model.scores()

@@ -1,4 +1,4 @@
-"""One episode: a situation, its players, and the room in which it takes place."""
+"""One episode: a situation, its players, and their room."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ CODES: Mapping[type[Any], str] = {MaxTurns: "turns", JustLeft: "left", TooFewLef
 """End rule → code of the reason, for results."""
 
 UNFAMILIAR = {0: UNKNOWN, len(NAME): KNOWN_BY_NAME}
-"""Number of visible fields of a character → what is said in place of a portrait."""
+"""Number of visible fields of a character → text that replaces a portrait."""
 
 
 def end_rules(scenario: SotopiaScenario) -> tuple[EndRule, ...]:
@@ -58,23 +58,23 @@ class Rating:
     """Name of the judge."""
 
     sample: int
-    """Index of the judgement among those of this judge, from 0."""
+    """Index of the judgement among this judge's, from 0."""
 
     is_swapped: bool
     """Whether the persons were presented to the judge in reverse order."""
 
     scores: Mapping[str, int] | None
-    """Dimension → score; None: there is no usable judgement."""
+    """Dimension → score; None without a usable judgement."""
 
     reasons: Mapping[str, str]
     """Dimension → reason."""
 
     failure: str = ""
-    """Reason why there is no usable judgement; empty if there is one."""
+    """Reason for a missing judgement, or empty."""
 
 
 class EpisodeModel(Protocol):
-    """The part of a `SotopiaModel` that an episode uses."""
+    """The part of a `SotopiaModel` used by an episode."""
 
     scenario: SotopiaScenario
     scenes: Scenes
@@ -86,7 +86,7 @@ class EpisodeModel(Protocol):
         ...
 
     def prompt(self, name: str, **values: Any) -> str:
-        """Fill in a file of the model's folder `prompts`."""
+        """Render a file in the model's folder `prompts`."""
         ...
 
 
@@ -99,16 +99,16 @@ class Episode:
         pairing: The situation and its characters, by id.
         situation: The situation.
         characters: The characters, by seat.
-        goals: Private goal of each seat, with its tags.
-        tested_seats: Seats that the model under test plays.
+        goals: Each seat's private goal, with its tags.
+        tested_seats: Seats played by the model under test.
         room: The room.
         persons: The agents that play, by seat.
         persons_by_id: The same by Mesa `unique_id`.
         author: The agent that writes all parts; None where each person plays its own.
-        moderator: The agent that gives the floor; None for other orders of turns.
-        end: Why the episode is over; empty if it is not.
-        code: The same in one word: `turns`, `left`, `stale`, `script` or `failed`.
-        ratings: Ratings of the judges, those that failed included.
+        moderator: The agent that chooses the speaker; None for other turn orders.
+        end: Reason why the episode is over; empty if it is not.
+        code: The same as one word: `turns`, `left`, `stale`, `script` or `failed`.
+        ratings: Ratings by the judges, including failed ones.
     """
 
     def __init__(self, model: EpisodeModel, index: int, pairing: Pairing, tested_seats: Sequence[int]) -> None:
@@ -118,7 +118,7 @@ class Episode:
             model: The model.
             index: Index of the episode in the run, from 0.
             pairing: The situation and its characters, by id.
-            tested_seats: Seats that the model under test plays.
+            tested_seats: Seats played by the model under test.
         """
         chosen = model.scenario
         self.model, self.index, self.pairing, self.tested_seats = model, index, pairing, tuple(tested_seats)
@@ -166,14 +166,14 @@ class Episode:
             case "moderator":
                 return Moderated()
 
-    # -- what a person reads
+    # -- prompts
 
     def own_portrait(self, seat: int) -> str:
-        """Describe a person to itself, its secret included."""
+        """Describe a person to itself, including its secret."""
         return f"You are {portrait(self.characters[seat], WHOLE)}"
 
     def others_known(self, seat: int) -> list[dict[str, str]]:
-        """Return what a person reads of each of the others, for `brief.md`: `name`, `about` and `goal`."""
+        """Return what a person reads about each of the others, for `brief.md`: `name`, `about` and `goal`."""
         chosen = self.model.scenario
         fields = WHOLE if chosen.omniscient else VISIBLE[self.situation.relation]
         return [
@@ -196,7 +196,7 @@ class Episode:
         return visible_text(text, viewer, tags=tags, rules=chosen.rules).strip()
 
     def brief(self, seat: int) -> str:
-        """Write the private text of a person: the scene, the others as far as it knows them, and its goal."""
+        """Write a person's private text: the scene, the others as far as it knows them, and its goal."""
         chosen = self.model.scenario
         return self.model.prompt(
             "brief.md",
@@ -208,23 +208,23 @@ class Episode:
         )
 
     def player(self, seat: int) -> RolePlayer | Author:
-        """Return the agent that plays a seat: the author of a script, or the person."""
+        """Return the agent that plays a seat: the script's author, or the person."""
         return self.author or self.persons[seat]
 
     def goal_prompt(self, seat: int) -> str:
-        """Write the prompt that asks for a person's goal, where its file has none."""
+        """Write the prompt that asks for a person's goal if its file has none."""
         one, text = self.characters[seat], self.read_by(seat, self.situation.text)
         return self.model.prompt("goal.md", text=text, person=one.name, portrait=portrait(one, WHOLE))
 
     def set_goal(self, seat: int, goal: str) -> None:
-        """Set the goal that was written for a person."""
+        """Set a person's generated goal."""
         self.goals[seat] = goal
         for number, person in enumerate(self.persons):
             member = self.room.members[person.unique_id]
             self.room.seat(replace(member, brief=self.brief(number)))
 
     def script_prompt(self) -> str:
-        """Write the prompt of an author."""
+        """Write an author's prompt."""
         chosen = self.model.scenario
         persons = [
             {
@@ -244,19 +244,19 @@ class Episode:
             is_stepwise=self.model.is_stepwise,
         )
 
-    # -- what happens
+    # -- turns
 
     def begin_turn(self) -> None:
-        """Begin a turn; a moderator has to choose before anybody is called on."""
+        """Begin a turn. A moderator has to choose before anybody is called on."""
         self.room.begin_turn()
         if self.moderator is None:
             self.room.call(self.host.call(self.room))
 
     def end_turn(self, failures: Mapping[int, str]) -> None:
-        """End a turn: persons who were called on and did nothing are silent; set `end` and `code` if a rule holds.
+        """End a turn: count inactive persons as silent, and set `end` and `code` if a rule applies.
 
         Args:
-            failures: Mesa `unique_id` → reason why its reply failed.
+            failures: Mesa `unique_id` → reason for a failed reply.
         """
         self.room.due(failures)
         self.room.end_turn()
@@ -269,7 +269,7 @@ class Episode:
         """Carry out one move of a script, as a turn.
 
         Args:
-            move: The move. One without the text that it needs counts as waiting.
+            move: The move. Without a required text, it counts as waiting.
 
         Raises:
             ToolError: If the person has left.
@@ -290,7 +290,7 @@ class Episode:
         self.end_turn({})
 
     def agreed_share(self, seat: int) -> int | None:
-        """Return the share of 10 that a person got; None if no rule twin agreed to one."""
+        """Return a person's share of 10; None if no rule twin agreed to one."""
         candidates = (line for line in self.room.lines if line.kind == "say" and line.text.startswith(AGREED))
         agreement = next(candidates, None)
         match = agreement and SHARE.search(agreement.text)
@@ -307,7 +307,7 @@ class Episode:
 
 @lru_cache(maxsize=16)
 def _settings(temperature: float) -> Settings:
-    """Return the sampling settings of all players."""
+    """Return all players' sampling settings."""
     return Settings(temperature=temperature)
 
 

@@ -22,15 +22,15 @@ from mesa_llm_models.sotopia.scenario import SotopiaScenario
 from mesa_llm_models.sotopia.visibility import ENVIRONMENT, WHOLE, portrait, visible_text
 
 MAX_REASON = 600
-"""Maximum number of characters of the reason of a score."""
+"""Maximum number of characters of the reason for a score."""
 
 REPLY_TOKENS = 4_000
-"""Maximum length of a judgement: a reason and a score for each person and dimension."""
+"""Maximum number of tokens of a judgement: a reason and a score for each person and dimension."""
 
 
 @dataclass(frozen=True)
 class Dimension:
-    """One dimension that a judge rates."""
+    """A dimension rated by a judge."""
 
     name: str
     """Name in judgements."""
@@ -39,10 +39,10 @@ class Dimension:
     """Short name in tables."""
 
     low: int
-    """Lowest score."""
+    """Minimum score."""
 
     high: int
-    """Highest score."""
+    """Maximum score."""
 
     meaning: str
     """Question to the judge."""
@@ -69,7 +69,7 @@ STANDARD = (
     Dimension("financial_and_material_benefits", "FIN", -5, 5, text.MEANINGS["financial_and_material_benefits"]),
     Dimension("goal", "GOAL", 0, 10, text.MEANINGS["goal"]),
 )
-"""The seven dimensions, in the order in which a judge gives them."""
+"""The seven dimensions, in the order of a judgement."""
 
 _BANDS = {
     "believability": _banded((0, 3, 4, 6, 7, 8, 9, 10), text.GRADES),
@@ -82,7 +82,7 @@ _BANDS = {
 }
 
 BANDED = tuple(Dimension(one.name, one.code, one.low, one.high, one.meaning, _BANDS[one.name]) for one in STANDARD)
-"""The same dimensions with what bands of scores mean."""
+"""The same dimensions with the meaning of score bands."""
 
 TABLE_ORDER = ("SOC", "SEC", "FIN", "REL", "KNO", "GOAL", "BEL")
 """Order of the published tables."""
@@ -92,7 +92,7 @@ _COLUMNS = {"episode", "situation", "pair", "seat", "tested", "judge", "sample",
 _RESULTS = {"source", "name", "judgements", "missing", "overall", "min-max", "success", "ends", "judge_failures"}
 _COUNTS = {"scored", "not_scored", "scored_in_part"}
 RESERVED_NAMES = {*_COLUMNS, *_RESULTS, *_COUNTS, *dir(BaseModel)}
-"""Names that dimensions cannot have: other columns of tables, other results, and attributes of pydantic models."""
+"""Reserved names for dimensions: other columns of tables, other results, and attributes of pydantic models."""
 
 
 class _Written(BaseModel):
@@ -104,13 +104,13 @@ class _Written(BaseModel):
 
 
 def dimensions_of(name: str) -> tuple[Dimension, ...]:
-    """Return the dimensions that are rated.
+    """Return the rated dimensions.
 
     Args:
-        name: `standard`, `banded`, or a JSON file: a list of objects with `name`, `description`, `low`, `high`.
+        name: `standard`, `banded`, or a JSON file with a list of objects with `name`, `description`, `low`, `high`.
 
     Raises:
-        ConfigError: If the file cannot be read, or a dimension has an invalid range, or a name or code that is taken.
+        ConfigError: If the file cannot be read, or a dimension has an invalid range, name or code.
     """
     if name in ("standard", "banded"):
         return STANDARD if name == "standard" else BANDED
@@ -119,9 +119,9 @@ def dimensions_of(name: str) -> tuple[Dimension, ...]:
     except ConfigError as error:
         raise ConfigError(f"dimensions={name!r}: {error}; choose standard or banded, or name a JSON file") from None
     except ValidationError as error:
-        raise ConfigError(f"{name}: {describe(error)}; wanted a list of {{name, description, low, high}}") from None
+        raise ConfigError(f"{name}: {describe(error)}; expected a list of {{name, description, low, high}}") from None
     if not entries or any(one.low >= one.high for one in entries) or len({w.name for w in entries}) < len(entries):
-        raise ConfigError(f"{name}: wanted one dimension or more, of different names, each with low below high")
+        raise ConfigError(f"{name}: expected at least one dimension, with unique names, each with low below high")
     dimensions = tuple(Dimension(w.name, w.code or w.name, w.low, w.high, w.description) for w in entries)
     names = {text for dimension in dimensions for text in (dimension.name, dimension.code)}
     if clashes := sorted(RESERVED_NAMES & names):
@@ -129,20 +129,20 @@ def dimensions_of(name: str) -> tuple[Dimension, ...]:
             f"{name}: {clashes[0]!r} already has a meaning in tables of scores; choose another name or code"
         )
     if len({one.code for one in dimensions}) < len(dimensions):
-        raise ConfigError(f"{name}: codes have to differ, got {', '.join(one.code for one in dimensions)}")
+        raise ConfigError(f"{name}: codes must be unique, got {', '.join(one.code for one in dimensions)}")
     return dimensions
 
 
 @lru_cache(maxsize=64)
 def judgement_type(dimensions: tuple[Dimension, ...], n_persons: int = 2) -> Any:
-    """Return the type of a judgement; one score out of its range makes all of it invalid.
+    """Return the type of a judgement. One score out of range makes all of it invalid.
 
     Args:
         dimensions: Dimensions to rate.
-        n_persons: Number of persons; they are called `agent_1`, `agent_2`, … in it.
+        n_persons: Number of persons, called `agent_1`, `agent_2`, … in it.
 
     Returns:
-        A dictionary of dictionaries: person → dimension → `reasoning` and `score`.
+        Nested dictionaries: person → dimension → `reasoning` and `score`.
     """
     marks: dict[str, Any] = {}
     for one in dimensions:
@@ -159,7 +159,7 @@ def _fields(name: str, types: dict[str, Any]) -> Any:
 
 
 class JudgingModel(Protocol):
-    """The part of a `SotopiaModel` that judging uses."""
+    """The part of a `SotopiaModel` used for judging."""
 
     scenario: SotopiaScenario
     dimensions: tuple[Dimension, ...]
@@ -167,7 +167,7 @@ class JudgingModel(Protocol):
 
     @property
     def judges(self) -> list[str | LLM]:
-        """What judges, one entry a judge."""
+        """Language models of the judges."""
         ...
 
     def judge_name(self, judge: str | LLM) -> str:
@@ -177,7 +177,7 @@ class JudgingModel(Protocol):
     def consult(
         self, llm: str | LLM, prompts: Sequence[str], *, answer: Any, settings: Settings, rule: Callable[[str], Any]
     ) -> list[Decision | Failure]:
-        """Ask a language model that takes no part."""
+        """Ask a language model that does not take part."""
         ...
 
 
@@ -190,22 +190,22 @@ class _Job:
 
     @property
     def seats(self) -> list[int]:
-        """Seats in the order in which the judge reads of them."""
+        """Seats in the order of presentation to the judge."""
         seats = list(range(len(self.episode.persons)))
         return seats[::-1] if self.is_swapped else seats
 
 
 def judge_episodes(model: JudgingModel, episodes: Sequence[Episode]) -> list[Rating]:
-    """Let all judges of a model judge episodes.
+    """Have all judges of a model judge episodes.
 
-    A judgement that fails is asked for again, `judge_retries` times, and then stays missing.
+    A failed judgement is retried `judge_retries` times, and otherwise stays missing.
 
     Args:
         model: The model.
-        episodes: Episodes that are over.
+        episodes: Completed episodes.
 
     Returns:
-        One rating for each judge, judgement and person; without scores where the judgement is missing.
+        One rating for each judge, judgement and person, without scores where the judgement is missing.
     """
     chosen, ratings = model.scenario, list[Rating]()
     for judge in model.judges:
@@ -233,7 +233,7 @@ def judge_episodes(model: JudgingModel, episodes: Sequence[Episode]) -> list[Rat
 
 
 def _consulted(model: JudgingModel, judge: str | LLM, jobs: Sequence[_Job]) -> dict[_Job, Any]:
-    """Ask one judge for judgements; episodes with equally many persons go together, as they share an answer type."""
+    """Request judgements from one judge, with one answer type per batch of episodes with equally many persons."""
     decisions: dict[_Job, Any] = {}
     for n_persons in sorted({len(job.seats) for job in jobs}):
         alike = [job for job in jobs if len(job.seats) == n_persons]
@@ -242,7 +242,7 @@ def _consulted(model: JudgingModel, judge: str | LLM, jobs: Sequence[_Job]) -> d
 
 
 def _consulted_alike(model: JudgingModel, judge: str | LLM, jobs: Sequence[_Job], answer: Any) -> dict[_Job, Any]:
-    if judge == "rule":  # it looks at the episodes, and needs no text
+    if judge == "rule":  # it reads the episodes directly
         prompts = [str(index) for index in range(len(jobs))]
     else:
         prompts = [judge_prompt(job.episode, job.seats, model.dimensions) for job in jobs]
@@ -272,7 +272,7 @@ def _lacking(job: _Job, seat: int, reason: str) -> Rating:
 
 
 def judge_prompt(episode: Episode, seats: Sequence[int], dimensions: Sequence[Dimension]) -> str:
-    """Write the prompt of a judge, with all secrets and goals.
+    """Write a judge's prompt, with all secrets and goals.
 
     Args:
         episode: The episode.
@@ -303,12 +303,12 @@ def judge_prompt(episode: Episode, seats: Sequence[int], dimensions: Sequence[Di
 
 
 def rule_judgement(episode: Episode, seats: Sequence[int], dimensions: Sequence[Dimension]) -> dict[str, Any]:
-    """Judge by rule: the share that a rule twin agreed on is the score of its goal; texts are not understood.
+    """Judge by rule: the goal score is the share a rule twin agreed on. Texts are not interpreted.
 
     Args:
         episode: The episode.
-        seats: Seats in the order in which they are judged.
-        dimensions: Dimensions to rate; one that the rule does not know gets the possible score nearest to zero.
+        seats: Seats in judging order.
+        dimensions: Dimensions to rate. One unknown to the rule gets the possible score closest to zero.
 
     Returns:
         A judgement; see `judgement_type`.
@@ -349,10 +349,10 @@ def _by_rule(episode: Episode, seat: int) -> dict[str, tuple[int, str]]:
 
 
 def intraclass(scores: Any) -> float:
-    """Compute ICC(2,1): how far single judges agree in absolute terms, as a share of all variance.
+    """Compute ICC(2,1): the absolute agreement of single judges, as a share of all variance.
 
     Args:
-        scores: Score by judge and case, shape `(judges, cases)`; cases with a NaN are left out.
+        scores: Score by judge and case, shape `(judges, cases)`. Cases with a NaN are ignored.
 
     Returns:
         At most 1; NaN with fewer than two judges or cases, or without any variance.
@@ -378,10 +378,10 @@ def krippendorff_alpha(scores: Any) -> float:
     """Compute Krippendorff's alpha for scores on an interval scale.
 
     Args:
-        scores: Score by judge and case, shape `(judges, cases)`; NaN where there is none.
+        scores: Score by judge and case, shape `(judges, cases)`; NaN where missing.
 
     Returns:
-        At most 1; 0: as if by chance; NaN where nothing can be compared.
+        At most 1; 0 for chance agreement; NaN where nothing can be compared.
 
     Source:
         Krippendorff (2011), Computing Krippendorff's Alpha-Reliability.

@@ -1,4 +1,4 @@
-"""Sotopia: people with private goals meet in pairs, many pairs at once, and a judge rates how they get on."""
+"""Sotopia: people with private goals meet in pairs, many pairs at once, and a judge rates their interaction."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from mesa_llm_models.sotopia.scores import GOAL, means_of, rating_table, score_t
 
 
 class SotopiaModel(LLMModel):
-    """Pairs of people who talk and act, each pair in a room of its own; a step is one turn in all of them.
+    """Pairs of people who talk and act, each pair in its own room; a step is one turn in all rooms.
 
-    `llm={"tested": …, "partner": …, "judge": …}` names language models by what they do here.
+    `llm={"tested": …, "partner": …, "judge": …}` names language models by role.
 
     Attributes:
         scenes: Characters, relationships, situations and pairings.
         episodes: The meetings.
-        dimensions: Dimensions that the judges rate.
-        n_judge_failures: Number of judgements so far that failed, those that succeeded at a later attempt included.
+        dimensions: Dimensions rated by the judges.
+        n_judge_failures: Number of failed judgements so far, including those that succeeded on retry.
     """
 
     scenario_class = SotopiaScenario
@@ -40,11 +40,11 @@ class SotopiaModel(LLMModel):
         """Load the scenes, and seat the persons.
 
         Args:
-            scenario: The parameters; None: those given by keyword, and the defaults.
+            scenario: The parameters; None for those given by keyword, and the defaults.
             **options: Options of all models, and fields of the scenario.
 
         Raises:
-            ConfigError: If scenes or dimensions cannot be read, seats and partner do not fit together, or no meeting is
+            ConfigError: If scenes or dimensions cannot be read, seats and partner are inconsistent, or no meetings are
                 left.
         """
         own_activation = options.get("activation")
@@ -61,12 +61,12 @@ class SotopiaModel(LLMModel):
         self._check_seats()
         meetings = [(pairing, seats) for pairing in self._drawn() for seats in self._tested_seats(pairing)]
         if not meetings:
-            raise ConfigError("only_seats leaves no meeting: it names seats that seats= does not test")
+            raise ConfigError("only_seats leaves no meetings: it names seats that seats= does not test")
         self.is_of_two = all(len(pairing.character_ids) == 2 for pairing, _ in meetings)
         self.episodes = [Episode(self, index, *meeting) for index, meeting in enumerate(meetings)]
         self.worlds = tuple(episode.room for episode in self.episodes)
         if chosen.judge is not None or "judge" in self._by_role:
-            for judge in self.judges:  # fails now if its provider is unknown, and not after the last word
+            for judge in self.judges:  # fails now if its provider is unknown, rather than at the end
                 self.engine.open(judge, is_auxiliary=True)
         self.datacollector = DataCollector(
             {
@@ -80,32 +80,32 @@ class SotopiaModel(LLMModel):
         self.datacollector.collect(self)
 
     def make_scenes(self) -> Scenes:
-        """Load characters, relationships, situations and pairings; override for scenes of your own."""
+        """Load characters, relationships, situations and pairings. Override to use your own scenes."""
         return load_scenes(self.scenario.items)
 
     def _drawn(self) -> list[Pairing]:
         chosen = self.scenario
         pairings = self.scenes.pairings_of(chosen.subset)
         if not pairings:
-            raise ConfigError(f"subset={chosen.subset!r}: items={chosen.items!r} holds no such situation")
+            raise ConfigError(f"subset={chosen.subset!r}: items={chosen.items!r} contains no such situation")
         if chosen.sampling == "random":
             return self.random.choices(pairings, k=chosen.n_dyads)
         return pairings[: chosen.n_dyads]
 
     def _check_seats(self) -> None:
-        """Check that there is a partner where one is needed, and none elsewhere, and that `only_seats` fits the scenes.
+        """Check that there is a partner exactly where needed, and that `only_seats` matches the scenes.
 
         Raises:
-            ConfigError: If a partner is missing or has no part to play, or `only_seats` names an unknown situation.
+            ConfigError: If a partner is missing or unused, or `only_seats` names an unknown situation.
         """
         chosen = self.scenario
         if not self._has_partner and (chosen.seats != "first" or chosen.only_seats):
-            raise ConfigError("seats and only_seats say which seat is tested against a partner; name a partner=")
+            raise ConfigError("seats and only_seats select the seat tested against a partner; set partner=")
         if self._has_partner and chosen.mode != "agents":
-            raise ConfigError(f"mode={chosen.mode!r}: one author writes all parts, and none is left for a partner")
+            raise ConfigError(f"mode={chosen.mode!r}: one author writes all parts, leaving none for a partner")
         if unknown := [one for one in self.scenario.only_seats or {} if one not in self.scenes.situations]:
             close = suggestion(unknown[0], self.scenes.situations)
-            raise ConfigError(f"only_seats: items={self.scenario.items!r} holds no situation {unknown[0]!r}{close}")
+            raise ConfigError(f"only_seats: items={self.scenario.items!r} contains no situation {unknown[0]!r}{close}")
 
     def _tested_seats(self, pairing: Pairing) -> list[tuple[int, ...]]:
         chosen = self.scenario
@@ -115,7 +115,7 @@ class SotopiaModel(LLMModel):
         only = (chosen.only_seats or {}).get(pairing.situation_id)
         return [(seat,) for seat in seats if only in (None, seat)]
 
-    # -- who thinks with what
+    # -- language models by role
 
     @property
     def is_stepwise(self) -> bool:
@@ -132,7 +132,7 @@ class SotopiaModel(LLMModel):
         return self.scenario.partner is not None or "partner" in self._by_role
 
     def llm_of(self, agent: Any) -> str | LLM:
-        """Return what an agent thinks with: what `llm=` or `partner` name for its role, else as in any model."""
+        """Return an agent's language model: the one `llm=` or `partner` set for its role, or else as in any model."""
         is_partner = isinstance(agent, RolePlayer) and not agent.is_tested
         role = "partner" if is_partner else "tested"
         if role in (by_role := self._by_role):
@@ -150,7 +150,7 @@ class SotopiaModel(LLMModel):
 
     @property
     def judges(self) -> list[str | LLM]:
-        """What judges, one entry a judge; empty where language models play and no judge is named."""
+        """Language models of the judges; empty where language models play and no judge is set."""
         if self._judges is None:
             named = self.scenario.judge
             if "judge" in self._by_role:
@@ -163,12 +163,12 @@ class SotopiaModel(LLMModel):
         return self._judges
 
     def judge_name(self, judge: str | LLM) -> str:
-        """Return the name of a judge in results: its model and endpoint."""
+        """Return a judge's name for results: its model and endpoint."""
         return self.engine.open(judge, is_auxiliary=True).name
 
     @property
     def judge(self) -> str | None:
-        """Names of all judges; None: nobody judges."""
+        """Names of all judges; None without judges."""
         return " + ".join(dict.fromkeys(map(self.judge_name, self.judges))) or None
 
     def _check_judges(self) -> None:
@@ -182,18 +182,18 @@ class SotopiaModel(LLMModel):
         for judge in self.judges:
             name = self.judge_name(judge)
             if name in names and not self.scenario.same_judge:
-                raise ConfigError(f"{name} would judge itself; name another judge=, or say same_judge=True")
+                raise ConfigError(f"{name} would judge itself; choose another judge=, or set same_judge=True")
 
     # -- a step
 
     def start_step(self) -> None:
-        """Before the first turn, check the judges, and have goals written where the file has none."""
+        """Before the first turn, check the judges, and have missing goals written."""
         if self.now == 1:
             self._check_judges()
             self._write_goals()
 
     def _write_goals(self) -> None:
-        """Have the language model of a seat write its goal where the file has none; if that fails, it stays empty."""
+        """Have a seat's language model write its missing goal. On failure, it stays empty."""
         lacking = [(e, seat) for e in self.episodes for seat, goal in enumerate(e.goals) if not goal.strip()]
         by_llm: dict[str | int, list[tuple[Episode, int]]] = {}
         for episode, seat in lacking:
@@ -214,11 +214,11 @@ class SotopiaModel(LLMModel):
 
     @property
     def open_episodes(self) -> list[Episode]:
-        """Episodes that are not over."""
+        """Episodes still in progress."""
         return [episode for episode in self.episodes if not episode.end]
 
     def first_stage(self) -> list[list[Turn]]:
-        """Begin a turn in all rooms, and ask whose turn it is; with a moderator, ask the moderators first."""
+        """Begin a turn in all rooms, and query those whose turn it is; with moderators, query these first."""
         episodes = self.open_episodes
         if self.scenario.mode != "agents":
             return [[Turn(e.author, e.author.observe()) for e in episodes if e.author is not None]]
@@ -230,7 +230,7 @@ class SotopiaModel(LLMModel):
         return [self._turns(episodes)]
 
     def next_stage(self, acted: list[Any]) -> list[Turn]:
-        """Return the turns of those whom the moderators have chosen; none without moderators."""
+        """Return the turns of the moderators' chosen speakers; empty without moderators."""
         if self._is_called:
             return []
         self._is_called = True
@@ -248,7 +248,7 @@ class SotopiaModel(LLMModel):
         ]
 
     def end_step(self) -> None:
-        """End the turn in all rooms, and have the episodes judged that are over."""
+        """End the turn in all rooms, and have completed episodes judged."""
         failures = {key: last.reason for key, last in self.last_decisions.items() if isinstance(last, Failure)}
         episodes = self.open_episodes if self.scenario.mode == "agents" else []
         for episode in episodes:
@@ -277,12 +277,12 @@ class SotopiaModel(LLMModel):
 
     @property
     def n_over(self) -> int:
-        """Number of episodes that are over."""
+        """Number of completed episodes."""
         return sum(bool(episode.end) for episode in self.episodes)
 
     @property
     def n_lines(self) -> int:
-        """Number of lines so far, in all rooms: things said, shown and done, and departures."""
+        """Number of lines so far, in all rooms: speech, gestures, actions, and departures."""
         return sum(len(episode.room.lines) for episode in self.episodes)
 
     @property
@@ -292,7 +292,7 @@ class SotopiaModel(LLMModel):
 
     @property
     def mean_goal(self) -> float | None:
-        """Mean score of the goal so far, over the ratings of persons under test; None if there are none."""
+        """Mean goal score so far, over the ratings of persons under test; None if there are none."""
         goals = [
             one.scores[GOAL]
             for episode in self.episodes
@@ -302,15 +302,15 @@ class SotopiaModel(LLMModel):
         return sum(goals) / len(goals) if goals else None
 
     def ratings(self) -> pd.DataFrame:
-        """Return all judgements, one row a judgement and person; see `mesa_llm_models.sotopia.scores.rating_table`."""
+        """Return all judgements, one row per judgement and person; see `scores.rating_table`."""
         return rating_table(self.episodes, self.dimensions)
 
     def scores(self) -> pd.DataFrame:
-        """Return the scores, one row an episode and seat; see `mesa_llm_models.sotopia.scores.score_table`."""
+        """Return the scores, one row per episode and seat; see `mesa_llm_models.sotopia.scores.score_table`."""
         return score_table(self.episodes, self.dimensions)
 
     def cost_estimate(self) -> dict[str, int]:
-        """Compute the maximum number of requests of a run, without repairs, retries and goals to be written.
+        """Compute the maximum number of requests of a run, without repairs, retries and generated goals.
 
         Returns:
             Numbers of `episodes`, `decisions` (of the players), `judgements`, and `calls` (both together).
@@ -332,7 +332,7 @@ class SotopiaModel(LLMModel):
         return {"judge": self.judge, **scores, "ends": ends, "judge_failures": self.n_judge_failures}
 
     def story(self) -> str:
-        """Describe in words how many meetings are over, how they ended, and how they were judged."""
+        """Describe how many meetings are over, how they ended, and how they were judged."""
         ends = Counter(episode.end for episode in self.episodes if episode.end).most_common()
         parts = [f"{counted(self.n_over, 'meeting')} of {len(self.episodes)} over, {counted(self.n_lines, 'line')}."]
         named = [f"{end} ({count})" for end, count in ends[:4]]

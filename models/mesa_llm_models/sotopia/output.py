@@ -1,4 +1,4 @@
-"""Episodes in the form of Sotopia's own logs: `python -m mesa_llm_models.sotopia.output LOG FILE`."""
+"""Episodes in the format of Sotopia's own logs: `python -m mesa_llm_models.sotopia.output LOG FILE`."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from mesa_llm_models.sotopia.scores import OVERALL
 from mesa_llm_models.sotopia.visibility import ENVIRONMENT, WHOLE, portrait, visible_text
 
 JUDGE = "Environment"
-"""Name in Sotopia's logs of the one who sees everything."""
+"""Name of the all-seeing environment in Sotopia's logs."""
 
 
 def action_text(line: Line | None) -> str:
-    """Write an action in the words of Sotopia's logs.
+    """Write an action in the wording of Sotopia's logs.
 
     Args:
-        line: The line; None: the person did nothing.
+        line: The line; None if the person did nothing.
     """
     if line is None:
         return "did nothing"
@@ -45,9 +45,9 @@ def action_text(line: Line | None) -> str:
 
 
 def episode_log(model: SotopiaModel, episode: Episode, tag: str = "") -> dict[str, Any]:
-    """Return an episode in the form of Sotopia's `EpisodeLog`.
+    """Return an episode in the format of Sotopia's `EpisodeLog`.
 
-    The form has no missing scores: without a judgement, `rewards` are 0 and `reasoning` is `not judged`.
+    The format has no missing scores: without a judgement, `rewards` are 0 and `reasoning` is `not judged`.
 
     Args:
         model: The model.
@@ -78,7 +78,7 @@ def episode_log(model: SotopiaModel, episode: Episode, tag: str = "") -> dict[st
 
 
 def _messages(episode: Episode, names: list[str]) -> list[list[tuple[str, str, str]]]:
-    """Return the messages of each turn: to every person the news of the previous turn, from each what it then did."""
+    """Return the messages of each turn: to every person the news of the previous turn, from each its action."""
     n_turns = episode.room.n_turns
     messages: list[list[tuple[str, str, str]]] = []
     for turn in range(n_turns + 1):
@@ -113,7 +113,7 @@ def _reasoning(episode: Episode) -> str:
 
 
 def episode_logs(model: SotopiaModel, tag: str = "") -> list[dict[str, Any]]:
-    """Return all episodes that are over in the form of Sotopia's logs.
+    """Return all completed episodes in the format of Sotopia's logs.
 
     Args:
         model: The model.
@@ -123,17 +123,17 @@ def episode_logs(model: SotopiaModel, tag: str = "") -> list[dict[str, Any]]:
 
 
 def read_episode_logs(path: str | Path) -> pd.DataFrame:
-    """Read the scores in Sotopia's episode logs, as a table that `margins` and `interval` take.
+    """Read the scores in Sotopia's episode logs, as a table for `margins` and `interval`.
 
     Args:
-        path: A JSON file with a list of logs, or one of a log a line.
+        path: A file with a JSON list of logs, or one log per line.
 
     Returns:
-        One row an episode and seat: episode, situation, pair, seat, tested, judge, each dimension and `overall`; logs
-        without scores are left out.
+        One row per episode and seat: episode, situation, pair, seat, tested, judge, each dimension and `overall`. Logs
+        without scores are omitted.
 
     Raises:
-        ConfigError: If the file cannot be read, or holds something else.
+        ConfigError: If the file cannot be read, or has other contents.
     """
     try:
         lines = [line for _, line in numbered_lines(path)]
@@ -155,18 +155,18 @@ def read_episode_logs(path: str | Path) -> pd.DataFrame:
             if not isinstance(reward, int | float)
         ]
     except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
-        raise ConfigError(f"{path}: no episode logs of Sotopia's ({type(error).__name__}: {error})") from None
+        raise ConfigError(f"{path}: these are not Sotopia episode logs ({type(error).__name__}: {error})") from None
     return pd.DataFrame(rows)
 
 
 def logs_of_run(log: str | Path) -> list[dict[str, Any]]:
-    """Return a recorded run in the form of Sotopia's logs; it is replayed from its log, without a request.
+    """Return a recorded run in the format of Sotopia's logs, by offline replay.
 
     Args:
         log: The run log.
 
     Raises:
-        ConfigError: If the log cannot be read, or holds no run of Sotopia.
+        ConfigError: If the log cannot be read, or is not a Sotopia run.
     """
     model = rerun(SotopiaModel, log, "run of Sotopia; make one with mesa-llm run sotopia --log")
     try:

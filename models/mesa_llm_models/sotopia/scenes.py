@@ -1,4 +1,4 @@
-"""Who meets whom in which situation: characters, relationships, situations and pairings, ours or Sotopia's."""
+"""Meetings: characters, relationships, situations and pairings, ours or Sotopia's."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from mesa_llm.worlds.questionnaire.originals import options_for_file
 from mesa_llm.worlds.room.text import display_name
 
 Relation = Literal["stranger", "know_by_name", "acquaintance", "friend", "romantic", "family"]
-"""How well two people know each other; in the original files, 0 to 5 in this order."""
+"""Familiarity of two people; in the original files, 0 to 5 in this order."""
 
 RELATIONS: tuple[Relation, ...] = get_args(Relation)
 
 Subset = Literal["all", "hard", "cooperative", "competitive"]
-"""Which situations are played."""
+"""Situations to play."""
 
 HARD: Mapping[str, int] = {
     "01H7VFHNV13MHN97GAH73E3KM8": 1,
@@ -45,8 +45,9 @@ HARD: Mapping[str, int] = {
     "01H7VFHP8AN5643B0NR0NP00VE": 1,
     "01H7VFHN7A1ZX5KSMT2YN9RXC4": 2,
 }
-"""Id of a situation of the hard subset → number of seats that are tested in it, as published; where it is one, the
-files do not say which."""
+"""Id of a situation in the hard subset → published number of tested seats; where it is one, the files do not say
+which.
+"""
 
 RAW = "https://raw.githubusercontent.com/sotopia-lab/sotopia-space"
 
@@ -68,7 +69,7 @@ ORIGINAL: Mapping[str, tuple[str, str]] = {
         "46d5858322e8c8266c4aabc45e3ca5a6d8f91df0fc6f167b10adb5b1477a4815",
     ),
 }
-"""Original file → commit that it is downloaded from, and its SHA-256."""
+"""Original file → commit to download it from, and its SHA-256."""
 
 FOLDERS: Mapping[str, str] = {
     "agent_profiles.jsonl": "AgentProfile",
@@ -76,10 +77,10 @@ FOLDERS: Mapping[str, str] = {
     "relationship_profiles.jsonl": "RelationshipProfile",
     "env_agent_combo_storages.jsonl": "EnvAgentComboStorage",
 }
-"""Original file → folder in which Sotopia's own storage keeps the same entries, a file each."""
+"""Original file → folder in Sotopia's own storage with the same entries, one file each."""
 
 AGES = re.compile(r"\((\d+), *(\d+)\)")
-"""Youngest and oldest age of a seat in a constraint."""
+"""Minimum and maximum age of a seat in a constraint."""
 
 TAG = re.compile(r"<([A-Za-z_]\w*)[\s>]")
 """Start of a tag in a text, with its name."""
@@ -130,16 +131,16 @@ class CharacterProfile(_Entry):
     """Pronouns, such as `She/her`."""
 
     public_info: str = ""
-    """Public information, which acquaintances read."""
+    """Public information, visible to acquaintances."""
 
     personality: str = Field("", validation_alias=AliasChoices("personality", "personality_and_values"))
-    """Personality and values, in words, which friends read."""
+    """Personality and values, in words, visible to friends."""
 
     secret: str = ""
-    """Secret, which only the character itself and the judge read."""
+    """Secret, visible only to the character itself and the judge."""
 
     big_five: str = ""
-    """Big Five traits; like the fields below, shown to nobody."""
+    """Big Five traits; like the fields below, not shown."""
 
     moral_values: Words = ()
     """Moral values."""
@@ -169,45 +170,45 @@ class Situation(_Entry):
     """Short name."""
 
     source: str = ""
-    """Data set that it comes from, as its file says."""
+    """Source data set, according to its file."""
 
     text: str = Field(validation_alias=AliasChoices("scenario", "text"))
     """Scene: where the characters are, and what has happened."""
 
     goals: tuple[str, ...] = Field(validation_alias=AliasChoices("agent_goals", "goals"), min_length=2)
-    """Private goal of each seat, with tags; an empty one is written by the seat's language model."""
+    """Private goal of each seat, with tags. An empty one is written by the seat's language model."""
 
     relation: RelationField = Field(validation_alias=AliasChoices("relationship", "relation"))
-    """How well the characters know each other."""
+    """Familiarity of the characters."""
 
     age_constraint: str = ""
     """Ages of each seat, such as `[(18, 70), (18, 70)]`."""
 
     occupation_constraint: str = ""
-    """Occupations of each seat, such as `[actor, actor]`; `nan`: any."""
+    """Occupations of each seat, such as `[actor, actor]`; `nan` for any."""
 
     kind: Literal["", "cooperative", "competitive"] = ""
-    """Whether the goals agree or conflict; empty: not known."""
+    """Whether the goals agree or conflict; empty if unknown."""
 
     is_hard: bool = False
     """Whether it belongs to the hard subset."""
 
 
 class Tie(_Entry):
-    """How two characters know each other."""
+    """Relationship of two characters."""
 
     character_ids: tuple[str, ...] = Field(min_length=2, max_length=2)
     """Ids of the two characters."""
 
     relation: RelationField = Field(validation_alias=AliasChoices("relationship", "relation"))
-    """How well they know each other."""
+    """Familiarity of the characters."""
 
     story: str = Field("", validation_alias=AliasChoices("story", "background_story"))
-    """How they met; shown to nobody."""
+    """How they met; not shown."""
 
 
 class Pairing(_Entry):
-    """Who meets in a situation, by seat."""
+    """Characters meeting in a situation, by seat."""
 
     situation_id: str = Field(validation_alias=AliasChoices("env_id", "situation_id"))
     """The situation."""
@@ -221,7 +222,7 @@ E = TypeVar("E", bound=_Entry)
 
 @dataclass(frozen=True)
 class Scenes:
-    """Everything that episodes are made of."""
+    """Material for episodes."""
 
     characters: Mapping[str, CharacterProfile]
     """Id → character."""
@@ -230,16 +231,16 @@ class Scenes:
     """Id → situation."""
 
     ties: tuple[Tie, ...]
-    """Who knows whom."""
+    """Relationships."""
 
     pairings: tuple[Pairing, ...]
-    """Who meets in which situation."""
+    """Characters and their situations."""
 
     def pairings_of(self, subset: Subset = "all") -> list[Pairing]:
-        """Return the pairings of a subset, each situation once before any of them twice.
+        """Return the pairings of a subset, each situation once before any is repeated.
 
         Args:
-            subset: Which situations.
+            subset: Situations to include.
         """
         by_situation: dict[str, list[Pairing]] = {}
         for one in self.pairings:
@@ -249,13 +250,13 @@ class Scenes:
         return [ones[turn] for turn in range(rounds) for ones in by_situation.values() if turn < len(ones)]
 
     def report(self) -> dict[str, Any]:
-        """Count what was loaded, and what in it does not fit together.
+        """Count what was loaded, and its inconsistencies.
 
         Returns:
             Numbers of `characters`, `situations`, `ties` and `pairings`; `sources` and `relations` of the situations,
-            `tie_relations`, number of pairings of a situation (`pairings_each`), `tags` in texts and goals, and the
-            number of pairings whose characters are tied as the situation has it (`tied`) or not (`not_tied`; of two
-            ties between the same characters, the last counts), or are of an age that it does not allow (`wrong_age`).
+            `tie_relations`, number of pairings per situation (`pairings_each`), `tags` in texts and goals, and the
+            number of pairings whose characters' tie matches the situation (`tied`) or not (`not_tied`; of two ties
+            between the same characters, the last counts), or whose ages it does not allow (`wrong_age`).
         """
         situations = self.situations.values()
         ties = {frozenset(one.character_ids): one.relation for one in self.ties}
@@ -300,7 +301,7 @@ def load_scenes(items: str = "own") -> Scenes:
         items: `own` for ours, `original` for Sotopia's (downloaded at first use), or a folder with Sotopia's files.
 
     Raises:
-        ConfigError: If something cannot be read, or the parts do not fit together; the text names file and line.
+        ConfigError: If something cannot be read, or the parts are inconsistent. The message names file and line.
     """
     if items == "own":
         own = resources.files(__package__).joinpath("data")
@@ -309,7 +310,7 @@ def load_scenes(items: str = "own") -> Scenes:
         return _fitted(parts["characters"], parts["situations"], parts["ties"], [])
     folder = fetch_original() if items == "original" else Path(items)
     if not folder.is_dir():
-        raise ConfigError(f"items={items!r} is no folder; give one with {', '.join(ORIGINAL)}, or items='own'")
+        raise ConfigError(f"items={items!r} is not a folder; use one with {', '.join(ORIGINAL)}, or items='own'")
     of_characters, of_situations, of_ties, of_pairings = ORIGINAL
     return _fitted(
         list(_entries(folder, of_characters, CharacterProfile)),
@@ -323,7 +324,7 @@ _OWN: dict[str, type[_Entry]] = {"characters": CharacterProfile, "situations": S
 
 
 def _labelled(situation: Situation) -> Situation:
-    """Set the kind of an original situation, and whether it is hard; in other files, both stay as written."""
+    """Set the kind of an original situation, and whether it is hard. In other files, both are unchanged."""
     kinds = {"mutual": "cooperative", "craigslist": "competitive"}
     kind = next((kind for part, kind in kinds.items() if part in situation.codename), situation.kind)
     return situation.model_copy(update={"kind": kind, "is_hard": situation.is_hard or situation.situation_id in HARD})
@@ -332,18 +333,18 @@ def _labelled(situation: Situation) -> Situation:
 def _fitted(
     characters: Sequence[Any], situations: Sequence[Any], ties: Sequence[Any], pairings: Sequence[Any]
 ) -> Scenes:
-    """Put the parts together; without pairings, each situation of two is played by all ties of its relation.
+    """Assemble the parts. Without pairings, each situation of two is played by all ties with its relation.
 
     Raises:
         ConfigError: If an id is repeated or unknown, a pairing does not fit its goals, a name is blank or the same as
-            the other's, or nobody meets.
+            the other's, or there are no meetings.
     """
     people = {one.character_id: one for one in characters}
     scenes = {one.situation_id: one for one in situations}
     for name, ids in (("character", characters), ("situation", situations)):
         counts = Counter(getattr(one, f"{name}_id") for one in ids)
         if twice := [one for one, count in counts.items() if count > 1]:
-            raise ConfigError(f"{name} {twice[0]!r} is there twice; give each an id of its own")
+            raise ConfigError(f"{name} {twice[0]!r} appears twice; use unique ids")
     pairings = pairings or [
         Pairing(situation_id=scene.situation_id, character_ids=tie.character_ids[:: -1 if index % 2 else 1])
         for scene in situations
@@ -353,7 +354,7 @@ def _fitted(
     for pairing in pairings:
         _require_fit(pairing, people, scenes)
     if not pairings:
-        raise ConfigError("nobody meets anybody: there is no pairing, and no tie that a situation asks for")
+        raise ConfigError("there are no meetings: no pairings, and no ties that match a situation")
     return Scenes(people, scenes, tuple(ties), tuple(pairings))
 
 
@@ -370,14 +371,14 @@ def _require_fit(pairing: Pairing, people: Mapping[str, CharacterProfile], place
     if "" in names:
         raise ConfigError(f"{where}: {pairing.character_ids[names.index('')]!r} has no name; give it a first_name")
     if twice := [name for name in names if names.count(name) > 1]:
-        raise ConfigError(f"{where}: two people are called {twice[0]!r}; names have to differ")
+        raise ConfigError(f"{where}: two people are called {twice[0]!r}; names must be unique")
 
 
 def _entries(folder: Path, name: str, kind: type[E]) -> Iterator[E]:
-    """Read the entries of one kind: a line each, or a file each. Pairings and ties may be absent.
+    """Read the entries of one kind: one line or one file each. Pairings and ties are optional.
 
     Raises:
-        ConfigError: If other entries are absent, or one cannot be read.
+        ConfigError: If other entries are missing, or one cannot be read.
     """
     path, inner = folder / name, folder / FOLDERS[name]
     if path.is_file():
@@ -395,15 +396,15 @@ def _entries(folder: Path, name: str, kind: type[E]) -> Iterator[E]:
         except ValidationError as error:
             raise ConfigError(f"{where}: {describe(error)}") from None
         except (ValueError, RecursionError) as error:
-            raise ConfigError(f"{where}: no JSON object ({one_line(str(error), 120)})") from None
+            raise ConfigError(f"{where}: not a JSON object ({one_line(str(error), 120)})") from None
 
 
 TIED = (("agent1_id", "agent2_id"), ("agent_1_id", "agent_2_id"))
-"""Keys of the two characters of a relationship, in the lines of a file and in Sotopia's own storage."""
+"""Keys of the two characters in a relationship, in the lines of a file and in Sotopia's own storage."""
 
 
 def _tied(entry: Any, where: str) -> Any:
-    """Put the two ids of an original relationship into one field.
+    """Combine the two ids of an original relationship in one field.
 
     Raises:
         ConfigError: If one is missing, or neither text nor number.
@@ -420,7 +421,7 @@ def _tied(entry: Any, where: str) -> Any:
 
 
 def fetch_original() -> Path:
-    """Download the original files, once, and check their digests; they are kept in the user's cache.
+    """Download the original files once, check their digests, and store them in the user's cache.
 
     Raises:
         ConfigError: If pooch is not installed, or a file cannot be downloaded.
@@ -437,5 +438,5 @@ def fetch_original() -> Path:
             pooch.retrieve(f"{RAW}/{commit}/profiles/{name}", f"sha256:{digest}", fname=name, path=folder)
     except (OSError, ValueError) as error:
         reason = one_line(str(error), 200)
-        raise ConfigError(f"the original files cannot be fetched ({reason}); {advice}") from error
+        raise ConfigError(f"the original files cannot be downloaded ({reason}); {advice}") from error
     return folder

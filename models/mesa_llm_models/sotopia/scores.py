@@ -22,7 +22,7 @@ GOAL = "goal"
 OVERALL = "overall"
 
 SUCCESS = 0.7
-"""Minimum score of the goal that counts as success, between the lowest (0) and the highest possible (1): 7 of 10."""
+"""Minimum goal score that counts as success, on a scale from 0 (lowest possible) to 1 (highest): 7 of 10."""
 
 N_DRAWS = 2_000
 """Number of bootstrap samples."""
@@ -36,13 +36,13 @@ class Aggregate:
     """Scores aggregated over rows of one or more judges."""
 
     terminated: bool
-    """Whether any row says that the episode is over."""
+    """Whether any row marks the episode as over."""
 
     rates: Mapping[str, tuple[float, dict[str, Any]]]
-    """`agent_1`, … → overall score, and score by dimension; agents without a row are left out."""
+    """`agent_1`, … → overall score, and score by dimension; without agents that have no row."""
 
     comments: str
-    """The reasons, a line each, under the name of the agent."""
+    """The reasons, one per line, under the agent's name."""
 
 
 Row = tuple[str, str, float | bool, str]
@@ -54,8 +54,8 @@ def aggregate(rows: Iterable[Row], n_persons: int = 2, *, ignores_others: bool =
 
     Args:
         rows: The rows.
-        n_persons: Number of persons; a row of an agent beyond it is an error.
-        ignores_others: Whether such a row is allowed, and only its reason kept, as in later versions of Sotopia.
+        n_persons: Number of persons. A row of a later agent is an error.
+        ignores_others: Whether such a row is allowed, with only its reason kept, as in later versions of Sotopia.
 
     Raises:
         ValueError: If a row has another subject, or a value of the wrong type.
@@ -69,7 +69,7 @@ def aggregate(rows: Iterable[Row], n_persons: int = 2, *, ignores_others: bool =
     allowed = {f"agent_{number}" for number in range(1, n_persons + 1)}
     strangers = [name for name in by_name if name != "environment" and name not in allowed]
     if strangers and not ignores_others:
-        raise ValueError(f"rows are of {', '.join(sorted(allowed))}, got {strangers[0]!r}")
+        raise ValueError(f"rows must be about {', '.join(sorted(allowed))}, got {strangers[0]!r}")
     reduced = {name: _reduced(rows) for name, rows in by_name.items()}
     titles = {"environment": "Environment: ", **{name: f"{name}:\n" for name in sorted(allowed.union(strangers))}}
     comments = "".join(f"{title}{reduced[name][1]}\n" for name, title in titles.items() if name in reduced)
@@ -85,7 +85,7 @@ def aggregate(rows: Iterable[Row], n_persons: int = 2, *, ignores_others: bool =
 def _checked(row: Row) -> Row:
     name, dimension, value, _ = row
     if name != "environment" and not name.startswith("agent"):
-        raise ValueError(f"a row is of agent_1, agent_2, … or the environment, got {name!r}")
+        raise ValueError(f"a row must be about agent_1, agent_2, … or the environment, got {name!r}")
     kind: Any = bool if dimension == "terminated" else int | float
     if not isinstance(value, kind):
         raise ValueError(f"{dimension} is {'true or false' if kind is bool else 'a number'}, got {value!r}")
@@ -115,11 +115,11 @@ def rating_table(episodes: Sequence[Episode], dimensions: Sequence[Dimension]) -
 
     Args:
         episodes: The episodes of a run.
-        dimensions: The dimensions rated.
+        dimensions: The rated dimensions.
 
     Returns:
-        One row a judgement and person: episode, situation, pair, seat, tested, judge, sample, swapped, failure, and
-        each dimension, NaN where the judgement is missing.
+        One row per judgement and person: episode, situation, pair, seat, tested, judge, sample, swapped, failure, and
+        each dimension; NaN where the judgement is missing.
     """
     rows: list[dict[str, Any]] = []
     for episode in episodes:
@@ -148,10 +148,10 @@ def score_table(episodes: Sequence[Episode], dimensions: Sequence[Dimension]) ->
 
     Args:
         episodes: The episodes of a run.
-        dimensions: The dimensions rated.
+        dimensions: The rated dimensions.
 
     Returns:
-        One row an episode and seat: episode, situation, pair, seat, tested, kind, hard, source, name, judgements
+        One row per episode and seat: episode, situation, pair, seat, tested, kind, hard, source, name, judgements
         (number of usable ones), missing (number of the others), each dimension, and `overall`, their mean; NaN without
         a usable judgement.
     """
@@ -190,7 +190,7 @@ def means_of(scores: pd.DataFrame, dimensions: Sequence[Dimension] = STANDARD) -
 
     Args:
         scores: As from `score_table`.
-        dimensions: The dimensions rated.
+        dimensions: The rated dimensions.
     """
     tested: Any = scores[scores["tested"]]
     by_code = {one.code: float(tested[one.name].mean()) for one in dimensions}
@@ -200,7 +200,7 @@ def means_of(scores: pd.DataFrame, dimensions: Sequence[Dimension] = STANDARD) -
 
 
 def slices(scores: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """Return the parts of a table of scores that are reported apart, the hard subset first; empty ones are left out."""
+    """Return the parts of a score table that are reported separately, hard subset first, without empty ones."""
     parts: dict[str, Any] = {"hard": scores["hard"], "cooperative": scores["kind"] == "cooperative"}
     parts["competitive"] = scores["kind"] == "competitive"
     present: dict[str, Any] = {name: scores[mask] for name, mask in parts.items() if mask.any()}
@@ -212,7 +212,7 @@ def summary_of(scores: pd.DataFrame, dimensions: Sequence[Dimension]) -> dict[st
 
     Args:
         scores: As from `score_table`.
-        dimensions: The dimensions rated.
+        dimensions: The rated dimensions.
 
     Returns:
         The goal in each subset (`GOAL hard`, …), the mean of each dimension by code, `overall`, `min-max` (the mean on
@@ -235,11 +235,11 @@ def summary_of(scores: pd.DataFrame, dimensions: Sequence[Dimension]) -> dict[st
 
 
 def success_rate(scores: pd.DataFrame, goal: Dimension = STANDARD[-1]) -> float:
-    """Return the share of the judged persons under test who reached their goal; NaN if none was judged.
+    """Return the share of judged persons under test who reached their goal; NaN if none was judged.
 
     Args:
         scores: As from `score_table`.
-        goal: The dimension of the goal, which counts as reached from `SUCCESS` of its range on.
+        goal: The goal dimension; the goal is reached from `SUCCESS` of its range.
     """
     goals: Any = scores.loc[scores["tested"], goal.name].dropna()
     return float((goals >= goal.low + SUCCESS * (goal.high - goal.low)).mean())
@@ -250,7 +250,7 @@ def normalised(scores: Mapping[str, float], dimensions: Sequence[Dimension] = ST
 
     Args:
         scores: Dimension → score.
-        dimensions: The dimensions rated.
+        dimensions: The rated dimensions.
 
     Source:
         Kuroki et al. (2025), Shachi, table 2.
@@ -265,15 +265,15 @@ def normalised(scores: Mapping[str, float], dimensions: Sequence[Dimension] = ST
 def margins(scores: pd.DataFrame, names: Sequence[str], groups: Sequence[str] = ("situation", "seat")) -> pd.DataFrame:
     """Compute means with the published margins: the variance is the mean of those within situation and seat.
 
-    It leaves out differences between situations, and a group of one episode adds 0 to it; `interval` does neither.
+    It ignores differences between situations, and a group of one episode adds 0 to it; `interval` avoids both.
 
     Args:
-        scores: One row an episode and seat; a row with a NaN in a column does not count there.
+        scores: One row per episode and seat. Rows with a NaN in a column are ignored there.
         names: Columns.
         groups: Columns that define the groups.
 
     Returns:
-        One row a column: mean, sem, margin (half of the 95 % interval, by the exact quantile of t), groups, episodes.
+        One row per column: mean, sem, margin (half of the 95 % interval, by the exact quantile of t), groups, episodes.
     """
     rows: dict[str, dict[str, float]] = {}
     for name in names:
@@ -289,10 +289,10 @@ def margins(scores: pd.DataFrame, names: Sequence[str], groups: Sequence[str] = 
 
 
 def interval(scores: pd.DataFrame, name: str, *, n_draws: int = N_DRAWS, rng: int = 0) -> tuple[float, float]:
-    """Compute a 95 % bootstrap interval of a mean, resampling situations, each with all of its episodes.
+    """Compute a 95 % bootstrap interval of a mean, resampling situations with all their episodes.
 
     Args:
-        scores: One row an episode and seat, with a column `situation`.
+        scores: One row per episode and seat, with a column `situation`.
         name: Column.
         n_draws: Number of bootstrap samples.
         rng: Seed of the samples.
@@ -311,16 +311,16 @@ def interval(scores: pd.DataFrame, name: str, *, n_draws: int = N_DRAWS, rng: in
 
 
 def paired(first: pd.DataFrame, second: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
-    """Compare two tables of scores in pairs: same situation, characters and seat, and same judge, if both have one.
+    """Compare two tables of scores in pairs: same situation, characters and seat, and same judge if both have one.
 
     Args:
-        first: One row an episode and seat, as from `score_table`, or also a judge.
-        second: The same of the other run.
+        first: One row per episode and seat, as from `score_table`, optionally with a judge.
+        second: The same for the other run.
         names: Columns.
 
     Returns:
-        One row a column: difference (first minus second), low and high (bootstrap interval over situations), p (paired
-        t test), pairs.
+        One row per column: difference (first minus second), low and high (bootstrap interval over situations), p
+        (paired t test), pairs.
     """
     keys = ["situation", "pair", "seat"]
     alike = [*keys, *(["judge"] if "judge" in first and "judge" in second else [])]
@@ -339,13 +339,13 @@ def paired(first: pd.DataFrame, second: pd.DataFrame, names: Sequence[str]) -> p
 
 
 class ScoredRun(Protocol):
-    """The part of a `SotopiaModel` that comparisons use."""
+    """The part of a `SotopiaModel` used by comparisons."""
 
     dimensions: tuple[Dimension, ...]
 
     @property
     def judge(self) -> str | None:
-        """Names of all judges; None: nobody judges."""
+        """Names of all judges; None without judges."""
         ...
 
     def ratings(self) -> pd.DataFrame:
@@ -364,21 +364,21 @@ def compare(first: ScoredRun, second: ScoredRun, *, across_judges: bool = False)
 
     Args:
         first: A run.
-        second: Another one.
-        across_judges: Whether the judges of the runs may differ; the table then names both.
+        second: Another run.
+        across_judges: Whether the runs' judges may differ; the table then names both.
 
     Returns:
         As from `paired`, with the judge.
 
     Raises:
-        ConfigError: If the judges differ, and that is not allowed; or the dimensions differ.
+        ConfigError: If the judges differ without permission, or the dimensions differ.
     """
     judges = (first.judge, second.judge)
     is_alike = set(str(judges[0]).split(" + ")) == set(str(judges[1]).split(" + "))
     if not is_alike and not across_judges:
         raise ConfigError(
-            f"{judges[0]} judged the one run and {judges[1]} the other, and scores of different judges cannot be "
-            "compared; let one judge both, or say across_judges=True"
+            f"{judges[0]} judged one run and {judges[1]} the other, and scores by different judges cannot be "
+            "compared; use one judge for both, or set across_judges=True"
         )
     if first.dimensions != second.dimensions:
         raise ConfigError("the two runs were not rated on the same dimensions")
@@ -389,7 +389,7 @@ def compare(first: ScoredRun, second: ScoredRun, *, across_judges: bool = False)
 
 
 def _by_judge(run: ScoredRun) -> pd.DataFrame:
-    """Return the scores of a run, one row an episode, seat and judge."""
+    """Return the scores of a run, one row per episode, seat and judge."""
     names = [one.name for one in run.dimensions]
     ratings: Any = run.ratings()
     ratings[OVERALL] = ratings[names].mean(axis=1, skipna=False)
@@ -398,7 +398,7 @@ def _by_judge(run: ScoredRun) -> pd.DataFrame:
 
 
 def distance_to_published(run: ScoredRun, name: str, *, across_judges: bool = False) -> float:
-    """Compute the mean absolute difference of the seven means from those of the paper, as in Shachi's Table 1.
+    """Compute the mean absolute difference of the seven means from the paper's, as in Shachi's Table 1.
 
     Args:
         run: The run.
@@ -406,8 +406,8 @@ def distance_to_published(run: ScoredRun, name: str, *, across_judges: bool = Fa
         across_judges: Whether its judge may differ from the paper's.
 
     Raises:
-        ConfigError: If the judge differs, and that is not allowed; the paper has no such model; or a dimension of the
-            paper was not rated.
+        ConfigError: If the judge differs without permission, the paper has no such model, or a dimension in the paper
+            was not rated.
     """
     table: Any = published()
     rows = table[(table["model"] == name) & table["setting"].str.startswith("all 90")]
@@ -417,7 +417,7 @@ def distance_to_published(run: ScoredRun, name: str, *, across_judges: bool = Fa
     judge = str(rows["judge"].iloc[0])
     if not (across_judges or all(judge in one for one in str(run.judge).split(" + "))):
         raise ConfigError(
-            f"{judge} judged the published runs and {run.judge} these; say across_judges=True to compare them anyway"
+            f"{judge} judged the published runs and {run.judge} these; set across_judges=True to compare them anyway"
         )
     means = means_of(run.scores(), run.dimensions)
     if lacking := [code for code in rows["measure"] if code not in means]:
@@ -435,8 +435,8 @@ def agreement(run: ScoredRun) -> pd.DataFrame:
         run: The run.
 
     Returns:
-        One row a dimension: icc and alpha, with each judgement as a rater; first_gain (mean score of a person who is
-        presented first, less that of the same person presented last). NaN where there is nothing to compare.
+        One row per dimension: icc and alpha, with each judgement as a rater; first_gain (mean score of a person
+        presented first, less that of the same person presented last). NaN where nothing can be compared.
     """
     ratings = run.ratings()
     rows: dict[str, dict[str, float]] = {}
@@ -465,8 +465,8 @@ def published() -> pd.DataFrame:
     """Load published values.
 
     Returns:
-        One row a value: source, quality (primary, secondary, third-party or computed), setting, judge, model, partner,
-        measure, value.
+        One row per value: source, quality (primary, secondary, third-party or computed), setting, judge, model,
+        partner, measure, value.
     """
     text = resources.files(__package__).joinpath("data", "published.json").read_text(encoding="utf-8")
     rows = [

@@ -1,4 +1,4 @@
-"""Sotopia as a benchmark task: seven dimensions of 200 meetings, compared with those of GPT-4."""
+"""Sotopia as a benchmark task: seven dimensions over 200 meetings, compared with GPT-4's."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ RESPONDENT = "GPT-4"
 """Language model whose published means are the target."""
 
 JUDGE = re.compile(r"(?<![\w.-])gpt-4(-0613)?(?![\w.-])")
-"""Name of the model that judged them; scores of other judges, such as gpt-4o, cannot be compared."""
+"""Name of the model that judged them. Scores by other judges, such as gpt-4o, are not comparable."""
 
 
 def means() -> dict[str, float]:
@@ -27,28 +27,28 @@ def means() -> dict[str, float]:
 
 
 def scores(model: SotopiaModel) -> Mapping[str, float]:
-    """Return the mean of each dimension over those under test."""
+    """Return the mean of each dimension over the persons under test."""
     return means_of(model.scores(), model.dimensions)
 
 
 def with_judge(*, llm: Any = "rule", judge: str | None = None, **options: Any) -> SotopiaModel:
-    """Make the model of one run; a language model without a judge is refused before anything is paid for.
+    """Create the model of one run. A language model without a judge is refused before any request.
 
     Args:
-        llm: What the persons think with.
-        judge: What judges; None: the rule, if the persons decide by rule or at random.
+        llm: Language model of the persons.
+        judge: Judging language model; None for the rule, if the persons decide by rule or at random.
         **options: Fields of `SotopiaScenario`, and options of all models.
 
     Raises:
-        ConfigError: If the persons think with a language model and no judge is named.
+        ConfigError: If the persons use a language model and no judge is set.
     """
     if judge is None and llm not in ("rule", "random"):
-        raise ConfigError("sotopia has no scores without a judge; name one by --set sotopia.judge=NAME, or judge=rule")
+        raise ConfigError("sotopia has no scores without a judge; set one with --set sotopia.judge=NAME, or judge=rule")
     return SotopiaModel(llm=llm, judge=judge, **options)
 
 
 def is_comparable(model: SotopiaModel) -> bool:
-    """Check whether a run has the published scenes and the published judge alone."""
+    """Check whether a run has exactly the published scenes and judge."""
     return model.scenario.items == "original" and all(map(JUDGE.search, (model.judge or "").split(" + ")))
 
 

@@ -1,4 +1,4 @@
-"""What players and judges read of the characters, and what a judge is asked to rate."""
+"""Texts for players and judges: characters, and dimensions to rate."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ LABELS = {"public_info": "Known to many", "personality": "Personality and values
 """Field of a character → its heading."""
 
 UNKNOWN, KNOWN_BY_NAME = "unknown.", "nothing but the name."
-"""What stands in place of a portrait of somebody who is a stranger, or known by name alone."""
+"""Replacement for the portrait of a stranger, or of somebody known by name only."""
 
 MEANINGS = {
     "believability": "Does the person behave as people do, and as this one would?",
@@ -25,10 +25,10 @@ GRADES = ("hardly", "in part", "largely", "fully")
 MOVES = ("much worse", "worse, or as before", "better", "much better")
 FAULTS = ("grave", "serious", "slight", "hardly any")
 SECRETS = ("told outright", "given away in part", "hinted at", "kept")
-"""What four bands of scores mean, by kind of dimension."""
+"""Meanings of four score bands, by kind of dimension."""
 
 REASON = "Why, in one or two sentences."
-"""Description of the reason that a judge gives for a score."""
+"""Description of a judge's reason for a score."""
 
 
 def left_text(person: int) -> str:
@@ -43,11 +43,11 @@ def dimension_text(name: str, low: int, high: int, meaning: str, bands: Sequence
 
 
 def portrait_text(name: str, texts: Mapping[str, str]) -> str:
-    """Describe a character; empty if nothing of it is shown.
+    """Describe a character; empty if nothing is shown.
 
     Args:
-        name: Its name, as far as it is shown.
-        texts: Field → its text, for the fields that are shown.
+        name: Its displayed name.
+        texts: Displayed field → its text.
     """
     about = [f"{texts['age']} years old"] if "age" in texts else []
     about += [texts[field].lower() for field in ("gender", "occupation") if texts.get(field)]

@@ -18,7 +18,7 @@ NAME = ("first_name", "last_name")
 PUBLIC = (*NAME, "age", "gender", "occupation", "pronouns", "public_info")
 
 WHOLE = (*PUBLIC, "personality", "secret")
-"""Fields that the character itself and the judge see."""
+"""Fields visible to the character itself and the judge."""
 
 VISIBLE: Mapping[Relation, tuple[str, ...]] = {
     "stranger": (),
@@ -28,13 +28,13 @@ VISIBLE: Mapping[Relation, tuple[str, ...]] = {
     "romantic": (*PUBLIC, "personality"),
     "family": (*PUBLIC, "personality"),
 }
-"""Relation → fields of a character that the other one sees."""
+"""Relation → fields of a character visible to the other one."""
 
 TAGS = ("extra_info", "clarification_hint", "strategy_hint")
-"""Tags whose content is shown to all who may read the text around them."""
+"""Tags whose content is shown to all who may read the surrounding text."""
 
 ENVIRONMENT = "environment"
-"""Viewer who sees everything: the judge."""
+"""Viewer that sees everything: the judge."""
 
 
 def portrait(character: CharacterProfile, fields: Collection[str]) -> str:
@@ -42,7 +42,7 @@ def portrait(character: CharacterProfile, fields: Collection[str]) -> str:
 
     Args:
         character: The character.
-        fields: Names of the fields that are shown.
+        fields: Names of the visible fields.
     """
     texts = {field: one_line(str(getattr(character, field))) for field in WHOLE if field in fields}
     name = " ".join(filter(None, (texts.get(field) for field in NAME)))
@@ -52,15 +52,15 @@ def portrait(character: CharacterProfile, fields: Collection[str]) -> str:
 def visible_text(text: str, viewer: str, *, tags: Collection[str] = TAGS, rules: Rules = "corrected") -> str:
     """Return what a viewer reads of a text with tags.
 
-    A tag with `viewer=` is for that viewer alone; of the others, agents read those in `tags`. The environment reads
-    everything. A `<` that begins no tag, a last tag without its `>`, and comments are left out.
+    A tag with `viewer=` is only for that viewer. Of the others, agents read those in `tags`. The environment reads
+    everything. A `<` that does not begin a tag, a last tag without `>`, and comments are omitted.
 
     Args:
         text: The text.
         viewer: `agent_0`, `agent_1`, … or `environment`.
-        tags: Tags that agents read.
-        rules: Under `original`, a text that is one single tag is shown to everybody or to nobody, and a text that is
-            not well formed is read as Sotopia's parser reads it.
+        tags: Tags visible to agents.
+        rules: Under `original`, a text that is a single tag is shown to everybody or nobody, and a malformed text is
+            read as by Sotopia's parser.
     """
     before, end, after = text.rpartition("-->")  # after the last `-->` there is no comment to look for
     text = COMMENT.sub("", before + end) + after
@@ -104,10 +104,10 @@ def _shown(element: ElementTree.Element, viewer: str, tags: Collection[str]) -> 
 
 
 class _Forgiving(HTMLParser):
-    """Reads a text whose tags are not well formed: open tags end with the text, and a stray `<` is no tag."""
+    """Reads a malformed text: open tags end with the text, and a stray `<` is not a tag."""
 
     stray_sign = ""
-    """Replacement of a stray `<` while the text is read."""
+    """Replacement for a stray `<` during parsing."""
 
     def __init__(self, text: str) -> None:
         super().__init__(convert_charrefs=True)
@@ -169,9 +169,9 @@ class _Faulty(_Forgiving):
 
 
 AMPERSAND = "\ue000"
-"""Replacement of an ampersand while a text is read, so that no reference is resolved."""
+"""Replacement for an ampersand during parsing, so no reference is resolved."""
 
 STRAY = re.compile(r"<(?![A-Za-z_/])|<[A-Za-z_/][^<>]*\Z")
-"""A `<` that begins no tag, or a last tag that nothing ends."""
+"""A `<` that does not begin a tag, or a last unclosed tag."""
 
 COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)

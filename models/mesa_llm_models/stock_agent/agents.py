@@ -1,6 +1,6 @@
-"""Traders: what they see at either fidelity, a menu for models that cannot count, and the rule twins.
+"""Traders: observations at either fidelity, a menu for models that cannot count, and the rule twins.
 
-If only equal prices trade (all settlements but `strict`), a rule that wants to trade has to read the book.
+Where only equal prices trade (all settlements but `strict`), a rule has to read the book in order to trade.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ from mesa_llm.worlds.exchange import (
 )
 
 Twin = Literal["fundamentalist", "zero_intelligence", "chartist", "mixed", "hold"]
-"""Rule by which rule twins trade; `mixed`: one third each by the first three."""
+"""Rule by which rule twins trade; `mixed` for one third each of the first three."""
 
 ORDERS: tuple[tuple[Side, Stock], ...] = (("buy", "A"), ("buy", "B"), ("sell", "A"), ("sell", "B"))
-"""Side and stock of the orders that a forecast is about."""
+"""Side and stock of the orders in a forecast."""
 
 ORIGINAL_ACTIONS = {
     "loan": ("take_loan", "do_nothing"),
@@ -53,22 +53,22 @@ ORIGINAL_ACTIONS = {
     "estimate": ("estimate", "do_nothing"),
     "post": ("post_message", "do_nothing"),
 }
-"""Stage → actions with `fidelity="original"`: nothing can be looked up, as the forum is shown to everybody."""
+"""Stage → actions with `fidelity="original"`: no look-ups, because everybody is shown the forum."""
 
 MENU_PRICES = (0.95, 0.975, 1.0, 1.025, 1.05)
-"""Prices on the menu, as multiples of the latest: few, so that orders often have the same price."""
+"""Prices on the menu, as multiples of the latest; few, so orders often have equal prices."""
 
 MENU_PARTS = 10
-"""Number of equal parts into which the menu divides what a trader can afford."""
+"""Number of equal parts into which the menu divides a trader's means."""
 
 MAX_READERS = 100
-"""Number of traders above which rule twins observe values only, no text."""
+"""Number of traders above which rule twins observe only values, no text."""
 
 TICK = 0.1
-"""Step of the prices that fundamentalists and chartists name, in money."""
+"""Tick of the prices used by fundamentalists and chartists, in money."""
 
 COARSE_TICK = 0.5
-"""Step of the prices that zero intelligence names: coarse, so that orders often have the same price."""
+"""Tick of the prices used by zero intelligence; coarse, so orders often have equal prices."""
 
 
 class StockTrader(LLMAgent):
@@ -107,7 +107,7 @@ class StockTrader(LLMAgent):
 
     @property
     def facts(self) -> TraderFacts:
-        """Facts that the trader observes on the exchange."""
+        """The trader's observed facts."""
         return self.model.world.facts(self.unique_id)
 
     @property
@@ -116,10 +116,10 @@ class StockTrader(LLMAgent):
         return self.model.scenario.fidelity == "original"
 
     def _original_observation(self) -> Observation:
-        """Return what the paper shows in the present stage.
+        """Return what the paper shows in the current stage.
 
-        All of it stays in the conversation of the day, so that no stage repeats an earlier one. Every order
-        in the books is listed, oldest first.
+        All of it stays in the day's conversation, so no stage repeats an earlier one. Every order in the books is
+        listed, oldest first.
 
         Source:
             Zhang et al. (2024), StockAgent, arXiv 2407.18957, and its program.
@@ -140,7 +140,7 @@ class StockTrader(LLMAgent):
         return Observation(text, tools=ORIGINAL_ACTIONS[facts.now.stage], facts=facts)
 
     def act(self, decision: Decision | Failure, seen: Observation | None = None) -> list[Outcome]:
-        """Carry out the decision, and store the order if one was placed."""
+        """Carry out the decision, and store any order placed."""
         outcomes = super().act(decision, seen)
         if isinstance(decision, Failure) and seen is not None and self._keeps_original_day:
             self.memory.add(MemoryEntry(self.now, "observation", seen.text))
@@ -151,7 +151,7 @@ class StockTrader(LLMAgent):
         return outcomes
 
     def remember(self, decision: Decision, outcomes: Iterable[Outcome], seen: Observation | None = None) -> None:
-        """Remember observation, decision and outcomes; in the original conversation, only refused outcomes."""
+        """Remember observation, decision and outcomes; in the original conversation, only refusals."""
         if self._keeps_original_day:
             outcomes = [outcome for outcome in outcomes if not outcome.ok]
         super().remember(decision, outcomes, seen)
@@ -220,7 +220,7 @@ def _book_text(book: OrderBook, side: Side) -> str:
 def with_menu(seen: Observation, facts: TraderFacts, max_fee: float = 0.0) -> Observation:
     """Restrict a choice to orders and loans that the trader can honour, for deciders that cannot count.
 
-    In a session one of the two stocks is on the menu, the other one in the next session; traders with odd and even
+    In each session one of the two stocks is on the menu, and the other in the next session; traders with odd and even
     ids alternate.
 
     Args:
@@ -255,11 +255,11 @@ class Strategy(Protocol):
     """Chooses an order."""
 
     def order(self, facts: TraderFacts, rng: random.Random) -> ToolCall | None:
-        """Return the order to place now; None: no order.
+        """Return the order to place now, or None.
 
         Args:
-            facts: Facts that the trader observes.
-            rng: Source of random draws.
+            facts: The trader's observed facts.
+            rng: Random generator.
         """
         ...
 
@@ -289,26 +289,26 @@ class ZeroIntelligence:
 
 @dataclass(frozen=True)
 class Fundamentalist:
-    """Trades towards its own opinion of the value of the shares.
+    """Trades towards its own estimate of the shares' values.
 
     Source:
         Lux and Marchesi (1999), Nature 397; Chiarella and Iori (2002), Quantitative Finance 2(5).
     """
 
     value_a: float
-    """Opinion of the value of a share of A, in money."""
+    """Estimated value of a share of A, in money."""
 
     value_b: float
-    """Opinion of the value of a share of B, in money."""
+    """Estimated value of a share of B, in money."""
 
     @classmethod
     def drawn(cls, rng: random.Random) -> Fundamentalist:
-        """Draw an opinion: the first price times a lognormal factor with a spread of 10%."""
+        """Draw an estimate: the first price times a lognormal factor with a spread of 10%."""
         first, second = (FIRST_PRICES[stock] * math.exp(rng.gauss(0, 0.1)) for stock in STOCKS)
         return cls(first, second)
 
     def order(self, facts: TraderFacts, rng: random.Random) -> ToolCall | None:
-        """Trade the stock furthest from its opinion, more the larger the distance; neither if both are within 2%."""
+        """Trade the stock furthest from its estimate, more with larger distance; neither if both are within 2%."""
         values: dict[Stock, float] = {"A": self.value_a, "B": self.value_b}
         gaps: dict[Stock, float] = {stock: values[stock] / facts.prices[stock] - 1 for stock in STOCKS}
         stock = max(STOCKS, key=lambda stock: abs(gaps[stock]))
@@ -343,26 +343,26 @@ TWINS: Mapping[Twin, tuple[Callable[[random.Random], Strategy], ...]] = {
     "mixed": (Fundamentalist.drawn, lambda rng: ZeroIntelligence(), lambda rng: Chartist()),
     "hold": (lambda rng: BuyAndHold(),),
 }
-"""Name of a rule → constructors of the strategies, dealt to the traders in turn."""
+"""Name of a rule → constructors of the strategies, assigned to the traders in turn."""
 
 
 def strategies(twin: Twin, count: int, rng: random.Random) -> list[Strategy]:
-    """Return the strategies of some traders.
+    """Return the strategies of several traders.
 
     Args:
         twin: Name of the rule.
         count: Number of traders.
-        rng: Source of random draws.
+        rng: Random generator.
     """
     constructors = TWINS[twin]
     return [constructors[index % len(constructors)](rng) for index in range(count)]
 
 
 def take(facts: TraderFacts, side: Side, stock: Stock, limit: float, fraction: float) -> ToolCall | None:
-    """Return an order at the best price of the other side, if it is no worse than a limit; otherwise at the limit.
+    """Return an order at the other side's best price, if no worse than a limit; otherwise at the limit.
 
     Args:
-        facts: Facts that the trader observes.
+        facts: The trader's observed facts.
         side: Side of the order.
         stock: Stock to trade.
         limit: Worst acceptable price, in money.
@@ -374,7 +374,7 @@ def take(facts: TraderFacts, side: Side, stock: Stock, limit: float, fraction: f
 
 
 def sized(facts: TraderFacts, side: Side, stock: Stock, price: float, fraction: float) -> ToolCall | None:
-    """Return an order of as many whole shares as a fraction of cash or shares gives; None if less than one."""
+    """Return an order for as many whole shares as a fraction of cash or shares allows; None if less than one."""
     quantity = int(fraction * facts.cash / price) if side == "buy" else int(fraction * facts.shares[stock])
     return ToolCall(side, {"stock": stock, "quantity": quantity, "price": price}) if quantity > 0 else None
 

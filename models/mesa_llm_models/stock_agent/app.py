@@ -25,7 +25,7 @@ def of_exchange(draw: Callable[[Exchange], Figure]) -> Any:
 
 @component
 def Forum(model: StockAgentModel) -> None:
-    """Show the posts and announcements on the forum now.
+    """Show the posts and announcements currently on the forum.
 
     Args:
         model: The model.
@@ -38,7 +38,7 @@ def Forum(model: StockAgentModel) -> None:
 
 
 def trader_cells(model: StockAgentModel) -> list[tuple[Any, ...]]:
-    """List the assets and debts of every trader at the latest prices; property does not deduct debts, profit does."""
+    """List every trader's assets and debts at the latest prices. Profit deducts debts, property does not."""
     market = model.world.market
     rows: list[tuple[Any, ...]] = [
         (

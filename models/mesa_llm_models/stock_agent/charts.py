@@ -21,10 +21,10 @@ GREY, LIGHT = "#475569", "#e2e8f0"
 THOUSANDS = StrMethodFormatter("{x:,.0f}")
 
 BOOK_REACH = 0.12
-"""Distance from the latest price, as a share of it, up to which orders are drawn."""
+"""Maximum distance of displayed orders from the latest price, as a share of it."""
 
 MAX_NAMED = 30
-"""Maximum number of traders for which each bar carries its trader's name."""
+"""Maximum number of traders for which each bar has its trader's name."""
 
 
 def price_figure(world: Exchange) -> Figure:
@@ -104,7 +104,7 @@ def trading_figure(world: Exchange) -> Figure:
 
 
 def profit_figure(world: Exchange) -> Figure:
-    """Draw the profit of every trader who has not left, best first, coloured by its style."""
+    """Draw the profit of every remaining trader, best first, coloured by style."""
     figure, axes = _sheet("Profit, debts deducted", "", world)
     ranked = sorted(world.market.portfolios(), key=lambda holding: -holding.profit)
     for style, colour in STYLE_COLOURS.items():
@@ -126,7 +126,7 @@ def profit_figure(world: Exchange) -> Figure:
 
 
 def _sheet(title: str, xlabel: str, world: Exchange) -> tuple[Figure, Any]:
-    """Return an empty plot with the present day and stage in its title."""
+    """Return an empty plot with the current day and stage in its title."""
     figure = Figure(figsize=(7, 3.6), layout="constrained")
     axes: Any = figure.subplots()
     axes.set_title(title, loc="left", fontsize=13, color=GREY)

@@ -61,22 +61,22 @@ from mesa_llm_models.stock_agent.scores import (
 Row = TypeVar("Row", Submission, Cancellation)
 
 SETTINGS = Settings(temperature=1.0, max_tokens=2000)
-"""Sampling of traders' replies; the temperature is that of both studies."""
+"""Sampling settings of traders; the temperature is that of both studies."""
 
 DAY = "day"
-"""Name of the memory that holds the conversation of one day and is cleared overnight."""
+"""Name of the memory with one day's conversation, which is cleared overnight."""
 
 DAY_TOKENS = 12_000
 """Maximum number of tokens of one day's conversation."""
 
 ORIGINAL_DAY_TOKENS = 500_000
-"""The same with `fidelity="original"`: room for every order, and for a post of full length by each of 200 traders."""
+"""The same with `fidelity="original"`: room for every order, and for a full-length post by each of 200 traders."""
 
 MAX_TRACED = 500
-"""Maximum number of traders for which cash and shares of each are collected in every step."""
+"""Maximum number of traders whose individual cash and shares are collected in every step."""
 
 MAX_LINES = 12
-"""Maximum number of sessions, and of other happenings, in the story."""
+"""Maximum number of sessions, and of other events, in the story."""
 
 MEASURES = {
     "day": "day",
@@ -97,14 +97,14 @@ MEASURES = {
     "spread_A": "spread_a",
     "spread_B": "spread_b",
 }
-"""Measures of the exchange that are collected in every step."""
+"""Measures of the exchange collected in every step."""
 
 TRADER_MEASURES = {"cash": "cash", "shares_A": "shares_a", "shares_B": "shares_b", "profit": "profit"}
-"""Measures of each trader that are collected in every step."""
+"""Measures of each trader collected in every step."""
 
 
 class StockAgentScenario(LLMScenario):
-    """Parameters of an exchange; 50 traders and 10 days are those of Shachi's study."""
+    """Parameters of an exchange. Shachi's study has 50 traders and 10 days."""
 
     n_agents: Annotated[int, Field(ge=1), Slider(1, 100, label="Traders")] = 10
     """Number of traders; 50 in both studies."""
@@ -113,54 +113,58 @@ class StockAgentScenario(LLMScenario):
     """Number of days until the exchange closes: 10 in Shachi's study, 264 in the original program."""
 
     sessions: Annotated[int, Field(ge=1), Slider(1, 6, label="Sessions a day")] = 3
-    """Number of trading sessions a day."""
+    """Number of trading sessions per day."""
 
     twin: Annotated[Twin, Label("Rule of the traders")] = "mixed"
     """Rule by which rule twins trade."""
 
     rules: Annotated[Rules, Label("Trading rules")] = "corrected"
-    """Trading rules: `original` keeps the fault of the published program, and only equal prices trade."""
+    """Trading rules: `original` keeps the defect of the published program, and only equal prices trade."""
 
     settlement: Annotated[Literal["strict", "one_sided"], Label("Settlement, if corrected")] = "strict"
-    """Settlement of fills under the corrected rules: both sides or none, in whole cents (`strict`), or each side by
-    itself, at equal prices only, as in the original (`one_sided`)."""
+    """Settlement of fills under the corrected rules: both sides or none, in whole cents (`strict`), or each side
+    separately, at equal prices only, as in the original (`one_sided`).
+    """
 
     cross: Annotated[bool | None, Hidden()] = None
-    """Whether a bid above an offer trades, not only equal prices; needs `strict`. None: yes if `strict`."""
+    """Whether a bid above an offer trades, rather than only equal prices; needs `strict`. None: yes if `strict`."""
 
     fees: bool = False
-    """Whether to charge the fees that the paper names but its program omits; needs `strict`."""
+    """Whether to charge the fees that the paper describes but its program omits; needs `strict`."""
 
     shows_forum: Annotated[bool, Label("Show everyone the forum")] = False
-    """Whether the forum is shown before every loan decision, as in the original; otherwise traders have a tool to read
-    it, as in Shachi's study."""
+    """Whether to show the forum before every loan decision, as in the original; otherwise traders have a tool to read
+    it, as in Shachi's study.
+    """
 
     memory: Annotated[str | None, Label("Memory")] = None
-    """Memory of the traders; `day`: the conversation of the day, as in the original. None: `window:3`, or `day` with
-    `fidelity="original"`."""
+    """Memory of the traders; `day` for the day's conversation, as in the original. None for `window:3`, or `day` with
+    `fidelity="original"`.
+    """
 
     fidelity: Annotated[Literal["corrected", "original"], Label("What traders see and remember")] = "corrected"
-    """What traders see and remember: what we think useful, or what the paper shows (`original`), the forum before
-    every loan decision included. The trading rules are chosen by `rules`."""
+    """What traders see and remember: our choice, or what the paper shows (`original`), including the forum before every
+    loan decision. `rules` chooses the trading rules.
+    """
 
     def check(self) -> None:
-        """Check that the trading rules agree.
+        """Check that the trading rules are consistent.
 
         Raises:
             ConfigError: If `settlement`, `cross` or `fees` contradicts `rules` or each other.
         """
         if self.rules == "original" and self.settlement != "strict":
-            raise ConfigError(f"settlement={self.settlement!r} is one of the corrected rules; leave it out, or rules=")
+            raise ConfigError(f"settlement={self.settlement!r} belongs to the corrected rules; leave it out, or rules=")
         self.trading_rules()
 
     def trading_rules(self) -> TradingRules:
-        """Return the trading rules in detail."""
+        """Return the detailed trading rules."""
         fees = Fees() if self.fees else None
         return TradingRules("original" if self.rules == "original" else self.settlement, self.cross, fees)
 
 
 def by_turn(model: StockAgentModel) -> list[Stage]:
-    """Return the traders whose turn it is; sessions are sequential, so that each sees the orders before its own."""
+    """Return the traders to act now. Sessions are sequential, so each trader sees the previous orders."""
     traders = {trader.unique_id: trader for trader in llm_agents(model)}
     agents = [traders[agent_id] for agent_id in model.world.turn_order if agent_id in traders]
     return [[trader] for trader in agents] if model.world.takes_turns else [agents]
@@ -170,7 +174,7 @@ class StockAgentModel(LLMModel):
     """Traders borrow, trade two stocks through order books, forecast and post, day by day.
 
     One Mesa step is one stage of the day: the loans, each trading session, the forecasts, the posts. With three
-    sessions a day has six steps.
+    sessions, a day has six steps.
 
     Attributes:
         world: The exchange.
@@ -226,7 +230,7 @@ class StockAgentModel(LLMModel):
         )
 
     def scenario_changed(self) -> None:
-        """Pass the last day, and whether the forum is shown, on to the exchange."""
+        """Pass changes of the last day and of the forum's display on to the exchange."""
         fields = self.scenario
         self.world.set_days(fields.days)
         self.world.screen = Screen(shows_posts=fields.shows_forum or fields.fidelity == "original")
@@ -234,7 +238,7 @@ class StockAgentModel(LLMModel):
     # -- the day
 
     def end_step(self) -> None:
-        """Store the finished stage; clear the day's conversation after its last stage; stop after the last day."""
+        """Store the finished stage. After the day's last stage, clear its conversation; after the last day, stop."""
         self.last_moment = self.world.now
         if self.last_moment.stage == "trade":
             traders = self.world.turn_order
@@ -256,11 +260,11 @@ class StockAgentModel(LLMModel):
     # -- measures
 
     def sessions(self) -> pd.DataFrame:
-        """Return one row a session: prices, changes, trades, shares, orders and best prices of both stocks."""
+        """Return one row per session: prices, changes, trades, shares, orders and best prices of both stocks."""
         return sessions_table(self.world.history.closes)
 
     def replies(self) -> pd.DataFrame:
-        """Return one row a session: numbers of traders with an order, a refused one, none, or a failed decision."""
+        """Return one row per session: number of traders with an order, a refusal, no order, or a failed decision."""
         return turns_table(self.turn_counts)
 
     def orders(self) -> pd.DataFrame:
@@ -268,12 +272,12 @@ class StockAgentModel(LLMModel):
         return orders_table(self.world.history, self.world.market.accounts)
 
     def forecasts(self) -> pd.DataFrame:
-        """Compare the traders' forecasts for the next day with their actions on it."""
+        """Compare the traders' forecasts for the next day with their actions."""
         is_traded = self.stage in ("estimate", "post") or (self.session == self.world.calendar.sessions)
         return forecasts_table(self.world.history, self.day if is_traded else self.day - 1)
 
     def styles(self) -> pd.DataFrame:
-        """Return results by style of investing: property, profit, orders, loans, departures."""
+        """Return results by investing style: property, profit, orders, loans, departures."""
         market = self.world.market
         holdings = [(market.holding(account), account.has_left) for account in market.accounts.values()]
         return styles_table(holdings, self.world.history)
@@ -284,7 +288,7 @@ class StockAgentModel(LLMModel):
         `change_A` and `change_B` are percent of the price before the first session. `volatility` is the mean of both
         changes from the first session to the last, in percent (Shachi, Table 2). `gemini_error` is the distance to the
         session changes of the authors' run with Gemini-Pro, in percentage points (as in Table 1); None where its three
-        sessions a day and 43 days are not comparable.
+        sessions per day and 43 days are not comparable.
         """
         paths, history = self.world.market.paths, self.world.history
         reference = gemini_paths()
@@ -311,7 +315,7 @@ class StockAgentModel(LLMModel):
 
     @property
     def session(self) -> int:
-        """Trading session of the last step; 0 before the day's first, and the number of the last one after it."""
+        """Trading session of the last step; 0 before the day's first, and after the last session its number."""
         return self.last_moment.session if self.last_moment else 0
 
     @property
@@ -357,7 +361,7 @@ class StockAgentModel(LLMModel):
 
     @property
     def abstention_share(self) -> float | None:
-        """Share of the traders in the last step who chose no order; None outside sessions."""
+        """Share of traders who chose no order in the last step; None outside sessions."""
         counts = self.turn_counts[-1] if self.stage == "trade" else None
         return counts.abstentions / counts.traders if counts and counts.traders else None
 
@@ -388,7 +392,7 @@ class StockAgentModel(LLMModel):
 
     @property
     def n_traders(self) -> int:
-        """Number of traders who have not left."""
+        """Number of remaining traders."""
         return len(self.world.market.active_accounts)
 
     def _closes(self, *stocks: Stock) -> list[Close]:
@@ -413,7 +417,7 @@ class StockAgentModel(LLMModel):
 
 
 def _session_lines(world: Exchange) -> list[str]:
-    """Describe each session in a line."""
+    """Describe each session, one per line."""
     closes = world.history.closes
     lines: list[str] = []
     for index in range(0, len(closes), len(STOCKS)):
@@ -426,7 +430,7 @@ def _session_lines(world: Exchange) -> list[str]:
 
 
 def _money_lines(world: Exchange) -> list[str]:
-    """Describe each day's loans, each forced sale and each departure in a line."""
+    """Describe each day's loans, each forced sale and each departure, one per line."""
     principals: dict[int, list[float]] = {}
     for loan in world.history.loans:
         principals.setdefault(loan.day, []).append(loan.principal)

@@ -14,19 +14,19 @@ from mesa_llm.records import Outcome
 from mesa_llm.worlds.exchange import FIRST_PRICES, STOCKS, ActionForecast, Close, History, Holding, Moment, Stock
 
 Paths = Mapping[Stock, Sequence[float]]
-"""Prices by stock: the one before the first session, then one a session."""
+"""Prices by stock: the one before the first session, then one per session."""
 
 GEMINI = resources.files("mesa_llm_models.stock_agent").joinpath("data", "gemini_closes.csv")
 
 
 def sessions_table(closes: Sequence[Close]) -> pd.DataFrame:
-    """Return one row a session, with prices and orders of each stock.
+    """Return one row per session, with prices and orders of each stock.
 
     Args:
         closes: The world's closes, oldest first.
 
     Returns:
-        Columns `day`, `session`, and with `_A` and `_B`: `price`, `change` (percent of the session before), `fills`,
+        Columns `day`, `session`, and with `_A` and `_B`: `price`, `change` (percent of the previous session), `fills`,
         `volume` (shares), `buys` and `sells` (orders), `bid` and `ask` (best prices at the close), `spread` (their
         difference; missing where a side is empty).
     """
@@ -48,22 +48,22 @@ def sessions_table(closes: Sequence[Close]) -> pd.DataFrame:
 
 
 def spread_of(close: Close) -> float | None:
-    """Compute best ask less best bid at a close, in money a share; None where a side is empty."""
+    """Compute best ask less best bid at a close, in money per share; None where a side is empty."""
     if close.best_ask is None or close.best_bid is None:
         return None
     return close.best_ask - close.best_bid
 
 
 def session_changes(path: Sequence[float]) -> np.ndarray:
-    """Compute the price change of each session from the one before, in percent, shape `(sessions,)`."""
+    """Compute the price change of each session from the previous one, in percent, shape `(sessions,)`."""
     prices = np.asarray(path, dtype=float)
     return 100 * (prices[1:] / prices[:-1] - 1)
 
 
 def total_change(prices: Sequence[float]) -> float:
-    """Compute the change from the first of the prices to the last, in percent.
+    """Compute the change from the first price to the last, in percent.
 
-    Over the session prices (`path[1:]`) its mean of both stocks is what Shachi calls volatility.
+    Over the session prices (`path[1:]`), the mean of both stocks is what Shachi calls volatility.
 
     Source:
         Shachi (2025), Table 2.
@@ -72,7 +72,7 @@ def total_change(prices: Sequence[float]) -> float:
 
 
 def changes_error(runs: Sequence[Paths], reference: Paths) -> float:
-    """Compute the distance of price changes, averaged over several runs, from those of a reference.
+    """Compute the distance between price changes, averaged over several runs, and a reference.
 
     Args:
         runs: Price paths of each run, of equal length.
@@ -82,7 +82,7 @@ def changes_error(runs: Sequence[Paths], reference: Paths) -> float:
         Mean absolute difference over sessions and both stocks, in percentage points.
 
     Source:
-        Shachi (2025), Table 1 and Appendix B.1.7 (its unit is not stated there).
+        Shachi (2025), Table 1 and Appendix B.1.7 (without the unit).
     """
     errors: list[np.ndarray] = []
     for stock in STOCKS:
@@ -103,7 +103,7 @@ ORDER_ACTIONS = ("buy", "sell")
 """Actions that place an order, named as the sides of the book."""
 
 FORECAST_ITEMS = {"buy_a": ("buy", "A"), "buy_b": ("buy", "B"), "sell_a": ("sell", "A"), "sell_b": ("sell", "B")}
-"""Field of a forecast → side and stock of the order that it predicts."""
+"""Field of a forecast → side and stock of the predicted order."""
 
 
 class TurnCounts(NamedTuple):
@@ -118,7 +118,7 @@ class TurnCounts(NamedTuple):
     """Number of traders who placed an order."""
 
     refusals: int
-    """Number of traders whose order was refused and who placed no other."""
+    """Number of traders with a refused order and no other."""
 
     failures: int
     """Number of traders without a usable reply."""
@@ -155,7 +155,7 @@ def _kind(outcomes: Sequence[Outcome], has_failed: bool) -> str:
 
 
 def turns_table(counts: Iterable[TurnCounts]) -> pd.DataFrame:
-    """Return one row a session: the fields of `TurnCounts`, and those of `KINDS` as shares of the traders."""
+    """Return one row per session: the fields of `TurnCounts`, and those of `KINDS` as shares of the traders."""
     table = pd.DataFrame(list(counts), columns=list(TurnCounts._fields))
     for name in KINDS:
         table[f"{name[:-1]}_share"] = table[name] / table["traders"].where(table["traders"] > 0)
@@ -167,11 +167,11 @@ def orders_table(history: History, traders: Iterable[int]) -> pd.DataFrame:
 
     Args:
         history: History of the exchange.
-        traders: Ids of all traders who have an account.
+        traders: Ids of all traders with an account.
 
     Returns:
-        Columns `trader`, `stock`, `side`, `orders`, `shares` (ordered), `traded` (shares), `cancellations` (orders)
-        and `fill_ratio` (traded of ordered; NaN without orders).
+        Columns `trader`, `stock`, `side`, `orders`, `shares` (ordered), `traded` (shares), `cancellations` (orders) and
+        `fill_ratio` (traded per ordered; NaN without orders).
     """
     orders, cancellations = Counter[tuple[int, str, str]](), Counter[tuple[int, str, str]]()
     shares, traded = (defaultdict[tuple[int, str, str], float](float) for _ in range(2))
@@ -193,16 +193,16 @@ def orders_table(history: History, traders: Iterable[int]) -> pd.DataFrame:
 
 
 def forecasts_table(history: History, last_day: int) -> pd.DataFrame:
-    """Compare the traders' forecasts with their actions on the day after.
+    """Compare the traders' forecasts with their actions on the next day.
 
     Args:
         history: History of the exchange.
-        last_day: Last complete day of trading; forecasts for later days are left out.
+        last_day: Last complete day of trading. Forecasts for later days are omitted.
 
     Returns:
         One row for each of `buy_a`, `buy_b`, `sell_a`, `sell_b` and `take_loan`, with the columns `forecasts`,
-        `expected` (number of forecasts of yes), `done` (number of traders who did it), `both`, and `right` (share of
-        forecasts that came true).
+        `expected` (number of positive forecasts), `done` (number of traders who did it), `both`, and `right` (share of
+        correct forecasts).
     """
     expired = [forecast for forecast in history.forecasts if forecast.day < last_day]
     acts = {(order.day, order.trader, order.side, order.stock) for order in history.orders}
@@ -222,15 +222,15 @@ def forecasts_table(history: History, last_day: int) -> pd.DataFrame:
 
 
 def styles_table(holdings: Iterable[tuple[Holding, bool]], history: History) -> pd.DataFrame:
-    """Return results by style of investing.
+    """Return results by investing style.
 
     Args:
-        holdings: Holding of each trader, and whether it has left.
+        holdings: Each trader's holding, and whether it has left.
         history: History of the exchange.
 
     Returns:
-        One row a style: `traders`, `departures`, mean `property` and `profit` of those who have not left, `orders` and
-        `loans` a trader.
+        One row per style: `traders`, `departures`, mean `property` and `profit` of the remaining traders, `orders` and
+        `loans` per trader.
     """
     orders, loans = Counter(order.trader for order in history.orders), Counter(loan.trader for loan in history.loans)
     rows = [

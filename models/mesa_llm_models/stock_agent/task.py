@@ -1,4 +1,4 @@
-"""StockAgent as a benchmark task: price changes of thirty sessions, compared with those of a run with Gemini-Pro."""
+"""StockAgent as a benchmark task: price changes over thirty sessions, compared with a run with Gemini-Pro."""
 
 from __future__ import annotations
 
