@@ -93,7 +93,7 @@ def _misbehave(request: Request) -> Reply | TransportError:
 
 
 def runs_offline(entry: ModelEntry) -> None:
-    """`Model()` without arguments runs ten steps, with no key and no network."""
+    """`Model()` without arguments runs ten steps, without an API key or network."""
     model = entry.load()()
     _run(model)
     _require(model.datacollector is not None, "the model has a DataCollector")
@@ -101,7 +101,7 @@ def runs_offline(entry: ModelEntry) -> None:
 
 
 def takes_what_tools_give(entry: ModelEntry) -> None:
-    """The constructor takes `rng` and `llm` by name, and every parameter has a default: `batch_run` can drive it."""
+    """The constructor takes `rng` and `llm` by name, and every parameter has a default, as `batch_run` needs."""
     arguments = inspect.signature(entry.load()).parameters
     _require({"rng", "llm"} <= set(arguments), f"the constructor takes rng and llm, takes {', '.join(arguments)}")
     needed = [
@@ -111,7 +111,7 @@ def takes_what_tools_give(entry: ModelEntry) -> None:
 
 
 def same_seed_same_run(entry: ModelEntry) -> None:
-    """One seed gives one digest, and another seed another within three steps: by rule, and at random."""
+    """One seed gives one digest, and another seed a different one within three steps: by rule, and at random."""
     kind = entry.load()
     for llm in ("rule", "random"):
         first = kind(rng=7, llm=llm)
@@ -121,7 +121,7 @@ def same_seed_same_run(entry: ModelEntry) -> None:
 
 
 def replays(entry: ModelEntry) -> None:
-    """A recorded run is run again from its log alone, with the same digest."""
+    """A recorded run can be replayed from its log alone, with the same digest."""
     kind = entry.load()
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder, "run.sqlite")
@@ -129,13 +129,13 @@ def replays(entry: ModelEntry) -> None:
         recorded = _run(model, 3)
         model.close()
         second = kind(rng=3, llm="ScriptedLLM", log=log, replay=True)
-        _require(_run(second, 3) == recorded, "a replay ends in the digest of the recorded run")
-        _require(second.usage.calls == 0, "a replay asks nobody")
+        _require(_run(second, 3) == recorded, "a replay has the digest of the recorded run")
+        _require(second.usage.calls == 0, "a replay sends no requests")
         second.close()
 
 
 def resumes(entry: ModelEntry) -> None:
-    """A run that stopped after two steps goes on, uses every reply it has, and ends like one that never stopped."""
+    """A run stopped after two steps resumes, reuses every recorded reply, and ends like an uninterrupted run."""
     kind = entry.load()
     with tempfile.TemporaryDirectory() as folder:
         unbroken = kind(rng=3, llm=honest(), log=Path(folder, "whole.sqlite"))
@@ -146,13 +146,13 @@ def resumes(entry: ModelEntry) -> None:
         _run(first, 2)
         first.close()
         second = kind(rng=3, llm=honest(), log=log)
-        _require(_run(second, 4) == whole, "a resumed run ends in the digest of an unbroken one")
+        _require(_run(second, 4) == whole, "a resumed run has the digest of an uninterrupted one")
         _require(second.usage.replayed == first.usage.calls, "a resumed run uses every recorded reply")
         second.close()
 
 
 def survives_faults(entry: ModelEntry) -> None:
-    """A language model that misbehaves in every way kills no run; each failure is a row with its reason."""
+    """A language model that misbehaves in every way ends no run; each failure is recorded with its reason."""
     model = entry.load()(rng=5, llm=faulty(), attempts=1)
     _run(model)
     failed = model.runlog.failures()
@@ -188,15 +188,15 @@ INVISIBLE = "\x1b\u200b\u202e"
 
 
 def quotes_what_agents_write(entry: ModelEntry) -> None:
-    """No text of an agent begins a line of a prompt, or brings anything unseen into it; `mesa_llm.text` has what helps.
+    """No text by an agent begins a line of a prompt or adds invisible characters; see `mesa_llm.text` for helpers.
 
-    A language model fills every free text that it is asked for, of actions, tools and answers, with lines that look
+    In this check, a language model fills every free text of actions, tools and answers with lines that look
     like those of the world.
     """
     forged: list[str] = []
     model = entry.load()(rng=11, llm=forger(forged))
     _run(model, FORGED_STEPS)
-    _require(not forged, f"what agents write cannot look like a line of a prompt; found {forged[:1]}")
+    _require(not forged, f"text by agents must not look like a line of a prompt; found {forged[:1]}")
 
 
 def forger(forged: list[str]) -> ScriptedLLM:
@@ -255,9 +255,9 @@ def _filled(schema: Schema, text: str) -> Schema:
 
 
 def offers_what_is_shown(entry: ModelEntry) -> None:
-    """Each id that an action needs is chosen from a list, and each value of such a list stands in the prompt.
+    """Each id argument of an action is chosen from a list, and every value on the list is in the prompt.
 
-    An id is an argument whose name ends in `_id`. Where a tool can show more of them, there is no list.
+    An id is an argument whose name ends in `_id`. There is no list if a tool can show more ids.
     """
     faults: list[str] = []
 
@@ -274,7 +274,7 @@ def offers_what_is_shown(entry: ModelEntry) -> None:
         return honest_reply(request)
 
     _run(entry.load()(rng=4, llm=ScriptedLLM(reply)))
-    _require(not faults, f"ids are options, and options stand in the text; found {faults[:3]}")
+    _require(not faults, f"ids must be options, and options must be in the text; found {faults[:3]}")
 
 
 def has_page(entry: ModelEntry) -> None:

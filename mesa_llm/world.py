@@ -61,7 +61,7 @@ def events_of(world: Any) -> list[Event]:
     for event in events:
         if not isinstance(event, Event):
             raise ConfigError(
-                f"{type(world).__name__}.end_step() returned {returned!r:.60}; return a list of events, [] if none"
+                f"{type(world).__name__}.end_step() returned {returned!r:.60}; return a list of events or []"
             )
     return events
 

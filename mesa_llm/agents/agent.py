@@ -58,16 +58,14 @@ class LLMMixin(DeliberationMixin):
         """
         super().__init_subclass__(**kwargs)
         if inspect.iscoroutinefunction(cls.rule):
-            raise ConfigError(f"{cls.__name__}.rule is called as a plain function; write def without async")
+            raise ConfigError(f"{cls.__name__}.rule must not be async; write def rule(self, seen)")
         for name in ("resolve", "checked", "opened", "waits_by_itself"):
             if getattr(cls, name) is not getattr(LLMMixin, name):
-                raise ConfigError(f"{cls.__name__}.{name}: the engine calls {name} of agents that think; rename yours")
+                raise ConfigError(f"{cls.__name__}.{name}: the engine calls {name} of LLM agents; rename yours")
         mixins: list[type] = [LLMMixin, ConfigMixin, MemoryMixin, ToolMixin]
         for name in marked_methods(cls):
             if name not in _FREE and any(hasattr(mixin, name) for mixin in mixins):
-                raise ConfigError(
-                    f"{cls.__name__}.{name}: agents that think have {name} of their own; rename the action"
-                )
+                raise ConfigError(f"{cls.__name__}.{name}: LLM agents already have a method {name}; rename the action")
         for name, (origin, hider) in hidden_methods(cls).items():
             raise ConfigError(
                 f"{cls.__name__}: {hider.__name__}.{name} hides the action {origin.__name__}.{name}; name "
@@ -103,7 +101,7 @@ class LLMMixin(DeliberationMixin):
             by_name = {world.name: world.observe(self.unique_id) for world in worlds}
             if len(by_name) < len(worlds):
                 names = ", ".join(world.name for world in worlds)
-                raise ConfigError(f"{self!r} lives in worlds that share a name ({names}); name each differently")
+                raise ConfigError(f"{self!r} lives in worlds that share a name ({names}); give each a unique name")
             seen = join(by_name, worlds)
         return self.with_news(seen)
 
@@ -173,7 +171,7 @@ class LLMMixin(DeliberationMixin):
         ]
         if len(receivers) > 1:
             names = ", ".join(receiver.name for receiver in receivers)
-            raise ConfigError(f"{names} all receive answers; the observation names its own: Observation(world=…)")
+            raise ConfigError(f"{names} all receive answers; name one in the observation: Observation(world=…)")
         if world and not receivers:
             raise ConfigError(f"the observation asks for world {world!r}, which receives no answers here")
         return receivers[0].receive(self.unique_id, answer, label) if receivers else ""

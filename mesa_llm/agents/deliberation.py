@@ -148,7 +148,7 @@ class DeliberationMixin:
         elif isawaitable(deciding := cast("Any", self.decide(seen))):
             decision = self.checked(await deciding, seen, self.opened.name)
         else:
-            raise ConfigError(f"{type(self).__name__}.decide is awaited; write async def decide(self, seen)")
+            raise ConfigError(f"{type(self).__name__}.decide must be async; write async def decide(self, seen)")
         self._resolved = decision.labelled(seen.label)
         return self._resolved
 

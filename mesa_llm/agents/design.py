@@ -24,29 +24,29 @@ from mesa_llm.tools.tool import describe
 from mesa_llm.tools.toolbox import checked_tools
 
 OWN_DESIGN = "own"
-"""Name of the design that leaves each model's own components alone."""
+"""Name of the design that keeps each model's own components."""
 
 
 @dataclass(frozen=True)
 class AgentDesign:
     """A task-independent choice of the four components: any design runs in any model.
 
-    A field that is set replaces what the model chose, or adds to it; a field that is not leaves it alone.
+    Fields that are set replace the model's choice or add to it. Other fields have no effect.
 
         AgentDesign(memory="stream", reasoning="inline", settings={"temperature": 0.2})
 
     Raises:
-        ConfigError: If a field cannot be.
+        ConfigError: If a field is invalid.
 
     Source:
         Shachi (2025): the four components and cross-task evaluation.
     """
 
     llm: str | LLM | None = None
-    """What the agents think with, but for those that `llm=` names one by one or by class; None: what the model says."""
+    """Language model of the agents, except those that `llm=` sets by agent or class; None for the model's choice."""
 
     persona: str = "keep"
-    """`keep` the model's own, `none`, or one text for all; with `none` the traits go as well, and the name stays."""
+    """`keep` for the model's own, `none`, or one text for all. `none` also removes the traits, but keeps the name."""
 
     style: str | None = None
     """How they write; None for the model's choice."""

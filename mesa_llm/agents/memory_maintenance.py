@@ -91,5 +91,5 @@ def _looked_up(agent: Any) -> list[Reflection]:
     try:
         return agent.memory.reflections(agent.now)
     except TransportError as error:  # uses a remote embedding model
-        logger.warning("agent %s does not reflect: its memory could not be looked up: %s", agent.unique_id, error)
+        logger.warning("agent %s does not reflect: its memory could not be searched: %s", agent.unique_id, error)
         return []

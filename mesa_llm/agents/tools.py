@@ -72,6 +72,6 @@ class ToolMixin:
         actions = [spec.name for spec in box.specs if spec.is_action]
         if actions and not box.only(agent.config.tools).has_actions:
             raise ConfigError(
-                f"agent {agent.unique_id} may use none of its actions ({', '.join(actions)}), so that it can do "
+                f"agent {agent.unique_id} may use none of its actions ({', '.join(actions)}), and so can do "
                 f"nothing: its config, or the design, allows only {list(agent.config.tools)}; add an action to these"
             )

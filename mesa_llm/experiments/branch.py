@@ -327,7 +327,7 @@ def _measures(log: RunLog) -> Iterable[tuple[int, str, float]]:
             measures = loaded(text).items()
         except (ValueError, AttributeError) as error:
             raise ConfigError(
-                f"{str(log.path)!r} is damaged: what step {step} measured cannot be read: {error}"
+                f"{str(log.path)!r} is damaged: the measures of step {step} cannot be read: {error}"
             ) from error
         for name, value in measures:
             if isinstance(value, int | float):

@@ -71,7 +71,7 @@ class SweepJob:
     """Name of the agents' design."""
 
     design_json: Mapping[str, Any]
-    """The design; empty: the model's own components."""
+    """The design; empty for the model's own components."""
 
     seed: int
     """Seed."""

@@ -80,7 +80,7 @@ class TopicStance:
         ]
         self.words = tuple(dict.fromkeys(own_words))
         if not self.words:
-            raise ConfigError(f"the topic {topic!r:.80} has no word that names it; give some as `words`")
+            raise ConfigError(f"the topic {topic!r:.80} has no words that name it; set `words`")
         stems = sorted(re.escape(stem_of(word)) for word in self.words)
         self._names = re.compile(rf"\b(?:{'|'.join(stems)})(?:e|e?s|\w?ed|\w?ing|ers?)?\b", re.I)
         self._measure = lru_cache(maxsize=100_000)(self._stance)

@@ -68,11 +68,11 @@ async def _waits(agent: Any, seen: Observation) -> None: ...
     ("name", "method", "fault"),
     [
         ("rule", lambda agent, seen: "pay", r"Slip.rule\(\) returned 'pay' where an action is expected; return"),
-        ("rule", _waits, "Slip.rule is called as a plain function; write def without async"),
+        ("rule", _waits, "Slip.rule must not be async; write def rule"),
         (
             "decide",
             lambda agent, seen: ToolCall("pay"),
-            r"Slip.decide is awaited; write async def decide\(self, seen\)",
+            r"Slip.decide must be async; write async def decide\(self, seen\)",
         ),
         ("observe", lambda agent: "A pot.", r"Slip.observe\(\) returned 'A pot.'; return an Observation"),
     ],
@@ -585,7 +585,7 @@ def test_a_name_that_the_engine_calls_is_not_taken_by_another_method() -> None:
 
 @pytest.mark.parametrize("name", ["remember", "prompt", "act", "tools"])
 def test_an_action_has_no_name_by_which_the_engine_asks_for_something_else(name: str) -> None:
-    with pytest.raises(ConfigError, match=f"Slip.{name}: agents that think have {name} of their own"):
+    with pytest.raises(ConfigError, match=f"Slip.{name}: LLM agents already have a method {name}"):
         type("Slip", (LLMAgent,), {name: action(lambda self: "done")})
 
 

@@ -221,7 +221,7 @@ def test_what_is_broken_in_a_file_of_users_is_left_out_counted_and_said(tmp_path
         [4],
         [3],
     ]
-    assert "left out 1 row and 1 item that cannot be used; first: " in caplog.text
+    assert "left out 1 row and 1 item that are invalid; first: " in caplog.text
 
 
 def test_follows_of_ones_own_stand_in_place_of_drawn_ones_and_what_is_drawn_is_said(tmp_path, caplog) -> None:
@@ -232,7 +232,7 @@ def test_follows_of_ones_own_stand_in_place_of_drawn_ones_and_what_is_drawn_is_s
     assert [model.world.ties(user).followed.tolist() for user in (1, 2, 3, 4)] == [[2, 3], [1], [], [1]]
     assert "who follows whom" not in caplog.text
     assert SocialModel(users=users, rng=1).n_follows == 12
-    assert "people.csv: it says nothing of who follows whom: 12 follows were drawn (follows=3" in caplog.text
+    assert "people.csv: it has no follows: 12 follows were drawn (follows=3" in caplog.text
     caplog.clear()
     assert SocialModel(users=users, follows=0, rng=1).n_follows == 0
     assert [one.getMessage().partition(".csv: ")[2] for one in caplog.records] == [

@@ -115,7 +115,7 @@ class Cross(Results):
     """The tasks, in order."""
 
     designs: Mapping[str, Mapping[str, Any] | None]
-    """Designs by name, as JSON; None: each model's own components."""
+    """Designs by name, as JSON; None for each model's own components."""
 
     cells: Sequence[DesignResult]
     """Results of each design in each task."""

@@ -277,7 +277,7 @@ def _readable(error: Exception, plan: PlannedRun) -> Exception:
     """Return a readable error: our own unchanged, others with their type."""
     if isinstance(error, MesaLLMError):
         return error
-    logger.error("%s, seed %d, broke", plan.task.name, plan.seed, exc_info=error)
+    logger.error("%s, seed %d, crashed", plan.task.name, plan.seed, exc_info=error)
     return MesaLLMError(f"the task broke: {type(error).__name__}: {error}")
 
 

@@ -169,7 +169,7 @@ class Task:
         """Check level and steps."""
         if self.level not in (1, 2, 3) or (self.max_steps is not None and self.max_steps < 1):
             raise ConfigError(
-                "a task's level is 1, 2 or 3 and its max_steps 1 or more, or None, "
+                "a task's level must be 1, 2 or 3 and its max_steps 1 or more, or None, "
                 f"got {self.level!r}, {self.max_steps!r}"
             )
 
@@ -216,8 +216,8 @@ class Task:
         for name, what in self.by_hand.items():
             if self.setting.get(name) is None:
                 raise ConfigError(
-                    f"{self.name}: its published items are not fetched for you. Download {what}; put it where you "
-                    f"like, and name it by --set {self.name}.{name}=FILE (or leave --items original out)"
+                    f"{self.name}: its published items must be downloaded by hand. Download {what} "
+                    f"and pass it with --set {self.name}.{name}=FILE (or leave --items original out)"
                 )
 
     def with_parameters(self, parameters: Mapping[str, Any]) -> Task:

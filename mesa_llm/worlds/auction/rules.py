@@ -279,7 +279,7 @@ class Auctioneer:
         self._stalled = self._stalled + 1 if top == self.bidding.before else 0
         if self._stalled >= MAX_STALLED_ROUNDS:
             raise ConfigError(
-                f"the highest bid on {self.bidding.lot.name} has stood at ${top} for {self._stalled} rounds of equal "
+                f"the highest bid on {self.bidding.lot.name} stayed at ${top} for {self._stalled} rounds of equal "
                 f"bids, as the minimum raise is ${self.minimum_raise}; choose a larger raise_share, or "
                 "rules='corrected', where bids rise by $1 at least"
             )

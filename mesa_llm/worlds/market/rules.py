@@ -148,9 +148,9 @@ class Ledger:
         """
         market = self.market(market_id)
         if market.answer is not None:
-            raise ConfigError(f"market {market_id!r} was answered before: {market.answer}")
+            raise ConfigError(f"market {market_id!r} is already resolved: {market.answer}")
         if outcome not in OUTCOMES:
-            raise ConfigError(f"a market is answered yes or no, not {outcome!r}")
+            raise ConfigError(f"a market's answer must be yes or no, not {outcome!r}")
         market.prices_yes.append(market.maker.price("yes"))
         market.answer, market.is_open = outcome, False
         payout = 0.0
@@ -232,7 +232,7 @@ class Ledger:
         Raises:
             ConfigError: If any is out of range.
         """
-        _require(0 <= self.starting_cash < math.inf, "cash", self.starting_cash, "a finite number from 0 on")
+        _require(0 <= self.starting_cash < math.inf, "cash", self.starting_cash, "a finite number of 0 or more")
         _require(0 <= self.fee < 1, "fee", self.fee, "a share from 0 on and below 1")
         for limit in (self.limits.dollars, self.limits.price_move):
             _require(limit is None or limit > 0, "limits", limit, "a positive number or None")

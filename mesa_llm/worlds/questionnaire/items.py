@@ -141,7 +141,7 @@ def in_item_order(order: Sequence[int], presented: Sequence[Any]) -> dict[int, A
         ValueError: If the order is not a permutation, or its length differs from the number of answers.
     """
     if sorted(order) != list(range(1, len(order) + 1)) or len(presented) != len(order):
-        raise ValueError(f"{len(presented)} answers and the order {list(order)!r:.80} are no permutation of 1 … n")
+        raise ValueError(f"{len(presented)} answers and the order {list(order)!r:.80} are not a permutation of 1 … n")
     return dict(sorted(zip(order, presented, strict=True)))
 
 

@@ -75,7 +75,7 @@ class SpreadCurves:
         """
         if not len(size) == len(depth) == len(breadth) or not len(size):
             raise ValueError(
-                f"curves need 1 step or more, as many of each measure, got {len(size)}, {len(depth)} and {len(breadth)}"
+                f"curves need 1 step or more, with equal lengths, got {len(size)}, {len(depth)} and {len(breadth)}"
             )
         if not (math.isfinite(step_minutes) and step_minutes > 0):
             raise ValueError(f"step_minutes must be a number above 0, got {step_minutes!r}")
@@ -96,7 +96,7 @@ def read_curves(path: str | Path) -> SpreadCurves:
     """
     document = read_json(path)
     if not isinstance(document, dict):
-        raise ConfigError(f"{path} holds a {type(document).__name__}; expected an object of lists")
+        raise ConfigError(f"{path} contains a {type(document).__name__}; expected an object of lists")
     lists = cast("dict[str, Any]", document)
     columns = [_curve(lists, column.name, path) for column in fields(SpreadCurves)]
     minutes = max(len(column) for column in columns)
@@ -112,10 +112,10 @@ def _curve(lists: dict[str, Any], name: str, path: str | Path) -> FloatArray:
     for index, (minute, value) in enumerate(zip(minutes, values, strict=True)):
         if not is_whole(minute) or not last_minute < minute < MAX_MINUTES or (index == 0 and minute):
             wanted = "a minute after the one before" if index else "minute 0"
-            raise ConfigError(f"{path}: '{name}_time', entry {index}: found {minute!r:.80}; wanted {wanted}")
+            raise ConfigError(f"{path}: '{name}_time', entry {index}: found {minute!r:.80}; expected {wanted}")
         if not is_number(value) or value < last_value:
             raise ConfigError(
-                f"{path}: {name!r}, entry {index}: found {value!r:.80}; wanted a number of {last_value:g} or more, "
+                f"{path}: {name!r}, entry {index}: found {value!r:.80}; expected a number of {last_value:g} or more, "
                 "because spread never decreases"
             )
         last_minute, last_value = minute, value

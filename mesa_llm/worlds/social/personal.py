@@ -126,7 +126,7 @@ class PersonalFeed:
             ConfigError: If there is no embedding function.
         """
         if self.embed is None:
-            raise ConfigError("this feed compares texts; give it an embedder: PersonalFeed(embedder().embed)")
+            raise ConfigError("this feed needs an embedding function: PersonalFeed(embedder().embed)")
         memory = self._memories.setdefault(board, Vectors(self.embed))
         rows = np.sort(newest_posts(board).first(self.candidates)[: self.candidates])
         weights = self.weights(board, rows)

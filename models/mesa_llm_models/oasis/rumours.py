@@ -156,8 +156,8 @@ class RumourModel(SocialModel):
             )
             if self.scenario.users is not None:
                 self.engine.warn(
-                    f"{self.scenario.users}: topics, and {counted(len(edges), 'follow')} by topic, are drawn; bring "
-                    "follows of your own with edges=FILE"
+                    f"{self.scenario.users}: topics, and {counted(len(edges), 'follow')} by topic, are drawn; provide "
+                    "your own follows with edges=FILE"
                 )
         else:
             follows = [[] for _ in personas]

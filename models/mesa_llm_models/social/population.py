@@ -112,7 +112,7 @@ def _read_users(scenario: Any) -> Users:
         first = [*users.refusals, *users.dropped][0]
         n_rows, n_items = counted(len(users.refusals), "row"), counted(len(users.dropped), "item")
         logger.warning(
-            "%s: left out %s and %s that cannot be used; first: %s", scenario.users, n_rows, n_items, first.reason
+            "%s: left out %s and %s that are invalid; first: %s", scenario.users, n_rows, n_items, first.reason
         )
     if scenario.edges is None:
         return users
@@ -175,7 +175,7 @@ def say_drawn(people: People, scenario: Any, n_follows: int, n_posts: int) -> No
     are_drawn = people.edges is None and not isinstance(people, DrawnPeople) and n_follows > 0
     follows = counted(n_follows, "follow was", "follows were")
     parts = [
-        f"it says nothing of who follows whom: {follows} drawn (follows={scenario.follows} for each newcomer); bring "
+        f"it has no follows: {follows} drawn (follows={scenario.follows} per new user); provide "
         "your own with edges=FILE, or set follows=0 for none"
         if are_drawn
         else "",

@@ -107,7 +107,7 @@ def test_a_function_that_makes_a_model_says_which() -> None:
 
 @pytest.mark.parametrize(("max_steps", "level"), [(0, 1), (1, 4)])
 def test_a_task_without_steps_or_level_is_refused(max_steps, level) -> None:
-    with pytest.raises(ConfigError, match="level is 1, 2 or 3"):
+    with pytest.raises(ConfigError, match="level must be 1, 2 or 3"):
         Task("pot", LLMModel, dict, max_steps, level, "")
 
 
