@@ -75,7 +75,7 @@ def test_agents_enter_once() -> None:
 def test_what_an_agent_keeps_under_the_name_of_a_component_is_not_lost() -> None:
     model = WolfSheep(WolfSheepScenario(initial_sheep=1, rng=1))
     model.agents_by_type[Sheep].set("memory", ["grass"])
-    with pytest.raises(ConfigError, match="Sheep has memory of its own, as a mind has; rename it"):
+    with pytest.raises(ConfigError, match="Sheep already has an attribute memory; rename it"):
         Ewe.enter(model.agents_by_type[Sheep])
     assert list(model.agents_by_type[Sheep].get("memory")) == [["grass"]]
 

@@ -162,7 +162,7 @@ def test_a_design_is_written_as_json_and_read_again() -> None:
     "written", [{"tools": ["mesa_llm.llm.protocol:os.path.isfile"]}, {"decide": "subprocess:os.abort"}]
 )
 def test_a_design_reaches_no_function_through_a_module_that_imports_it(written) -> None:
-    with pytest.raises(ConfigError, match=r"cannot be found|no function of that module"):
+    with pytest.raises(ConfigError, match=r"cannot be found|not a function of that module"):
         AgentDesign.from_json(written)
 
 
@@ -182,7 +182,7 @@ def test_what_makes_a_memory_goes_by_its_name() -> None:
     [
         ({"colour": "red"}, "no field 'colour'"),
         ({"tools": ["tests.agents.test_design:nothing"]}, "cannot be found"),
-        ({"decide": "tests.agents.test_design:OWN"}, "no function"),
+        ({"decide": "tests.agents.test_design:OWN"}, "not a function"),
         ({"settings": {"temperature": 9}}, "temperature"),
         ({"settings": {"warmth": 1}}, "warmth"),
         ({"reasoning": "much"}, "reasoning must be one of"),
@@ -229,7 +229,7 @@ def test_any_design_runs_where_answers_are_asked_for() -> None:
         ({"decide": "vote:0"}, r"samples in 'vote:0' must be a whole number in 1\.\.40"),
         ({"decide": "react:2"}, "has no setting"),
         ({"decide": len}, "an `async def"),
-        ({"memory": open_memory("window")}, "each agent needs one of its own"),
+        ({"memory": open_memory("window")}, "each agent needs its own"),
     ],
     ids=["no strategy", "no sample", "no setting", "no coroutine", "shared memory"],
 )

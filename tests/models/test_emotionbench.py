@@ -149,7 +149,7 @@ ONE_ITEM = (
         ('[{"name": "A", "compute_mode": "SUM", "prompt": "from 1 to 4", "scale": 6, "categories": [{"cat_name": "x", '
          '"cat_questions": [1]}], "questions": {"1": "a"}}]', "do not fit scale 6"),
         ('[{"name": "A", "compute_mode": "SUM", "prompt": "", "scale": 6, "categories": [{"cat_name": "x", '
-         '"cat_questions": [2]}], "questions": {"1": "a"}}]', r"key names items \[2\]"),
+         '"cat_questions": [2]}], "questions": {"1": "a"}}]', r"key names unknown items \[2\]"),
         (f"[{ONE_ITEM}, {ONE_ITEM}]", "A is in the file more than once"),
         (f"[{ONE_ITEM.replace('"a"', '" "')}]", r"A: items \[1\] are blank"),
     ],

@@ -163,7 +163,7 @@ def test_what_cannot_be_is_said_before_anybody_is_asked() -> None:
 
     with pytest.raises(ConfigError, match="no task"):
         cross(["nothing"], llm=ScriptedLLM(never))
-    with pytest.raises(ConfigError, match="a design at least"):
+    with pytest.raises(ConfigError, match="at least one design"):
         cross([POT], {}, llm=ScriptedLLM(never))
     with pytest.raises(ConfigError, match="unknown options: colour"):
         cross([replace(POT, setting={"colour": 1})], llm=ScriptedLLM(never))

@@ -101,7 +101,7 @@ def test_a_function_that_makes_a_model_says_which() -> None:
         return PotModel(**options)
 
     assert Task("pot", seats, dict, 1, 1, "").model_class is PotModel
-    with pytest.raises(ConfigError, match="annotated to return one"):
+    with pytest.raises(ConfigError, match="a function returning one"):
         _ = Task("pot", unsaid, dict, 1, 1, "").model_class
 
 

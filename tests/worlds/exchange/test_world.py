@@ -229,7 +229,7 @@ def test_observing_a_stranger_is_a_mistake_of_the_caller() -> None:
 
 
 def test_a_calendar_needs_a_day_and_a_session() -> None:
-    with pytest.raises(ConfigError, match="at least 1"):
+    with pytest.raises(ConfigError, match="whole numbers from 1"):
         Calendar(0, 3)
 
 
