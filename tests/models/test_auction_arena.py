@@ -378,7 +378,7 @@ def test_the_original_rules_can_be_chosen() -> None:
 
 
 def test_equal_bids_without_end_are_an_error_that_says_what_to_do() -> None:
-    with pytest.raises(ConfigError, match=r"has stood at \$\d+ for 200 rounds .* choose a larger raise_share"):
+    with pytest.raises(ConfigError, match=r"stayed at \$\d+ for 200 rounds .* choose a larger raise_share"):
         run(AuctionArena(n_agents=3, twins="naive", rules="original", raise_share=0.0, rng=1))
 
 
@@ -398,7 +398,7 @@ def test_a_large_raise_does_not_bind_the_first_bid_on_a_lot(rules) -> None:
 def test_a_bidder_that_never_gives_a_valid_bid_is_an_error_that_says_what_to_do() -> None:
     stubborn = scripted(bid=ToolCall("bid", {"amount": 1}))
     model = AuctionArena(n_agents=2, llm={1: stubborn, "*": "rule"}, rules="original", planning="none", n_lots=1, rng=1)
-    with pytest.raises(ConfigError, match=r"asked 1000 times for a bid on .* \(the last: 1, below_start\); choose"):
+    with pytest.raises(ConfigError, match=r"asked 1000 times for a bid on .* \(last attempt: 1, below_start\); set"):
         model.step()
 
 
