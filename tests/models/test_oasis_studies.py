@@ -147,7 +147,7 @@ def test_the_rule_counts_words_of_disagreement(text, score) -> None:
             '[{"RS": {"title": "a", "selftext": "b"}, "RC_1": {"body": "c", "group": "sideways"}}]',
             "a group must be one of",
         ),
-        ('[{"RS": {"title": "a"}, "RC_1": {}}]', "wanted 'post' and 'comments', or RS with title"),
+        ('[{"RS": {"title": "a"}, "RC_1": {}}]', "expected 'post' and 'comments', or RS with title"),
     ],
 )
 def test_files_of_threads_are_refused_with_the_entry(tmp_path, content, message) -> None:
@@ -304,7 +304,7 @@ def test_errors_of_curves_are_a_share_of_the_real_one() -> None:
     assert nrmse(real, real) == 0
     assert nrmse(real + 2, real) == nrmse(real + 2, real, "code") == 0.5
     assert nrmse(real[::-1] + 2, real[::-1], "paper") == 2  # a falling curve: the paper divides by its end
-    with pytest.raises(ValueError, match="one length, got 2 and 3"):
+    with pytest.raises(ValueError, match="equal lengths, got 2 and 3"):
         nrmse(real[:2], real)
 
 
@@ -344,7 +344,7 @@ def test_the_frozen_twin_is_that_of_the_training_topics_and_beats_four_baselines
 def test_a_broken_table_of_topics_is_refused_with_the_line(tmp_path) -> None:
     path = tmp_path / "topics.csv"
     path.write_text("topic_name,num_users\na,many\n", encoding="utf-8")
-    with pytest.raises(ConfigError, match="line 2: no topic"):
+    with pytest.raises(ConfigError, match="line 2: invalid topic"):
         read_topics(path)
 
 

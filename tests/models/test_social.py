@@ -198,7 +198,7 @@ def test_a_table_of_activity_is_a_parameter(tmp_path) -> None:
     ("parameters", "why"),
     [
         ({"users": "a.csv", "population": "oasis_reddit"}, "both specify the users"),
-        ({"users": "a.csv", "core_users": 2}, "the core users themselves"),
+        ({"users": "a.csv", "core_users": 2}, "already core users"),
         ({"activity_form": "code"}, "needs counts of activity; give activity_table="),
         ({"activity_table": ((1.0, 2.0),)}, r"counts need the shape \(users, 24\)"),
         ({"core_users": 30, "population": "oasis_x"}, "core_users=30 is more than the 20 users"),

@@ -485,7 +485,7 @@ def test_what_stands_within_a_text_does_not_end_its_line(folder) -> None:
 
 
 def test_a_folder_that_lacks_files_says_which() -> None:
-    with pytest.raises(ConfigError, match="no folder"):
+    with pytest.raises(ConfigError, match="not a folder"):
         load_scenes("nowhere")
     with pytest.raises(ConfigError, match=r"neither agent_profiles\.jsonl nor a folder AgentProfile"):
         load_scenes(str(Path(__file__).parent))
