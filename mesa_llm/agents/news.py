@@ -1,4 +1,4 @@
-"""News in an observation: messages, news from other worlds, and announcements from outside the run."""
+"""What an agent hears besides what it sees: messages, news of other worlds, and news from outside the run."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ MESSAGE_CHARACTERS = 1_000
 
 
 def with_news(agent: Any, seen: Observation) -> Observation:
-    """Append an agent's messages, and news from worlds it does not observe, to an observation.
+    """Append to an observation what arrived for an agent: its messages, and news of worlds that it does not observe.
 
     Args:
         agent: The agent.
-        seen: Its observation.
+        seen: What it sees.
     """
     model = agent.model
     inbox, bridge = Mailbox.of(model).inbox(agent.unique_id), getattr(model, "bridge", None)
@@ -34,12 +34,12 @@ def with_news(agent: Any, seen: Observation) -> Observation:
 
 
 def with_announcements(agent: Any, worlds: Iterable[str], seen: Observation) -> Observation:
-    """Append announcements from outside the run that the observation lacks, and record their delivery.
+    """Append to an observation the news from outside the run that is not yet in it, and record that it was delivered.
 
     Args:
         agent: The agent.
-        worlds: Names of the worlds it observes.
-        seen: Its observation, possibly with news.
+        worlds: Names of the worlds that it observes.
+        seen: What it sees, perhaps with news.
     """
     bridge = agent.model.bridge
     events = bridge.announcements_for(worlds, agent.unique_id)
@@ -48,7 +48,7 @@ def with_announcements(agent: Any, worlds: Iterable[str], seen: Observation) -> 
 
 
 def _extended(model: Any, seen: Observation, parts: list[str], lines: list[str]) -> Observation:
-    """Append paragraphs and lines of news. Memories are still recalled by the observation alone."""
+    """Append paragraphs and lines of news; memories are still recalled by what the agent sees alone."""
     if lines:
         parts = [*parts, prompts_of(model).fill("agent_news.md", lines="\n".join(lines))]
     if not parts:
