@@ -31,7 +31,7 @@ def agree_to(path: Path, *, is_agreed: bool, say: Say) -> bool:
         ConfigError: If there is no such file, it holds anything but endpoints, or there is no terminal to ask in.
     """
     if not path.is_file():
-        raise ConfigError(f"{path}: expected a file of endpoints such as {CONFIG_FILE}")
+        raise ConfigError(f"there is no file of endpoints {str(path)!r}")
     file = read_endpoints(path)
     if not file.with_keys:
         say(f"{path} uses no key and needs no agreement")

@@ -337,7 +337,7 @@ def _write(benchmark: Benchmark, report: BenchmarkReport | Cross, folder: Path, 
             f"total cost of all sessions: {counted(paid.calls, 'reply', 'replies')} by "
             f"{counted(paid.requests, 'request')}, {paid.tokens} tokens, ${paid.dollars:.4f}"
         )
-    say(f"page: {page} (also {benchmark.file}.json, and one run log per run; to resume, run the same command)")
+    say(f"report: {page} (also {benchmark.file}.json, and one run log per run; to resume, run the same command)")
 
 
 def _require_results(runs: Sequence[TaskRun]) -> None:

@@ -371,8 +371,9 @@ def hold_tournament(
 ) -> None:
     """Let files play a game against each other and against known strategies, and rank them.
 
-    Each file plays in its own process, with limits on time and memory; a file that fails forfeits its move and stops
-    nothing else. What it starts ends with the match (on Linux; elsewhere, processes that leave its group live on).
+    Each file plays in its own process, with limits on time and memory. A file
+    that fails forfeits its move; the match goes on. Processes that it starts
+    end with the match, except outside Linux those that leave its group.
     """
     from mesa_llm.experiments.tournament import find_game, find_players, lines_of, play
 

@@ -58,7 +58,7 @@ def extract(
     file: Annotated[Path, typer.Argument(help="Text that names people and institutions, in UTF-8.")],
     out: Annotated[Path, typer.Option(help="JSON file for the characters; models read it with --users.")],
     llm: Annotated[str, typer.Option(help="Language model that finds them; `rule` takes capitalised words.")] = "rule",
-    n: Annotated[int, typer.Option("--n", min=1, max=100, help="Maximum number of characters.")] = 12,
+    n: Annotated[int, typer.Option("--n", min=1, max=100, help="Maximum number of people and institutions.")] = 12,
     goal: Annotated[str, typer.Option(help="Question in which the characters have a say or a stake.")] = "",
     markets: Annotated[
         Path | None,

@@ -126,8 +126,9 @@ def open_classroom(
 ) -> None:
     """Let a class play a model together: students join with a room code, the teacher steps.
 
-    Each student sees and answers only the questions to their own agent. Only the teacher's link can step, reset and
-    spend. For students' own devices, add --host 0.0.0.0 (and a token, see --token).
+    Each student sees and answers only the questions to their own agent. Only
+    the teacher's link can step, reset and spend. For students' own devices,
+    add --host 0.0.0.0 (and a token, see --token).
     """
     from mesa_llm.viz.classroom.lesson import Lesson
     from mesa_llm.viz.classroom.room import Classroom

@@ -302,23 +302,24 @@ def _describe(model: Any, figures: dict[str, Any], steps: int | None, say: Say) 
         f"\n{counted(figures['steps'], 'step')}{end_text}, "
         f"{counted(figures['decisions'], 'decision')} ({figures['failures']} failed{_reading_text(figures)}), "
         f"{counted(figures['calls'], 'live reply', 'live replies')}, {figures['replayed']} from the log, "
-        f"{figures['tokens']} tokens, ${figures['dollars']}, {figures['seconds']} s"
+        f"{figures['tokens']} tokens, ${figures['dollars']:.4f}, {figures['seconds']} s"
     )
     if figures["warning"]:
         say(f"WARNING: {figures['warning']}")
     for reason in list(dict.fromkeys(model.runlog.failures()))[:3]:
         say(f"failed: {reason[:200]}")
     is_listed = _name_in_list(name_of(type(model))) is not None
-    if figures["log"]:
-        say(
-            f"run log: {figures['log']} (to inspect it: mesa-llm inspect {figures['log']} --calls; "
-            f"to replay it: mesa-llm replay {figures['log']}{'' if is_listed else ' --trust'})"
-        )
+    if file := figures["log"]:
+        trust = "" if is_listed else " --trust"
+        say(f"run log: {file}")
+        say(f"  to inspect it: mesa-llm inspect {file} --decisions")
+        say(f"  to replay it: mesa-llm replay {file}{trust}")
+        say(f"  to view it in the browser: mesa-llm view {file}{trust}")
+    elif is_listed:
+        say("to run it in the browser: mesa-llm app")
     if figures["seed"] is not None:
         say(f"seed: {figures['seed']} (to repeat the run: --rng {figures['seed']})")
     say(f"digest: {figures['digest']}")
-    if is_listed:
-        say("page: mesa-llm app")
 
 
 def _reading_text(figures: Mapping[str, Any]) -> str:

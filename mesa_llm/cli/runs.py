@@ -118,6 +118,8 @@ def replay(
         digests = f"recorded {figures['recorded_digest']}, now {figures['digest']}"
         say(f"mesa-llm: the digests differ from step {step} on: {digests}", err=True)
         raise typer.Exit(DIFFERENT)
+    if not as_json and figures["digest"] == figures["recorded_digest"]:
+        say("The digest is the recorded one: this is the same run.")
 
 
 @app.command()
@@ -206,8 +208,10 @@ def doctor(
 ) -> None:
     """Examine a language model: what its endpoint supports, and which settings it needs.
 
-    Sends about a dozen short requests and one long one; exits with 1 if the model gives no usable reply. Without --llm,
-    describes this installation: versions, keys, endpoints, broken models and the embedded language model.
+    Sends about a dozen short requests and one long one; exits with 1 if
+    the model gives no usable reply. Without --llm, describes this
+    installation: versions, keys, endpoints, broken models and the
+    embedded language model.
     """
     from mesa_llm.cli.arguments import require_no_secrets
     from mesa_llm.cli.doctor import print_check_up, print_examination

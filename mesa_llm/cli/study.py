@@ -105,6 +105,8 @@ def run_study(
         say(findings.text())
         if folder is not None:
             say(f"\nPage: {folder / PAGE}")
+        if plot is not None and findings.draw is not None:
+            say(f"Plot: {plot}")
     if findings.cost["failures"]:
         warn(f"{findings.cost['failures']} of {findings.cost['decisions']} decisions failed; the run logs say why")
     return findings

@@ -66,7 +66,7 @@ class AccessOptions(BaseModel):
     """Budget of requests, including those that are sent again; replies from the run log are free."""
 
     max_tokens: Annotated[int, Field(gt=0)] | None = None
-    """Budget of tokens, read and written."""
+    """Budget of tokens, in prompts and replies."""
 
     max_dollars: Annotated[float, Field(gt=0)] | None = None
     """Budget of US dollars."""
@@ -99,10 +99,10 @@ class RunOptions(AccessOptions):
     """What a failed decision becomes: `skip` (the agent does nothing), `rule` (its rule twin decides) or `raise`."""
 
     reasoning: Reasoning | None = None
-    """How agents reason before they decide: `none`, `inline` or `first`. None: as their configs say."""
+    """How agents reason before they decide: `none`, `inline` or `first`; by default as their configs say."""
 
     reply_tokens: Annotated[int, Field(ge=1)] | None = None
-    """Maximum number of tokens of a reply. None: as the agents' settings say."""
+    """Maximum number of tokens in a reply; by default as the agents' settings say."""
 
     replay: bool = False
     """Send no request: every reply comes from the run log."""

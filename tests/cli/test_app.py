@@ -87,7 +87,7 @@ def test_a_run_without_json_says_in_words_what_happened(tmp_path) -> None:
     done = run_command("run", "social", "--steps", 2, "--rng", 1, "--log", tmp_path / "run.sqlite")
     assert "What happened" in done.stdout
     assert str(tmp_path / "run.sqlite") in done.stdout
-    assert "mesa-llm app" in done.stdout
+    assert f"mesa-llm view {tmp_path / 'run.sqlite'}" in done.stdout
 
 
 def test_the_version_is_printed() -> None:
@@ -678,7 +678,7 @@ def test_a_run_of_a_model_in_the_working_directory_is_replayed_as_it_says(tmp_pa
         done = run_command(*command.split())
         assert done.exit_code == 0
     assert hint in done.stdout
-    assert "page:" not in done.stdout
+    assert "this is the same run" in done.stdout
 
 
 def test_a_model_that_is_not_listed_is_run_by_its_module_and_class() -> None:

@@ -236,7 +236,7 @@ def test_follows_of_ones_own_stand_in_place_of_drawn_ones_and_what_is_drawn_is_s
     caplog.clear()
     assert SocialModel(users=users, follows=0, rng=1).n_follows == 0
     assert [one.getMessage().partition(".csv: ")[2] for one in caplog.records] == [
-        "it has no earlier posts (a column previous_tweets): 1 first post was invented"
+        "it has no earlier posts (column previous_tweets): 1 first post was invented"
     ]
 
 

@@ -111,13 +111,13 @@ def _beliefs_lines(facts: Any) -> list[str]:
         return [f"You have ${facts.budget} to spend on all lots together."]
     if facts.is_belief_lost:
         return ["You have lost track of budgets and profits."]
-    lines = [f"You believe that you have ${facts.belief['remaining_budget']} left."]
+    lines = [f"You believe that you have {_signed(facts.belief['remaining_budget'])} left."]
     if facts.more_rivals:
         lines.append(f"Besides the bidders you follow, {facts.more_rivals} more are bidding.")
     wins = facts.belief["winning_bids"]
     for name, profit in facts.belief["total_profits"].items():
-        won = one_line(", ".join(f"{lot} at ${price}" for lot, price in wins.get(name, {}).items())) or "nothing"
-        lines.append(f"You believe that {one_line(name, MAX_NAME)} has won {won}, with a profit of ${profit}.")
+        won = one_line(", ".join(f"{lot} at {_signed(price)}" for lot, price in wins.get(name, {}).items())) or "nothing"
+        lines.append(f"You believe that {one_line(name, MAX_NAME)} has won {won}, with a profit of {_signed(profit)}.")
     return lines
 
 

@@ -107,9 +107,10 @@ def write_corrected(facts: EconomyFacts, names: Mapping[int, str]) -> str:
         lines.append(f"Only governments and the cheapest producers are listed; there are {facts.more_others} more.")
     lines.append(f"You are [{own.agent_id}], a {own.role}, with a balance of ${own.balance:.2f}.")
     if own.role == "producer":
+        made = number_text(facts.goods_per_worker)
         lines.append(
             f"You employ {counted(own.workforce, 'worker')}; a worker costs ${facts.wage:.2f} a step. Your capital is "
-            f"${own.capital:.2f}: with it a worker makes {number_text(facts.goods_per_worker)} goods a step, and with "
+            f"${own.capital:.2f}: with it a worker makes {made} {'good' if made == '1' else 'goods'} a step, and with "
             f"${CAPITAL_STEP:,.0f} more would make {number_text(facts.goods_per_worker_after)}. Your price is "
             f"${own.price:.2f}. In the last step you made {own.output:.1f} goods and took ${own.sales:.2f} "
             f"before {facts.tax_rate:.0%} tax; {own.stock:.1f} goods are unsold."

@@ -179,7 +179,7 @@ def say_drawn(people: People, scenario: Any, n_follows: int, n_posts: int) -> No
         "your own with edges=FILE, or set follows=0 for none"
         if are_drawn
         else "",
-        f"it has no earlier posts (a column previous_tweets): {counted(n_posts, 'first post was', 'first posts were')} "
+        f"it has no earlier posts (column previous_tweets): {counted(n_posts, 'first post was', 'first posts were')} "
         "invented"
         if n_posts
         else "",
