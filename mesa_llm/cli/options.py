@@ -16,8 +16,8 @@ DEFAULT_CONCURRENCY: int = option("concurrency").default
 """Default number of requests in flight."""
 
 DESIGN_NAMES = (
-    "JSON file of an AgentDesign (the functions it names are imported); own (the model's own agents); a strategy (plan, "
-    "react, vote, vote:9); or one of Shachi's designs by name"
+    "JSON file of an AgentDesign (the functions it names are imported); own (the model's own agents); a strategy "
+    "(plan, react, vote, vote:9); or one of Shachi's designs by name"
 )
 """What may be typed for a design."""
 
@@ -49,7 +49,9 @@ Reasoning = Annotated[str | None, _of_every_run("reasoning")]
 ReplyTokens = Annotated[int | None, _of_every_run("reply_tokens")]
 Parser = Annotated[str | None, _of_every_run("parser")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Estimate the cost without sending a request.")]
-Trust = Annotated[bool, typer.Option("--trust", help="Import the model that the log names, even if `mesa-llm list` does not show it.")]
+Trust = Annotated[
+    bool, typer.Option("--trust", help="Import the model that the log names, even if `mesa-llm list` does not show it.")
+]
 AsJson = Annotated[
     bool, typer.Option("--json", help="Print one JSON object as the last line, even if the run is stopped.")
 ]

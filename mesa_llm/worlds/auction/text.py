@@ -116,7 +116,8 @@ def _beliefs_lines(facts: Any) -> list[str]:
         lines.append(f"Besides the bidders you follow, {facts.more_rivals} more are bidding.")
     wins = facts.belief["winning_bids"]
     for name, profit in facts.belief["total_profits"].items():
-        won = one_line(", ".join(f"{lot} at {_signed(price)}" for lot, price in wins.get(name, {}).items())) or "nothing"
+        prices = wins.get(name, {}).items()
+        won = one_line(", ".join(f"{lot} at {_signed(price)}" for lot, price in prices)) or "nothing"
         lines.append(f"You believe that {one_line(name, MAX_NAME)} has won {won}, with a profit of {_signed(profit)}.")
     return lines
 
