@@ -101,7 +101,13 @@ def _for_terminal(name: str, names: Sequence[str], rows: Iterator[Sequence[Any]]
         count += len(page)
         padded = ([cell.ljust(width) for cell, width in zip(line, widths, strict=True)] for line in lines)
         yield "\n".join("  ".join(line).rstrip() for line in padded)
-    yield f"({counted(count, 'row')})"
+    yield _count_line(name, count)
+
+
+def _count_line(name: str, count: int) -> str:
+    """Write the number of rows, and why there is none if no language model took part."""
+    reason = ": no language model was called" if count == 0 and name in ("calls", "usage") else ""
+    return f"({counted(count, 'row')}{reason})"
 
 
 def _cell(value: Any) -> str:
@@ -122,7 +128,7 @@ def _in_blocks(log: RunLog, name: str, rows: Iterator[Sequence[Any]], *, full: b
         count += 1
         lines = _BLOCKS[name](log, dict(zip(columns()[name], row, strict=True)), full)
         yield "\n" + "\n    ".join(printable(line).rstrip() for text in lines for line in text.split("\n"))
-    yield f"\n({counted(count, 'row')})"
+    yield f"\n{_count_line(name, count)}"
 
 
 def _decision_block(log: RunLog, row: Row, full: bool) -> Iterator[str]:
