@@ -64,7 +64,7 @@ class PromptFile:
             raise ConfigError(f"{self.path}: {error}") from error
 
     def fill(self, values: Mapping[str, Any]) -> str:
-        """Fill in the variables, and strip the text.
+        """Fill in the variables, without the line ends around the text.
 
         Args:
             values: Variables of the template.
@@ -74,13 +74,13 @@ class PromptFile:
         """
         if self._pattern is not None:
             try:
-                return (self._pattern % tuple([values[name] for name in self._names])).strip()
+                return (self._pattern % tuple([values[name] for name in self._names])).strip("\n")
             except KeyError as error:
                 raise ConfigError(f"{self.path}: {error} is undefined") from None
         from jinja2 import TemplateError
 
         try:
-            return self._template.render(values).strip()
+            return self._template.render(values).strip("\n")
         except TemplateError as error:
             raise ConfigError(f"{self.path}: {error}") from error
 

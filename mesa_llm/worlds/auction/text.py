@@ -219,3 +219,7 @@ def _rest(count: int) -> list[str]:
 def dollars(amount: int) -> str:
     """Write a sum of dollars, with a minus sign before the currency."""
     return f"{'−' if amount < 0 else ''}${abs(amount):,}"
+
+
+def _signed(amount: float) -> str:
+    return f"{'-' if amount < 0 else ''}${abs(amount)}"
