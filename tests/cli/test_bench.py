@@ -91,7 +91,7 @@ def test_parameters_are_for_all_tasks_that_have_them_or_for_one(tmp_path) -> Non
         ([POT, "--set", "n_agents=many"], "n_agents=many"),
         ([POT, "--items", "stolen"], "expected own or original"),
         (["compost", "--items", "original"], "myracheng/lm_caricature, commit 9cda928"),
-        (["cognitive_biases", "--items", "original"], "name it by --set cognitive_biases.tests=FILE"),
+        (["cognitive_biases", "--items", "original"], "pass it with --set cognitive_biases.tests=FILE"),
         (["compost", "--set", "topics=nowhere.txt"], "a text file with one a line; got 'nowhere.txt'"),
         ([POT, "--llm", "m@http://me:secret@host/v1"], "the address holds"),
         ([POT, "--max-calls", 0], "a budget must be above 0"),

@@ -183,7 +183,7 @@ def test_a_parameter_can_differ_from_the_start_on(tmp_path: Path) -> None:
 def test_a_parent_whose_measures_are_damaged_is_named(parent: Path, damaged: str) -> None:
     with closing(sqlite3.connect(parent)) as log, log:
         log.execute(f"UPDATE steps SET measures = {damaged} WHERE time = 2")
-    with pytest.raises(ConfigError, match=r"parent.sqlite' is damaged: what step 2 measured cannot be read"):
+    with pytest.raises(ConfigError, match=r"parent.sqlite' is damaged: the measures of step 2 cannot be read"):
         branch(parent, 1)
 
 
