@@ -77,6 +77,7 @@ def run_command(line: str, url: str, monkeypatch) -> None:
         here = ["--workers", "1"] if words[1] == "sweep" else []
         done = CliRunner().invoke(app, [*words[1:], *here])
         assert done.exit_code == 0, (line, done.output)
+        sys.stdout.write(done.output)
     else:
         assert words[:2] == ["python3", "dev.py"], line
 
