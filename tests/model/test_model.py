@@ -479,8 +479,8 @@ def test_options_that_cannot_be_are_refused_in_words(options, fault) -> None:
     [
         ("interventions", [], r"PotModel\.interventions is \[\], where the model keeps its Interventions"),
         ("schedule", ["Monday"], "where the model keeps its WorldSchedule; give the attribute another name"),
-        ("worlds", Pot(), r"worlds is a tuple of worlds, got .*; of one world, write \(world,\)"),
-        ("worlds", (Pot,), "a world is an object with a name"),
+        ("worlds", Pot(), r"worlds must be a tuple of worlds, got .*; for one world, write \(world,\)"),
+        ("worlds", (Pot,), "a world must have a name"),
         ("activation", "all", "no activation"),
     ],
 )
