@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -107,3 +108,12 @@ def test_no_module_of_the_pages_keeps_anything_that_changes(file: Path) -> None:
 )
 def test_state_of_any_kind_in_a_module_is_found(code: str) -> None:
     assert any(can_change(value) for _, value in kept(ast.parse(code).body))
+
+
+def test_every_vue_file_lies_beside_the_module_that_names_it() -> None:
+    named = [
+        file.parent / name
+        for file in MODULES
+        for name in re.findall(r'component_vue\("(.+?)"\)', file.read_text(encoding="utf-8"))
+    ]
+    assert sorted(named) == sorted(VIZ.rglob("*.vue"))
