@@ -142,5 +142,5 @@ def test_no_text_begins_a_line_that_others_read(place: Callable[[str], Iterator[
 @given(text=attacks)
 def test_an_auction_takes_no_name_of_several_lines(text: str) -> None:
     for bidder, lot in ((f"{text}\n", "Vase"), ("Ana", f"{text}\n")):
-        with pytest.raises(ConfigError, match="name of one line"):
+        with pytest.raises(ConfigError, match="name must be one line"):
             Auction([Lot(lot, 100, 200)], [Bidder(1, bidder), Bidder(2, "Ben")], rng=1)

@@ -524,7 +524,7 @@ def test_a_world_that_returns_no_events_is_named() -> None:
     silent = type("Silent", (Pot,), {"end_step": lambda self: None})
     model = PotModel(1, rng=1)
     model.worlds = (silent(),)
-    with pytest.raises(ConfigError, match=r"Silent\.end_step\(\) returned None; return a list of events, \[\] if none"):
+    with pytest.raises(ConfigError, match=r"Silent\.end_step\(\) returned None; return a list of events or \[\]"):
         model.step()
 
 

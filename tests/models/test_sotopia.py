@@ -365,7 +365,7 @@ def test_with_a_partner_one_seat_is_tested_or_both_in_two_meetings() -> None:
     only = {model.episodes[0].situation.situation_id: 1}
     (episode,) = finished(llm=llm, seats="both", partner="rule", n_dyads=1, only_seats=only, max_turns=2).episodes
     assert episode.tested_seats == (1,)
-    with pytest.raises(ConfigError, match="name a partner="):
+    with pytest.raises(ConfigError, match="set partner="):
         SotopiaModel(seats="both")
     with pytest.raises(ConfigError, match="mode='script': one author writes all parts"):
         SotopiaModel(partner="random", mode="script")

@@ -77,5 +77,5 @@ def test_facts_stand_in_the_log(tmp_path) -> None:
 
 def test_facts_are_what_json_reads_back() -> None:
     assert ActionResult("", cells=((1, 2), (3, 4))).facts == {"cells": [[1, 2], [3, 4]]}
-    with pytest.raises(ConfigError, match=r"the fact 'who' of an action is .* which JSON cannot hold"):
+    with pytest.raises(ConfigError, match=r"the fact 'who' of an action is .* which JSON cannot represent"):
         ActionResult("", who={1, 2})

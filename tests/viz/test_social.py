@@ -108,7 +108,7 @@ def test_a_spread_stands_beside_a_real_one_minute_by_minute() -> None:
 
 
 def test_a_file_that_holds_no_cascade_is_named_as_its_visitor_calls_it() -> None:
-    with pytest.raises(ConfigError, match=r"^mine\.json is no readable JSON file"):
+    with pytest.raises(ConfigError, match=r"^mine\.json is not a readable JSON file"):
         read_text(read_curves, "mine.json", "{")
 
 

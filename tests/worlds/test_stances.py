@@ -55,5 +55,5 @@ def test_any_text_has_a_stance_on_the_scale_or_none(text: str) -> None:
 
 
 def test_a_topic_without_a_word_is_refused() -> None:
-    with pytest.raises(ConfigError, match="has no word that names it"):
+    with pytest.raises(ConfigError, match="has no words that name it"):
         TopicStance("?!")

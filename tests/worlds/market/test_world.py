@@ -111,7 +111,7 @@ def test_an_answer_is_told_and_given_once() -> None:
     world.resolve("rain", "no")
     (event,) = world.end_step()
     assert (event.kind, event.source, event.facts["outcome"]) == ("market_resolved", "market", "no")
-    with pytest.raises(ConfigError, match="answered before"):
+    with pytest.raises(ConfigError, match="is already resolved: no"):
         world.resolve("rain", "yes")
     with pytest.raises(ConfigError, match="no market 'snow'"):
         world.resolve("snow", "yes")
