@@ -7,7 +7,7 @@ for a line of the world, of a memory, or of another agent.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
@@ -150,3 +150,16 @@ def figure_text(value: float | None) -> str:
     if abs(value) < TINY:
         return "0"
     return f"{value:,.0f}" if abs(value) >= 999.5 else f"{value:.3g}"
+
+
+def sentences(texts: Mapping[str, str]) -> Callable[..., str]:
+    """Return a function that fills in a sentence of a table.
+
+    Args:
+        texts: Name of a sentence → its text, with a field in braces for each value.
+    """
+
+    def fill(name: str, /, **values: object) -> str:
+        return texts[name].format(**values)
+
+    return fill

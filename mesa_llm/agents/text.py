@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from mesa_llm.text import sentences
+
 
 def sent_text(recipient: int) -> str:
     """Report a message to its sender."""
@@ -26,7 +28,4 @@ REASONS = {
 }
 """Refusal → why it is refused."""
 
-
-def reason_text(refusal: str, /, **values: object) -> str:
-    """Say why something is refused."""
-    return REASONS[refusal].format(**values)
+reason_text = sentences(REASONS)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from mesa_llm.text import sentences
+
 ALL_TOKENS = "all allowed"
 """Number of tokens of a reply whose tokens were not counted."""
 
@@ -88,7 +90,4 @@ REASONS = {
 }
 """Refusal → why it is refused."""
 
-
-def reason_text(refusal: str, /, **values: object) -> str:
-    """Say why something is refused."""
-    return REASONS[refusal].format(**values)
+reason_text = sentences(REASONS)

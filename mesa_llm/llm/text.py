@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from mesa_llm.text import sentences
+
 REASONS = {
     "too_many_brackets": "the reply holds too many brackets to be searched",
     "too_deep": "it is nested more than {maximum} times",
@@ -17,7 +19,4 @@ REASONS = {
 }
 """Refusal → why it is refused."""
 
-
-def reason_text(refusal: str, /, **values: object) -> str:
-    """Say why something is refused."""
-    return REASONS[refusal].format(**values)
+reason_text = sentences(REASONS)

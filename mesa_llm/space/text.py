@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
-from mesa_llm.text import one_line
+from mesa_llm.text import one_line, sentences
 
 SpaceKind = Literal["grid", "hexagonal grid", "network", "regions", "plane", "nowhere"]
 Place = tuple[int, ...] | tuple[float, ...] | int | str
@@ -135,7 +135,4 @@ REASONS = {
 }
 """Refusal → why it is refused."""
 
-
-def reason_text(refusal: str, /, **values: object) -> str:
-    """Say why something is refused."""
-    return REASONS[refusal].format(**values)
+reason_text = sentences(REASONS)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from mesa_llm.text import sentences
+
 REASONS = {
     "no_tool": "there is no tool {name!r}.",
     "unknown_tool": "there is no tool {name!r}; choose one of: {names}.",
@@ -12,7 +14,4 @@ REASONS = {
 }
 """Refusal → why it is refused."""
 
-
-def reason_text(refusal: str, /, **values: object) -> str:
-    """Say why something is refused."""
-    return REASONS[refusal].format(**values)
+reason_text = sentences(REASONS)

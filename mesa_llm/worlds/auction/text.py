@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import Any
 
-from mesa_llm.text import MAX_NAME, counted, one_line
+from mesa_llm.text import MAX_NAME, counted, one_line, sentences
 from mesa_llm.worlds.auction.state import MAX_WATCHED, Desire, Fault, RoundView, Sale
 
 DESIRES: dict[Desire, str] = {
@@ -23,11 +23,7 @@ RESULTS = {
 }
 """Action or answer → what came of it."""
 
-
-def result_text(action: str, **values: object) -> str:
-    """Report what came of an action."""
-    return RESULTS[action].format(**values)
-
+result_text = sentences(RESULTS)
 
 REASONS = {
     "not_whole": "a bid is a whole number of dollars, not {amount!r}.",
@@ -53,10 +49,7 @@ REASONS = {
 }
 """Refusal → why it is refused."""
 
-
-def reason_text(refusal: str, /, **values: object) -> str:
-    """Say why something is refused."""
-    return REASONS[refusal].format(**values)
+reason_text = sentences(REASONS)
 
 
 def lots_text(lots: Iterable[str]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from mesa_llm.text import MAX_NAME, counted, one_line, quoted
+from mesa_llm.text import MAX_NAME, counted, one_line, quoted, sentences
 from mesa_llm.worlds.economy.facts import CAPITAL_STEP, EconomyFacts
 from mesa_llm.worlds.economy.state import Value
 
@@ -36,11 +36,7 @@ RESULTS = {
 }
 """Action, or what it changes → what came of it."""
 
-
-def result_text(action: str, **values: object) -> str:
-    """Report what came of an action."""
-    return RESULTS[action].format(**values)
-
+result_text = sentences(RESULTS)
 
 REASONS = {
     "not_a_producer": "you govern; only producers set prices, employ people and invest.",
@@ -66,10 +62,7 @@ REASONS = {
 }
 """Refusal → why it is refused."""
 
-
-def reason_text(refusal: str, /, **values: object) -> str:
-    """Say why something is refused."""
-    return REASONS[refusal].format(**values)
+reason_text = sentences(REASONS)
 
 
 def workforce_text(workforce: int) -> str:

@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any
 
 from mesa_llm.records import Event
-from mesa_llm.text import MAX_QUOTE, counted, quoted
+from mesa_llm.text import MAX_QUOTE, counted, quoted, sentences
 from mesa_llm.worlds.exchange.book import SIDES, Order, OrderBook, Side
 from mesa_llm.worlds.exchange.companies import COMPANIES, Company, QuarterlyReport, report_on
 from mesa_llm.worlds.exchange.facts import TraderFacts
@@ -43,11 +43,7 @@ RESULTS = {
 }
 """Action → what came of it; of an order, see `outcome_text`."""
 
-
-def result_text(action: str, **values: object) -> str:
-    """Report what came of an action."""
-    return RESULTS[action].format(**values)
-
+result_text = sentences(RESULTS)
 
 REASONS = {
     "no_loan_type": "there is no loan type {loan_type!r}; choose 0, 1 or 2.",
@@ -70,11 +66,7 @@ REASONS = {
 }
 """Refusal → why it is refused."""
 
-
-def reason_text(refusal: str, /, **values: object) -> str:
-    """Say why something is refused."""
-    return REASONS[refusal].format(**values)
-
+reason_text = sentences(REASONS)
 
 INSOLVENT = "You are insolvent and have left the exchange."
 """Text for a trader who has left."""

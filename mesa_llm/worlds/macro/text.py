@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from mesa_llm.records import Event
+from mesa_llm.text import sentences
 from mesa_llm.worlds import Rules
 from mesa_llm.worlds.macro.facts import HouseholdFacts
 from mesa_llm.worlds.macro.state import MONTHS_PER_YEAR, TaxSchedule, Years
@@ -12,11 +13,7 @@ from mesa_llm.worlds.macro.state import MONTHS_PER_YEAR, TaxSchedule, Years
 RESULTS = {"plan_month": "You plan to work with a chance of {work:.2f} and to spend {consumption:.0%} of your money."}
 """Action → what came of it."""
 
-
-def result_text(action: str, **values: object) -> str:
-    """Report what came of an action."""
-    return RESULTS[action].format(**values)
-
+result_text = sentences(RESULTS)
 
 REASONS = {
     "no_household": "agent {agent_id} has no household here and cannot plan a month.",
@@ -24,10 +21,7 @@ REASONS = {
 }
 """Refusal → why it is refused."""
 
-
-def reason_text(refusal: str, /, **values: object) -> str:
-    """Say why something is refused."""
-    return REASONS[refusal].format(**values)
+reason_text = sentences(REASONS)
 
 
 def instructions(tax: TaxSchedule) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from mesa_llm.text import MAX_NAME, one_line, quoted
+from mesa_llm.text import MAX_NAME, one_line, quoted, sentences
 from mesa_llm.worlds.market.facts import MarketFacts, MarketView, floor_shares
 from mesa_llm.worlds.market.state import Market, Trade, TradeLimits
 
@@ -129,7 +129,4 @@ REASONS = {
 }
 """Refusal → why it is refused."""
 
-
-def reason_text(refusal: str, /, **values: object) -> str:
-    """Say why something is refused."""
-    return REASONS[refusal].format(**values)
+reason_text = sentences(REASONS)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mesa_llm.text import quoted
+from mesa_llm.text import quoted, sentences
 from mesa_llm.worlds.questionnaire.instruments import Scale
 from mesa_llm.worlds.questionnaire.items import Sheet
 
@@ -42,7 +42,4 @@ REASONS = {
 }
 """Refusal → why it is refused."""
 
-
-def reason_text(refusal: str, /, **values: object) -> str:
-    """Say why something is refused."""
-    return REASONS[refusal].format(**values)
+reason_text = sentences(REASONS)

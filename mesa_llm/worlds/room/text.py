@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from mesa_llm.records import Role
-from mesa_llm.text import MAX_NAME, counted, one_line, quoted
+from mesa_llm.text import MAX_NAME, counted, one_line, quoted, sentences
 from mesa_llm.worlds.room.clock import duration
 from mesa_llm.worlds.room.facts import RoomFacts
 from mesa_llm.worlds.room.state import Line, Member
@@ -39,11 +39,7 @@ RESULTS = {
 }
 """Kind of a line, or action → what came of it."""
 
-
-def result_text(action: str, **values: object) -> str:
-    """Report what came of an action."""
-    return RESULTS[action].format(**values)
-
+result_text = sentences(RESULTS)
 
 REASONS = {
     "whisper_unheard": "everybody here hears what you say; use say.",
@@ -55,10 +51,7 @@ REASONS = {
 }
 """Refusal → why it is refused."""
 
-
-def reason_text(refusal: str, /, **values: object) -> str:
-    """Say why something is refused."""
-    return REASONS[refusal].format(**values)
+reason_text = sentences(REASONS)
 
 
 def conversation(facts: RoomFacts) -> str:

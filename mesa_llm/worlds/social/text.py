@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
-from mesa_llm.text import counted, quoted
+from mesa_llm.text import counted, quoted, sentences
 from mesa_llm.worlds.social.facts import FeedItem, GroupView, MessageView, PostView, ReplyView, SocialFacts
 from mesa_llm.worlds.social.settings import SocialSettings
 from mesa_llm.worlds.social.state import Notice
@@ -46,11 +46,7 @@ RESULTS = {
 }
 """Action or tool → what came of it; `no_…`: that nothing was found."""
 
-
-def result_text(action: str, **values: object) -> str:
-    """Report what came of an action."""
-    return RESULTS[action].format(**values)
-
+result_text = sentences(RESULTS)
 
 REASONS = {
     "empty_search": "The search is empty; give a word to look for.",
@@ -90,11 +86,7 @@ REASONS = {
 }
 """Refusal → why it is refused."""
 
-
-def reason_text(refusal: str, /, **values: object) -> str:
-    """Say why something is refused."""
-    return REASONS[refusal].format(**values)
-
+reason_text = sentences(REASONS)
 
 VOTE_MARKS = {1: " You like it.", -1: " You dislike it."}
 """Mark after a post or comment that the reader has voted on, by vote."""
