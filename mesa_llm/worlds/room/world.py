@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, Field
@@ -154,6 +155,13 @@ class Room:
             last, self._counts_read = self._last_moves.get, counts
             self._present = [agent_id for agent_id in self.members if last(agent_id) != "leave"]
         return self._present
+
+    @property
+    def timeline(self) -> list[Line | Silence]:
+        """Lines and silences, oldest first."""
+        entries: list[tuple[int, Line | Silence]] = [(2 * index + 1, line) for index, line in enumerate(self.lines)]
+        entries += [(2 * silence.after, silence) for silence in self.silences]
+        return [entry for _, entry in sorted(entries, key=itemgetter(0))]
 
     @property
     def end(self) -> str:

@@ -13,6 +13,7 @@ from solara.core import component
 from mesa_llm.model.scenario import controls
 from mesa_llm.text import counted
 from mesa_llm.viz import LLMPage, Markup, Row, drawn_by, steady, table_of
+from mesa_llm.worlds.room import Silence
 from mesa_llm_models.discussion.charts import COLOURS, attitude_figure, talk_figure
 from mesa_llm_models.discussion.config import STUDIES
 from mesa_llm_models.discussion.model import DiscussionModel
@@ -33,16 +34,16 @@ def chat_items(session: Session) -> list[dict[str, Any]]:
     room = session.room
     names = {one.agent_id: one.name for one in room.members.values()}
     colours = {agent_id: COLOURS[index % len(COLOURS)] for index, agent_id in enumerate(room.members)}
-    items: list[tuple[int, dict[str, Any]]] = []
-    for index, line in enumerate(room.lines):
-        hearers = [names[one] for one in line.viewers or () if one != line.speaker_id]
-        entry = {"name": line.speaker, "text": line.text, "time": line.time, "to": ", ".join(hearers)}
-        items.append((2 * index + 1, {**entry, "colour": colours[line.speaker_id], "survey": line.survey}))
-    for silence in room.silences:
-        entry = {"name": silence.name, "text": silence.reason, "time": silence.time, "draft": silence.draft}
-        items.append((2 * silence.after, entry))
-    items.sort(key=lambda item: item[0])
-    return [{**item, "is_silence": position % 2 == 0} for position, item in items[: -MAX_ITEMS - 1 : -1]]
+    items: list[dict[str, Any]] = []
+    for one in room.timeline[: -MAX_ITEMS - 1 : -1]:
+        if isinstance(one, Silence):
+            item = {"name": one.name, "text": one.reason, "draft": one.draft}
+        else:
+            hearers = ", ".join(names[viewer] for viewer in one.viewers or () if viewer != one.speaker_id)
+            item = {"name": one.speaker, "text": one.text, "to": hearers, "survey": one.survey}
+            item["colour"] = colours[one.speaker_id]
+        items.append({**item, "time": one.time, "is_silence": isinstance(one, Silence)})
+    return items
 
 
 @component

@@ -16,6 +16,7 @@ from mesa_llm.model.scenario import controls
 from mesa_llm.text import counted, one_line
 from mesa_llm.viz import LLMPage, Markup, Row, drawn_by, steady
 from mesa_llm.viz.render import COLOURS
+from mesa_llm.worlds.room import Silence
 from mesa_llm_models.sotopia.charts import goal_figure, score_figure
 from mesa_llm_models.sotopia.episodes import Episode
 from mesa_llm_models.sotopia.judge import Dimension
@@ -49,16 +50,16 @@ def episode_items(episode: Episode) -> list[dict[str, Any]]:
     room = episode.room
     names = {one.agent_id: one.name for one in room.members.values()}
     colours = {agent_id: COLOURS[index % len(COLOURS)] for index, agent_id in enumerate(room.members)}
-    items: list[tuple[int, dict[str, Any]]] = []
-    for index, line in enumerate(room.lines):
-        hearers = [names[one] for one in line.viewers or () if one != line.speaker_id]
-        item = {"name": line.speaker, "text": line.text, "turn": line.turn, "kind": line.kind}
-        items.append((2 * index + 1, {**item, "to": ", ".join(hearers), "colour": colours[line.speaker_id]}))
-    for silence in room.silences:
-        later = [line.turn for line in room.lines[: silence.after]]
-        item = {"name": silence.name, "text": silence.reason, "turn": f"after {later[-1]}" if later else "1"}
-        items.append((2 * silence.after, {**item, "kind": "none"}))
-    return [item for _, item in sorted(items, key=lambda item: item[0])]
+    items: list[dict[str, Any]] = []
+    for one in room.timeline:
+        if isinstance(one, Silence):
+            turn = f"after {room.lines[one.after - 1].turn}" if one.after else "1"
+            items.append({"name": one.name, "text": one.reason, "turn": turn, "kind": "none"})
+        else:
+            hearers = ", ".join(names[viewer] for viewer in one.viewers or () if viewer != one.speaker_id)
+            item = {"name": one.speaker, "text": one.text, "turn": one.turn, "kind": one.kind}
+            items.append({**item, "to": hearers, "colour": colours[one.speaker_id]})
+    return items
 
 
 def person_values(episode: Episode, seat: int, dimensions: Sequence[Dimension]) -> dict[str, Any]:
