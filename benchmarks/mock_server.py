@@ -85,9 +85,9 @@ def fitting(body: bytes) -> bytes:
     """
     from mesa_llm.llm.schema.sampling import sample_value
 
-    asked, rng = json.loads(body), random.Random(zlib.crc32(body))
-    schema = asked.get("response_format", {}).get("json_schema", {}).get("schema")
-    functions = [tool["function"] for tool in asked.get("tools", ())]
+    request, rng = json.loads(body), random.Random(zlib.crc32(body))
+    schema = request.get("response_format", {}).get("json_schema", {}).get("schema")
+    functions = [tool["function"] for tool in request.get("tools", ())]
     actions = [function for function in functions if not function["name"].startswith("read_")]
     if schema is not None:
         return completion(content=json.dumps(sample_value(schema, rng)))

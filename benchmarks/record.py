@@ -12,9 +12,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="dev.py record", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(CLASSICS))
     parser.add_argument("--llm", default="local", help="language model of the agents (default: local)")
-    asked = parser.parse_args()
-    for name in asked.names:
-        CLASSICS[name].record(asked.llm)
+    arguments = parser.parse_args()
+    for name in arguments.names:
+        CLASSICS[name].record(arguments.llm)
     for classic in CLASSICS.values():
         size = f"{classic.file.stat().st_size / 1000:.0f} kB" if classic.file.is_file() else "not recorded"
         print(f"{classic.name}: {classic.steps} steps, {size}")

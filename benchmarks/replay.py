@@ -29,21 +29,21 @@ def request(agent: int, time: int) -> Request:
 def log(measurement: Measurement) -> dict[str, Any]:
     """Find every reply of a recorded run: digest of the request, look-up, reply."""
     reply = Reply("", (ToolCall("pay", {"coins": 2}, "call_1"),), 300, 20, None, "mock", "stop", 0.1)
-    asked = [(agent, time) for time in range(measurement.steps) for agent in range(measurement.agents)]
+    turns = [(agent, time) for time in range(measurement.steps) for agent in range(measurement.agents)]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "run.sqlite")
         recording = RunLog(path)
-        for agent, time in asked:
+        for agent, time in turns:
             recording.keep(request(agent, time), reply, 0.1)
         recording.close()
         replaying = RunLog(path, "replay")
-        requests = [request(agent, time) for agent, time in asked]
+        requests = [request(agent, time) for agent, time in turns]
         with measured() as timing:
             found = [replaying.find(request) for request in requests]
         replaying.close()
-    if found != [reply] * len(asked):
+    if found != [reply] * len(turns):
         raise SystemExit("the log gave other replies than it was given")
-    return {**vars(timing), "decisions": len(asked)}
+    return {**vars(timing), "decisions": len(turns)}
 
 
 def social(measurement: Measurement) -> dict[str, Any]:

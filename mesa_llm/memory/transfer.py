@@ -173,7 +173,7 @@ class ReadOnlyMemory:
 
 
 def import_memory(agent: Any, saved: Mapping[str, Any], use: Use = "replace") -> None:
-    """Give an agent the memory of another life.
+    """Load the memory of another life into an agent.
 
     Args:
         agent: The agent.

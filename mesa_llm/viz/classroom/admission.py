@@ -120,7 +120,7 @@ class Throttle:
         return wait_s
 
     def give_back(self, key: str) -> None:
-        """Give back a turn."""
+        """Return a turn that was not used."""
         if key in self._next:
             self._next[key] -= self._interval_s
 

@@ -333,7 +333,7 @@ class Classroom:
         return seat
 
     def _give(self, seat: StudentSeat, visitor: Visitor) -> None:
-        """Give a seat to one browser only."""
+        """Reserve a seat for one browser."""
         seat.key, seat.visitor, seat.looked_at = secrets.token_urlsafe(32), visitor, clock.monotonic()
         self._changed()
 

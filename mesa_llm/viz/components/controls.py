@@ -271,15 +271,17 @@ def CostMeter(model: Any) -> None:
     Markup("cost.html", tiles=tiles)
 
 
-def tiles_of(usage: Usage, decisions: int, n_absent: int = 0, asked_again: int = 0, repaired: int = 0) -> list[Tile]:
+def tiles_of(
+    usage: Usage, decisions: int, n_absent: int = 0, reprompted: int = 0, parsed_leniently: int = 0
+) -> list[Tile]:
     """Return the numbers of a run.
 
     Args:
         usage: Usage of the run.
         decisions: Number of decisions.
         n_absent: Number of decisions that people left to the rule twin.
-        asked_again: Number of decisions whose first reply was unusable.
-        repaired: Number of decisions whose reply had to be repaired.
+        reprompted: Number of decisions whose first reply was unusable.
+        parsed_leniently: Number of decisions whose reply had to be repaired.
     """
     n_failed = usage.failures - n_absent
     tiles = [
@@ -290,8 +292,8 @@ def tiles_of(usage: Usage, decisions: int, n_absent: int = 0, asked_again: int =
         Tile(f"${usage.dollars:,.4f}" if usage.dollars else "$0", "spent"),
     ]
     more = {
-        "retried": asked_again,
-        "repaired replies": repaired,
+        "retried": reprompted,
+        "repaired replies": parsed_leniently,
         "left to rule twins": n_absent,
         "replayed": usage.replayed,
     }
