@@ -82,7 +82,8 @@ def record(name: str, llm: str, *, is_anew: bool) -> str:
     entry, run = declared_runs()[name]
     log, begin_s = log_of(name, llm), time.perf_counter()
     if is_anew:
-        log.unlink(missing_ok=True)
+        for file in LOGS.glob(f"{log.name}*"):
+            file.unlink()
 
     def report(model: Any) -> None:
         goal, usage = "" if run.steps is None else f" of {run.steps}", model.usage
@@ -137,7 +138,7 @@ def table(runs: Iterable[tuple[str, RecordedRun]]) -> list[str]:
         when = ", ".join(filter(None, (one.recorded_on, one.version)))
         counts = (str(one.steps), str(one.agents), str(one.decisions))
         shares = (f"{one.valid_percent:.1f} %", f"{one.refused_percent:.1f} %")
-        cells = (f"{run.title} (`{name}`)", f"`{one.llm}`", when, *counts, *shares, str(one.calls), f"{one.tokens:,}")
+        cells = (f"{run.title} (`{name}`)", one.llm, when, *counts, *shares, str(one.calls), f"{one.tokens:,}")
         lines.append(f"| {' | '.join(cells)} |")
     return lines
 

@@ -16,7 +16,6 @@ import tomllib
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -41,6 +40,9 @@ DECLARATIONS = "runs.toml"
 
 SAME_LLM = "{llm}"
 """Value of a declared parameter that stands for the language model of the agents, such as that of a judge."""
+
+LOCAL_LLMS = {"local": "SmolLM2, 135 million parameters", "local:1.5b": "Qwen2.5-Coder, 1.5 billion parameters"}
+"""Names of local language models in a log → what they are."""
 
 SEED = 1
 """Seed of a recorded run that declares none."""
@@ -253,10 +255,11 @@ class RecordingFigures:
         """Percentage of actions and answers that the world refused; 0 without any."""
         return 100 * self.refused / self.actions if self.actions else 0.0
 
-    @cached_property
+    @property
     def llm(self) -> str:
-        """Names of the language models, as one text."""
-        return ", ".join(self.llms) or "none"
+        """Names of the language models, and what the local ones are."""
+        texts = [f"{name} ({LOCAL_LLMS[name]})" if name in LOCAL_LLMS else name for name in self.llms]
+        return ", ".join(texts) or "none"
 
     @property
     def summary(self) -> str:
