@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from mesa_llm.cli.command import DIFFERENT, app, exits, model_named, say, warn
+from mesa_llm.cli.command import DIFFERENT, app, exits, log_named, model_named, say, warn
 from mesa_llm.cli.options import (
     DEFAULT_CONCURRENCY,
     DEFAULT_STEPS,
@@ -106,7 +106,12 @@ def run(
 @app.command()
 @exits
 def replay(
-    file: Annotated[Path, typer.Argument(help="Run log of the run.")],
+    file: Annotated[
+        Path,
+        typer.Argument(
+            help="Run log of the run, or the name of a recorded run (see `mesa-llm list`).", callback=log_named
+        ),
+    ],
     trust: Trust = False,
     as_json: AsJson = False,
 ) -> None:
@@ -125,7 +130,7 @@ def replay(
 @app.command()
 @exits
 def inspect(
-    file: Annotated[Path, typer.Argument(help="Run log.")],
+    file: Annotated[Path, typer.Argument(help="Run log.", callback=log_named)],
     calls: Annotated[bool, typer.Option("--calls", help="Requests and their replies.")] = False,
     decisions: Annotated[bool, typer.Option("--decisions", help="Decisions of the agents.")] = False,
     actions: Annotated[bool, typer.Option("--actions", help="Actions and their outcomes.")] = False,
