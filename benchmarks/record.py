@@ -46,7 +46,18 @@ MAX_REFUSED_PERCENT = 5
 HEADING = "## Recorded run"
 """Heading of the section of a README that describes the recordings of its model."""
 
-COLUMNS = ("run", "language model", "recorded", "steps", "agents", "decisions", "valid", "refused", "requests", "tokens")
+COLUMNS = (
+    "run",
+    "language model",
+    "recorded",
+    "steps",
+    "agents",
+    "decisions",
+    "valid",
+    "refused",
+    "requests",
+    "tokens",
+)
 """Columns of the table in that section."""
 
 
@@ -112,9 +123,7 @@ def record_all(names: Iterable[str], llm: str, jobs: int, *, is_anew: bool) -> i
     """Record runs, several at a time, each in a process of its own; return the number that could not be recorded."""
     n_failed = 0
     with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), max_tasks_per_child=1) as processes:
-        futures: dict[Future[str], str] = {
-            processes.submit(record, name, llm, is_anew=is_anew): name for name in names
-        }
+        futures: dict[Future[str], str] = {processes.submit(record, name, llm, is_anew=is_anew): name for name in names}
         for future in as_completed(futures):
             try:
                 print(future.result(), flush=True)

@@ -23,6 +23,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from mesa_llm.agents.design import AgentDesign
 from mesa_llm.errors import ConfigError
+from mesa_llm.llm.protocol import LLM, Capabilities
 from mesa_llm.model.model import LLMModel
 from mesa_llm.model.recording import Recording
 from mesa_llm.registry import ModelEntry, find_model, find_models
@@ -88,7 +89,7 @@ class RecordedRun(BaseModel, frozen=True, extra="forbid"):
             raise ConfigError(f"the run {self.name!r} has not been recorded yet: {self.file} is missing")
         return Recording.read(self.file)
 
-    def model(self, kind: type[LLMModel], llm: str, **options: Any) -> LLMModel:
+    def model(self, kind: type[LLMModel], llm: str | LLM, **options: Any) -> LLMModel:
         """Make the model of this run, before its first step.
 
         Args:
@@ -99,13 +100,18 @@ class RecordedRun(BaseModel, frozen=True, extra="forbid"):
         Raises:
             ConfigError: If the declaration does not fit the model.
         """
-        parameters = {name: llm if value == SAME_LLM else value for name, value in self.parameters.items()}
+        llm_name = llm if isinstance(llm, str) else Capabilities.of(llm).name
+        parameters = {name: llm_name if value == SAME_LLM else value for name, value in self.parameters.items()}
         if self.design is not None:
             options["design"] = AgentDesign.from_json(self.design)
         return kind(**parameters, **options, llm=llm, rng=self.rng)
 
     def record(
-        self, kind: type[LLMModel], llm: str, log: Path, after_step: Callable[[LLMModel], None] = lambda model: None
+        self,
+        kind: type[LLMModel],
+        llm: str | LLM,
+        log: Path,
+        after_step: Callable[[LLMModel], None] = lambda model: None,
     ) -> None:
         """Record this run, and put the compact recording in its place.
 
@@ -287,8 +293,9 @@ def figures_of(file: Path) -> RecordingFigures:
         ConfigError: If it is damaged, or no run log.
     """
     with closing(RunLog(file, "read")) as log:
-        decisions, actions, calls = (log.table(name) for name in ("decisions", "actions", "calls"))
+        tables: Any = {name: log.table(name) for name in ("decisions", "actions", "calls")}
         manifest, llms, steps = log.manifest, tuple(log.models()), sum(1 for _ in log.rows("steps"))
+    decisions, actions, calls = tables["decisions"], tables["actions"], tables["calls"]
     versions = manifest.get("versions")
     return RecordingFigures(
         llms,

@@ -77,7 +77,7 @@ def test_the_figures_of_a_recording_count_what_it_holds(folder) -> None:
 
 def test_a_recorded_run_is_found_by_its_model_and_its_name() -> None:
     assert recorded_run("schelling").title == recorded_run("schelling/town").title
-    with pytest.raises(ConfigError, match="no recorded run 'discussion/trolly'.*debate.*did you mean"):
+    with pytest.raises(ConfigError, match=r"no recorded run 'discussion/trolly'.*debate.*did you mean"):
         recorded_run("discussion/trolly")
 
 

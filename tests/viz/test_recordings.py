@@ -15,7 +15,7 @@ from mesa_llm.viz.session.run_settings import RunSettings
 from mesa_llm.viz.session.session import PageSession
 from mesa_llm_models.classics.boltzmann_wealth.model import WealthModel
 from mesa_llm_models.oasis.polarisation import PolarisationModel
-from tests.browser.apps.village import Village
+from tests.pot import PotModel
 from tests.viz.test_page import until
 
 
@@ -31,7 +31,7 @@ def buttons(model: Any) -> list[str]:
 def test_the_first_button_of_a_page_plays_the_recorded_run() -> None:
     first = buttons(WealthModel)[0]
     assert first.startswith("Watch")
-    assert not any(str(label).startswith("Watch") for label in buttons(Village))
+    assert not any(str(label).startswith("Watch") for label in buttons(PotModel))
 
 
 def test_a_recorded_run_plays_from_its_start_to_its_end_and_asks_nobody() -> None:

@@ -32,7 +32,7 @@ from mesa_llm.viz.components.placement import place_steady
 from mesa_llm.viz.components.plots import Measures, MesaPlot, is_mesa_plot
 from mesa_llm.viz.components.readme import About, Question
 from mesa_llm.viz.components.run_settings import RunSettingsForm, defaults
-from mesa_llm.viz.components.runs import Reopen, ReportCard, Runs, RecordedRuns
+from mesa_llm.viz.components.runs import RecordedRuns, Reopen, ReportCard, Runs
 from mesa_llm.viz.components.space import MakeRenderer, Space, has_space, plain_renderer
 from mesa_llm.viz.components.tables import ActionTable, EventLog
 from mesa_llm.viz.render.readme import Readme
@@ -40,8 +40,8 @@ from mesa_llm.viz.server.auth import foreign_origin
 from mesa_llm.viz.server.state import ServerState
 from mesa_llm.viz.session.refresh import watch
 from mesa_llm.viz.session.run_settings import ModelFactory, RunSettings
-from mesa_llm.viz.session.runs import KeptRun, runs_folder
 from mesa_llm.viz.session.runner import PLAY_S
+from mesa_llm.viz.session.runs import KeptRun, runs_folder
 from mesa_llm.viz.session.rw_lock import steady
 from mesa_llm.viz.session.session import PageSession
 

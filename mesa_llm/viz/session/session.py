@@ -29,7 +29,6 @@ from mesa_llm.viz.session.runs import KeptRun, discard_if_empty, new_log
 from mesa_llm.viz.session.rw_lock import steady
 from mesa_llm.viz.session.trial import require_buildable
 
-
 WATCH_S = 1.0
 """Seconds between two steps of a recorded run that is played from its start."""
 
