@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import ipyvuetify
@@ -15,23 +17,36 @@ from mesa_llm.viz.session.run_settings import RunSettings
 from mesa_llm.viz.session.session import PageSession
 from mesa_llm_models.classics.boltzmann_wealth.model import WealthModel
 from mesa_llm_models.oasis.polarisation import PolarisationModel
-from tests.pot import PotModel
+from tests.browser.apps.village import Village, renderer
 from tests.viz.test_page import until
 
 
-def buttons(model: Any) -> list[str]:
-    """Return the labels of the buttons of a model's page, in order."""
-    _, shown = reacton.render(solara.AppLayout(children=[LLMPage(model)]), handle_error=False)
-    widgets = shown.find(ipyvuetify.Btn).widgets
-    labels = [child for button in widgets for child in button.children if isinstance(child, str) and child.strip()]
+@contextmanager
+def page_of(model: Any, **options: Any) -> Iterator[Any]:
+    """Show the page of a model."""
+    _, shown = reacton.render(solara.AppLayout(children=[LLMPage(model, **options)]), handle_error=False)
+    yield shown
     shown.close()
-    return labels
+
+
+def labels(page: Any) -> list[str]:
+    """Return the labels of the buttons of a page, in order."""
+    texts = [child for button in page.find(ipyvuetify.Btn).widgets for child in button.children]
+    return [text for text in texts if isinstance(text, str) and text.strip()]
 
 
 def test_the_first_button_of_a_page_plays_the_recorded_run() -> None:
-    first = buttons(WealthModel)[0]
-    assert first.startswith("Watch")
-    assert not any(str(label).startswith("Watch") for label in buttons(PotModel))
+    with page_of(WealthModel) as page:
+        assert labels(page)[0].startswith("Watch")
+        first = next(one for one in page.find(ipyvuetify.Btn).widgets if one.children[-1] == labels(page)[0])
+        first.fire_event("click", {})
+        assert "Start a new run" in labels(page)
+        assert not any(label.startswith("Watch") for label in labels(page))
+
+
+def test_a_page_of_a_model_without_recordings_offers_none() -> None:
+    with page_of(Village, model_params={"n_agents": 3}, renderer=renderer) as page:
+        assert labels(page)[0] == "Step"
 
 
 def test_a_recorded_run_plays_from_its_start_to_its_end_and_asks_nobody() -> None:

@@ -26,6 +26,8 @@ from mesa_llm.viz.session.interventions import WRITE, InterventionRunner
 from mesa_llm.viz.session.run_settings import ModelFactory
 from mesa_llm.viz.session.runs import KeptRun, available_downloads, kept_runs, run_file
 from mesa_llm.viz.session.rw_lock import steady
+from mesa_llm.viz.session.session import PageSession
+from mesa_llm.viz.session.status import done
 
 RULE, AGENTS_MODEL = "by rules", "by the agents' language model"
 """Authors of a report, as labelled on the page."""
@@ -67,15 +69,20 @@ def Runs(model: LLMModel, factory: ModelFactory, folder: Path | None, reopen: Re
 
 
 @component
-def RecordedRuns(runs: Sequence[RecordedRun], watch: Callable[[RecordedRun], None]) -> None:
-    """Offer to play the recorded runs that come with a model.
+def RecordedRuns(session: PageSession, runs: Sequence[RecordedRun], watch: Callable[[RecordedRun], None]) -> None:
+    """Offer to play the recorded runs that come with a model, until the visitor begins a run.
 
     Args:
+        session: The session.
         runs: The runs, which have been recorded.
         watch: Called with the run that the visitor chooses.
     """
     summaries = use_memo(lambda: [figures_of(run.file).summary for run in runs], [])
-    with solara.Column(gap="8px"):
+    use_page(session).moment()
+    runner = session.runner
+    if runner is not None and (runner.busy or done(runner.model)):
+        return
+    with solara.Card(margin=0), solara.Column(gap="8px"):
         for run, summary in zip(runs, summaries, strict=True):
             label = "Watch the recorded run" if len(runs) == 1 else f"Watch: {run.name.replace('_', ' ')}"
             icon, on_click = "mdi-movie-open-play-outline", partial(watch, run)

@@ -193,8 +193,7 @@ def _Page(
         solara.lab.ThemeToggle()
     with solara.Sidebar(), solara.Column(gap="10px", style={"padding": "4px 8px 24px"}):
         if recorded_runs and recording.value is None:
-            with solara.Card(margin=0):
-                RecordedRuns(recorded_runs, watch)
+            RecordedRuns(session, recorded_runs, watch)
         with solara.Card(margin=0):
             if recording.value is None:
                 Controls(session, choice)
