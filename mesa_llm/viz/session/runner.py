@@ -319,11 +319,12 @@ class Runner:
                 break
             if run.steps is None:
                 run.halted.wait(self.pause_s)
+        if last is not None and (model.now > last or not model.running):
+            is_resumable = self.is_resumable and model.running
+            hint = " To continue from here, press Resume on the Runs tab." if is_resumable else ""
+            return f"The recording ends here.{hint}"
         if not model.running:
             return "The model has ended. Press Reset for a new run."
-        if last is not None and model.now > last:
-            hint = " To continue from here, press Resume on the Runs tab." if self.is_resumable else ""
-            return f"The recording ends here.{hint}"
         return run.why
 
     def _close(self, model: LLMModel, run: _Run | None) -> None:
