@@ -117,10 +117,13 @@ def replay(
 ) -> None:
     """Replay a run offline and check its digest."""
     from mesa_llm.cli.run import replay_run
+    from mesa_llm.model.recording import Recording
 
     figures = replay_run(file, as_json=as_json, say=say, trust=trust)
     if (step := figures["differs_from"]) is not None:
-        digests = f"recorded {figures['recorded_digest']}, now {figures['digest']}"
+        version = Recording.read(file).version
+        recorded_with = f"; it was recorded with version {version}" if version else ""
+        digests = f"recorded {figures['recorded_digest']}, now {figures['digest']}{recorded_with}"
         say(f"mesa-llm: the digests differ from step {step} on: {digests}", err=True)
         raise typer.Exit(DIFFERENT)
     if not as_json and figures["digest"] == figures["recorded_digest"]:
