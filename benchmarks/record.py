@@ -6,8 +6,9 @@
     python3 dev.py record all --jobs 4         record everything, four runs at a time
     python3 dev.py record social --readme      write the figures of the recordings into the READMEs; records nothing
 
-A run that was stopped goes on from `runs/recordings`, where its replies are kept: none is paid for twice. After a
-change of its prompts, start over with --anew.
+A run that was stopped goes on from `runs/recordings`, where its replies are kept: none is paid for twice. Logs made on
+another machine (with --logs FOLDER there) are copied to that folder; the same command then makes the recordings from
+them. After a change of its prompts, start over with --anew.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import sys
 import time
 from collections.abc import Iterable
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +31,7 @@ from mesa_llm.registry import ModelEntry
 ROOT = Path(__file__).resolve().parents[1]
 
 LOGS = ROOT / "runs" / "recordings"
-"""Folder of the run logs from which recordings are made."""
+"""Folder of the run logs from which recordings are made, unless another is named."""
 
 LLM = "local:1.5b"
 """Language model of the agents, unless another is named."""
@@ -77,23 +79,24 @@ def named_runs(names: Iterable[str]) -> dict[str, tuple[ModelEntry, RecordedRun]
     return wanted
 
 
-def log_of(name: str, llm: str) -> Path:
-    """Return the run log in which a run is recorded with a language model."""
-    return LOGS / (re.sub(r"[^\w.]+", "-", f"{name} {llm}") + ".sqlite")
+def log_of(name: str, llm: str, folder: Path) -> Path:
+    """Return the run log, in a folder, in which a run is recorded with a language model."""
+    return folder / (re.sub(r"[^\w.]+", "-", f"{name} {llm}") + ".sqlite")
 
 
-def record(name: str, llm: str, *, is_anew: bool) -> str:
+def record(name: str, llm: str, folder: Path, *, is_anew: bool) -> str:
     """Record a run, and return one line about the recording.
 
     Args:
         name: The run, as `MODEL/RUN`.
         llm: Language model of the agents.
+        folder: Folder of the run logs.
         is_anew: Whether to forget the replies of an earlier attempt.
     """
     entry, run = declared_runs()[name]
-    log, begin_s = log_of(name, llm), time.perf_counter()
+    log, begin_s = log_of(name, llm, folder), time.perf_counter()
     if is_anew:
-        for file in LOGS.glob(f"{log.name}*"):
+        for file in folder.glob(f"{log.name}*"):
             file.unlink()
 
     def report(model: Any) -> None:
@@ -119,15 +122,17 @@ def record(name: str, llm: str, *, is_anew: bool) -> str:
     return f"{name}: recorded in {duration}, {figures.line}" + "".join(f"; LOOK: {fault}" for fault in faults)
 
 
-def record_all(names: Iterable[str], llm: str, jobs: int, *, is_anew: bool) -> int:
+def record_all(names: Iterable[str], llm: str, folder: Path, jobs: int, *, is_anew: bool) -> int:
     """Record runs, several at a time, each in a process of its own; return the number that could not be recorded."""
     n_failed = 0
     with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), max_tasks_per_child=1) as processes:
-        futures: dict[Future[str], str] = {processes.submit(record, name, llm, is_anew=is_anew): name for name in names}
+        futures: dict[Future[str], str] = {
+            processes.submit(record, name, llm, folder, is_anew=is_anew): name for name in names
+        }
         for future in as_completed(futures):
             try:
                 print(future.result(), flush=True)
-            except (MesaLLMError, OSError) as error:
+            except (MesaLLMError, OSError, BrokenProcessPool) as error:
                 n_failed += 1
                 print(f"{futures[future]}: NOT RECORDED: {error}", file=sys.stderr, flush=True)
     if n_failed:
@@ -187,6 +192,7 @@ def main() -> int:
     parser.add_argument("names", nargs="*", metavar="NAME", help="MODEL, MODEL/RUN, or all")
     parser.add_argument("--llm", default=LLM, help=f"language model of the agents (default: {LLM})")
     parser.add_argument("--jobs", type=int, default=1, help="number of runs recorded at a time (default: 1)")
+    parser.add_argument("--logs", type=Path, default=LOGS, help="folder of the run logs (default: runs/recordings)")
     parser.add_argument("--anew", action="store_true", help="forget the replies of an earlier attempt")
     parser.add_argument("--figures", action="store_true", help="print the figures of recordings; record nothing")
     parser.add_argument("--readme", action="store_true", help="write them into the models' READMEs; record nothing")
@@ -197,7 +203,7 @@ def main() -> int:
     elif arguments.figures:
         print("\n".join(table((name, run) for name, (_, run) in runs.items() if run.file.is_file())))
     elif arguments.names:
-        return int(record_all(runs, arguments.llm, arguments.jobs, is_anew=arguments.anew) > 0)
+        return int(record_all(runs, arguments.llm, arguments.logs, arguments.jobs, is_anew=arguments.anew) > 0)
     else:
         for name, (_, run) in runs.items():
             figures = figures_of(run.file) if run.file.is_file() else None
