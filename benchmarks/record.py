@@ -99,7 +99,10 @@ def record(name: str, llm: str, folder: Path, *, is_anew: bool) -> str:
         for file in folder.glob(f"{log.name}*"):
             file.unlink()
 
+    by_purpose: dict[str, int] = {}
+
     def report(model: Any) -> None:
+        by_purpose.update({purpose: usage.failures for purpose, usage in model.usage_by_purpose.items()})
         goal, usage = "" if run.steps is None else f" of {run.steps}", model.usage
         print(
             f"{name}: step {model.time:.0f}{goal}, {model.engine.decisions} decisions, {usage.failures} failed, "
@@ -118,8 +121,11 @@ def record(name: str, llm: str, folder: Path, *, is_anew: bool) -> str:
         )
         if not is_met
     ]
+    failed = ", ".join(f"{purpose} {n_failed}" for purpose, n_failed in by_purpose.items())
     duration = f"{time.perf_counter() - begin_s:,.0f} s"
-    return f"{name}: recorded in {duration}, {figures.line}" + "".join(f"; LOOK: {fault}" for fault in faults)
+    return f"{name}: recorded in {duration}, {figures.line}; failed: {failed or 'none'}" + "".join(
+        f"; LOOK: {fault}" for fault in faults
+    )
 
 
 def record_all(names: Iterable[str], llm: str, folder: Path, jobs: int, *, is_anew: bool) -> int:

@@ -42,7 +42,7 @@ DECLARATIONS = "runs.toml"
 SAME_LLM = "{llm}"
 """Value of a declared parameter that stands for the language model of the agents, such as that of a judge."""
 
-LOCAL_LLMS = {"local": "SmolLM2, 135 million parameters", "local:1.5b": "Qwen2.5-Coder, 1.5 billion parameters"}
+LOCAL_LLMS = {"local": "SmolLM2-135M-Instruct", "local:1.5b": "Qwen2.5-Coder-1.5B-Instruct"}
 """Names of local language models in a log → what they are."""
 
 SEED = 1
@@ -236,10 +236,10 @@ class RecordingFigures:
     """Number of agents that decided."""
 
     decisions: int
-    """Number of decisions, including failed ones."""
+    """Number of decisions and answers to surveys, including failed ones."""
 
     failed: int
-    """Number of decisions that failed."""
+    """Number of those that failed."""
 
     actions: int
     """Number of actions and answers that worlds received."""
@@ -298,9 +298,9 @@ def figures_of(file: Path) -> RecordingFigures:
         ConfigError: If it is damaged, or no run log.
     """
     with closing(RunLog(file, "read")) as log:
-        tables: Any = {name: log.table(name) for name in ("decisions", "actions", "calls")}
+        tables: Any = {name: log.table(name) for name in ("decisions", "answers", "actions", "calls")}
         manifest, llms, steps = log.manifest, tuple(log.models()), sum(1 for _ in log.rows("steps"))
-    decisions, actions, calls = tables["decisions"], tables["actions"], tables["calls"]
+    decisions, answers, actions, calls = tables.values()
     versions = manifest.get("versions")
     return RecordingFigures(
         llms,
@@ -308,8 +308,8 @@ def figures_of(file: Path) -> RecordingFigures:
         str(versions.get(DISTRIBUTION, "")) if isinstance(versions, Mapping) else "",
         steps,
         int(decisions["agent"].nunique()),
-        len(decisions),
-        int(decisions["kind"].notna().sum()),
+        len(decisions) + len(answers),
+        int(decisions["kind"].notna().sum() + answers["failure"].notna().sum()),
         len(actions),
         int((~actions["ok"]).sum()),
         len(calls),
