@@ -22,7 +22,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, Field, ValidationError
 
 from mesa_llm.agents.design import AgentDesign
-from mesa_llm.errors import AllDecisionsFailed, ConfigError
+from mesa_llm.errors import ConfigError, DecisionError
 from mesa_llm.llm.protocol import LLM, Capabilities
 from mesa_llm.model.model import LLMModel
 from mesa_llm.model.recording import Recording
@@ -30,7 +30,7 @@ from mesa_llm.registry import ModelEntry, find_model, find_models
 from mesa_llm.runlog.compact import RECORDED_ON, SUFFIX
 from mesa_llm.runlog.log import RunLog
 from mesa_llm.runlog.versions import DISTRIBUTION
-from mesa_llm.text import counted, none_succeeded, suggestion
+from mesa_llm.text import counted, suggestion
 from mesa_llm.tools.tool import describe
 
 FOLDER = "recordings"
@@ -123,16 +123,17 @@ class RecordedRun(BaseModel, frozen=True, extra="forbid"):
 
         Raises:
             ConfigError: If the log holds another run, or a file cannot be written.
-            AllDecisionsFailed: If every decision failed; nothing is put in the place of the recording.
+            DecisionError: If more than half of the decisions failed; nothing is put in the place of the recording.
         """
         with closing(self.model(kind, llm, log=log)) as model:
             while model.running and (self.steps is None or model.time < self.steps):
                 model.step()
                 after_step(model)
             decisions: int = model.engine.decisions
-            if decisions and model.usage.failures >= decisions:
+            failures: int = model.usage.failures
+            if 2 * failures > decisions:
                 reason = model.runlog.failures()[0]
-                raise AllDecisionsFailed(f"{none_succeeded(decisions)}. The first failed because: {reason}")
+                raise DecisionError(f"{failures} of {decisions} decisions failed. The first failed because: {reason}")
             model.runlog.compact_to(self.file)
 
     def start(self) -> LLMModel:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mesa_llm import ConfigError, ScriptedLLM, recorded_run
-from mesa_llm.errors import AllDecisionsFailed
+from mesa_llm.errors import DecisionError
 from mesa_llm.experiments.recordings import figures_of, made_runs, runs_in
 from mesa_llm.testing import honest, honest_reply
 from mesa_llm_models.classics.boltzmann_wealth.model import WealthModel
@@ -64,11 +64,11 @@ def test_a_run_that_was_stopped_goes_on_and_nothing_is_asked_twice(folder) -> No
     assert run.recording.last_step == 3
 
 
-def test_a_language_model_that_never_gives_a_usable_reply_leaves_the_recording_as_it_is(folder) -> None:
+def test_a_run_in_which_most_decisions_failed_does_not_replace_the_recording(folder) -> None:
     run = runs_in(folder)["coins"]
     run.record(WealthModel, honest(), folder / "good.sqlite")
     before = run.file.read_bytes()
-    with pytest.raises(AllDecisionsFailed, match="The first failed because: "):
+    with pytest.raises(DecisionError, match=r"decisions failed\. The first failed because: "):
         run.record(WealthModel, ScriptedLLM(lambda request: "hm"), folder / "bad.sqlite")
     assert run.file.read_bytes() == before
 
