@@ -45,9 +45,14 @@ def list_models(
     """List the models that can be run, or the parameters of one: name, default, range and meaning."""
     if model is not None:
         from mesa_llm.cli.arguments import parameter_table
+        from mesa_llm.experiments.recordings import made_runs
 
-        for line in parameter_table(model_named(model).load()):
+        entry = model_named(model)
+        for line in parameter_table(entry.load()):
             say(line)
+        for index, each in enumerate(made_runs(entry.folder)):
+            heading = "" if index else "\nRecorded runs, shown by mesa-llm view:\n"
+            say(f"{heading}{entry.name}/{each.name}  {each.title}")
         return
     from mesa_llm.registry import find_models
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from mesa_llm.cli.command import app, exits, look_here, model_named, say, warn
+from mesa_llm.cli.command import app, exits, log_named, look_here, model_named, say, warn
 from mesa_llm.cli.options import (
     DEFAULT_CONCURRENCY,
     DEFAULT_STEPS,
@@ -288,7 +288,7 @@ def study(
 @app.command("branch", rich_help_panel="Experiments")
 @exits
 def branch_run(
-    file: Annotated[Path, typer.Argument(help="Run log of the parent, which is never changed.")],
+    file: Annotated[Path, typer.Argument(help="Run log of the parent, which is never changed.", callback=log_named)],
     from_step: Annotated[int, typer.Option(min=0, help="Last step taken from the parent.")],
     set_: Annotated[
         list[str] | None,

@@ -347,7 +347,7 @@ def replay_run(file: Path, *, as_json: bool, say: Say, trust: bool = False) -> d
         ReplayError: If the run asks for something the file does not hold.
     """
     recording = recording_of(file, trust=trust)
-    model = recording.rebuilt(log=file, replay=True)
+    model = recording.rebuilt(log=recording.file, replay=True)
     name, last_step = listed_as(recording.model), recording.last_step
     also: dict[str, Any] = {"recorded_digest": str(recording.digests[last_step]), "differs_from": None}
     figures: dict[str, Any] = {}

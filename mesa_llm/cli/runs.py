@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from mesa_llm.cli.command import DIFFERENT, app, exits, model_named, say, warn
+from mesa_llm.cli.command import DIFFERENT, app, exits, log_named, model_named, say, warn
 from mesa_llm.cli.options import (
     DEFAULT_CONCURRENCY,
     DEFAULT_STEPS,
@@ -106,16 +106,24 @@ def run(
 @app.command()
 @exits
 def replay(
-    file: Annotated[Path, typer.Argument(help="Run log of the run.")],
+    file: Annotated[
+        Path,
+        typer.Argument(
+            help="Run log of the run, or the name of a recorded run (see `mesa-llm list`).", callback=log_named
+        ),
+    ],
     trust: Trust = False,
     as_json: AsJson = False,
 ) -> None:
     """Replay a run offline and check its digest."""
     from mesa_llm.cli.run import replay_run
+    from mesa_llm.model.recording import Recording
 
     figures = replay_run(file, as_json=as_json, say=say, trust=trust)
     if (step := figures["differs_from"]) is not None:
-        digests = f"recorded {figures['recorded_digest']}, now {figures['digest']}"
+        version = Recording.read(file).version
+        recorded_with = f"; it was recorded with version {version}" if version else ""
+        digests = f"recorded {figures['recorded_digest']}, now {figures['digest']}{recorded_with}"
         say(f"mesa-llm: the digests differ from step {step} on: {digests}", err=True)
         raise typer.Exit(DIFFERENT)
     if not as_json and figures["digest"] == figures["recorded_digest"]:
@@ -125,7 +133,7 @@ def replay(
 @app.command()
 @exits
 def inspect(
-    file: Annotated[Path, typer.Argument(help="Run log.")],
+    file: Annotated[Path, typer.Argument(help="Run log.", callback=log_named)],
     calls: Annotated[bool, typer.Option("--calls", help="Requests and their replies.")] = False,
     decisions: Annotated[bool, typer.Option("--decisions", help="Decisions of the agents.")] = False,
     actions: Annotated[bool, typer.Option("--actions", help="Actions and their outcomes.")] = False,

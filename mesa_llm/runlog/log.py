@@ -19,6 +19,7 @@ from typing import Any, cast
 from mesa_llm.canonical import canonical_json
 from mesa_llm.errors import ConfigError, ReplayError, TransportError
 from mesa_llm.records import Decision, Event, Failure, Message, Outcome, Reply, Request, Usage
+from mesa_llm.runlog.compact import write_compact
 from mesa_llm.runlog.database import Mode
 from mesa_llm.runlog.layout import FORMAT, FORMATS, columns, connect
 from mesa_llm.runlog.queries import UNANSWERED, Queries, unanswered_in
@@ -26,6 +27,7 @@ from mesa_llm.runlog.tables import (
     CHECKED,
     CHECKSUM_ERRORS,
     OUTCOME,
+    SQL_ERRORS,
     call_checksum,
     difference,
     failure_of,
@@ -255,6 +257,22 @@ class RunLog(Queries):
             with self._lock, closing(connect(str(path))) as target:
                 self._db.backup(target)
         except sqlite3.Error as error:
+            raise ConfigError(f"{str(path)!r} cannot be written: {line_of(error)}") from error
+
+    def compact_to(self, path: Path) -> int:
+        """Write a compact copy of the recording so far, which replays like the log itself; see `compact`.
+
+        Returns:
+            Its size, in bytes.
+
+        Raises:
+            ConfigError: If it cannot be written.
+        """
+        self.commit()
+        try:
+            with self._lock:
+                return write_compact(self._recorded, path)
+        except (OSError, *SQL_ERRORS) as error:
             raise ConfigError(f"{str(path)!r} cannot be written: {line_of(error)}") from error
 
     # -- replies

@@ -53,6 +53,14 @@ def figures_of(*command) -> dict:
     return json.loads(done.stdout.splitlines()[-1])
 
 
+def test_a_recorded_run_is_listed_with_its_model_and_replayed_by_its_name() -> None:
+    assert "schelling/town  A small town of two groups" in run_command("list", "schelling").stdout
+    for name in ("schelling", "schelling/town"):
+        done = run_command("replay", name)
+        assert (done.exit_code, "this is the same run" in done.stdout) == (0, True), done.output
+    assert "no run log at 'schelling/village'" in run_command("replay", "schelling/village").stderr
+
+
 def test_the_models_are_listed_with_their_question() -> None:
     assert "social" in run_command("list").stdout
     assert "BROKEN" not in run_command("list").stdout
