@@ -10,6 +10,7 @@ import pytest
 
 from mesa_llm.errors import ConfigError
 from mesa_llm.llm.local.model import LocalLLM
+from mesa_llm.llm.local.profile import SMALLEST
 from mesa_llm.llm.local.weights import model_file
 
 
@@ -29,4 +30,4 @@ def model_path() -> Path:
 @pytest.fixture(scope="session")
 def local(model_path: Path) -> LocalLLM:
     """Give the embedded model, loaded once."""
-    return LocalLLM(model_path)
+    return LocalLLM(model_path, SMALLEST)

@@ -15,7 +15,8 @@ import jsonschema
 import pytest
 
 from mesa_llm.errors import ConfigError, Refused
-from mesa_llm.llm.local.model import LocalLLM, shared_model
+from mesa_llm.llm.local.model import LocalLLM, available_threads, chat_body, shared_model
+from mesa_llm.llm.local.profile import CAPABLE, SMALLEST, Profile
 from mesa_llm.records import ChatMessage, Reply, Request, Salt
 from mesa_llm.tools.toolbox import ToolBox
 from tests.llm.human.questions import ACTIONS, TOOLS, VOTE, Village, ask
@@ -95,7 +96,9 @@ def test_a_waiting_request_can_be_withdrawn_and_a_running_one_stopped(local: Loc
 
 
 def test_all_that_use_a_file_share_one_model_until_the_last_lets_go(tmp_path: Path) -> None:
-    one, other = shared_model(tmp_path / "a.gguf"), shared_model(tmp_path / "." / "a.gguf")
+    one, other = (
+        shared_model(path, Profile("local:a.gguf")) for path in (tmp_path / "a.gguf", tmp_path / "." / "a.gguf")
+    )
     assert one is other
     gone = weakref.ref(one)
     del one, other
@@ -104,7 +107,7 @@ def test_all_that_use_a_file_share_one_model_until_the_last_lets_go(tmp_path: Pa
 
 
 def test_a_closed_model_loads_again_when_asked(model_path: Path) -> None:
-    llm = LocalLLM(model_path)
+    llm = LocalLLM(model_path, SMALLEST)
     first = replied(llm, ask(settings={"max_tokens": 3}))
     asyncio.run(llm.close())
     assert replied(llm, ask(settings={"max_tokens": 3})).text == first.text
@@ -118,10 +121,11 @@ IN_A_PROCESS = """
 import asyncio, json, sys
 from pathlib import Path
 from mesa_llm.llm.local.model import LocalLLM
+from mesa_llm.llm.local.profile import SMALLEST
 from tests.llm.local.test_model import PROMPTS
 
 async def main():
-    llm = LocalLLM(Path(sys.argv[1]))
+    llm = LocalLLM(Path(sys.argv[1]), SMALLEST)
     replies = await asyncio.gather(*(llm.reply(request) for request in PROMPTS))
     print(json.dumps([[reply.text, repr(reply.tool_calls)] for reply in replies]))
 
