@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
 from mesa_llm.errors import Refused
@@ -113,3 +116,46 @@ def test_reasoning_that_stands_first_in_a_schema_is_written_first(text: str, pos
     vote = ToolSpec("vote", "Vote.", schema, is_action=True)
     assert may_write(ask(schema=schema), text) is possible
     assert may_write(ask(tools=(vote,)), f'{{"action":"vote","arguments":{text}}}') is possible
+
+
+# -- capable models
+
+
+def test_a_capable_model_writes_json_with_blanks_and_goes_on_calling_tools() -> None:
+    request = ask(*LOOKED_UP, tools=tuple(TOOLS.values()))
+    assert may_write(request, '{"action": "look_up", "arguments": {"word": "rain"}}', CAPABLE)
+    assert may_write(request, '{"action": "rest", "arguments": {}}', CAPABLE)
+    assert not may_write(request, '{"action":"rest","arguments":{}}', CAPABLE)
+    assert '{"action": "look_up", "arguments": {"word": "rain"}}' in wire_messages(request, CAPABLE)[-2]["content"]
+
+
+def test_a_long_sheet_is_described_in_one_line_and_one_example() -> None:
+    numbers = {str(number): {"type": "integer", "enum": [1, 2, 3, 4, 5]} for number in range(1, 41)}
+    form = reply_form(ask(schema={"type": "object", "properties": numbers, "required": list(numbers)}), CAPABLE)
+    assert '{each of "1" to "40": 1, 2, 3, 4 or 5}' in form
+    assert len(form) < 250
+
+
+def test_a_capable_model_reads_whole_descriptions_of_what_it_may_do_now() -> None:
+    words = "Look a word up. It takes a while. " + "It is a long book. " * 20
+    look_up = ToolSpec("look_up", words, TOOLS["look_up"].parameters)
+    request = ask(tools=(look_up, *ACTIONS), options={"neighbour": ()})
+    assert words in reply_form(request, CAPABLE)
+    assert "talk_to" not in reply_form(request, CAPABLE)
+
+
+@pytest.mark.parametrize(
+    ("place", "expected"), [("front", "form, Rules., Ann."), ("system", "Rules., Ann., form"), ("user", "Rules., Ann.")]
+)
+def test_the_form_stands_where_the_profile_says(place: Any, expected: str) -> None:
+    prompt = (ChatMessage("system", "Rules."), ChatMessage("system", "Ann."), ChatMessage("user", "Hello."))
+    profile, request = replace(CAPABLE, form_place=place), ask(*prompt, tools=ACTIONS)
+    system, user = (message["content"] for message in wire_messages(request, profile))
+    form = reply_form(request, profile)
+    assert system.replace(form, "form").split("\n\n") == expected.split(", ")
+    assert user.replace(form, "form") == ("Hello.\n\nform" if place == "user" else "Hello.")
+
+
+def test_neighbours_of_one_role_are_joined_as_chat_templates_need_it() -> None:
+    prompt = (ChatMessage("user", "One."), ChatMessage("user", "Two."), ChatMessage("assistant", "Three."))
+    assert [message["content"] for message in wire_messages(ask(*prompt), CAPABLE)] == ["One.\n\nTwo.", "Three."]
