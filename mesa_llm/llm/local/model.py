@@ -18,7 +18,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from mesa_llm.errors import ConfigError, Refused, ServerError
-from mesa_llm.llm.local.chat import grammar, read_call, wire_messages
+from mesa_llm.llm.local.chat import grammar, read_call, reply_form, wire_messages
 from mesa_llm.llm.local.gguf import context_of
 from mesa_llm.llm.local.prefix import beginning, is_kept_safely
 from mesa_llm.llm.local.profile import KNOWN, PREFIX, SMALLEST, Profile
@@ -69,6 +69,14 @@ class LocalLLM:
         finally:
             stop.set()
         return reply.timed(time.perf_counter() - start)
+
+    def wire_text(self, request: Request) -> str:
+        """Describe what is sent beside the messages: the form of the reply in words, and its grammar."""
+        try:
+            gbnf = grammar(request, self.profile) or ""
+        except Refused:
+            return ""
+        return "\n\n".join(filter(None, (reply_form(request, self.profile), gbnf.rstrip())))
 
     async def close(self) -> None:
         """Release the model, which is unloaded once all its users have released it."""

@@ -14,6 +14,7 @@ from typing import Any
 import jsonschema
 import pytest
 
+from mesa_llm.cli.inspect import tables
 from mesa_llm.errors import ConfigError, Refused
 from mesa_llm.llm.local.model import LocalLLM, available_threads, chat_body, shared_model
 from mesa_llm.llm.local.profile import CAPABLE, SMALLEST, Profile
@@ -229,3 +230,16 @@ def test_a_file_that_is_no_model_is_said(tmp_path: Path) -> None:
     broken.write_bytes(b"no model")
     with pytest.raises(ConfigError, match="cannot be loaded"):
         replied(LocalLLM(broken), ask())
+
+
+def test_a_run_log_says_what_was_sent_beside_the_messages(model_path: Path, tmp_path: Path) -> None:
+    log = tmp_path / "run.sqlite"
+    model = PotModel(1, "local", rng=1, log=log)
+    model.step()
+    model.close()
+    shown = "\n".join(tables(log, ["calls"], None, csv=False, full=True))
+    assert "[sent with it]\n    You can:\n" in shown
+    assert "    root ::= " in shown
+    replayed = PotModel(1, "local", rng=1, log=log, replay=True)
+    replayed.step()
+    assert replayed.runlog.digest == model.runlog.digest
