@@ -23,6 +23,7 @@ import pytest
 from mesa_llm import AgentDesign, LLMAgent, LLMModel, ScriptedLLM
 from mesa_llm.agents import TalkMixin
 from mesa_llm.llm.local.chat import wire_messages
+from mesa_llm.llm.local.profile import CAPABLE, SMALLEST
 from mesa_llm.llm.openai.dialect import Dialect
 from mesa_llm.llm.openai.request import form_text
 from mesa_llm.model.text_extraction import bets_from, characters_from
@@ -162,7 +163,9 @@ def texts_of(request: Request) -> Iterator[str]:
     yield from descriptions(request.schema)
     yield form_text(request, Dialect(tools=False, schema="none"))
     yield form_text(request, Dialect(choice="none", both=False))
-    yield from (message["content"] for message in wire_messages(request) if message["role"] != "assistant")
+    for profile in (SMALLEST, CAPABLE):
+        wire = wire_messages(request, profile)
+        yield from (message["content"] for message in wire if message["role"] != "assistant")
 
 
 def descriptions(schema: Any) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from functools import partial
 from pathlib import Path
@@ -22,6 +23,14 @@ def _show_version(is_wanted: bool) -> None:
         raise typer.Exit
 
 
+def _show_downloads() -> None:
+    """Print how far the download of a local model is, which may take minutes."""
+    logger = logging.getLogger("mesa_llm.llm.local.weights")
+    if not logger.handlers:
+        logger.addHandler(logging.StreamHandler())
+    logger.setLevel(logging.INFO)
+
+
 @app.callback()
 def options(
     version: Annotated[
@@ -29,6 +38,7 @@ def options(
     ] = False,
 ) -> None:
     """Agent-based models whose agents think with a language model."""
+    _show_downloads()
     if Path("mesa-llm.toml").is_file():
         from mesa_llm.cli.agreement import ask_once
 

@@ -12,7 +12,7 @@ from types import coroutine
 
 from mesa_llm.errors import ConfigError, MesaLLMError, ReplayError, TransportError
 from mesa_llm.llm.budget import Bill, usage_of
-from mesa_llm.llm.protocol import LLM
+from mesa_llm.llm.protocol import LLM, with_sent
 from mesa_llm.records import Reply, Request, Usage
 from mesa_llm.runlog.log import PreparedCall, RunLog
 
@@ -108,6 +108,7 @@ class Recorded:
             raise entry
         if log.mode == "replay":
             raise ReplayError(log.explain(request))
+        request = with_sent(request, self.inner)
         start = clock.perf_counter()
         awaited = _Awaited(request)
         self.recorder.awaited[id(awaited)] = awaited

@@ -209,6 +209,9 @@ class Request:
     prompts: Prompts = field(default=LIBRARY_PROMPTS, repr=False, compare=False)
     """Templates of the model for later additions to the prompt. Not part of the key."""
 
+    sent: str = field(default="", compare=False)
+    """What the transport adds to the messages, such as the form of the reply, for people. Not part of the key."""
+
     @cached_property
     def settings_text(self) -> str:
         """The sampling settings as JSON, for the key and the run log."""

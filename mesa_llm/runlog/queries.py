@@ -124,7 +124,7 @@ class Queries(Database):
             return tuple(row)
         key, agent, time, purpose, call, model, prompt, parameters, options, *rest = row
         with self._lock:
-            texts = self._texts.prompt(prompt), self._texts.text(parameters), self._texts.text(options)
+            texts = self._texts.prompt(prompt), self._texts.parameters(parameters), self._texts.text(options)
         return keys_of(key), agent, time, purpose, call, model, *texts, *rest
 
     def rows_of(self, name: str, time: Any, agent: Any) -> list[tuple[Any, ...]]:
