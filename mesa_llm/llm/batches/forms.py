@@ -1,0 +1,310 @@
+"""How providers take batches: OpenAI's form, which others speak too, and Anthropic's."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol, cast
+from uuid import uuid4
+
+from mesa_llm.canonical import compact_json
+from mesa_llm.errors import AccessRefused, BadReply, ConfigError, MesaLLMError, RateLimited, ServerError
+from mesa_llm.llm.batches.http import BatchHTTP
+from mesa_llm.llm.openai.connection import Response
+from mesa_llm.llm.openai.errors import detail_of
+from mesa_llm.llm.tokens import count_of
+from mesa_llm.records import Usage
+
+WINDOW = "24h"
+"""Time within which OpenAI answers a batch, or gives it up."""
+
+
+class BatchState(NamedTuple):
+    """State of a batch at its provider."""
+
+    n_done: int
+    """Number of requests that are answered, or have failed."""
+
+    n_requests: int
+    """Number of requests; 0 while the provider has not counted them."""
+
+    is_over: bool
+    """Whether no more of them will be answered."""
+
+    document: Mapping[str, Any]
+    """What the provider says of the batch."""
+
+
+GONE = BatchState(0, 0, True, {})
+"""State of a batch that the provider no longer has."""
+
+Responses = Mapping[str, Response | MesaLLMError] | MesaLLMError
+"""Key of a request → its response, or the error for which it has none; or the error of the whole batch. Requests that
+are missing are lost."""
+
+
+class BatchForm(Protocol):
+    """A provider's form of batches, at one address, with one key."""
+
+    max_requests: int
+    """Maximum number of requests in a batch."""
+
+    max_bytes: int
+    """Maximum size of a batch, in bytes."""
+
+    @property
+    def base(self) -> str:
+        """Base URL, without secrets."""
+        ...
+
+    def line(self, key: str, body: bytes) -> bytes:
+        """Write a request as part of a batch.
+
+        Args:
+            key: Id of the request within the batch.
+            body: Its body as it would be sent alone.
+        """
+        ...
+
+    async def create(self, lines: Sequence[bytes]) -> str:
+        """Create a batch of such requests, and return its id.
+
+        Raises:
+            ConfigError: If there are no batches at this address, the key is refused, or it is not known whether the
+                batch was created.
+            TransportError: If it was not.
+        """
+        ...
+
+    async def look(self, batch_id: str) -> BatchState:
+        """Return the state of a batch.
+
+        Raises:
+            ConfigError: If the provider cannot be reached, or refuses to say.
+        """
+        ...
+
+    async def responses(self, batch_id: str, state: BatchState) -> Responses:
+        """Fetch what became of each request of a batch that is over.
+
+        Raises:
+            ConfigError: If the provider cannot be reached.
+        """
+        ...
+
+
+def lost(text: str) -> ServerError:
+    """Return the error of a request that a batch did not carry out; it costs nothing, and may be sent again."""
+    error = ServerError(text)
+    error.usage = Usage(requests=1)
+    return error
+
+
+@dataclass(eq=False)
+class OpenAIBatches:
+    """Batches in OpenAI's form: a file of requests is uploaded, and files of responses and errors are fetched.
+
+    Source:
+        OpenAI, API reference, Batch and Files (2024): 50,000 requests and 200 MB a batch, completed within 24 hours.
+    """
+
+    http: BatchHTTP
+    """Way to the endpoint."""
+
+    path: str = "/chat/completions"
+    """Path of single requests, below the base URL."""
+
+    max_requests: int = 50_000
+    max_bytes: int = 200_000_000
+
+    @property
+    def base(self) -> str:
+        """Base URL, without secrets."""
+        return self.http.base
+
+    def line(self, key: str, body: bytes) -> bytes:
+        """Write a request as a line of the file."""
+        return b'{"custom_id":"%b","method":"POST","url":"/v1%b","body":%b}' % (key.encode(), self.path.encode(), body)
+
+    async def create(self, lines: Sequence[bytes]) -> str:
+        """Upload a file of requests, and create a batch of it; see `BatchForm`."""
+        body, content_type = _as_form({"purpose": "batch"}, b"\n".join(lines) + b"\n")
+        uploaded = await self.http.post("/files", body, content_type, may_repeat=True)
+        batch = {"input_file_id": _id_in(uploaded), "endpoint": f"/v1{self.path}", "completion_window": WINDOW}
+        return _id_in(await self.http.post("/batches", compact_json(batch)))
+
+    async def look(self, batch_id: str) -> BatchState:
+        """Return the state of a batch; see `BatchForm`."""
+        if (document := await self.http.get(f"/batches/{batch_id}")) is None:
+            return GONE
+        batch = _object(document)
+        counts = _mapping(batch.get("request_counts"))
+        n_done = count_of(counts.get("completed")) + count_of(counts.get("failed"))
+        is_over = batch.get("status") in ("completed", "failed", "expired", "cancelled")
+        return BatchState(n_done, count_of(counts.get("total")), is_over, batch)
+
+    async def responses(self, batch_id: str, state: BatchState) -> Responses:
+        """Fetch the files of responses and of errors; see `BatchForm`."""
+        batch = state.document
+        if batch.get("status") == "failed":
+            return self._failure(batch_id, batch)
+        responses: dict[str, Response | MesaLLMError] = {}
+        for name in ("error_file_id", "output_file_id"):
+            if isinstance(file_id := batch.get(name), str):
+                content = await self.http.get(f"/files/{file_id}/content", is_large=True)
+                for line in _lines_in(content or b""):
+                    responses[str(line.get("custom_id"))] = self._response(line)
+        return responses
+
+    def _response(self, line: Mapping[str, Any]) -> Response | MesaLLMError:
+        """Return the response in a line, or the error in its place."""
+        response = _mapping(line.get("response"))
+        if response:
+            status = response.get("status_code")
+            return Response(status if isinstance(status, int) else 200, None, compact_json(response.get("body")))
+        detail = detail_of({"error": line.get("error") or "no reason is given"})
+        return lost(f"{self.base}: a request of a batch was not carried out: {detail.text}")
+
+    def _failure(self, batch_id: str, batch: Mapping[str, Any]) -> MesaLLMError:
+        """Return the error of a batch that was refused as a whole, of which nothing was carried out."""
+        errors = _mapping(batch.get("errors")).get("data")
+        first = _mapping(cast("list[Any]", errors)[0]) if isinstance(errors, list) and errors else {}
+        text = f"{self.base} refused batch {batch_id}: {detail_of({'error': first or 'no reason is given'}).text}"
+        code = str(first.get("code"))
+        error: MesaLLMError
+        if code == "token_limit_exceeded":  # of the tokens in all batches that are in progress
+            error = RateLimited(text)
+        else:
+            error = AccessRefused(text, is_out_of_money="billing" in code)
+        error.usage = Usage(requests=1)
+        return error
+
+
+@dataclass(eq=False)
+class AnthropicBatches:
+    """Batches in Anthropic's form: one request holds all, and their results are streamed as lines.
+
+    Source:
+        Anthropic, API reference, Message Batches (2024): 100,000 requests and 256 MB a batch, ended within 24 hours.
+    """
+
+    http: BatchHTTP
+    """Way to the endpoint; its base ends with `/messages`."""
+
+    max_requests: int = 100_000
+    max_bytes: int = 256_000_000
+
+    @property
+    def base(self) -> str:
+        """Base URL, without secrets."""
+        return self.http.base
+
+    def line(self, key: str, body: bytes) -> bytes:
+        """Write a request as an element of the batch."""
+        return b'{"custom_id":"%b","params":%b}' % (key.encode(), body)
+
+    async def create(self, lines: Sequence[bytes]) -> str:
+        """Create a batch; see `BatchForm`."""
+        body = b'{"requests":[%b]}' % b",".join(lines)
+        return _id_in(await self.http.post("/batches", body))
+
+    async def look(self, batch_id: str) -> BatchState:
+        """Return the state of a batch; see `BatchForm`."""
+        if (document := await self.http.get(f"/batches/{batch_id}")) is None:
+            return GONE
+        batch = _object(document)
+        counts = {name: count_of(n) for name, n in _mapping(batch.get("request_counts")).items()}
+        total = sum(counts.values())
+        is_over = batch.get("processing_status") == "ended"
+        return BatchState(total - counts.get("processing", 0), total, is_over, batch)
+
+    async def responses(self, batch_id: str, state: BatchState) -> Responses:
+        """Fetch the results, from the address of the batch, whatever address it names; see `BatchForm`."""
+        content = await self.http.get(f"/batches/{batch_id}/results", is_large=True)
+        return {str(line.get("custom_id")): self._response(line) for line in _lines_in(content or b"")}
+
+    def _response(self, line: Mapping[str, Any]) -> Response | MesaLLMError:
+        """Return the response in a line, or the error in its place."""
+        result = _mapping(line.get("result"))
+        match result.get("type"):
+            case "succeeded":
+                return Response(200, None, compact_json(result.get("message")))
+            case "errored":
+                error = _mapping(result.get("error"))
+                kind = _mapping(error.get("error")).get("type")
+                return Response(_STATUSES.get(str(kind), 500), None, compact_json(error))
+            case other:
+                return lost(f"{self.base}: a request of a batch was not carried out: {other}")
+
+
+_STATUSES = {
+    "invalid_request_error": 400,
+    "authentication_error": 401,
+    "billing_error": 402,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "request_too_large": 413,
+    "rate_limit_error": 429,
+    "api_error": 500,
+    "timeout_error": 504,
+    "overloaded_error": 529,
+}
+"""Anthropic's types of errors, with the HTTP statuses that they have for single requests."""
+
+
+def _as_form(fields: Mapping[str, str], content: bytes) -> tuple[bytes, str]:
+    """Write fields and a file as a multipart form; return its body and its content type."""
+    boundary = uuid4().hex
+    parts = [
+        f'--{boundary}\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'
+        for name, value in fields.items()
+    ]
+    head = (
+        f'--{boundary}\r\nContent-Disposition: form-data; name="file"; filename="batch.jsonl"\r\n'
+        "Content-Type: application/jsonl\r\n\r\n"
+    )
+    body = "".join([*parts, head]).encode() + content + f"\r\n--{boundary}--\r\n".encode()
+    return body, f"multipart/form-data; boundary={boundary}"
+
+
+def _object(content: bytes) -> Mapping[str, Any]:
+    """Return the JSON object in a response.
+
+    Raises:
+        BadReply: If it is none.
+    """
+    try:
+        found = json.loads(content)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise BadReply(f"what was said of a batch is no JSON object: it starts {content[:80]!r}")
+    return cast("dict[str, Any]", found)
+
+
+def _id_in(content: bytes) -> str:
+    """Return the id of what was created.
+
+    Raises:
+        ConfigError: If there is none, as where an endpoint speaks another form.
+    """
+    found = _object(content).get("id")
+    if not isinstance(found, str) or not found.replace("-", "").replace("_", "").isalnum():
+        raise ConfigError(f"the endpoint names no id of what it created: {content[:80]!r}; leave out batch (--batch)")
+    return found
+
+
+def _lines_in(content: bytes) -> Iterator[Mapping[str, Any]]:
+    """Read JSON objects, one a line; a line that is none is left out, and its request is lost."""
+    for line in content.splitlines():
+        try:
+            found = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(found, dict):
+            yield cast("dict[str, Any]", found)
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}

@@ -1,0 +1,394 @@
+"""Collects the requests of a stage until nobody in it can add another, and sends them as one batch.
+
+The engine knows which decisions are being made, and each decision knows which of its requests wait for a batch, or for
+others to be settled in a budget. Once every decision waits, what has been collected is sent. A decision that prompts
+its model again after a reply is part of the next batch, with all others that do so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import weakref
+from collections.abc import Callable, Coroutine, Generator, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
+
+from mesa_llm.errors import ConfigError, MesaLLMError, RateLimited, TransportError
+from mesa_llm.llm.batches.forms import BatchForm, BatchState, lost
+from mesa_llm.llm.batches.waiting import BatchedDecision, waits
+from mesa_llm.llm.budget import Bill
+from mesa_llm.llm.openai.connection import Response
+from mesa_llm.llm.protocol import LLM, close_transport
+from mesa_llm.records import Reply, Request
+
+logger = logging.getLogger(__name__)
+
+FIRST_LOOK_S, MAX_LOOK_S = 0.25, 60.0
+"""Seconds between two looks at a batch that is not complete: at first, and at most."""
+
+LOOK_GROWTH = 1.5
+"""Factor by which that time grows from one look to the next."""
+
+PASSES = 4
+"""Passes of the event loop in which a request that a budget has let through reaches its batch."""
+
+
+class Progress(NamedTuple):
+    """How far a batch is."""
+
+    batch_id: str
+    """Id that the provider gave it."""
+
+    n_done: int
+    """Number of its requests that are answered, or have failed."""
+
+    n_requests: int
+    """Number of its requests."""
+
+    def __str__(self) -> str:
+        """Write it as one line."""
+        return f"batch {self.batch_id}: {self.n_done} of {self.n_requests} done"
+
+
+class Ledger(Protocol):
+    """Keeps the batches of a run that are not collected yet, so that a stopped run collects them when it is resumed."""
+
+    is_kept: bool
+    """Whether it outlives this process."""
+
+    def batch_of(self, key: str, base: str) -> str | None:
+        """Return the last batch at an address that holds a request and is not collected yet.
+
+        Args:
+            key: Key of the request.
+            base: Base URL, without secrets.
+        """
+        ...
+
+    def add(self, batch_id: str, base: str, keys: Sequence[str]) -> None:
+        """Write down a batch that was created; it is on disk when this returns.
+
+        Args:
+            batch_id: Its id.
+            base: Base URL at which it was created, without secrets.
+            keys: Keys of its requests.
+        """
+        ...
+
+    def collect(self, batch_ids: Sequence[str]) -> None:
+        """Note that all replies of some batches are recorded."""
+        ...
+
+
+@runtime_checkable
+class Batchable(Protocol):
+    """A transport that can ask in batches."""
+
+    def batched(self) -> LLM:
+        """Return a transport to the same model that asks in batches; requests and their keys stay the same.
+
+        Raises:
+            ConfigError: If its provider has no batches.
+        """
+        ...
+
+
+@dataclass(slots=True, eq=False)
+class _Line:
+    """A request that waits for its batch."""
+
+    form: BatchForm
+    key: str
+    body: bytes
+    response: asyncio.Future[Response]
+
+
+async def post(form: BatchForm, request: Request, body: bytes) -> Response:
+    """Send a request with the next batch, or collect it from the batch in which a stopped run has sent it.
+
+    Args:
+        form: The provider's form of batches, at its address.
+        request: The request.
+        body: Its body as it would be sent alone.
+
+    Raises:
+        ConfigError: If the provider has no batches, refuses the key, or cannot be reached.
+        TransportError: If the batch fails, or loses the request.
+        Stopped: If the run is ending.
+    """
+    stage = _STAGE.get()
+    if stage is None:
+        raise ConfigError("a request of a batch is sent through `Batched`")
+    bill = Bill.of_reply.get()
+    if bill is not None:
+        bill.wait()  # given up, it costs nothing: what it costs is counted when it is collected
+    try:
+        response = await stage.post(form, request.key, body)
+    except TransportError:
+        if bill is not None:
+            bill.send()
+        raise
+    if bill is not None:
+        bill.send()
+    return response
+
+
+class Batched:
+    """The outermost layer around a transport that asks in batches: counts the requests of each decision."""
+
+    def __init__(self, inner: LLM) -> None:
+        """Wrap a transport.
+
+        Args:
+            inner: The transport in its layers, which was returned by `Batchable.batched`.
+        """
+        self.inner = inner
+        self._stages: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, BatchStage] = weakref.WeakKeyDictionary()
+
+    async def reply(self, request: Request) -> Reply:
+        """Send the request with the next batch.
+
+        Raises:
+            TransportError: As the transport raises it.
+        """
+        if (decision := BatchedDecision.of_task.get()) is not None:
+            return await self._reply(request, decision)
+        stage = BatchStage.of_run.get() or self._stages.setdefault(asyncio.get_running_loop(), BatchStage())
+        stage.begin_deciders(1)
+        try:
+            with stage.deciding() as decision:
+                return await self._reply(request, decision)
+        finally:
+            stage.end_decider()
+
+    async def _reply(self, request: Request, decision: BatchedDecision) -> Reply:
+        decision.change(n_open=1)
+        try:
+            return await self.inner.reply(request)
+        finally:
+            decision.change(n_open=-1)
+
+    async def close(self) -> None:
+        """Close the transport."""
+        await close_transport(self.inner)
+
+
+class BatchStage:
+    """The decisions of one stage, and the batches in which their requests are sent.
+
+    It belongs to one event loop.
+    """
+
+    of_run: ClassVar[ContextVar[BatchStage | None]] = ContextVar("mesa_llm_batch_stage", default=None)
+    """The stage that the current task belongs to."""
+
+    def __init__(
+        self,
+        ledger: Ledger | None = None,
+        report: Callable[[Progress], object] | None = None,
+        in_flight: AbstractContextManager[None] | None = None,
+    ) -> None:
+        """Start without a decision.
+
+        Args:
+            ledger: Where batches are written down; None: nowhere.
+            report: Called after each look at a batch.
+            in_flight: Entered while a batch is created, in which a run does not end; raises `Stopped` if the run is
+                ending.
+        """
+        self._ledger = ledger
+        self._report = report or (lambda progress: None)
+        self._in_flight = in_flight or nullcontext()
+        self._n_deciding = self._n_waiting = 0
+        self._queue: list[_Line] = []
+        self._sending: asyncio.Task[None] | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._running: dict[str, tuple[str, Progress]] = {}  # id → address, progress
+        self._answered: list[str] = []  # batches whose replies have been handed out
+        self._is_closed = False
+
+    def begin_deciders(self, n: int) -> None:
+        """Expect the decisions of `n` tasks, each of which makes them in turn and then calls `end_decider`."""
+        self._n_deciding += n
+
+    def end_decider(self) -> None:
+        """Note that a task makes no more decisions."""
+        self._n_deciding -= 1
+        self._look_soon()
+
+    @contextmanager
+    def deciding(self) -> Generator[BatchedDecision]:
+        """Make a decision; requests in this block, and in tasks that it starts, are part of it."""
+        decision = BatchedDecision(self.change)
+        tokens = BatchedDecision.of_task.set(decision), _STAGE.set(self)
+        try:
+            yield decision
+        finally:
+            BatchedDecision.of_task.reset(tokens[0])
+            _STAGE.reset(tokens[1])
+
+    def change(self, n_waiting: int) -> None:
+        """Count decisions that begin or end to wait."""
+        self._n_waiting += n_waiting
+        self._look_soon()
+
+    async def post(self, form: BatchForm, key: str, body: bytes) -> Response:
+        """Wait for the response to a request, which is sent with the next batch; see `post`."""
+        line = _Line(form, key, body, asyncio.get_running_loop().create_future())
+        self._queue.append(line)
+        try:
+            with waits():
+                return await line.response
+        finally:
+            with suppress(ValueError):
+                self._queue.remove(line)
+
+    # -- sending
+
+    @property
+    def _is_complete(self) -> bool:
+        """Whether nobody can add a request before another has ended."""
+        return bool(self._queue) and self._n_waiting >= self._n_deciding and not self._is_closed
+
+    def _look_soon(self) -> None:
+        if self._sending is None and self._is_complete:
+            self._sending = asyncio.get_running_loop().create_task(self._send_if_complete())
+
+    async def _send_if_complete(self) -> None:
+        """Send what is collected, unless somebody adds to it until all that was let through has arrived."""
+        try:
+            n_before = -1
+            while n_before != len(self._queue):
+                n_before = len(self._queue)
+                for _ in range(PASSES):
+                    await asyncio.sleep(0)
+                if not self._is_complete:
+                    return
+            queue, self._queue = self._queue, []
+            try:
+                self._end_answered()
+                works = self._batches_of([line for line in queue if not line.response.done()])
+            except Exception as error:  # noqa: BLE001 - raised for every request
+                for line in queue:
+                    _fail(line, error)
+                return
+            for work in works:
+                task = asyncio.get_running_loop().create_task(work)
+                self._tasks.add(task)
+                task.add_done_callback(self._tasks.discard)
+        finally:
+            self._sending = None
+
+    def _batches_of(self, lines: Sequence[_Line]) -> Sequence[Coroutine[Any, Any, None]]:
+        """Divide requests into batches: those that a stopped run has sent, and new ones within a provider's limits."""
+        sent: dict[tuple[BatchForm, str], list[_Line]] = {}
+        fresh: dict[BatchForm, list[_Line]] = {}
+        for line in lines:
+            batch_id = None if self._ledger is None else self._ledger.batch_of(line.key, line.form.base)
+            if batch_id is None:
+                fresh.setdefault(line.form, []).append(line)
+            else:
+                sent.setdefault((line.form, batch_id), []).append(line)
+        new = [self._answer(form, part, None) for form, group in fresh.items() for part in split(group, form)]
+        return new + [self._answer(form, group, batch_id) for (form, batch_id), group in sent.items()]
+
+    async def _answer(self, form: BatchForm, lines: Sequence[_Line], batch_id: str | None) -> None:
+        """Create a batch, unless it exists, wait for it, and hand out its responses in the order of the requests."""
+        try:
+            if batch_id is None:
+                batch_id = await self._create(form, lines)
+            state = await self._wait(form, batch_id, len(lines))
+            responses = await form.responses(batch_id, state)
+        except Exception as error:  # noqa: BLE001 - raised for every request of the batch
+            for line in lines:
+                _fail(line, error)
+            return
+        self._running.pop(batch_id, None)
+        self._answered.append(batch_id)
+        if isinstance(responses, RateLimited) and len(lines) > 1:  # its tokens are more than may be in progress
+            half = len(lines) // 2
+            await self._answer(form, lines[:half], None)
+            await self._answer(form, lines[half:], None)
+            return
+        for line in lines:
+            response = responses if isinstance(responses, MesaLLMError) else responses.get(line.key)
+            if not isinstance(response, Response):
+                _fail(line, response or lost(f"batch {batch_id} holds no response to this request"))
+            elif not line.response.done():
+                line.response.set_result(response)
+
+    async def _create(self, form: BatchForm, lines: Sequence[_Line]) -> str:
+        """Create a batch, and write it down before anything else happens."""
+        with self._in_flight:
+            batch_id = await form.create([form.line(line.key, line.body) for line in lines])
+            self._running[batch_id] = form.base, Progress(batch_id, 0, len(lines))
+            if self._ledger is not None:
+                self._ledger.add(batch_id, form.base, [line.key for line in lines])
+        return batch_id
+
+    async def _wait(self, form: BatchForm, batch_id: str, n_requests: int) -> BatchState:
+        """Look at a batch until it is complete, ever less often."""
+        pause_s = FIRST_LOOK_S
+        while True:
+            state = await form.look(batch_id)
+            progress = Progress(batch_id, state.n_done, state.n_requests or n_requests)
+            self._running[batch_id] = form.base, progress
+            self._report(progress)
+            if state.is_over:
+                return state
+            await asyncio.sleep(pause_s)
+            pause_s = min(LOOK_GROWTH * pause_s, MAX_LOOK_S)
+
+    # -- ending
+
+    def _end_answered(self) -> None:
+        """Note that the batches are collected whose replies have been recorded."""
+        if self._answered and self._ledger is not None:
+            self._ledger.collect(self._answered)
+        self._answered.clear()
+
+    def end(self) -> None:
+        """End after all decisions, of which each reply is recorded.
+
+        Raises:
+            ConfigError: If the run log cannot be written.
+        """
+        self._end_answered()
+
+    def close(self) -> None:
+        """Wait for no batch any more; those that go on at their provider are named, and how to collect them."""
+        self._is_closed = True
+        for task in self._tasks:
+            task.cancel()
+        is_kept = self._ledger is not None and self._ledger.is_kept
+        way = "to collect it, run the same again with the same run log" if is_kept else "it is in no run log"
+        for base, progress in self._running.values():
+            logger.warning("%s; it goes on at %s: %s", progress, base, way)
+        self._running.clear()
+
+
+_STAGE: ContextVar[BatchStage | None] = ContextVar("mesa_llm_stage_of_decision", default=None)
+"""The stage of the decision that the current task belongs to."""
+
+
+def split(lines: Sequence[_Line], form: BatchForm) -> Iterator[list[_Line]]:
+    """Divide requests, in order, into batches within the provider's limits on their number and size."""
+    part: list[_Line] = []
+    n_bytes = 0
+    for line in lines:
+        size = len(form.line(line.key, line.body)) + 1  # and what separates it from the next
+        if part and (len(part) == form.max_requests or n_bytes + size > form.max_bytes):
+            yield part
+            part, n_bytes = [], 0
+        part.append(line)
+        n_bytes += size
+    if part:
+        yield part
+
+
+def _fail(line: _Line, error: Exception) -> None:
+    if not line.response.done():
+        line.response.set_exception(error)
