@@ -143,7 +143,7 @@ class Access:
             endpoint = self._find(text, is_auxiliary)
             key = self._keys.key_for(self._source_of(text, endpoint, is_auxiliary, origin))
             timeout_s = endpoint.timeout_s or self._options.timeout_s
-            connect = partial(_remote, endpoint, key, timeout_s, is_auxiliary)
+            connect = partial(_remote, endpoint, key, timeout_s, is_auxiliary=is_auxiliary)
             return self._connection(
                 (endpoint, key), lambda: self._owned(connect()), endpoint, is_auxiliary=is_auxiliary
             )
@@ -290,6 +290,25 @@ class Access:
                 self._connections[key] = self._within_budget(batched)
         return self._connections[key]
 
+    def sends_in_batches(self, llm: str | LLM, *, is_auxiliary: bool = False) -> bool:
+        """Check whether a language model would be asked in batches; nothing is opened or sent.
+
+        Args:
+            llm: As for `open`.
+            is_auxiliary: As for `open`.
+
+        Raises:
+            ConfigError: As for `open`.
+        """
+        if not self._options.batch:
+            return False
+        transport = open_simple(llm) if isinstance(llm, str) else llm
+        if transport is None:
+            endpoint = self._find(str(llm).strip(), is_auxiliary)
+            key = None if endpoint.api_base is None else ""
+            transport = _remote(endpoint, key, self.timeout_s, is_auxiliary=False)
+        return self._batched(transport, is_auxiliary) is not None
+
     @staticmethod
     def _batched(transport: LLM, is_auxiliary: bool) -> LLM | None:
         """Return a transport that asks in batches; None for those that nobody is paid for, and for a second model.
@@ -361,7 +380,7 @@ def _ollama() -> str:
     return f"{base.rstrip('/')}/v1" if address.base == address.origin else base
 
 
-def _remote(endpoint: Endpoint, key: str | None, timeout_s: float, is_auxiliary: bool) -> LLM:
+def _remote(endpoint: Endpoint, key: str | None, timeout_s: float, *, is_auxiliary: bool) -> LLM:
     if endpoint.api_base is not None:
         from mesa_llm.llm.openai.client import OpenAIHTTP
 

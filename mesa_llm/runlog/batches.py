@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
+from mesa_llm.errors import ConfigError
 from mesa_llm.runlog.log import RunLog
+from mesa_llm.text import counted
 
 BATCHES = "batches"
 """Manifest key: the batches of a run, in the order in which they were created."""
@@ -27,20 +29,34 @@ class OpenBatches:
         self.is_kept = runlog.path is not None
         self._runlog = runlog
         self._batches = batches_in(runlog.manifest)
-        self._open = {
-            (base, key): batch_id
-            for batch_id, base, keys in map(_fields, self._batches)
-            for key in keys  # a later batch holds what an earlier one has lost
-        }
+        self._open = _open_in(self._batches, runlog)
+        self._unclaimed = set(self._open.values())
 
     def batch_of(self, key: str, base: str) -> str | None:
-        """Return the last batch at an address that holds a request and is not collected yet.
+        """Return the last batch at an address that holds a request whose reply is not recorded.
 
         Args:
             key: Key of the request.
             base: Base URL, without secrets.
         """
-        return self._open.get((base, key))
+        batch_id = self._open.get((base, key))
+        self._unclaimed.discard(batch_id or "")
+        return batch_id
+
+    def require_claimed(self) -> None:
+        """Check that the run has made requests of each batch of an earlier session; else it would pay for both.
+
+        Raises:
+            ConfigError: If it has not, and requests may not differ from those of the recording.
+        """
+        if self._runlog.may_differ or not self._unclaimed:
+            return
+        batch_id = next(batch["id"] for batch in self._batches if batch["id"] in self._unclaimed)
+        requests = counted(list(self._open.values()).count(batch_id), "request")
+        raise ConfigError(
+            f"the run log names batch {batch_id} with {requests} that this run does not make: the prompt, the code or "
+            "a version has changed. To send new requests from here on, give --ask-again (in Python ask_again=True)"
+        )
 
     def add(self, batch_id: str, base: str, keys: Sequence[str]) -> None:
         """Write down a batch that was created.
@@ -79,7 +95,7 @@ def keys_in_batches(runlog: RunLog) -> frozenset[str]:
     """Return the keys of requests in batches that are not collected yet; none if differing requests may be sent."""
     if runlog.path is None or runlog.mode != "record" or runlog.may_differ:
         return frozenset()
-    return frozenset(key for batch in batches_in(runlog.manifest) for key in _fields(batch)[2])
+    return frozenset(key for _, key in _open_in(batches_in(runlog.manifest), runlog))
 
 
 def batches_in(manifest: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -90,10 +106,13 @@ def batches_in(manifest: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [cast("dict[str, Any]", batch) for batch in batches if isinstance(batch, dict) and "id" in batch]
 
 
-def _fields(batch: Mapping[str, Any]) -> tuple[str, str, list[str]]:
-    keys = batch.get("keys")
-    return (
-        str(batch["id"]),
-        str(batch.get("at")),
-        list(map(str, cast("list[Any]", keys))) if isinstance(keys, list) else [],
-    )
+def _open_in(batches: Sequence[Mapping[str, Any]], runlog: RunLog) -> dict[tuple[str, str], str]:
+    """Return address and key of each request without a recorded reply → the last batch that holds it."""
+    found: dict[tuple[str, str], str] = {}
+    for batch in batches:
+        keys = batch.get("keys")
+        found |= {(str(batch.get("at")), str(key)): str(batch["id"]) for key in keys} if isinstance(keys, list) else {}
+    if not found:
+        return {}
+    recorded = runlog.recorded_keys()
+    return {place: batch_id for place, batch_id in found.items() if place[1] not in recorded}

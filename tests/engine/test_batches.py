@@ -33,6 +33,14 @@ def payers(server: BatchServer, n_agents: int = 4, **options: Any) -> PotModel:
     return PotModel(n_agents, "m", rng=1, batch=True, api_base=server.url, **options)
 
 
+def stopped(model: PotModel) -> PotModel:
+    """Stop a model at the first look at its batch."""
+    model.engine.on_batch = lambda progress: model.engine.stop()
+    with closing(model), pytest.raises(Stopped):
+        model.step()
+    return model
+
+
 @pytest.fixture
 def paying() -> Iterator[BatchServer]:
     """Give a server whose replies pay a coin."""
@@ -202,10 +210,7 @@ def test_a_stopped_run_says_how_to_collect_its_batch_and_does_so_once(tmp_path: 
     fate: dict[str, Any] = {"looks": None, "reply": pay}
     log = tmp_path / "run.sqlite"
     with BatchServer(lambda batch, number: fate) as server:
-        with closing(payers(server, log=log)) as model:
-            model.engine.on_batch = lambda progress: model.engine.stop()
-            with pytest.raises(Stopped):
-                model.step()
+        model = stopped(payers(server, log=log))
         assert "batch batch_1: 0 of 4 done; it goes on at" in caplog.text
         assert "run the same again" in caplog.text
         assert model.usage.requests == 0
@@ -222,13 +227,26 @@ def test_a_stopped_run_says_how_to_collect_its_batch_and_does_so_once(tmp_path: 
 def test_without_batch_a_resumed_run_does_not_pay_for_what_a_batch_holds(tmp_path: Path) -> None:
     fate: dict[str, Any] = {"looks": None, "reply": pay}
     with BatchServer(lambda batch, number: fate) as server:
-        with closing(payers(server, log=tmp_path / "run.sqlite")) as model:
-            model.engine.on_batch = lambda progress: model.engine.stop()
-            with pytest.raises(Stopped):
-                model.step()
+        stopped(payers(server, log=tmp_path / "run.sqlite"))
         live = PotModel(4, "m", rng=1, log=tmp_path / "run.sqlite", api_base=server.url)
         with closing(live), pytest.raises(ConfigError, match="give batch=True"):
             live.step()
+
+
+def test_a_resumed_run_with_another_prompt_pays_for_no_second_batch(tmp_path: Path) -> None:
+    fate: dict[str, Any] = {"looks": None, "reply": pay}
+    with BatchServer(lambda batch, number: fate) as server:
+        stopped(payers(server, log=tmp_path / "run.sqlite"))
+        fate["looks"] = 1
+        model = payers(server, log=tmp_path / "run.sqlite")
+        model.pot.coins = 3
+        with closing(model), pytest.raises(ConfigError, match=r"batch_1 with 4 requests that this run does not make"):
+            model.step()
+        model = payers(server, log=tmp_path / "run.sqlite", ask_again=True)
+        model.pot.coins = 3
+        with closing(model):
+            model.step()
+        assert server.sizes == [4, 4]
 
 
 RUN = """

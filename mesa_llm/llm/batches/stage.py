@@ -68,6 +68,14 @@ class Ledger(Protocol):
         """
         ...
 
+    def require_claimed(self) -> None:
+        """Check that the batches of an earlier session hold requests that this one makes.
+
+        Raises:
+            ConfigError: If one does not: new requests would be paid for besides it.
+        """
+        ...
+
     def add(self, batch_id: str, base: str, keys: Sequence[str]) -> None:
         """Write down a batch that was created; it is on disk when this returns.
 
@@ -283,7 +291,11 @@ class BatchStage:
             self._sending = None
 
     def _batches_of(self, lines: Sequence[_Line]) -> Sequence[Coroutine[Any, Any, None]]:
-        """Divide requests into batches: those that a stopped run has sent, and new ones within a provider's limits."""
+        """Divide requests into batches: those that a stopped run has sent, and new ones within a provider's limits.
+
+        Raises:
+            ConfigError: If a stopped run has sent other requests.
+        """
         sent: dict[tuple[BatchForm, str], list[_Line]] = {}
         fresh: dict[BatchForm, list[_Line]] = {}
         for line in lines:
@@ -292,6 +304,8 @@ class BatchStage:
                 fresh.setdefault(line.form, []).append(line)
             else:
                 sent.setdefault((line.form, batch_id), []).append(line)
+        if fresh and self._ledger is not None:
+            self._ledger.require_claimed()
         new = [self._answer(form, part, None) for form, group in fresh.items() for part in split(group, form)]
         return new + [self._answer(form, group, batch_id) for (form, batch_id), group in sent.items()]
 
