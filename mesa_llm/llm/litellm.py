@@ -290,12 +290,13 @@ def _provider_key(model: str) -> str | None:
 
 
 def load() -> tuple[Any, type[Exception]]:
-    """Load litellm, which takes seconds, with the price map of its own files and without its messages.
+    """Load litellm, which takes seconds, with the prices and headers of its own files and without its messages.
 
     Returns:
         The package, and the base class of its exceptions.
     """
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+    os.environ.setdefault("LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS", "True")
     import litellm
     import openai
 

@@ -132,7 +132,7 @@ class OpenAIBatches:
         body, content_type = _as_form({"purpose": "batch"}, b"\n".join(lines) + b"\n")
         uploaded = await self.http.post("/files", body, content_type, may_repeat=True)
         batch = {"input_file_id": _id_in(uploaded), "endpoint": f"/v1{self.path}", "completion_window": WINDOW}
-        return _id_in(await self.http.post("/batches", compact_json(batch)))
+        return _id_in(await self.http.post("/batches", compact_json(batch)), "status")
 
     async def look(self, batch_id: str) -> BatchState:
         """Return the state of a batch; see `BatchForm`."""
@@ -207,7 +207,7 @@ class AnthropicBatches:
     async def create(self, lines: Sequence[bytes]) -> str:
         """Create a batch; see `BatchForm`."""
         body = b'{"requests":[%b]}' % b",".join(lines)
-        return _id_in(await self.http.post("/batches", body))
+        return _id_in(await self.http.post("/batches", body), "processing_status")
 
     async def look(self, batch_id: str) -> BatchState:
         """Return the state of a batch; see `BatchForm`."""
@@ -283,15 +283,23 @@ def _object(content: bytes) -> Mapping[str, Any]:
     return cast("dict[str, Any]", found)
 
 
-def _id_in(content: bytes) -> str:
+def _id_in(content: bytes, status: str | None = None) -> str:
     """Return the id of what was created.
 
+    Args:
+        content: What the endpoint says of it.
+        status: Name of the field with its status, if it is a batch.
+
     Raises:
-        ConfigError: If there is none, as where an endpoint speaks another form.
+        ConfigError: If it is something else, as where an endpoint speaks another form.
     """
-    found = _object(content).get("id")
-    if not isinstance(found, str) or not found.replace("-", "").replace("_", "").isalnum():
-        raise ConfigError(f"the endpoint names no id of what it created: {content[:80]!r}; leave out batch (--batch)")
+    document = _object(content)
+    found = document.get("id")
+    is_batch = status is None or isinstance(document.get(status), str)
+    if not is_batch or not isinstance(found, str) or not found.replace("-", "").replace("_", "").isalnum():
+        raise ConfigError(
+            f"the endpoint created something that is no batch: {content[:80]!r}; leave out batch (--batch)"
+        )
     return found
 
 
