@@ -27,7 +27,7 @@ from mesa_llm.engine.numbering import Numbering, TurnNumbers, purpose_counted
 from mesa_llm.engine.opening import OpenedModels
 from mesa_llm.engine.recorder import Recorder
 from mesa_llm.errors import BudgetExceeded, ConfigError, HumanTimeout, Stopped
-from mesa_llm.llm.batches.stage import BatchStage, Progress
+from mesa_llm.llm.batches.stage import BatchProgress, BatchStage
 from mesa_llm.llm.limits import InFlight
 from mesa_llm.llm.protocol import LLM
 from mesa_llm.records import Decision, Failure, Observation, Request, Salt, Usage
@@ -128,7 +128,7 @@ class Engine:
         self.options: EngineOptions = options or {}
         self.decisions = self.human_timeouts = self.reprompted = self.parsed_leniently = 0
         self.on_decision: Callable[[Usage], None] | None = None
-        self.on_batch: Callable[[Progress], object] = lambda progress: logger.info("%s", progress)
+        self.on_batch: Callable[[BatchProgress], object] = lambda progress: logger.info("%s", progress)
         self.warn: Callable[[str], object] = logger.warning
         self.while_waiting: Callable[[], AbstractContextManager[None]] = nullcontext
         self.should_stop: Callable[[], bool] = bool

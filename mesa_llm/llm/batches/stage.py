@@ -36,7 +36,7 @@ PASSES = 4
 """Passes of the event loop in which a request that a budget has let through reaches its batch."""
 
 
-class Progress(NamedTuple):
+class BatchProgress(NamedTuple):
     """How far a batch is."""
 
     batch_id: str
@@ -53,7 +53,7 @@ class Progress(NamedTuple):
         return f"batch {self.batch_id}: {self.n_done} of {self.n_requests} done"
 
 
-class Ledger(Protocol):
+class BatchLedger(Protocol):
     """Keeps the batches of a run that are not collected yet, so that a stopped run collects them when it is resumed."""
 
     is_kept: bool
@@ -195,8 +195,8 @@ class BatchStage:
 
     def __init__(
         self,
-        ledger: Ledger | None = None,
-        report: Callable[[Progress], object] | None = None,
+        ledger: BatchLedger | None = None,
+        report: Callable[[BatchProgress], object] | None = None,
         in_flight: AbstractContextManager[None] | None = None,
     ) -> None:
         """Start without a decision.
@@ -214,7 +214,7 @@ class BatchStage:
         self._queue: list[_Line] = []
         self._sending: asyncio.Task[None] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
-        self._running: dict[str, tuple[str, Progress]] = {}  # id → address, progress
+        self._running: dict[str, tuple[str, BatchProgress]] = {}  # id → address, progress
         self._answered: list[str] = []  # batches whose replies have been handed out
         self._is_closed = False
 
@@ -338,7 +338,7 @@ class BatchStage:
         """Create a batch, and write it down before anything else happens."""
         with self._in_flight:
             batch_id = await form.create([form.line(line.key, line.body) for line in lines])
-            self._running[batch_id] = form.base, Progress(batch_id, 0, len(lines))
+            self._running[batch_id] = form.base, BatchProgress(batch_id, 0, len(lines))
             if self._ledger is not None:
                 self._ledger.add(batch_id, form.base, [line.key for line in lines])
         return batch_id
@@ -348,7 +348,7 @@ class BatchStage:
         pause_s = FIRST_LOOK_S
         while True:
             state = await form.look(batch_id)
-            progress = Progress(batch_id, state.n_done, state.n_requests or n_requests)
+            progress = BatchProgress(batch_id, state.n_done, state.n_requests or n_requests)
             self._running[batch_id] = form.base, progress
             self._report(progress)
             if state.is_over:
