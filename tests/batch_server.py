@@ -7,6 +7,7 @@ import random
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self
@@ -14,6 +15,9 @@ from typing import Any, Self
 from tests.honest_reply import honest
 
 Body = dict[str, Any]
+
+CUT = 0
+"""Stands for the status of a connection that is cut."""
 
 
 @dataclass
@@ -24,6 +28,10 @@ class Batch:
     lines: list[tuple[str, Body]]
     """Id and body of each request."""
 
+    mark: Any = None
+    """Its metadata, in OpenAI's form."""
+
+    created_at: str = field(default_factory=lambda: datetime.now(UTC).isoformat())
     n_looks: int = 0
     """How often it was looked at."""
 
@@ -39,7 +47,8 @@ Behaviour = Callable[[Batch, int], Mapping[str, Any]]
 """Takes a batch and its number from 1; gives its fate, of which each part may be left out:
 
 `looks` (at which it is over, 1 by default; None: never), `lost` and `refused` (indices of requests), `failure` (error
-of the whole batch), `reply` (function of a request's body), `words` of refusals.
+of the whole batch), `reply` (function of a request's body), `words` of refusals, `cut` (True: the connection is cut in
+place of the answer that it was created).
 """
 
 
@@ -92,7 +101,7 @@ class BatchServer:
         """Answer a request."""
         if self.trouble:
             return self.trouble.pop(0), b'{"error": {"message": "not now"}}'
-        match method, path.removeprefix("/v1").strip("/").split("/"):
+        match method, path.partition("?")[0].removeprefix("/v1").strip("/").split("/"):
             case "POST", ["files"]:
                 name = f"file-{len(self._files)}"
                 self._files[name] = body.split(b"application/jsonl\r\n\r\n")[1].rpartition(b"\r\n--")[0]
@@ -100,9 +109,14 @@ class BatchServer:
             case "POST", ["batches"]:
                 batch_fields = json.loads(body)
                 lines = map(json.loads, self._files[batch_fields["input_file_id"]].splitlines())
-                return self._created("batch", [(line["custom_id"], line["body"]) for line in lines])
+                created = [(line["custom_id"], line["body"]) for line in lines]
+                return self._created("batch", created, batch_fields.get("metadata"))
             case "POST", ["messages", "batches"]:
                 return self._created("msgbatch", [(r["custom_id"], r["params"]) for r in json.loads(body)["requests"]])
+            case "GET", ["batches"]:
+                return 200, _json({"data": [self._openai(batch) for batch in self.batches]})
+            case "GET", ["messages", "batches"]:
+                return 200, _json({"data": list(map(_anthropic, self.batches))})
             case "GET", ["batches", name]:
                 return 200, _json(self._openai(self._look(name)))
             case "GET", ["messages", "batches", name]:
@@ -114,10 +128,11 @@ class BatchServer:
             case _:
                 return 404, b'{"error": {"message": "no such path"}}'
 
-    def _created(self, kind: str, lines: list[tuple[str, Body]]) -> tuple[int, bytes]:
-        batch = Batch(f"{kind}_{len(self.batches) + 1}", lines)
+    def _created(self, kind: str, lines: list[tuple[str, Body]], mark: Any = None) -> tuple[int, bytes]:
+        batch = Batch(f"{kind}_{len(self.batches) + 1}", lines, mark)
         self.batches.append(batch)
-        return 200, _json(self._openai(batch) if kind == "batch" else _anthropic(batch))
+        status = CUT if self._fate(batch).get("cut") else 200
+        return status, _json(self._openai(batch) if kind == "batch" else _anthropic(batch))
 
     def _fate(self, batch: Batch) -> Mapping[str, Any]:
         return self.behave(batch, self.batches.index(batch) + 1)
@@ -153,6 +168,7 @@ class BatchServer:
         fate = self._fate(batch)
         status = "completed" if not fate.get("lost") else "expired"
         document: Body = {"id": batch.id, "object": "batch", "status": status if batch.is_over else "in_progress"}
+        document["metadata"] = batch.mark
         if "failure" in fate:
             return document | {"status": "failed", "errors": {"object": "list", "data": [fate["failure"]]}}
         n_done = len(batch.lines) if batch.is_over else 0
@@ -170,6 +186,9 @@ class BatchServer:
                 server.heard.append(f"{self.command} {self.path}")
                 server.headers.append({name.lower(): value for name, value in self.headers.items()})
                 status, content = server.answer(self.command, self.path, body)
+                if status == CUT:
+                    self.close_connection = True
+                    return
                 self.send_response(status)
                 self.send_header("Content-Type", "application/json")
                 self.send_header("Content-Length", str(len(content)))
@@ -232,7 +251,8 @@ def _anthropic(batch: Batch) -> Body:
     n_done = len(batch.lines) if batch.is_over else 0
     counts = {"processing": len(batch.lines) - n_done, "succeeded": n_done, "errored": 0, "canceled": 0, "expired": 0}
     status = "ended" if batch.is_over else "in_progress"
-    return {"id": batch.id, "type": "message_batch", "processing_status": status, "request_counts": counts}
+    document = {"id": batch.id, "type": "message_batch", "processing_status": status, "request_counts": counts}
+    return document | {"created_at": batch.created_at}
 
 
 def _lines(objects: list[Body]) -> bytes:

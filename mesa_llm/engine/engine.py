@@ -461,14 +461,16 @@ class Engine:
             finally:
                 stage.end_decider()
 
-        if batches is not None:
-            batches.begin_deciders(sum(min(concurrency, len(indices)) for indices, concurrency in jobs))
+        stages = [None if agents[indices[0]].opened.capabilities.is_person else batches for indices, _ in jobs]
+        for (indices, concurrency), stage in zip(jobs, stages, strict=True):
+            if stage is not None:  # a batch does not wait for people
+                stage.begin_deciders(min(concurrency, len(indices)))
         async with asyncio.TaskGroup() as workers:
             with gc_paused():
-                for indices, concurrency in jobs:
+                for (indices, concurrency), stage in zip(jobs, stages, strict=True):
                     queue = iter(indices)
                     for n_begun in range(1, 1 + min(concurrency, len(indices))):
-                        workers.create_task(worker(queue) if batches is None else counted_worker(queue, batches))
+                        workers.create_task(worker(queue) if stage is None else counted_worker(queue, stage))
                         if n_begun % SENT_TOGETHER == 0:
                             await asyncio.sleep(0)
                 for _ in range(2):  # the last requests are written in the next pass of the event loop, and then sent

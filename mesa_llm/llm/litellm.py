@@ -24,9 +24,9 @@ from urllib.parse import urlsplit
 from mesa_llm.canonical import compact_json
 from mesa_llm.errors import AccessRefused, BadReply, ConfigError, MesaLLMError, ServerError
 from mesa_llm.llm.address import Address, environment_secrets, without_secrets
-from mesa_llm.llm.batches.forms import AnthropicBatches, BatchForm, OpenAIBatches
+from mesa_llm.llm.batches.forms import AnthropicBatches, OpenAIBatches
 from mesa_llm.llm.batches.http import BatchHTTP
-from mesa_llm.llm.batches.stage import post
+from mesa_llm.llm.batches.stage import BatchForm, post
 from mesa_llm.llm.endpoints import provider_base
 from mesa_llm.llm.keys import OPENAI, environment
 from mesa_llm.llm.openai.connection import Response

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -15,6 +16,7 @@ import pytest
 
 from mesa_llm import AgentDesign, BudgetExceeded, ConfigError, RunLog, ScriptedLLM
 from mesa_llm.errors import Stopped
+from mesa_llm.records import Reply, Request, ToolCall
 from mesa_llm.runlog.batches import batches_in
 from tests.batch_server import Batch, BatchServer
 from tests.faulty_server import FaultyServer
@@ -26,6 +28,13 @@ from tests.processes import Python
 def pay(body: Any) -> dict[str, Any]:
     """Answer at once: pay one coin."""
     return completion(None, [("pay", '{"coins": 1}')], body=body)
+
+
+def pay_message(body: Any) -> dict[str, Any]:
+    """The same in Anthropic's form."""
+    content = [{"type": "tool_use", "id": "t", "name": "pay", "input": {"coins": 1}}]
+    message = {"id": "msg_1", "type": "message", "role": "assistant", "model": body["model"], "content": content}
+    return message | {"stop_reason": "tool_use", "usage": {"input_tokens": 9, "output_tokens": 3}}
 
 
 def payers(server: BatchServer, n_agents: int = 4, **options: Any) -> PotModel:
@@ -203,6 +212,7 @@ def test_the_batch_is_in_the_log_before_it_is_waited_for(tmp_path: Path) -> None
         (entry,) = found[-1]
         keys = [key for key, _ in server.batches[0].lines]
         assert (entry["id"], entry["at"], entry["keys"]) == ("batch_1", server.url, keys)
+        assert (found[0][0]["at"], found[0][0]["keys"]) == (server.url, keys)  # as it is being created
         assert batches_in(model.runlog.manifest) == [{"at": server.url, "id": "batch_1", "requests": 4}]
 
 
@@ -247,6 +257,48 @@ def test_a_resumed_run_with_another_prompt_pays_for_no_second_batch(tmp_path: Pa
         with closing(model):
             model.step()
         assert server.sizes == [4, 4]
+
+
+@pytest.mark.parametrize("is_created", [True, False])
+@pytest.mark.parametrize("provider", ["own", "anthropic"])
+def test_a_batch_whose_creation_was_cut_off_is_looked_for(
+    provider: str, is_created: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fate: dict[str, Any] = {"cut": True}
+    log = tmp_path / "run.sqlite"
+    with BatchServer(lambda batch, number: fate) as server:
+        monkeypatch.setenv("ANTHROPIC_API_BASE", server.origin)
+        monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-0123456789")
+        llm, base = ("m", server.url) if provider == "own" else ("anthropic/claude-haiku-4-5", None)
+
+        def make() -> PotModel:
+            return PotModel(4, llm, rng=1, batch=True, api_base=base, log=log)
+
+        model = make()
+        with closing(model), pytest.raises(ConfigError, match="not known whether a batch was created"):
+            model.step()
+        if not is_created:
+            server.batches.clear()
+        fate = {"reply": pay if provider == "own" else pay_message}
+        with closing(make()) as model:
+            model.step()
+            assert (server.sizes, model.coins) == ([4], 4)
+
+
+def test_people_do_not_hold_up_a_batch(paying: BatchServer) -> None:
+    class Person:
+        """Pays once a batch was created."""
+
+        is_person = True
+
+        async def reply(self, request: Request) -> Reply:
+            while not paying.batches:
+                await asyncio.sleep(0.01)
+            return Reply("", (ToolCall("pay", {"coins": 2}),))
+
+    with closing(PotModel(4, {1: Person(), "*": "m"}, rng=1, batch=True, api_base=paying.url)) as model:
+        model.step()
+        assert (paying.sizes, model.coins) == ([3], 5)
 
 
 RUN = """

@@ -3,102 +3,34 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, cast
+from datetime import datetime
+from typing import Any, cast
 from uuid import uuid4
 
 from mesa_llm.canonical import compact_json
-from mesa_llm.errors import AccessRefused, BadReply, ConfigError, MesaLLMError, RateLimited, ServerError
+from mesa_llm.errors import AccessRefused, BadReply, ConfigError, MesaLLMError, RateLimited
 from mesa_llm.llm.batches.http import BatchHTTP
+from mesa_llm.llm.batches.stage import BatchIntent, BatchState, Responses, lost
 from mesa_llm.llm.openai.connection import Response
 from mesa_llm.llm.openai.errors import detail_of
 from mesa_llm.llm.tokens import count_of
 from mesa_llm.records import Usage
 
+MARK = "mesa_llm"
+"""Name under which OpenAI keeps the mark of a batch."""
+
+CLOCKS_DIFFER_S = 300.0
+"""Seconds by which the clocks of this machine and a provider may differ."""
+
 WINDOW = "24h"
 """Time within which OpenAI answers a batch, or gives it up."""
 
 
-class BatchState(NamedTuple):
-    """State of a batch at its provider."""
-
-    n_done: int
-    """Number of requests that are answered, or have failed."""
-
-    n_requests: int
-    """Number of requests; 0 while the provider has not counted them."""
-
-    is_over: bool
-    """Whether no more of them will be answered."""
-
-    document: Mapping[str, Any]
-    """What the provider says of the batch."""
-
-
 GONE = BatchState(0, 0, True, {})
 """State of a batch that the provider no longer has."""
-
-Responses = Mapping[str, Response | MesaLLMError] | MesaLLMError
-"""Key of a request → its response, or the error for which it has none; or the error of the whole batch. Requests that
-are missing are lost."""
-
-
-class BatchForm(Protocol):
-    """A provider's form of batches, at one address, with one key."""
-
-    max_requests: int
-    """Maximum number of requests in a batch."""
-
-    max_bytes: int
-    """Maximum size of a batch, in bytes."""
-
-    @property
-    def base(self) -> str:
-        """Base URL, without secrets."""
-        ...
-
-    def line(self, key: str, body: bytes) -> bytes:
-        """Write a request as part of a batch.
-
-        Args:
-            key: Id of the request within the batch.
-            body: Its body as it would be sent alone.
-        """
-        ...
-
-    async def create(self, lines: Sequence[bytes]) -> str:
-        """Create a batch of such requests, and return its id.
-
-        Raises:
-            ConfigError: If there are no batches at this address, the key is refused, or it is not known whether the
-                batch was created.
-            TransportError: If it was not.
-        """
-        ...
-
-    async def look(self, batch_id: str) -> BatchState:
-        """Return the state of a batch.
-
-        Raises:
-            ConfigError: If the provider cannot be reached, or refuses to say.
-        """
-        ...
-
-    async def responses(self, batch_id: str, state: BatchState) -> Responses:
-        """Fetch what became of each request of a batch that is over.
-
-        Raises:
-            ConfigError: If the provider cannot be reached.
-        """
-        ...
-
-
-def lost(text: str) -> ServerError:
-    """Return the error of a request that a batch did not carry out; it costs nothing, and may be sent again."""
-    error = ServerError(text)
-    error.usage = Usage(requests=1)
-    return error
 
 
 @dataclass(eq=False)
@@ -127,12 +59,19 @@ class OpenAIBatches:
         """Write a request as a line of the file."""
         return b'{"custom_id":"%b","method":"POST","url":"/v1%b","body":%b}' % (key.encode(), self.path.encode(), body)
 
-    async def create(self, lines: Sequence[bytes]) -> str:
+    async def create(self, lines: Sequence[bytes], mark: str) -> str:
         """Upload a file of requests, and create a batch of it; see `BatchForm`."""
         body, content_type = _as_form({"purpose": "batch"}, b"\n".join(lines) + b"\n")
         uploaded = await self.http.post("/files", body, content_type, may_repeat=True)
-        batch = {"input_file_id": _id_in(uploaded), "endpoint": f"/v1{self.path}", "completion_window": WINDOW}
+        batch: dict[str, Any] = {"input_file_id": _id_in(uploaded), "endpoint": f"/v1{self.path}"}
+        batch |= {"completion_window": WINDOW, "metadata": {MARK: mark}}
         return _id_in(await self.http.post("/batches", compact_json(batch)), "status")
+
+    async def find(self, intent: BatchIntent) -> str | None:
+        """Look for a batch by its mark among the latest; see `BatchForm`."""
+        marks = {_mapping(batch.get("metadata")).get(MARK): batch for batch in await _latest(self.http)}
+        batch = marks.get(intent.mark)
+        return None if batch is None else str(batch.get("id"))
 
     async def look(self, batch_id: str) -> BatchState:
         """Return the state of a batch; see `BatchForm`."""
@@ -204,10 +143,27 @@ class AnthropicBatches:
         """Write a request as an element of the batch."""
         return b'{"custom_id":"%b","params":%b}' % (key.encode(), body)
 
-    async def create(self, lines: Sequence[bytes]) -> str:
-        """Create a batch; see `BatchForm`."""
+    async def create(self, lines: Sequence[bytes], mark: str) -> str:
+        """Create a batch, which cannot be marked; see `BatchForm`."""
         body = b'{"requests":[%b]}' % b",".join(lines)
         return _id_in(await self.http.post("/batches", body), "processing_status")
+
+    async def find(self, intent: BatchIntent) -> str | None:
+        """Look for a batch by its size and time among the latest; see `BatchForm`."""
+        candidates = [
+            str(batch.get("id"))
+            for batch in await _latest(self.http)
+            if sum(map(count_of, _mapping(batch.get("request_counts")).values())) == intent.n_requests
+            and _time_s(batch.get("created_at")) >= intent.since_s - CLOCKS_DIFFER_S
+            and batch.get("id") not in intent.known
+        ]
+        if len(candidates) > 1:
+            raise ConfigError(
+                f"the run was cut off while it created a batch of {intent.n_requests} requests at {self.base}, which "
+                f"is one of {', '.join(candidates)}. To send its requests again, give --ask-again (in Python "
+                "ask_again=True)"
+            )
+        return candidates[0] if candidates else None
 
     async def look(self, batch_id: str) -> BatchState:
         """Return the state of a batch; see `BatchForm`."""
@@ -251,6 +207,21 @@ _STATUSES = {
     "overloaded_error": 529,
 }
 """Anthropic's types of errors, with the HTTP statuses that they have for single requests."""
+
+
+async def _latest(http: BatchHTTP) -> list[Mapping[str, Any]]:
+    """Return the latest batches of an account; none where an endpoint lists none."""
+    document = await http.get("/batches", limit=100)
+    listed = _object(document).get("data") if document is not None else None
+    return list(map(_mapping, cast("list[Any]", listed))) if isinstance(listed, list) else []
+
+
+def _time_s(text: object) -> float:
+    """Return a time in ISO 8601 as seconds since 1970; infinite if it is none."""
+    try:
+        return datetime.fromisoformat(str(text)).timestamp()
+    except ValueError:
+        return math.inf
 
 
 def _as_form(fields: Mapping[str, str], content: bytes) -> tuple[bytes, str]:

@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from mesa_llm.errors import ConfigError, MesaLLMError, RateLimited, ServerError, TransportError
 from mesa_llm.llm.address import Address, without_secrets
+from mesa_llm.llm.batches.stage import MaybeCreated
 from mesa_llm.llm.openai.connection import Response, send
 from mesa_llm.llm.openai.errors import detail_in, trouble
 
@@ -53,7 +54,7 @@ class BatchHTTP:
             secrets: Keys and passwords that no error may quote.
         """
         self.base = address.base
-        self._query = f"?{address.query}" if address.query else ""
+        self._query = address.query
         self._headers = {name: value for name, value in headers.items() if name.lower() != "content-type"}
         self._secrets = [*secrets, *address.secrets]
 
@@ -61,19 +62,21 @@ class BatchHTTP:
         """Name the address, not the key."""
         return f"BatchHTTP({self.base!r})"
 
-    async def get(self, path: str, *, is_large: bool = False) -> bytes | None:
+    async def get(self, path: str, *, is_large: bool = False, limit: int | None = None) -> bytes | None:
         """Fetch a document; None if it is gone.
 
         Args:
             path: Path below the base URL.
             is_large: Whether it may be a file of responses.
+            limit: Maximum length of a list; None: it is no list.
 
         Raises:
             ConfigError: If it cannot be fetched: the batch goes on, and can be collected later.
         """
         max_bytes = MAX_LARGE_BYTES if is_large else MAX_BYTES
         try:
-            return await self._repeated(path, None, {}, max_bytes, may_repeat=True, none_here=_GONE)
+            query = "" if limit is None else f"?limit={limit}"
+            return await self._repeated(f"{path}{query}", None, {}, max_bytes, may_repeat=True, none_here=_GONE)
         except _NoneHere:
             return None
         except TransportError as error:
@@ -96,8 +99,8 @@ class BatchHTTP:
             may_repeat: Whether it may be sent again if it is not known whether it arrived.
 
         Raises:
-            ConfigError: If there are no batches at this address, a person must act, or it is not known whether
-                something was created.
+            MaybeCreated: If it is not known whether something was created.
+            ConfigError: If there are no batches at this address, or a person must act.
             TransportError: If nothing was created.
         """
         headers = {"Content-Type": content_type}
@@ -150,7 +153,9 @@ class BatchHTTP:
     async def _send(
         self, path: str, body: bytes | None, headers: Mapping[str, str], max_bytes: int, may_repeat: bool
     ) -> Response:
-        url = f"{self.base}{path}{self._query}"
+        url = f"{self.base}{path}"
+        if self._query:
+            url += f"{'&' if '?' in path else '?'}{self._query}"
         try:
             return await send(url, {**self._headers, **headers}, body, TIMEOUT_S, max_bytes)
         except ConnectionRefusedError as error:
@@ -159,9 +164,9 @@ class BatchHTTP:
             text = self._without_secrets(f"the connection to {self.base}{path} failed: {error}")
             if may_repeat:
                 raise ServerError(text) from None
-            raise ConfigError(
-                f"{text}, so that nobody knows whether a batch was created there. Look at the provider's list of "
-                "batches, cancel what is there, and run the same again"
+            raise MaybeCreated(
+                f"{text}, so that it is not known whether a batch was created. With a run log, run the same again: "
+                "the batch is looked for before another is created"
             ) from None
 
     def _content(self, response: Response, path: str, none_here: Collection[int]) -> bytes:

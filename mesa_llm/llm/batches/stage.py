@@ -10,19 +10,21 @@ from __future__ import annotations
 import asyncio
 import logging
 import weakref
-from collections.abc import Callable, Coroutine, Generator, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, runtime_checkable
+from uuid import uuid4
 
-from mesa_llm.errors import ConfigError, MesaLLMError, RateLimited, TransportError
-from mesa_llm.llm.batches.forms import BatchForm, BatchState, lost
+from mesa_llm.errors import ConfigError, MesaLLMError, RateLimited, ServerError, TransportError
 from mesa_llm.llm.batches.waiting import BatchedDecision, waits
 from mesa_llm.llm.budget import Bill
-from mesa_llm.llm.openai.connection import Response
 from mesa_llm.llm.protocol import LLM, close_transport
-from mesa_llm.records import Reply, Request
+from mesa_llm.records import Reply, Request, Usage
+
+if TYPE_CHECKING:
+    from mesa_llm.llm.openai.connection import Response
 
 logger = logging.getLogger(__name__)
 
@@ -34,6 +36,119 @@ LOOK_GROWTH = 1.5
 
 PASSES = 4
 """Passes of the event loop in which a request that a budget has let through reaches its batch."""
+
+
+class BatchState(NamedTuple):
+    """State of a batch at its provider."""
+
+    n_done: int
+    """Number of requests that are answered, or have failed."""
+
+    n_requests: int
+    """Number of requests; 0 while the provider has not counted them."""
+
+    is_over: bool
+    """Whether no more of them will be answered."""
+
+    document: Mapping[str, Any]
+    """What the provider says of the batch."""
+
+
+type Responses = Mapping[str, Response | MesaLLMError] | MesaLLMError
+"""Key of a request → its response, or the error for which it has none; or the error of the whole batch. Requests that
+are missing are lost."""
+
+
+class MaybeCreated(ConfigError):
+    """It is not known whether a batch was created."""
+
+
+class BatchIntent(NamedTuple):
+    """A batch that was to be created when the run was killed or its connection cut, so that its id is not known."""
+
+    mark: str
+    """What it was marked with, where the provider keeps marks."""
+
+    n_requests: int
+    """Number of its requests."""
+
+    since_s: float
+    """Time at which it was to be created, in seconds since 1970."""
+
+    known: frozenset[str]
+    """Ids of batches that are others."""
+
+
+class BatchForm(Protocol):
+    """A provider's form of batches, at one address, with one key."""
+
+    max_requests: int
+    """Maximum number of requests in a batch."""
+
+    max_bytes: int
+    """Maximum size of a batch, in bytes."""
+
+    @property
+    def base(self) -> str:
+        """Base URL, without secrets."""
+        ...
+
+    def line(self, key: str, body: bytes) -> bytes:
+        """Write a request as part of a batch.
+
+        Args:
+            key: Id of the request within the batch.
+            body: Its body as it would be sent alone.
+        """
+        ...
+
+    async def create(self, lines: Sequence[bytes], mark: str) -> str:
+        """Create a batch of such requests, and return its id.
+
+        Args:
+            lines: The requests.
+            mark: What `find` finds the batch by, where the provider keeps it.
+
+        Raises:
+            MaybeCreated: If it is not known whether it was created.
+            ConfigError: If there are no batches at this address, or the key is refused.
+            TransportError: If the provider is in trouble.
+        """
+        ...
+
+    async def find(self, intent: BatchIntent) -> str | None:
+        """Return the id of a batch, if it was created.
+
+        Args:
+            intent: What is known of it.
+
+        Raises:
+            ConfigError: If nobody can tell, or the provider cannot be reached.
+        """
+        ...
+
+    async def look(self, batch_id: str) -> BatchState:
+        """Return the state of a batch.
+
+        Raises:
+            ConfigError: If the provider cannot be reached, or refuses to say.
+        """
+        ...
+
+    async def responses(self, batch_id: str, state: BatchState) -> Responses:
+        """Fetch what became of each request of a batch that is over.
+
+        Raises:
+            ConfigError: If the provider cannot be reached.
+        """
+        ...
+
+
+def lost(text: str) -> ServerError:
+    """Return the error of a request that a batch did not carry out; it costs nothing, and may be sent again."""
+    error = ServerError(text)
+    error.usage = Usage(requests=1)
+    return error
 
 
 class BatchProgress(NamedTuple):
@@ -76,14 +191,27 @@ class BatchLedger(Protocol):
         """
         ...
 
-    def add(self, batch_id: str, base: str, keys: Sequence[str]) -> None:
-        """Write down a batch that was created; it is on disk when this returns.
+    def intent_of(self, key: str, base: str) -> BatchIntent | None:
+        """Return the intent of the last batch at an address that holds a request, if its id is not known.
 
         Args:
-            batch_id: Its id.
-            base: Base URL at which it was created, without secrets.
+            key: Key of the request.
+            base: Base URL, without secrets.
+        """
+        ...
+
+    def begin(self, mark: str, base: str, keys: Sequence[str]) -> None:
+        """Write down a batch that is about to be created; it is on disk when this returns.
+
+        Args:
+            mark: What the batch is marked with.
+            base: Base URL at which it is created, without secrets.
             keys: Keys of its requests.
         """
+        ...
+
+    def add(self, mark: str, batch_id: str | None) -> None:
+        """Write down the id of such a batch; None: it was not created."""
         ...
 
     def collect(self, batch_ids: Sequence[str]) -> None:
@@ -297,21 +425,32 @@ class BatchStage:
             ConfigError: If a stopped run has sent other requests.
         """
         sent: dict[tuple[BatchForm, str], list[_Line]] = {}
+        unsure: dict[tuple[BatchForm, BatchIntent], list[_Line]] = {}
         fresh: dict[BatchForm, list[_Line]] = {}
         for line in lines:
-            batch_id = None if self._ledger is None else self._ledger.batch_of(line.key, line.form.base)
-            if batch_id is None:
-                fresh.setdefault(line.form, []).append(line)
-            else:
+            place = line.key, line.form.base
+            if self._ledger is not None and (batch_id := self._ledger.batch_of(*place)) is not None:
                 sent.setdefault((line.form, batch_id), []).append(line)
+            elif self._ledger is not None and (intent := self._ledger.intent_of(*place)) is not None:
+                unsure.setdefault((line.form, intent), []).append(line)
+            else:
+                fresh.setdefault(line.form, []).append(line)
         if fresh and self._ledger is not None:
             self._ledger.require_claimed()
         new = [self._answer(form, part, None) for form, group in fresh.items() for part in split(group, form)]
-        return new + [self._answer(form, group, batch_id) for (form, batch_id), group in sent.items()]
+        old = [self._answer(form, group, batch_id) for (form, batch_id), group in sent.items()]
+        return new + old + [self._answer(form, group, intent) for (form, intent), group in unsure.items()]
 
-    async def _answer(self, form: BatchForm, lines: Sequence[_Line], batch_id: str | None) -> None:
-        """Create a batch, unless it exists, wait for it, and hand out its responses in the order of the requests."""
+    async def _answer(self, form: BatchForm, lines: Sequence[_Line], batch: str | BatchIntent | None) -> None:
+        """Create a batch, unless it exists, wait for it, and hand out its responses in the order of the requests.
+
+        Args:
+            form: The provider's form of batches.
+            lines: The requests.
+            batch: Id of the batch, or what is known of one that may exist; None: it is new.
+        """
         try:
+            batch_id = await self._find(form, batch) if isinstance(batch, BatchIntent) else batch
             if batch_id is None:
                 batch_id = await self._create(form, lines)
             state = await self._wait(form, batch_id, len(lines))
@@ -329,18 +468,33 @@ class BatchStage:
             return
         for line in lines:
             response = responses if isinstance(responses, MesaLLMError) else responses.get(line.key)
-            if not isinstance(response, Response):
+            if response is None or isinstance(response, MesaLLMError):
                 _fail(line, response or lost(f"batch {batch_id} holds no response to this request"))
             elif not line.response.done():
                 line.response.set_result(response)
 
+    async def _find(self, form: BatchForm, intent: BatchIntent) -> str | None:
+        """Find out whether a batch was created, and write that down."""
+        batch_id = await form.find(intent)
+        if self._ledger is not None:
+            self._ledger.add(intent.mark, batch_id)
+        return batch_id
+
     async def _create(self, form: BatchForm, lines: Sequence[_Line]) -> str:
         """Create a batch, and write it down before anything else happens."""
+        mark = uuid4().hex
         with self._in_flight:
-            batch_id = await form.create([form.line(line.key, line.body) for line in lines])
+            if self._ledger is not None:
+                self._ledger.begin(mark, form.base, [line.key for line in lines])
+            try:
+                batch_id = await form.create([form.line(line.key, line.body) for line in lines], mark)
+            except MesaLLMError as error:
+                if self._ledger is not None and not isinstance(error, MaybeCreated):
+                    self._ledger.add(mark, None)
+                raise
             self._running[batch_id] = form.base, BatchProgress(batch_id, 0, len(lines))
             if self._ledger is not None:
-                self._ledger.add(batch_id, form.base, [line.key for line in lines])
+                self._ledger.add(mark, batch_id)
         return batch_id
 
     async def _wait(self, form: BatchForm, batch_id: str, n_requests: int) -> BatchState:

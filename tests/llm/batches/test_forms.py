@@ -10,8 +10,9 @@ import pytest
 
 from mesa_llm.errors import AccessRefused, ConfigError, RateLimited, ServerError
 from mesa_llm.llm.address import Address
-from mesa_llm.llm.batches.forms import AnthropicBatches, BatchState, OpenAIBatches
+from mesa_llm.llm.batches.forms import AnthropicBatches, OpenAIBatches
 from mesa_llm.llm.batches.http import BatchHTTP
+from mesa_llm.llm.batches.stage import BatchState
 from mesa_llm.llm.openai.connection import Response
 from mesa_llm.records import Usage
 from tests.batch_server import BatchServer
@@ -34,7 +35,7 @@ def made(form: Any, texts: str) -> Any:
     """Create a batch, and fetch what became of its requests."""
 
     async def make() -> Any:
-        batch_id = await form.create([form.line(text, chat(text)) for text in texts])
+        batch_id = await form.create([form.line(text, chat(text)) for text in texts], "mark")
         while not (state := await form.look(batch_id)).is_over:
             await asyncio.sleep(0.01)
         return await form.responses(batch_id, state)
@@ -66,7 +67,7 @@ def test_a_file_of_requests_is_uploaded_for_the_path_they_would_be_sent_to() -> 
     ("code", "kind"),
     [("token_limit_exceeded", RateLimited), ("billing_hard_limit_reached", AccessRefused), ("empty", AccessRefused)],
 )
-def test_a_batch_that_failed_as_a_whole_is_one_error(code: str, kind: type[Exception]) -> None:
+def test_a_batch_that_failed_as_a_whole_is_one_error(code: str, kind: Any) -> None:
     document = {"status": "failed", "errors": {"data": [{"code": code, "message": "no"}]}}
     form = OpenAIBatches(http_at("http://nowhere/v1"))
     error: Any = asyncio.run(form.responses("batch_1", BatchState(0, 0, True, document)))
@@ -95,12 +96,12 @@ def test_an_unreachable_provider_leaves_the_batch_to_be_collected_later(monkeypa
 
 def test_an_endpoint_that_creates_something_else_is_said() -> None:
     with Listener() as listener, pytest.raises(ConfigError, match="something that is no batch"):
-        asyncio.run(OpenAIBatches(http_at(listener.url)).create([b"{}"]))
+        asyncio.run(OpenAIBatches(http_at(listener.url)).create([b"{}"], "mark"))
 
 
 def test_no_redirect_is_followed_and_no_error_quotes_a_key() -> None:
     with Listener() as other, Listener(307, other.url) as first:
         with pytest.raises(AccessRefused) as caught:
-            asyncio.run(OpenAIBatches(http_at(first.url)).create([b"{}"]))
+            asyncio.run(OpenAIBatches(http_at(first.url)).create([b"{}"], "mark"))
         assert other.heard == []
     assert KEY not in str(caught.value)

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from mesa_llm.errors import MesaLLMError
-from mesa_llm.llm.batches.forms import BatchState
-from mesa_llm.llm.batches.stage import Batched, BatchStage, post
+from mesa_llm.llm.batches.stage import Batched, BatchStage, BatchState, post
 from mesa_llm.llm.batches.waiting import waits
 from mesa_llm.llm.openai.connection import Response
 from mesa_llm.records import Reply, Request
@@ -29,9 +28,12 @@ class Echo:
     def line(self, key: str, body: bytes) -> bytes:
         return key.encode() + b" " + body
 
-    async def create(self, lines: Any) -> str:
+    async def create(self, lines: Any, mark: str) -> str:
         self.sent.append([tuple(line.decode().split(" ", 1)) for line in lines])
         return str(len(self.sent) - 1)
+
+    async def find(self, intent: Any) -> str | None:
+        return None
 
     async def look(self, batch_id: str) -> BatchState:
         n = len(self.sent[int(batch_id)])
