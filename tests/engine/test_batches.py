@@ -142,7 +142,22 @@ def test_a_batch_that_is_refused_as_a_whole_ends_the_run() -> None:
             model.step()
 
 
-def test_a_batch_with_more_tokens_than_may_be_in_progress_is_halved() -> None:
+def test_a_provider_that_cannot_be_reached_ends_the_run_and_not_a_decision(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mesa_llm.llm.batches.http.ATTEMPTS", 1)
+
+    def behave(batch: Batch, number: int) -> Mapping[str, Any]:
+        server.trouble = [500]
+        return {"reply": pay}
+
+    with BatchServer(behave) as server:
+        model = payers(server)
+        with closing(model), pytest.raises(ConfigError, match="The batch goes on"):
+            model.step()
+
+
+def test_a_batch_with_more_tokens_than_may_be_in_progress_is_halved(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mesa_llm.llm.batches.stage.FIRST_WAIT_S", 0.01)
+
     def behave(batch: Batch, number: int) -> Mapping[str, Any]:
         too_many = {"code": "token_limit_exceeded", "message": "Enqueued token limit reached"}
         return {"failure": too_many, "looks": None} if len(batch.lines) > 2 else {"reply": pay}

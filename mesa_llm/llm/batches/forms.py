@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, cast
 from uuid import uuid4
@@ -24,6 +24,9 @@ MARK = "mesa_llm"
 
 CLOCKS_DIFFER_S = 300.0
 """Seconds by which the clocks of this machine and a provider may differ."""
+
+MAX_RESPONSE_BYTES = 2_000_000
+"""Maximum size of the response to one request."""
 
 WINDOW = "24h"
 """Time within which OpenAI answers a batch, or gives it up."""
@@ -49,6 +52,7 @@ class OpenAIBatches:
 
     max_requests: int = 50_000
     max_bytes: int = 200_000_000
+    in_progress: set[str] = field(default_factory=set[str])
 
     @property
     def base(self) -> str:
@@ -101,7 +105,7 @@ class OpenAIBatches:
         response = _mapping(line.get("response"))
         if response:
             status = response.get("status_code")
-            return Response(status if isinstance(status, int) else 200, None, compact_json(response.get("body")))
+            return _response_of(status if isinstance(status, int) else 200, response.get("body"))
         detail = detail_of({"error": line.get("error") or "no reason is given"})
         return lost(f"{self.base}: a request of a batch was not carried out: {detail.text}")
 
@@ -133,6 +137,7 @@ class AnthropicBatches:
 
     max_requests: int = 100_000
     max_bytes: int = 256_000_000
+    in_progress: set[str] = field(default_factory=set[str])
 
     @property
     def base(self) -> str:
@@ -185,11 +190,11 @@ class AnthropicBatches:
         result = _mapping(line.get("result"))
         match result.get("type"):
             case "succeeded":
-                return Response(200, None, compact_json(result.get("message")))
+                return _response_of(200, result.get("message"))
             case "errored":
                 error = _mapping(result.get("error"))
                 kind = _mapping(error.get("error")).get("type")
-                return Response(_STATUSES.get(str(kind), 500), None, compact_json(error))
+                return _response_of(_STATUSES.get(str(kind), 500), error)
             case other:
                 return lost(f"{self.base}: a request of a batch was not carried out: {other}")
 
@@ -222,6 +227,14 @@ def _time_s(text: object) -> float:
         return datetime.fromisoformat(str(text)).timestamp()
     except ValueError:
         return math.inf
+
+
+def _response_of(status: int, document: object) -> Response | BadReply:
+    """Return the response to a request as it would have come alone."""
+    body = json.dumps(document).encode()
+    if len(body) > MAX_RESPONSE_BYTES:
+        return BadReply(f"the reply is longer than {MAX_RESPONSE_BYTES} bytes; lower max_tokens")
+    return Response(status, None, body)
 
 
 def _as_form(fields: Mapping[str, str], content: bytes) -> tuple[bytes, str]:

@@ -7,7 +7,7 @@ import logging
 import random
 from collections.abc import Collection, Mapping, Sequence
 
-from mesa_llm.errors import ConfigError, MesaLLMError, RateLimited, ServerError, TransportError
+from mesa_llm.errors import ConfigError, MesaLLMError, RateLimited, ServerError
 from mesa_llm.llm.address import Address, without_secrets
 from mesa_llm.llm.batches.stage import MaybeCreated
 from mesa_llm.llm.openai.connection import Response, send
@@ -71,16 +71,15 @@ class BatchHTTP:
             limit: Maximum length of a list; None: it is no list.
 
         Raises:
-            ConfigError: If it cannot be fetched: the batch goes on, and can be collected later.
+            ConfigError: If a person must act.
+            TransportError: If the provider cannot be reached.
         """
         max_bytes = MAX_LARGE_BYTES if is_large else MAX_BYTES
+        query = "" if limit is None else f"?limit={limit}"
         try:
-            query = "" if limit is None else f"?limit={limit}"
             return await self._repeated(f"{path}{query}", None, {}, max_bytes, may_repeat=True, none_here=_GONE)
         except _NoneHere:
             return None
-        except TransportError as error:
-            raise ConfigError(f"{error}. The batch goes on; with a run log, run the same again to collect it") from None
 
     async def post(
         self,

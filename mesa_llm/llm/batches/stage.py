@@ -34,6 +34,12 @@ FIRST_LOOK_S, MAX_LOOK_S = 0.25, 60.0
 LOOK_GROWTH = 1.5
 """Factor by which that time grows from one look to the next."""
 
+FIRST_WAIT_S, LONGEST_WAIT_S = 5.0, 600.0
+"""Seconds to wait where a provider takes no more tokens: at first, after which the wait doubles, and at most."""
+
+MAX_WAITS = 150
+"""Maximum number of such waits, in about a day."""
+
 PASSES = 4
 """Passes of the event loop in which a request that a budget has let through reaches its batch."""
 
@@ -88,6 +94,9 @@ class BatchForm(Protocol):
     max_bytes: int
     """Maximum size of a batch, in bytes."""
 
+    in_progress: set[str]
+    """Ids of the batches that are waited for in this process."""
+
     @property
     def base(self) -> str:
         """Base URL, without secrets."""
@@ -123,7 +132,8 @@ class BatchForm(Protocol):
             intent: What is known of it.
 
         Raises:
-            ConfigError: If nobody can tell, or the provider cannot be reached.
+            ConfigError: If nobody can tell.
+            MesaLLMError: If the provider cannot be reached, or refuses to say.
         """
         ...
 
@@ -131,7 +141,7 @@ class BatchForm(Protocol):
         """Return the state of a batch.
 
         Raises:
-            ConfigError: If the provider cannot be reached, or refuses to say.
+            MesaLLMError: If the provider cannot be reached, or refuses to say.
         """
         ...
 
@@ -139,7 +149,7 @@ class BatchForm(Protocol):
         """Fetch what became of each request of a batch that is over.
 
         Raises:
-            ConfigError: If the provider cannot be reached.
+            MesaLLMError: If the provider cannot be reached.
         """
         ...
 
@@ -441,30 +451,30 @@ class BatchStage:
         old = [self._answer(form, group, batch_id) for (form, batch_id), group in sent.items()]
         return new + old + [self._answer(form, group, intent) for (form, intent), group in unsure.items()]
 
-    async def _answer(self, form: BatchForm, lines: Sequence[_Line], batch: str | BatchIntent | None) -> None:
+    async def _answer(
+        self, form: BatchForm, lines: Sequence[_Line], batch: str | BatchIntent | None, n_waits: int = 0
+    ) -> None:
         """Create a batch, unless it exists, wait for it, and hand out its responses in the order of the requests.
 
         Args:
             form: The provider's form of batches.
             lines: The requests.
             batch: Id of the batch, or what is known of one that may exist; None: it is new.
+            n_waits: Number of times that the provider took no more tokens.
         """
         try:
             batch_id = await self._find(form, batch) if isinstance(batch, BatchIntent) else batch
             if batch_id is None:
                 batch_id = await self._create(form, lines)
-            state = await self._wait(form, batch_id, len(lines))
-            responses = await form.responses(batch_id, state)
+            responses = await self._collect(form, batch_id, len(lines))
         except Exception as error:  # noqa: BLE001 - raised for every request of the batch
             for line in lines:
                 _fail(line, error)
             return
         self._running.pop(batch_id, None)
         self._answered.append(batch_id)
-        if isinstance(responses, RateLimited) and len(lines) > 1:  # its tokens are more than may be in progress
-            half = len(lines) // 2
-            await self._answer(form, lines[:half], None)
-            await self._answer(form, lines[half:], None)
+        if isinstance(responses, RateLimited) and n_waits < MAX_WAITS:
+            await self._answer_later(form, lines, n_waits)
             return
         for line in lines:
             response = responses if isinstance(responses, MesaLLMError) else responses.get(line.key)
@@ -473,9 +483,26 @@ class BatchStage:
             elif not line.response.done():
                 line.response.set_result(response)
 
+    async def _answer_later(self, form: BatchForm, lines: Sequence[_Line], n_waits: int) -> None:
+        """Send requests again, of which the provider takes no more tokens beside those of other batches.
+
+        They are sent after the other batches of this process; if there are none, in halves, ever later, as other
+        processes may have some.
+        """
+        if form.in_progress:
+            while form.in_progress:
+                await asyncio.sleep(FIRST_LOOK_S)
+            await self._answer(form, lines, None, n_waits)
+            return
+        await asyncio.sleep(min(FIRST_WAIT_S * 2.0**n_waits, LONGEST_WAIT_S))
+        half = (len(lines) + 1) // 2
+        for part in filter(None, (lines[:half], lines[half:])):
+            await self._answer(form, part, None, n_waits + 1)
+
     async def _find(self, form: BatchForm, intent: BatchIntent) -> str | None:
         """Find out whether a batch was created, and write that down."""
-        batch_id = await form.find(intent)
+        with _going_on():
+            batch_id = await form.find(intent)
         if self._ledger is not None:
             self._ledger.add(intent.mark, batch_id)
         return batch_id
@@ -496,6 +523,16 @@ class BatchStage:
             if self._ledger is not None:
                 self._ledger.add(mark, batch_id)
         return batch_id
+
+    async def _collect(self, form: BatchForm, batch_id: str, n_requests: int) -> Responses:
+        """Wait for a batch, and fetch its responses."""
+        form.in_progress.add(batch_id)
+        try:
+            with _going_on():
+                state = await self._wait(form, batch_id, n_requests)
+                return await form.responses(batch_id, state)
+        finally:
+            form.in_progress.discard(batch_id)
 
     async def _wait(self, form: BatchForm, batch_id: str, n_requests: int) -> BatchState:
         """Look at a batch until it is complete, ever less often."""
@@ -540,6 +577,19 @@ class BatchStage:
 
 _STAGE: ContextVar[BatchStage | None] = ContextVar("mesa_llm_stage_of_decision", default=None)
 """The stage of the decision that the current task belongs to."""
+
+
+@contextmanager
+def _going_on() -> Generator[None]:
+    """End the run on errors in this block, in place of a decision: the batch goes on.
+
+    Raises:
+        ConfigError: In place of a `TransportError`.
+    """
+    try:
+        yield
+    except TransportError as error:
+        raise ConfigError(f"{error}. The batch goes on; with a run log, run the same again to collect it") from None
 
 
 def split(lines: Sequence[_Line], form: BatchForm) -> Iterator[list[_Line]]:

@@ -86,11 +86,11 @@ def test_a_batch_that_is_gone_is_lost(kind: Any) -> None:
         assert asyncio.run(form.responses("batch_1", state)) == {}
 
 
-def test_an_unreachable_provider_leaves_the_batch_to_be_collected_later(monkeypatch: Any) -> None:
+def test_a_provider_in_trouble_is_asked_a_few_times(monkeypatch: Any) -> None:
     monkeypatch.setattr("mesa_llm.llm.batches.http.ATTEMPTS", 2)
     with BatchServer() as server:
         server.trouble = [500, 500]
-        with pytest.raises(ConfigError, match="The batch goes on"):
+        with pytest.raises(ServerError, match="answered 500"):
             asyncio.run(OpenAIBatches(http_at(server.url)).look("batch_1"))
 
 

@@ -23,6 +23,7 @@ class Echo:
     def __init__(self, max_requests: int = 100, max_bytes: int = 10_000) -> None:
         self.max_requests = max_requests
         self.max_bytes = max_bytes
+        self.in_progress: set[str] = set()
         self.sent: list[list[tuple[str, str]]] = []
 
     def line(self, key: str, body: bytes) -> bytes:
