@@ -64,6 +64,7 @@ def test_a_stage_is_one_batch_and_shuffled_results_find_their_agents() -> None:
     with BatchServer(lambda batch, number: {"reply": pay_own}) as server, closing(payers(server, 20)) as model:
         model.step()
         (batch,) = server.batches
+        assert not any("stream" in body for _, body in batch.lines)
         assert [line["custom_id"] for line in batch.results] != [key for key, _ in batch.lines]
         assert model.coins == sum(body["seed"] % 7 for _, body in batch.lines)
 

@@ -158,7 +158,8 @@ class OpenAIHTTP:
                 return replace(reply, attempts=attempts)
 
     def batched(self) -> OpenAIHTTP:
-        """Return the same client, which from now on sends requests in batches."""
+        """Return the same client, which from now on sends requests in batches, where nothing is streamed."""
+        self._dialect = replace(self._dialect, omitted=self._dialect.omitted | {"stream"})
         self._batches = OpenAIBatches(BatchHTTP(self._address, self._headers, self._secrets))
         return self
 
