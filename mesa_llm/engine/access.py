@@ -215,6 +215,30 @@ class Access:
         ]
         return max([self._options.timeout_s, *timeouts])
 
+    @property
+    def asks_in_batches(self) -> bool:
+        """Whether requests are sent in batches."""
+        return self._options.batch
+
+    def sends_in_batches(self, llm: str | LLM, *, is_auxiliary: bool = False) -> bool:
+        """Check whether a language model would be asked in batches; nothing is opened or sent.
+
+        Args:
+            llm: As for `open`.
+            is_auxiliary: As for `open`.
+
+        Raises:
+            ConfigError: As for `open`.
+        """
+        if not self._options.batch:
+            return False
+        transport = open_simple(llm) if isinstance(llm, str) else llm
+        if transport is None:
+            endpoint = self._find(str(llm).strip(), is_auxiliary)
+            key = None if endpoint.api_base is None else ""
+            transport = _remote(endpoint, key, self.timeout_s, is_auxiliary=False)
+        return self._batched(transport, is_auxiliary) is not None
+
     # -- finding endpoints
 
     def _find(self, text: str, is_auxiliary: bool) -> Endpoint:
@@ -290,25 +314,6 @@ class Access:
                 self._connections[key] = self._within_budget(batched)
         return self._connections[key]
 
-    def sends_in_batches(self, llm: str | LLM, *, is_auxiliary: bool = False) -> bool:
-        """Check whether a language model would be asked in batches; nothing is opened or sent.
-
-        Args:
-            llm: As for `open`.
-            is_auxiliary: As for `open`.
-
-        Raises:
-            ConfigError: As for `open`.
-        """
-        if not self._options.batch:
-            return False
-        transport = open_simple(llm) if isinstance(llm, str) else llm
-        if transport is None:
-            endpoint = self._find(str(llm).strip(), is_auxiliary)
-            key = None if endpoint.api_base is None else ""
-            transport = _remote(endpoint, key, self.timeout_s, is_auxiliary=False)
-        return self._batched(transport, is_auxiliary) is not None
-
     @staticmethod
     def _batched(transport: LLM, is_auxiliary: bool) -> LLM | None:
         """Return a transport that asks in batches; None for those that nobody is paid for, and for a second model.
@@ -338,11 +343,6 @@ class Access:
         paid = Refusals(self._budget.also(redacted, transport, sends_together=True))
         retried = Retry(paid, attempts=min(self._options.attempts, BATCH_ATTEMPTS))
         return OpenedModel(Capabilities.of(transport), Batched(retried), False, MAX_TOGETHER)
-
-    @property
-    def asks_in_batches(self) -> bool:
-        """Whether requests are sent in batches."""
-        return self._options.batch
 
     def _owned(self, transport: LLM) -> LLM:
         """Keep a transport that was made here, so that it is closed in the end."""

@@ -16,12 +16,12 @@ import time
 from collections.abc import Awaitable, Callable, Generator, Hashable, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from copy import copy
 from dataclasses import replace
 from functools import cache, partial
 from typing import Any
 from urllib.parse import urlsplit
 
-from mesa_llm.canonical import compact_json
 from mesa_llm.errors import AccessRefused, BadReply, ConfigError, MesaLLMError, ServerError
 from mesa_llm.llm.address import Address, environment_secrets, without_secrets
 from mesa_llm.llm.batches.forms import AnthropicBatches, OpenAIBatches
@@ -168,7 +168,7 @@ class LiteLLM:
         return price_of(self.model, usage, is_batch=self._forms is not None)
 
     def batched(self) -> LiteLLM:
-        """Return the same transport, which from now on sends requests in batches.
+        """Return a transport to the same model that sends requests in batches.
 
         litellm writes each request and reads its response as if it were sent alone; what it would send goes into a
         batch in place of the network. Its own functions for batches create none at Anthropic, and do not translate
@@ -185,8 +185,9 @@ class LiteLLM:
                 f"{self.model} cannot be asked in batches: by its litellm id, only models of OpenAI and Anthropic can. "
                 "Write NAME@URL if its endpoint takes batches in OpenAI's form, or leave out batch (--batch)"
             )
-        self._forms = {}
-        return self
+        transport = copy(self)
+        transport._forms = {}
+        return transport
 
     async def _post(self, request: Request, sent: Any) -> Response:
         """Send what litellm would send, an httpx request, with the next batch.
@@ -210,7 +211,7 @@ class LiteLLM:
             form = self._forms[key] = AnthropicBatches(http) if path == "/messages" else OpenAIBatches(http, path)
         body = json.loads(sent.content)
         body.pop("stream", None)
-        return await post(form, request, compact_json(body))
+        return await post(form, request, json.dumps(body).encode())
 
     @property
     def secrets(self) -> list[str]:

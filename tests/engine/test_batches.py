@@ -324,7 +324,8 @@ PotModel(4, "m", rng=1, batch=True, api_base=sys.argv[1], log=sys.argv[2]).run_f
 """
 
 
-def test_a_killed_run_collects_its_batch(tmp_path: Path) -> None:
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT])
+def test_a_killed_or_interrupted_run_collects_its_batch(end: signal.Signals, tmp_path: Path) -> None:
     was_seen, log = threading.Event(), tmp_path / "run.sqlite"
     fate: dict[str, Any] = {"looks": None, "reply": pay}
 
@@ -336,8 +337,9 @@ def test_a_killed_run_collects_its_batch(tmp_path: Path) -> None:
     with BatchServer(behave) as server:
         process = Python("-c", RUN, server.url, log)
         assert was_seen.wait(60)
-        os.kill(process.pid, signal.SIGKILL)
+        os.kill(process.pid, end)
         process.wait()
+        assert ("it goes on at" in process.err) == (end is signal.SIGINT)
         fate["looks"] = 1
         with closing(payers(server, log=log)) as model:
             model.run_for(2)

@@ -7,6 +7,7 @@ import json
 import logging
 import math
 import time
+from copy import copy
 from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
@@ -158,10 +159,12 @@ class OpenAIHTTP:
                 return replace(reply, attempts=attempts)
 
     def batched(self) -> OpenAIHTTP:
-        """Return the same client, which from now on sends requests in batches, where nothing is streamed."""
-        self._dialect = replace(self._dialect, omitted=self._dialect.omitted | {"stream"})
-        self._batches = OpenAIBatches(BatchHTTP(self._address, self._headers, self._secrets))
-        return self
+        """Return a client of the same model that sends requests in batches, where nothing is streamed."""
+        client = copy(self)
+        client._writer = Writer(self.model)
+        client._dialect = replace(self._dialect, omitted=self._dialect.omitted | {"stream"})
+        client._batches = OpenAIBatches(BatchHTTP(self._address, self._headers, self._secrets))
+        return client
 
     @property
     def dialect(self) -> Dialect:
