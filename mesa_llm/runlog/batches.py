@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from mesa_llm.errors import ConfigError
-from mesa_llm.llm.batches.stage import BatchIntent
+from mesa_llm.records import BatchIntent
 from mesa_llm.runlog.log import RunLog
 from mesa_llm.text import counted
 

@@ -13,11 +13,11 @@ from uuid import uuid4
 from mesa_llm.canonical import compact_json
 from mesa_llm.errors import AccessRefused, BadReply, ConfigError, MesaLLMError, RateLimited
 from mesa_llm.llm.batches.http import BatchHTTP
-from mesa_llm.llm.batches.stage import BatchIntent, BatchState, Responses, lost
+from mesa_llm.llm.batches.stage import BatchState, Responses, lost
 from mesa_llm.llm.openai.connection import Response
 from mesa_llm.llm.openai.errors import detail_of
 from mesa_llm.llm.tokens import count_of
-from mesa_llm.records import Usage
+from mesa_llm.records import BatchIntent, Usage
 
 MARK = "mesa_llm"
 """Name under which OpenAI keeps the mark of a batch."""

@@ -21,7 +21,7 @@ from mesa_llm.errors import ConfigError, MesaLLMError, RateLimited, ServerError,
 from mesa_llm.llm.batches.waiting import BatchedDecision, waits
 from mesa_llm.llm.budget import Bill
 from mesa_llm.llm.protocol import LLM, close_transport
-from mesa_llm.records import Reply, Request, Usage
+from mesa_llm.records import BatchIntent, Reply, Request, Usage
 
 if TYPE_CHECKING:
     from mesa_llm.llm.openai.connection import Response
@@ -67,22 +67,6 @@ are missing are lost."""
 
 class MaybeCreated(ConfigError):
     """It is not known whether a batch was created."""
-
-
-class BatchIntent(NamedTuple):
-    """A batch that was to be created when the run was killed or its connection cut, so that its id is not known."""
-
-    mark: str
-    """What it was marked with, where the provider keeps marks."""
-
-    n_requests: int
-    """Number of its requests."""
-
-    since_s: float
-    """Time at which it was to be created, in seconds since 1970."""
-
-    known: frozenset[str]
-    """Ids of batches that are others."""
 
 
 class BatchForm(Protocol):
