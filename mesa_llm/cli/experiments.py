@@ -19,6 +19,7 @@ from mesa_llm.cli.options import (
     ApiBase,
     AsJson,
     AskAgain,
+    Batch,
     ConcurrencyOfAll,
     Config,
     Design,
@@ -81,6 +82,7 @@ def bench(
     max_calls: MaxCallsOfAll = None,
     max_tokens: MaxTokensOfAll = None,
     max_dollars: MaxDollarsOfAll = None,
+    batch: Batch = False,
     concurrency: ConcurrencyOfAll = DEFAULT_CONCURRENCY,
     requests_per_min: RequestsPerMin = None,
     retry_failures: RetryFailures = False,
@@ -121,7 +123,7 @@ def bench(
     if any(":" in name for name in tasks or ()):
         look_here()
     spend = budget(max_calls=max_calls, max_tokens=max_tokens, max_dollars=max_dollars)
-    limits: dict[str, Any] = {**spend, "concurrency": concurrency, "requests_per_min": requests_per_min}
+    limits: dict[str, Any] = {**spend, "batch": batch, "concurrency": concurrency, "requests_per_min": requests_per_min}
     options: dict[str, Any] = set_options(reasoning=reasoning, reply_tokens=reply_tokens, parser=parser)
     written = {"tasks": tasks, "cross": cross, "llm": llm, "design": design, "ablate": ablate, "items": items}
     written |= {"quick": quick, "set": set_, "repeats": repeats, "rng": rng, **set_options(api_base=api_base)}
@@ -183,6 +185,7 @@ def run_sweep(
     max_calls: MaxCallsOfAll = None,
     max_tokens: MaxTokensOfAll = None,
     max_dollars: MaxDollarsOfAll = None,
+    batch: Batch = False,
     concurrency: ConcurrencyOfAll = DEFAULT_CONCURRENCY,
     requests_per_min: RequestsPerMin = None,
     reasoning: Reasoning = None,
@@ -216,6 +219,7 @@ def run_sweep(
         options=set_options(on_error=on_error, reasoning=reasoning, reply_tokens=reply_tokens, parser=parser),
         **spend,
         api_base=api_base,
+        batch=batch,
         concurrency=concurrency,
         requests_per_min=requests_per_min,
     )
@@ -253,6 +257,7 @@ def study(
     max_calls: MaxCallsOfAll = None,
     max_tokens: MaxTokensOfAll = None,
     max_dollars: MaxDollarsOfAll = None,
+    batch: Batch = False,
     concurrency: ConcurrencyOfAll = DEFAULT_CONCURRENCY,
     requests_per_min: RequestsPerMin = None,
     reasoning: Reasoning = None,
@@ -278,7 +283,12 @@ def study(
         llm=llm,
         workers=workers,
         options=set_options(reasoning=reasoning, reply_tokens=reply_tokens),
-        access={"api_base": api_base, "concurrency": concurrency, "requests_per_min": requests_per_min},
+        access={
+            "api_base": api_base,
+            "batch": batch,
+            "concurrency": concurrency,
+            "requests_per_min": requests_per_min,
+        },
         purse=SharedBudget(max_calls, max_tokens, max_dollars) if has_budget else None,
         steps=steps,
     )

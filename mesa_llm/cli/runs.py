@@ -15,6 +15,7 @@ from mesa_llm.cli.options import (
     ApiBase,
     AsJson,
     AskAgain,
+    Batch,
     Concurrency,
     Config,
     Design,
@@ -56,6 +57,7 @@ def run(
     max_calls: MaxCalls = None,
     max_tokens: MaxTokens = None,
     max_dollars: MaxDollars = None,
+    batch: Batch = False,
     concurrency: Concurrency = DEFAULT_CONCURRENCY,
     retry_failures: RetryFailures = False,
     ask_again: AskAgain = False,
@@ -89,7 +91,7 @@ def run(
     if steps is None and config is None:
         steps = DEFAULT_STEPS
     arguments |= {"llm": llm, "api_base": api_base, "rng": rng, "log": log, "on_error": on_error}
-    arguments |= {"concurrency": concurrency, "retry_failures": retry_failures, "ask_again": ask_again}
+    arguments |= {"batch": batch, "concurrency": concurrency, "retry_failures": retry_failures, "ask_again": ask_again}
     arguments |= {"allow_new_endpoint": allow_new_endpoint}
     arguments |= set_options(reasoning=reasoning, reply_tokens=reply_tokens, parser=parser, design=design_in(design))
     if design is not None:  # an address in its file has no right to a key

@@ -349,6 +349,22 @@ class Reply:
         return replace(self, latency_s=latency_s)
 
 
+class BatchIntent(NamedTuple):
+    """A batch that was to be created when the run was killed or its connection cut, so that its id is not known."""
+
+    mark: str
+    """What it was marked with, where the provider keeps marks."""
+
+    n_requests: int
+    """Number of its requests."""
+
+    since_s: float
+    """Time at which it was to be created, in seconds since 1970."""
+
+    known: frozenset[str]
+    """Ids of batches that are others."""
+
+
 def _message_html(message: ChatMessage) -> str:
     return html_block(message.role, "\n".join(filter(None, (message.content, *map(str, message.tool_calls)))))
 

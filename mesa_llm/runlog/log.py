@@ -138,6 +138,11 @@ class RunLog(Queries):
         """Show the file and the mode."""
         return f"<RunLog {'in memory' if self.path is None else self.path}, {self.mode}>"
 
+    @property
+    def may_differ(self) -> bool:
+        """Whether requests may be sent in place of those that the recording holds."""
+        return self._may_differ
+
     # -- what the run is
 
     def models(self) -> list[str]:

@@ -29,6 +29,7 @@ from mesa_llm.memory import MemoryEntry, WindowMemory
 from mesa_llm.registry import find_model
 from mesa_llm.testing import CHECKS, honest, honest_reply
 from mesa_llm_models.social.model import SocialModel, SocialScenario
+from tests.batch_server import BatchServer
 from tests.faulty_server import FaultyServer
 from tests.pot import PotModel
 from tests.processes import Python
@@ -767,3 +768,16 @@ def test_news_is_brought_in_before_its_step_and_once(tmp_path) -> None:
 def test_an_intervention_without_a_step_or_text_is_refused(text) -> None:
     done = run_command("run", "social", "--inject", text)
     assert (done.exit_code, "--inject" in done.stderr) == (2, True)
+
+
+def test_a_run_in_batches_shows_how_far_they_are(tmp_path) -> None:
+    with BatchServer() as server:
+        words = ["run", "social", "--llm", "m", "--api-base", server.url, "--batch", "--steps", 1, "--rng", 1]
+        result = run_command(*words, "--set", "n_agents=3", "--log", tmp_path / "run.sqlite")
+        assert server.sizes == [3]
+    assert "batch batch_1: 3 of 3 done" in result.stderr
+
+
+def test_a_dry_run_in_batches_says_so() -> None:
+    words = ["run", "social", "--llm", "gpt-4o-mini", "--batch", "--steps", 1, "--set", "n_agents=3", "--dry-run"]
+    assert "Prices are those of the provider's batches." in run_command(*words).stdout
