@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any, cast
 
@@ -42,7 +41,7 @@ def wire_messages(request: Request, profile: Profile) -> list[dict[str, str]]:
     """
     messages = _without_tool_messages(request, profile.notation)
     form = reply_form(request, profile)
-    messages = _with_brief_form(messages, form) if profile.has_brief_form else _with_form(messages, form, profile)
+    messages = _with_brief_form(messages, form) if profile.has_brief_form else _with_form(messages, form)
     return [{"role": message.role, "content": plain(message.content)} for message in messages]
 
 
@@ -54,20 +53,14 @@ def _with_brief_form(messages: Sequence[ChatMessage], form: str) -> list[ChatMes
     return [*first, *(message for message in messages if message.role != "system")]
 
 
-def _with_form(messages: Sequence[ChatMessage], form: str, profile: Profile) -> list[ChatMessage]:
-    """Put the form where the model reads it best, and join messages as chat templates need it."""
-    written = list(messages)
-    if form and profile.form_place == "user":
-        index = max((n for n, message in enumerate(written) if message.role == "user"), default=None)
-        if index is None:
-            written.append(ChatMessage("user", form))
-        else:
-            written[index] = replace(written[index], content=f"{written[index].content}\n\n{form}".lstrip())
-    elif form:
-        form_message = ChatMessage("system", form)
-        n_system = sum(message.role == "system" for message in written)
-        written.sort(key=lambda message: message.role != "system")
-        written.insert(0 if profile.form_place == "front" else n_system, form_message)
+def _with_form(messages: Sequence[ChatMessage], form: str) -> list[ChatMessage]:
+    """Put the form after all instructions, and join messages as chat templates need it.
+
+    All that stands before it is the same for all agents, so that it is read once.
+    """
+    written = sorted(messages, key=lambda message: message.role != "system")
+    if form:
+        written.insert(sum(message.role == "system" for message in written), ChatMessage("system", form))
     return adapted(written, IN_TURNS, "")
 
 

@@ -292,7 +292,7 @@ def available_threads() -> int:
 
 def shared_model(path: Path | None, profile: Profile) -> EmbeddedModel:
     """Return this process's model of a file, or a new one; it stays loaded as long as somebody uses it."""
-    key = (profile.name if path is None else str(path.resolve()), profile.form_place)
+    key = profile.name if path is None else str(path.resolve())
     with _LOADING:
         model = _MODELS.get(key)
         if model is None:
@@ -301,4 +301,4 @@ def shared_model(path: Path | None, profile: Profile) -> EmbeddedModel:
 
 
 _LOADING = threading.Lock()
-_MODELS: WeakValueDictionary[tuple[str, str], EmbeddedModel] = WeakValueDictionary()
+_MODELS: WeakValueDictionary[str, EmbeddedModel] = WeakValueDictionary()

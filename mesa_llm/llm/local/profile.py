@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from mesa_llm.errors import ConfigError
 from mesa_llm.llm.schema.grammar import COMPACT, NATURAL, Notation
@@ -85,10 +85,6 @@ class Profile:
 
     notation: Notation = NATURAL
     """How it writes JSON."""
-
-    form_place: Literal["front", "system", "user"] = "system"
-    """Where it reads what it may reply: before all instructions, so that all agents share the beginning of their
-    prompts; after them and the persona, as at endpoints; or after the last message of the user."""
 
     n_threads: int | None = None
     """Number of threads; None: one for each processor, or as many as `MESA_LLM_THREADS` says."""

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
-
 import pytest
 
 from mesa_llm.errors import Refused
@@ -144,16 +141,12 @@ def test_a_capable_model_reads_whole_descriptions_of_what_it_may_do_now() -> Non
     assert "talk_to" not in reply_form(request, CAPABLE)
 
 
-@pytest.mark.parametrize(
-    ("place", "expected"), [("front", "form, Rules., Ann."), ("system", "Rules., Ann., form"), ("user", "Rules., Ann.")]
-)
-def test_the_form_stands_where_the_profile_says(place: Any, expected: str) -> None:
-    prompt = (ChatMessage("system", "Rules."), ChatMessage("system", "Ann."), ChatMessage("user", "Hello."))
-    profile, request = replace(CAPABLE, form_place=place), ask(*prompt, tools=ACTIONS)
-    system, user = (message["content"] for message in wire_messages(request, profile))
-    form = reply_form(request, profile)
-    assert system.replace(form, "form").split("\n\n") == expected.split(", ")
-    assert user.replace(form, "form") == ("Hello.\n\nform" if place == "user" else "Hello.")
+def test_the_form_follows_all_instructions() -> None:
+    prompt = (ChatMessage("system", "Rules."), ChatMessage("system", "More."), ChatMessage("user", "Hello."))
+    request = ask(*prompt, tools=ACTIONS)
+    system, user = (message["content"] for message in wire_messages(request, CAPABLE))
+    assert system == f"Rules.\n\nMore.\n\n{reply_form(request, CAPABLE)}"
+    assert user == "Hello."
 
 
 def test_neighbours_of_one_role_are_joined_as_chat_templates_need_it() -> None:
