@@ -293,6 +293,16 @@ class RunLog(Queries):
         except ValueError as error:
             raise self._damage_error(error) from error
 
+    def holds(self, request: Request) -> bool:
+        """Check whether a reply to a request, or its failure, is recorded, so that `find` returns it."""
+        if not self.may_repeat:
+            return False
+        key = bytes.fromhex(request.key)
+        rows = self._query(self._recorded, _SELECT_REPLY[self._format], (request.salt.time, request.salt.agent, key))
+        if rows:
+            return not (rows[0][3] and self._retry_failures)
+        return self._parent is not None and self._parent.holds(request)
+
     def _copied(self, request: Request) -> Reply | TransportError | None:
         """Copy the reply to a request from the parent's log; None if there is no parent, or it has no reply.
 
