@@ -48,6 +48,7 @@ class _Mark:
     when: str | None
     shows_more: bool = False
     options: Mapping[str, str] = MappingProxyType({})
+    allowed: Mapping[str, str] = MappingProxyType({})
 
 
 @overload
@@ -70,8 +71,16 @@ def tool(function: Any = None, *, when: str | None = None, shows_more: bool = Fa
 @overload
 def action(function: F) -> F: ...
 @overload
-def action(*, when: str | None = None, options: Mapping[str, str] = ...) -> Callable[[F], F]: ...
-def action(function: Any = None, *, when: str | None = None, options: Mapping[str, str] = MappingProxyType({})) -> Any:
+def action(
+    *, when: str | None = None, options: Mapping[str, str] = ..., allowed: Mapping[str, str] = ...
+) -> Callable[[F], F]: ...
+def action(
+    function: Any = None,
+    *,
+    when: str | None = None,
+    options: Mapping[str, str] = MappingProxyType({}),
+    allowed: Mapping[str, str] = MappingProxyType({}),
+) -> Any:
     """Mark a method or function as an action: it writes, and runs after everyone has decided.
 
     Args:
@@ -80,8 +89,11 @@ def action(function: Any = None, *, when: str | None = None, options: Mapping[st
             the action may be used now.
         options: Argument → name of a list of its world, for worlds that make the options of their observations from
             what their actions declare.
+        allowed: Argument → name of a method of its world, called with the acting agent and one of the argument's
+            options, that says whether the action would be accepted with it. What would be refused is not offered to
+            language models, people and chance; rule twins may try it.
     """
-    return _mark(function, _Mark(is_action=True, when=when, options=options))
+    return _mark(function, _Mark(is_action=True, when=when, options=options, allowed=allowed))
 
 
 def _mark(function: Any, mark: _Mark) -> Any:
@@ -116,6 +128,9 @@ class Tool:
 
     options: Mapping[str, str] = field(default=MappingProxyType({}), hash=False)
     """Argument → name of the list that holds the values it may take, as `@action(options=…)` declares it."""
+
+    allowed: Mapping[str, str] = field(default=MappingProxyType({}), hash=False)
+    """Argument → name of the method that says whether a value would be accepted, as `@action(allowed=…)` declares."""
 
     is_outside: bool = False
     """Whether somebody outside the run answers: its function is called with the arguments by name and the number of the
@@ -226,7 +241,7 @@ def compile_tool(function: Callable[..., Any], leading: int) -> Tool:
         ) from error
     description = _describe_arguments(function, schema)
     spec = ToolSpec(name, description, plain_schema(schema), mark.is_action)
-    return Tool(spec, function, check, mark.when, mark.shows_more, mark.options)
+    return Tool(spec, function, check, mark.when, mark.shows_more, mark.options, mark.allowed)
 
 
 def _describe_arguments(function: Callable[..., Any], schema: dict[str, Any]) -> str:
