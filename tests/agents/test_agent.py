@@ -23,6 +23,7 @@ from mesa_llm import (
     Failure,
     LLMAgent,
     LLMMixin,
+    LLMModel,
     MemoryMixin,
     Mind,
     MovesOnGrid,
@@ -644,3 +645,62 @@ def test_what_happened_is_remembered_in_the_unit_of_its_world() -> None:
     remembered = [agent.memory.recall("", 3) for agent in model.agents]
     assert all(text.startswith("Month 1, the result was: pay(") for text in remembered)
     assert all(entry.unit == "month" for agent in model.agents for entry in agent.memory.saved().entries)
+
+
+class Dam:
+    """A world whose gates have opened once."""
+
+    name = "dam"
+
+    def __init__(self) -> None:
+        self.opened: set[str] = set()
+
+    def observe(self, agent_id: int) -> Observation:
+        return Observation("Two gates.", tools=("open_gate", "wait"), options={"gate": ("north", "south")})
+
+    @action(allowed={"gate": "is_closed"})
+    def open_gate(self, agent_id: int, gate: str) -> str:
+        """Open a gate.
+
+        Args:
+            gate: Its name.
+        """
+        self.opened.add(gate)
+        return "It is open."
+
+    @action
+    def wait(self, agent_id: int) -> str:
+        """Wait."""
+        return "You waited."
+
+    def is_closed(self, agent_id: int, gate: str) -> bool:
+        return gate not in self.opened
+
+    def end_step(self) -> list:
+        return []
+
+
+class Keeper(LLMAgent):
+    def rule(self, seen: Observation) -> ToolCall:
+        return ToolCall("open_gate", {"gate": "north"})
+
+
+class DamModel(LLMModel):
+    def __init__(self, **options) -> None:
+        super().__init__(worlds=[Dam()], **options)
+        Keeper.create_agents(self, 1)
+
+
+def test_values_that_the_world_would_refuse_are_not_offered() -> None:
+    model = DamModel(llm="random", rng=1)
+    (keeper,) = model.agents
+    keeper.worlds[0].opened.add("north")
+    assert keeper.observe().options["open_gate.gate"] == ("south",)
+    keeper.worlds[0].opened.add("south")
+    assert keeper.observe().tools == ("wait",)
+
+
+def test_a_rule_twin_may_try_what_would_be_refused() -> None:
+    model = DamModel(rng=1)
+    model.run_for(2)
+    assert list(model.runlog.actions()["action"]) == ["open_gate", "open_gate"]

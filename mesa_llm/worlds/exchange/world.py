@@ -159,7 +159,10 @@ class Exchange(DoNothing):
         instructions = self._instructions
         if (self.now.stage, self.now.session) == ("trade", 1):
             instructions = f"{instructions}\n{self.wording.company_news(self.now.day)}"
-        return Observation(text=text, instructions=instructions, tools=() if self.is_over else None, facts=facts)
+        owned = tuple(stock for stock in STOCKS if facts.shares[stock] > 0)
+        options = {"sell.stock": owned} if self.takes_turns else {}
+        tools = () if self.is_over else None
+        return Observation(text=text, instructions=instructions, tools=tools, options=options, facts=facts)
 
     def facts(self, agent_id: int) -> TraderFacts:
         """Return what a trader sees now, as values.

@@ -131,6 +131,7 @@ class PredictionMarkets(DoNothing):
                 "sell_shares.market_id": tuple(
                     view.market_id for view in tradable if max(view.yes_shares, view.no_shares) > 0
                 ),
+                **_owned_sides(tradable),
                 "comment_on_market.market_id": tuple(view.market_id for view in facts.markets),
             },
             facts=facts,
@@ -367,6 +368,16 @@ class PredictionMarkets(DoNothing):
             raise ToolError(self.wording.reason_text("no_variable", variable=variable, value=value))
         if not self.is_original:
             self._instructions = self.wording.instructions(self.ledger.fee, self.ledger.limits)
+
+
+def _owned_sides(views: Sequence[MarketView]) -> dict[str, tuple[Outcome, ...]]:
+    """Return the answers that can be sold, as an option if the trader owns shares of one answer only."""
+    sides: dict[Outcome, bool] = {
+        "yes": any(view.yes_shares > 0 for view in views),
+        "no": any(view.no_shares > 0 for view in views),
+    }
+    owned = tuple(side for side, is_owned in sides.items() if is_owned)
+    return {"sell_shares.outcome": owned} if len(owned) == 1 else {}
 
 
 def _traded(text: str, trade: Trade) -> ActionResult:

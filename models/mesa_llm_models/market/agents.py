@@ -188,6 +188,7 @@ def with_menu(seen: Observation, ledger: Ledger, rng: Random) -> Observation:
         options={
             **trades,
             "outcome": (outcome,),
+            "sell_shares.outcome": (outcome,),
             **{name: values for name, values in choices.items() if values},
         },
     )
