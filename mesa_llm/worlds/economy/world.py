@@ -182,7 +182,8 @@ class Economy(DoNothing):
 
     def may_hire(self, agent_id: int) -> bool:
         """Check whether there is another worker, whom a participant can pay. Under the original rules all may try."""
-        return not self.rules.has_roles or (self.may_produce(agent_id) and self.rules.can_hire(self.enter(agent_id)))
+        rules, own = self.rules, self.enter(agent_id)
+        return isinstance(rules, OriginalEconomyRules) or (self.may_produce(agent_id) and rules.can_hire(own))
 
     def may_invest(self, agent_id: int) -> bool:
         """Check whether a participant may produce, and has money to invest."""

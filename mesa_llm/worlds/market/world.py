@@ -370,14 +370,12 @@ class PredictionMarkets(DoNothing):
             self._instructions = self.wording.instructions(self.ledger.fee, self.ledger.limits)
 
 
-def _owned_sides(views: Sequence[MarketView]) -> dict[str, tuple[Outcome, ...]]:
-    """Return the answers that can be sold, as an option if the trader owns shares of one answer only."""
-    sides: dict[Outcome, bool] = {
-        "yes": any(view.yes_shares > 0 for view in views),
-        "no": any(view.no_shares > 0 for view in views),
-    }
-    owned = tuple(side for side, is_owned in sides.items() if is_owned)
-    return {"sell_shares.outcome": owned} if len(owned) == 1 else {}
+def _owned_sides(views: Sequence[MarketView]) -> Mapping[str, tuple[Outcome, ...]]:
+    """Return the answer that can be sold, as an option, if the trader owns shares of one answer only."""
+    has_yes, has_no = any(view.yes_shares > 0 for view in views), any(view.no_shares > 0 for view in views)
+    if has_yes == has_no:
+        return {}
+    return {"sell_shares.outcome": ("yes" if has_yes else "no",)}
 
 
 def _traded(text: str, trade: Trade) -> ActionResult:
