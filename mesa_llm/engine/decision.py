@@ -18,6 +18,7 @@ from mesa_llm.engine.text import ALL_TOKENS, reason_text
 from mesa_llm.errors import ParseError, Refused, ToolBroken, ToolError, TransportError
 from mesa_llm.llm.openai.request import wire_tools
 from mesa_llm.llm.protocol import LLM
+from mesa_llm.llm.refusals import declines
 from mesa_llm.llm.replies import as_reply
 from mesa_llm.llm.schema.flat import flat_schema, narrow, only_call, only_value
 from mesa_llm.prompts import Prompts
@@ -47,6 +48,9 @@ ASKED_AGAIN = "asked again"
 
 NOT_ASKED = "not asked"
 """Stands in place of how a reply was read, if no request was sent because only one decision was possible."""
+
+DECLINED = "declined"
+"""End of the description of how a reply was read, if it cannot be used and refuses the task in words."""
 
 THINK = "reasoning_question.md"
 """Template of the question to a model that reasons in free text first."""
@@ -92,6 +96,9 @@ class Query:
     is_asked_again: bool = False
     """Whether a reply could not be used, and another was asked for."""
 
+    is_declined: bool = False
+    """Whether the last reply that could not be used refuses the task."""
+
     async def ask(self, request: Request, llm: LLM | None = None) -> Reply:
         """Send a request, and return what was said; its key is stored after that, as computing it takes a while."""
         try:
@@ -101,9 +108,8 @@ class Query:
 
     def failure(self, reason: str, kind: str) -> Failure:
         """Return the failure of this decision."""
-        return Failure(
-            self.request.salt.agent, reason, kind, self.request.model, tuple(self.keys), reading=self.described("")
-        )
+        reading = self.described(DECLINED if self.is_declined else "")
+        return Failure(self.request.salt.agent, reason, kind, self.request.model, tuple(self.keys), reading=reading)
 
     def described(self, reading: str) -> str:
         """Return how a reply was read, after `ASKED_AGAIN` if it was the second one."""
@@ -136,6 +142,7 @@ async def decide(query: Query) -> Decision | Failure:
             try:
                 decision = read(reply, query.seen, query.box, query.reasoning)
             except ParseError as error:
+                query.is_declined = declines(reply.text)
                 partial = cast("Decision | None", error.partial) or partial
                 if query.is_asked_again and partial is not None:
                     return _with_origin(query, partial, thought)
@@ -246,6 +253,14 @@ def _reason(error: ParseError, reply: Reply) -> str:
     if reply.finish != "length":
         return str(error)
     return reason_text("cut_reply", tokens=reply.reply_tokens or ALL_TOKENS, error=error)
+
+
+def is_declined(decision: Decision | Failure) -> bool:
+    """Check whether a language model refused the task: in place of a decision, or in a text that it decided on."""
+    if isinstance(decision, Failure):
+        return decision.kind == Refused.__name__ or decision.reading.endswith(DECLINED)
+    values = [decision.answer, *(value for call in decision.actions for value in call.arguments.values())]
+    return any(declines(value) for value in values if isinstance(value, str))
 
 
 # -- reasoning

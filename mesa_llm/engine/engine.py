@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Protocol, TypeVar, ca
 from mesa_llm._deprecated import deprecated_attribute
 from mesa_llm.config import Reasoning
 from mesa_llm.engine.access import EngineOptions, OpenedModel
-from mesa_llm.engine.decision import ASKED_AGAIN, NOT_ASKED, Query
+from mesa_llm.engine.decision import ASKED_AGAIN, NOT_ASKED, Query, is_declined
 from mesa_llm.engine.event_loop import EventLoop, run_now, submit
 from mesa_llm.engine.gc_pause import gc_paused, gc_running
 from mesa_llm.engine.mcp import ToolSessions
@@ -101,6 +101,7 @@ class Engine:
         reprompted: Number of decisions whose first reply could not be used, so that the model was prompted again.
         parsed_leniently: Number of decisions whose reply was parsed with repairs; `Decision.reading` names them.
         not_asked: Number of decisions that needed no request, as only one was possible.
+        declined: Number of decisions in which a language model refused the task, in words.
         human_timeouts: Number of decisions that people did not make in time; these also count as failures.
         tool_sessions: Sessions with the servers whose tools agents may call.
         on_decision: Called with the usage after each decision, from any thread.
@@ -124,7 +125,8 @@ class Engine:
         self.runlog = runlog or RunLog()
         self.run_seed = run_seed
         self.options: EngineOptions = options or {}
-        self.decisions = self.human_timeouts = self.reprompted = self.parsed_leniently = self.not_asked = 0
+        self.decisions = self.human_timeouts = self.reprompted = self.parsed_leniently = 0
+        self.not_asked = self.declined = 0
         self.on_decision: Callable[[Usage], None] | None = None
         self.warn: Callable[[str], object] = logger.warning
         self.while_waiting: Callable[[], AbstractContextManager[None]] = nullcontext
@@ -460,6 +462,7 @@ class Engine:
         self.decisions += 1
         self.human_timeouts += isinstance(decision, Failure) and decision.kind == HumanTimeout.__name__
         self.not_asked += decision.reading == NOT_ASKED
+        self.declined += bool(decision.keys) and is_declined(decision)
         if ";" in decision.reading or decision.reading == ASKED_AGAIN:
             reading = decision.reading.removeprefix(ASKED_AGAIN)
             self.reprompted += reading != decision.reading

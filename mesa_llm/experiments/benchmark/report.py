@@ -14,6 +14,7 @@ from mesa_llm.errors import ConfigError
 from mesa_llm.experiments.benchmark.runs import Candidate, TaskRun
 from mesa_llm.experiments.benchmark.scores import constant_error, people_error, summarise
 from mesa_llm.experiments.benchmark.task import Level, PublishedError, Reference, Task, Values
+from mesa_llm.model.quality import quality_texts, quality_warning, total_quality
 from mesa_llm.records import Usage
 from mesa_llm.runlog.versions import versions
 from mesa_llm.statistics import Estimate, with_interval
@@ -49,6 +50,9 @@ class RunRow(Usage):
     decisions: int
     """Number of decisions."""
 
+    quality: Mapping[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
+    """Kind of what did not come as asked → how often, and of how many (see `mesa_llm.model.quality`)."""
+
     seconds: float
     """Duration in seconds, scoring included."""
 
@@ -71,6 +75,7 @@ class RunRow(Usage):
             measure=measure,
             steps=run.steps,
             decisions=run.decisions,
+            quality={name: (rate.n, rate.of) for name, rate in run.quality.items()},
             seconds=round(run.seconds, 3),
             digest=run.digest,
             log=None if run.log is None else str(run.log),
@@ -308,22 +313,26 @@ class BenchmarkReport(Results):
 
 
 def gaps(name: str, runs: Iterable[RunRow]) -> list[str]:
-    """Describe how many decisions failed in runs with scores.
+    """Describe how many decisions failed in runs with scores, and what else did not come as asked.
 
     Args:
-        name: Name of the runs, at the beginning of the line.
+        name: Name of the runs, at the beginning of each line.
         runs: The runs; those that produced nothing do not count.
 
     Returns:
-        One line; empty if no decision failed.
+        Up to two lines; empty if everything came.
     """
     scored = [run for run in runs if run.error is None]
+    quality = total_quality(run.quality for run in scored)
+    others = quality_texts({kind: rate for kind, rate in quality.items() if kind != "failed"})
+    beside = [" ".join(filter(None, (f"BESIDE {name}: {'; '.join(others)}.", quality_warning(quality))))]
     n_failed, n = sum(run.failures for run in scored), sum(run.decisions for run in scored)
     if not n_failed:
-        return []
+        return beside if others else []
     return [
         f"IN PART {name}: {n_failed} of {counted(n, 'decision')} failed, and the scores are of what came; the same "
-        "command with --retry-failures asks again"
+        "command with --retry-failures asks again",
+        *(beside if others else []),
     ]
 
 
