@@ -24,6 +24,7 @@ from mesa_llm.llm.protocol import LLM
 from mesa_llm.prompts import prompts_of
 from mesa_llm.records import ChatMessage, Decision, Failure, Observation, Request, ToolCall
 from mesa_llm.text import suggestion
+from mesa_llm.tools.tool import within
 from mesa_llm.tools.toolbox import ToolBox
 from mesa_llm.world import tuple_of_worlds
 
@@ -209,7 +210,7 @@ class DeliberationMixin:
             opened.named(config.adapter),
             prompt,
             salt,
-            tools=box.specs if seen.answer is None else box.readers,
+            tools=within(box.specs, seen.limits) if seen.answer is None else box.readers,
             schema=answer_schema(seen.answer) if seen.answer not in (None, str) else None,
             settings=self.request_settings,
             options=seen.options,

@@ -56,6 +56,11 @@ def join(seen: Mapping[str, Observation], worlds: Iterable[Any] = ()) -> Observa
         instructions="\n\n".join(filter(None, (observation.instructions for observation in seen.values()))),
         tools=tuple(dict.fromkeys(tools)) if is_limited else None,
         options=options,
+        limits={
+            name: bounds
+            for world, observation in seen.items()
+            for name, bounds in _qualified(observation.limits, tool_names.get(world, {}), {}).items()
+        },
         max_actions=max(observation.max_actions for observation in seen.values()),
         facts={name: observation.facts for name, observation in seen.items()},
         answer=question.answer,
@@ -65,10 +70,10 @@ def join(seen: Mapping[str, Observation], worlds: Iterable[Any] = ()) -> Observa
 
 
 def _qualified(
-    options: Mapping[str, tuple[Any, ...]],
+    options: Mapping[str, Any],
     tool_names: Mapping[str, str],
     argument_takers: Mapping[str, tuple[str, ...]],
-) -> dict[str, tuple[Any, ...]]:
+) -> dict[str, Any]:
     """Qualify option names with the tools of one world, so they do not restrict other worlds' arguments.
 
     Args:
@@ -76,7 +81,7 @@ def _qualified(
         tool_names: Name of a tool → the agent's name for it.
         argument_takers: Name of an argument → the agent's names for the tools that take it.
     """
-    qualified: dict[str, tuple[Any, ...]] = {}
+    qualified: dict[str, Any] = {}
     for name, values in options.items():
         action, dot, argument = name.partition(".")
         tools = (tool_names.get(action, action),) if dot else argument_takers.get(name, ())

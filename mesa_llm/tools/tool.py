@@ -8,6 +8,7 @@ unchecked.
 from __future__ import annotations
 
 import inspect
+import math
 import sys
 import typing
 from collections.abc import Callable, Mapping
@@ -158,6 +159,44 @@ class Tool:
             if isinstance(value, int) and abs(value) > MAX_INTEGER:
                 raise ToolError(reason_text("too_large", tool=self.spec.name, name=name))
         return checked
+
+
+Bounds = tuple[float | None, float | None]
+"""Smallest and largest number; None: no bound."""
+
+
+def within(specs: tuple[ToolSpec, ...], limits: Mapping[str, Bounds]) -> tuple[ToolSpec, ...]:
+    """Return tools whose numbers are bounded further, as their world would refuse others now.
+
+    Args:
+        specs: The tools.
+        limits: As in `Observation.limits`.
+    """
+    if not limits:
+        return specs
+    by_tool: dict[str, dict[str, Bounds]] = {}
+    for key, bounds in limits.items():
+        name, _, argument = key.partition(".")
+        by_tool.setdefault(name, {})[argument] = bounds
+    return tuple(_bounded(spec, tuple(by_tool[spec.name].items())) if spec.name in by_tool else spec for spec in specs)
+
+
+@lru_cache(maxsize=1024)
+def _bounded(spec: ToolSpec, limits: tuple[tuple[str, Bounds], ...]) -> ToolSpec:
+    """Write bounds into the schema of a tool; looser ones than its own, and those of other types, change nothing."""
+    properties: dict[str, Any] = dict(spec.parameters.get("properties", {}))
+    for argument, (low, high) in limits:
+        schema = properties.get(argument, {})
+        if schema.get("type") not in ("integer", "number"):
+            continue
+        is_whole = schema["type"] == "integer"
+        bounds: dict[str, float] = {}
+        if low is not None and low > schema.get("minimum", schema.get("exclusiveMinimum", -math.inf)):
+            bounds["minimum"] = math.ceil(low) if is_whole else low
+        if high is not None and high < schema.get("maximum", schema.get("exclusiveMaximum", math.inf)):
+            bounds["maximum"] = math.floor(high) if is_whole else high
+        properties[argument] = {**schema, **bounds}
+    return ToolSpec(spec.name, spec.description, {**spec.parameters, "properties": properties}, spec.is_action)
 
 
 def _are_short(values: Mapping[str, Any]) -> bool:

@@ -704,3 +704,23 @@ def test_a_rule_twin_may_try_what_would_be_refused() -> None:
     model = DamModel(rng=1)
     model.run_for(2)
     assert list(model.runlog.actions()["action"]) == ["open_gate", "open_gate"]
+
+
+def test_numbers_that_the_world_would_refuse_are_out_of_bounds() -> None:
+    asked = []
+    script = ScriptedLLM(lambda request: asked.append(request) or call("pay", coins=2))
+    model = PotModel(1, script, rng=1)
+    (agent,) = model.agents
+    agent.observe = lambda: Observation("A pot.", limits={"pay.coins": (None, 2.5)})
+    model.step()
+    (pay,) = [spec for spec in asked[0].tools if spec.name == "pay"]
+    assert (pay.parameters["properties"]["coins"]["minimum"], pay.parameters["properties"]["coins"]["maximum"]) == (
+        0,
+        2,
+    )
+
+
+def test_bounds_of_several_worlds_are_those_of_their_own_actions() -> None:
+    dam, pot = Dam(), Pot()
+    seen = join({"dam": Observation(), "pot": Observation(limits={"pay.coins": (1, 2)})}, [dam, pot])
+    assert seen.limits == {"pay.coins": (1, 2)}

@@ -31,6 +31,14 @@ FLAGS = (
 """Options of the command, in writing order."""
 
 
+COMPARISON = (
+    "The errors of the candidates, constant and people are distances from the same target: compare them along a row. "
+    "halves is the noise between runs. The study's errors are of its own runs: compare them with the candidates' only "
+    "where the items, the target and the unit are the study's, as the task's note says. A dash: nothing to compare."
+)
+"""Which columns of the table of errors can be compared with which."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class RunRow(Usage):
     """A run in a report, with its usage and results."""
@@ -269,6 +277,11 @@ class BenchmarkReport(Results):
         """All runs, including those that failed."""
         return [run for task in self.tasks for result in task.results.values() for run in result.runs]
 
+    @property
+    def has_errors(self) -> bool:
+        """Whether any task has an error."""
+        return any(task.has_error for task in self.tasks)
+
     # -- as a table
 
     @property
@@ -283,14 +296,15 @@ class BenchmarkReport(Results):
         n = sum(run.error is None for run in first.runs)
         errors = [with_interval(task.results[one].error) for one in self.candidates]
         references = [first.split_error, task.constant_error, task.people_error] if task.has_error else [None] * 3
-        published = task.published_error
+        published = task.published_error if task.has_error else None
         study = [None, None] if published is None else [published.agent, published.baseline]
         row = [task.task, str(task.level), str(n), *errors, *map(figure_text, references), *map(figure_text, study)]
         return [*row, task.unit]
 
     def text(self) -> str:
         """Write the report as tables for a terminal."""
-        blocks = ["\n".join(table(self.error_head, [self.error_row(task) for task in self.tasks]))]
+        rows_of_errors = [self.error_row(task) for task in self.tasks]
+        blocks = ["\n".join([*table(self.error_head, rows_of_errors), *([COMPARISON] if self.has_errors else [])])]
         for task in self.tasks:
             rows = task.score_rows()
             lines = [f"{task.task}, level {task.level}. {task.source}", *filter(None, [task.note])]
@@ -397,6 +411,9 @@ def _note_on(task: Task, *, is_compared: bool) -> str:
             parts.append("these runs cannot be compared with it, as their items or settings are not the published ones")
     if task.published is not None:
         parts.append(f"{task.published.source}: {task.published.setting}")
+        if not is_compared:
+            errors = f"{figure_text(task.published.agent)}, baseline {figure_text(task.published.baseline)}"
+            parts.append(f"the study's own error ({errors}) has nothing here that it could be compared with")
     return "; ".join(filter(None, parts))
 
 

@@ -125,6 +125,7 @@ class Auction:
             instructions=self._instructions,
             answer=answers.get(facts.stage),
             tools=self._tools(facts),
+            limits={"bid.amount": (facts.min_bid, facts.budget)} if facts.stage == "bid" else {},
             facts=facts,
         )
 

@@ -110,9 +110,9 @@ class CorrectedRules:
             raise ToolError(reason_text("price", maximum=MAX_DOLLARS, price=price))
         participant.price = float(price)
 
-    def can_hire(self, participant: Participant) -> bool:
-        """Check whether there is somebody without work, and the balance pays one more worker for one step."""
-        return self.unemployed > 0 and self.wage * (participant.workforce + 1) <= participant.balance
+    def n_hireable(self, participant: Participant) -> int:
+        """Compute the number of people without work whom a balance pays for one step, beside the workforce."""
+        return max(0, min(self.unemployed, self._affordable(participant) - participant.workforce))
 
     def hire(self, participant: Participant, count: int) -> None:
         """Employ unemployed people, as many as the balance pays for one step."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from types import MappingProxyType
@@ -141,8 +142,22 @@ class Economy(DoNothing):
             text=self.wording.write_corrected(facts, self.names),
             instructions=self.wording.INSTRUCTIONS,
             options=options,
+            limits=self._limits(agent_id),
             facts=facts,
         )
+
+    def _limits(self, agent_id: int) -> dict[str, tuple[float | None, float | None]]:
+        """Return the largest payments and numbers of workers that would be accepted from a participant."""
+        own, rules = self.enter(agent_id), self.rules
+        if isinstance(rules, OriginalEconomyRules):
+            return {}
+        payable = (CENT, math.floor(own.balance * 100) / 100)
+        return {
+            "hire.count": (1, rules.n_hireable(own)),
+            "fire.count": (1, own.workforce),
+            "invest.amount": payable,
+            "allocate.amount": payable,
+        }
 
     def facts(self, agent_id: int) -> EconomyFacts:
         """Return what a participant sees, as values."""
@@ -183,7 +198,7 @@ class Economy(DoNothing):
     def may_hire(self, agent_id: int) -> bool:
         """Check whether there is another worker, whom a participant can pay. Under the original rules all may try."""
         rules, own = self.rules, self.enter(agent_id)
-        return isinstance(rules, OriginalEconomyRules) or (self.may_produce(agent_id) and rules.can_hire(own))
+        return isinstance(rules, OriginalEconomyRules) or (self.may_produce(agent_id) and rules.n_hireable(own) > 0)
 
     def may_invest(self, agent_id: int) -> bool:
         """Check whether a participant may produce, and has money to invest."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -162,7 +163,11 @@ class Exchange(DoNothing):
         owned = tuple(stock for stock in STOCKS if facts.shares[stock] > 0)
         options = {"sell.stock": owned} if self.takes_turns else {}
         tools = () if self.is_over else None
-        return Observation(text=text, instructions=instructions, tools=tools, options=options, facts=facts)
+        limits = {
+            "take_loan.amount": (None, math.floor(facts.loan_limit * 100) / 100),
+            "sell.quantity": (1, max(facts.shares.values())),
+        }
+        return Observation(text, instructions, tools=tools, options=options, limits=limits, facts=facts)
 
     def facts(self, agent_id: int) -> TraderFacts:
         """Return what a trader sees now, as values.

@@ -134,6 +134,7 @@ class PredictionMarkets(DoNothing):
                 **_owned_sides(tradable),
                 "comment_on_market.market_id": tuple(view.market_id for view in facts.markets),
             },
+            limits={} if facts.cash is None else _limits_of(facts.cash, tradable),
             facts=facts,
         )
 
@@ -368,6 +369,15 @@ class PredictionMarkets(DoNothing):
             raise ToolError(self.wording.reason_text("no_variable", variable=variable, value=value))
         if not self.is_original:
             self._instructions = self.wording.instructions(self.ledger.fee, self.ledger.limits)
+
+
+def _limits_of(cash: float, views: Sequence[MarketView]) -> Mapping[str, tuple[float | None, float | None]]:
+    """Return the largest purchase, in dollars, and the largest sale, in shares, that a trader could make."""
+    owned = [floor_shares(max(view.yes_shares, view.no_shares)) for view in views]
+    return {
+        "buy_shares.amount": (None, math.floor(cash * 100) / 100),
+        "sell_shares.shares": (None, max(owned, default=0.0)),
+    }
 
 
 def _owned_sides(views: Sequence[MarketView]) -> Mapping[str, tuple[Outcome, ...]]:

@@ -108,7 +108,7 @@ class AuctionBidder(LLMAgent):
             facts: AuctionFacts = seen.facts
             text = self._published_request(facts)
             tools = ("bid", "withdraw") if facts.stage == "bid" else ()  # the original's bidders may always try
-            question = self._question(replace(seen, tools=tools), text)
+            question = self._question(replace(seen, tools=tools, limits={}), text)
             return self.with_news(replace(question, instructions=self._published_system()))
         seen = super().observe()
         text = "\n".join(filter(None, (lessons_text(self.lessons), seen.text, self._reasons_text(seen.facts))))

@@ -496,3 +496,11 @@ def test_under_the_original_rules_everything_may_be_tried() -> None:
     world = Economy(rules="original")
     world.enter(1, balance=0.0)
     assert set(ToolBox.of(object(), 1, [world]).usable) == set(ToolBox.of(object(), 1, [world]))
+
+
+def test_the_offer_bounds_what_a_participant_can_pay() -> None:
+    world = Economy(EconomyParameters(labor_force=50))
+    world.enter(1, balance=205.559)
+    limits = world.observe(1).limits
+    assert limits["hire.count"] == (1, 20)
+    assert limits["allocate.amount"] == (0.01, 205.55)
