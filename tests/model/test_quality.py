@@ -39,14 +39,15 @@ class TalkModel(LLMModel):
 
 class SheetModel(LLMModel):
     def __init__(self, per_sheet: int = 8, **options) -> None:
-        self.per_sheet = per_sheet
-        super().__init__(worlds=[Questionnaire()], activation=SheetModel.fill_in, **options)
+        self.per_sheet, self.sheets = per_sheet, Questionnaire()
+        super().__init__(worlds=[self.sheets], activation=fill_in, **options)
         LLMAgent.create_agents(self, 1)
 
-    def fill_in(self):
-        (world,), (agent,) = self.worlds, self.agents
-        sheets = sheets_of(MOOD.name, MOOD.items_in(), per_sheet=self.per_sheet)
-        return [[Turn(agent, world.ask(agent.unique_id, sheet)) for sheet in sheets]]
+
+def fill_in(model) -> list[list[Turn]]:
+    (agent,) = model.agents
+    sheets = sheets_of(MOOD.name, MOOD.items_in(), per_sheet=model.per_sheet)
+    return [[Turn(agent, model.sheets.ask(agent.unique_id, sheet)) for sheet in sheets]]
 
 
 def test_refusals_by_the_world_are_counted_by_action() -> None:
@@ -81,9 +82,12 @@ def _all_threes(request):
     return dict.fromkeys(names, 3)
 
 
+def _ones_and_twos(request):
+    return {name: 1 + int(name) % 2 for name in request.schema["properties"]}
+
+
 def test_answers_that_differ_are_no_straight_line() -> None:
-    varied = ScriptedLLM(lambda request: {name: 1 + int(name) % 2 for name in request.schema["properties"]})
-    model = SheetModel(llm=varied, rng=1)
+    model = SheetModel(llm=ScriptedLLM(_ones_and_twos), rng=1)
     model.step()
     assert model.data_quality()["straight_lined"] == Rate(0, 1)
 
