@@ -108,7 +108,9 @@ class LLMMixin(DeliberationMixin):
     def observation_of(self, world: Any) -> Observation:
         """Observe one world; reads only. Unless its rule twin decides, nothing is offered that would be refused."""
         seen = world.observe(self.unique_id)
-        return seen if self.opened.llm is None else without_refused(world, self.unique_id, seen)
+        if self.opened.llm is None or engine_of(self.model).runlog.offers_refused:
+            return seen
+        return without_refused(world, self.unique_id, seen)
 
     def with_news(self, seen: Observation) -> Observation:
         """Append the agent's messages and the news from other worlds to an observation."""

@@ -206,11 +206,12 @@ class DeliberationMixin:
         except TransportError as error:  # the memory uses a remote embedding model
             reason = f"the memory could not be looked up: {error}"
             return Failure(self.unique_id, reason, type(error).__name__, opened.name)
+        limits = {} if engine.runlog.offers_refused else seen.limits
         request = Request(
             opened.named(config.adapter),
             prompt,
             salt,
-            tools=within(box.specs, seen.limits) if seen.answer is None else box.readers,
+            tools=within(box.specs, limits) if seen.answer is None else box.readers,
             schema=answer_schema(seen.answer) if seen.answer not in (None, str) else None,
             settings=self.request_settings,
             options=seen.options,

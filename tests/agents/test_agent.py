@@ -3,9 +3,11 @@
 import asyncio
 import functools
 import json
+import sqlite3
 import subprocess
 import sys
 import threading
+from contextlib import closing
 from dataclasses import replace
 from typing import Annotated, Any, ClassVar
 
@@ -724,3 +726,14 @@ def test_bounds_of_several_worlds_are_those_of_their_own_actions() -> None:
     dam, pot = Dam(), Pot()
     seen = join({"dam": Observation(), "pot": Observation(limits={"pay.coins": (1, 2)})}, [dam, pot])
     assert seen.limits == {"pay.coins": (1, 2)}
+
+
+def test_a_log_of_before_is_continued_with_the_offers_of_before(tmp_path) -> None:
+    with closing(DamModel(llm="random", rng=1, log=tmp_path / "run.sqlite")) as model:
+        model.step()
+    with closing(sqlite3.connect(tmp_path / "run.sqlite")) as file, file:
+        file.execute("DELETE FROM manifest WHERE name = 'offers'")
+    with closing(DamModel(llm="random", rng=1, log=tmp_path / "run.sqlite")) as model:
+        (keeper,) = model.agents
+        keeper.worlds[0].opened.add("north")
+        assert keeper.observe().options == {"gate": ("north", "south")}
