@@ -165,6 +165,17 @@ class Crowded(Protocol):
 
 
 @runtime_checkable
+class Questioner(Protocol):
+    """A world that counts which of its questions were not answered as asked."""
+
+    name: str
+
+    def quality(self) -> Mapping[str, tuple[int, int]]:
+        """Return by kind, in `snake_case`, how many questions lack a usable answer, and of how many."""
+        ...
+
+
+@runtime_checkable
 class Finite(Protocol):
     """A world that can end."""
 

@@ -14,7 +14,7 @@ from mesa_llm.agents.deliberation import DeliberationMixin
 from mesa_llm.agents.mailbox import Mailbox
 from mesa_llm.agents.memory_maintenance import maintain_memories
 from mesa_llm.agents.news import with_news
-from mesa_llm.agents.observation import join
+from mesa_llm.agents.observation import join, without_refused
 from mesa_llm.agents.strategies import is_plan
 from mesa_llm.agents.text import answered_text, reason_text, refused_text
 from mesa_llm.agents.tools import ToolMixin
@@ -96,14 +96,21 @@ class LLMMixin(DeliberationMixin):
         if not worlds:
             seen = describe_surroundings(agent)
         elif len(worlds) == 1:
-            seen = worlds[0].observe(self.unique_id)
+            seen = self.observation_of(worlds[0])
         else:
-            by_name = {world.name: world.observe(self.unique_id) for world in worlds}
+            by_name = {world.name: self.observation_of(world) for world in worlds}
             if len(by_name) < len(worlds):
                 names = ", ".join(world.name for world in worlds)
                 raise ConfigError(f"{self!r} lives in worlds that share a name ({names}); give each a unique name")
             seen = join(by_name, worlds)
         return self.with_news(seen)
+
+    def observation_of(self, world: Any) -> Observation:
+        """Observe one world; reads only. Unless its rule twin decides, nothing is offered that would be refused."""
+        seen = world.observe(self.unique_id)
+        if self.opened.llm is None or engine_of(self.model).runlog.offers_refused:
+            return seen
+        return without_refused(world, self.unique_id, seen)
 
     def with_news(self, seen: Observation) -> Observation:
         """Append the agent's messages and the news from other worlds to an observation."""

@@ -13,7 +13,7 @@ from mesa_llm.agents.strategies import Decide, open_decide
 from mesa_llm.config import AgentConfig, Reasoning, Settings
 from mesa_llm.engine.access import OpenedModel
 from mesa_llm.engine.answers import answer_schema
-from mesa_llm.engine.decision import Query, decide
+from mesa_llm.engine.decision import NOT_ASKED, Query, decide
 from mesa_llm.engine.parsing import check_decision
 from mesa_llm.engine.plain import engine_of
 from mesa_llm.engine.prompt import compose_prompt
@@ -24,6 +24,7 @@ from mesa_llm.llm.protocol import LLM
 from mesa_llm.prompts import prompts_of
 from mesa_llm.records import ChatMessage, Decision, Failure, Observation, Request, ToolCall
 from mesa_llm.text import suggestion
+from mesa_llm.tools.tool import within
 from mesa_llm.tools.toolbox import ToolBox
 from mesa_llm.world import tuple_of_worlds
 
@@ -155,8 +156,8 @@ class DeliberationMixin:
     async def decide(self, seen: Observation) -> Decision | Failure:
         """Decide on an observation with one request, plus tool calls and one repair. Reads only.
 
-        If actions are expected but none is possible, no request is sent. Override to decide differently. An override
-        may also return an action, a list of actions or an answer.
+        If only one decision is possible, or no action is, no request is sent. Override to decide differently. An
+        override may also return an action, a list of actions or an answer.
 
         Raises:
             ConfigError: If the agent's config leaves it no actions.
@@ -192,7 +193,8 @@ class DeliberationMixin:
             agent.require_actions()
             if not (agent._takes_answers or ToolBox.of(self, self.unique_id, self.worlds, agent.tools).has_actions):
                 engine.warn_once(no_action_warning(type(self)))
-            return Decision(self.unique_id, text="There is no action that could be done now.", by=opened.name)
+            text, reading = "There is no action that could be done now.", NOT_ASKED if opened.is_language_model else ""
+            return Decision(self.unique_id, text=text, by=opened.name, reading=reading)
         if agent.servers and opened.is_language_model:
             box = box.joined(await engine.tool_sessions.tools(agent.servers, self.now)).only(config.tools)
         elif self.now == 1 and seen.options and seen.answer is None and not agent.servers:
@@ -204,11 +206,12 @@ class DeliberationMixin:
         except TransportError as error:  # the memory uses a remote embedding model
             reason = f"the memory could not be looked up: {error}"
             return Failure(self.unique_id, reason, type(error).__name__, opened.name)
+        limits = {} if engine.runlog.offers_refused else seen.limits
         request = Request(
             opened.named(config.adapter),
             prompt,
             salt,
-            tools=box.specs if seen.answer is None else box.readers,
+            tools=within(box.specs, limits) if seen.answer is None else box.readers,
             schema=answer_schema(seen.answer) if seen.answer not in (None, str) else None,
             settings=self.request_settings,
             options=seen.options,

@@ -91,17 +91,18 @@ class TalkMixin:
     def observe(self) -> Observation:
         """Observe, and list the recipients the agent may write to: those who read messages.
 
-        If the text names every other agent, all are options of `send_message`. Otherwise, language models that need
-        options choose from some of them, and others may write to any agent.
+        If the text names every other agent, or the readers are few, all are options of `send_message`. Otherwise,
+        language models that need options choose from some of them, and others may write to any agent.
         """
         body: Any = super()
         seen: Observation = body.observe()
         others = [other for other in self.model.agents if other is not self]
         readers = [other.unique_id for other in others if reads_messages(other)]
         names_all = isinstance(seen.facts, Surroundings) and seen.facts.place is None and len(others) <= MAX_SHOWN
-        if not readers or not (names_all or body.opened.capabilities.needs_options):
+        takes_some = body.opened.capabilities.needs_options
+        if not readers or not (names_all or takes_some or len(readers) <= MAX_SHOWN):
             return seen
-        near = seen.facts.neighbours if isinstance(seen.facts, Surroundings) else ()
+        near = seen.facts.neighbours if isinstance(seen.facts, Surroundings) and (names_all or takes_some) else ()
         among = set(readers)
         recipients = [other.agent for other in near if other.agent in among] or readers
         return replace(seen, options={"send_message.to": tuple(recipients[:MAX_SHOWN]), **seen.options})

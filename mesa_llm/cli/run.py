@@ -22,6 +22,7 @@ from mesa_llm.cli.command import say as print_line
 from mesa_llm.errors import AllDecisionsFailed, ConfigError
 from mesa_llm.llm.batches.stage import BatchProgress
 from mesa_llm.model.identity import name_of
+from mesa_llm.model.quality import Rate, quality_texts, quality_warning
 from mesa_llm.model.recording import Recording
 from mesa_llm.records import Usage
 from mesa_llm.registry import find_models, require_listed
@@ -34,6 +35,9 @@ logger = logging.getLogger(__name__)
 
 SHOW_S = 0.1
 """Minimum number of seconds between two changes of the progress bar: each change counts all agents that are due."""
+
+IN_SUMMARY = ("failed", "reprompted", "parsed_leniently")
+"""Kinds of data quality that stand in the first line of a summary."""
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
@@ -260,8 +264,8 @@ def summary(name: str, model: Any, seconds: float) -> dict[str, Any]:
 
     Returns:
         model, seed, steps, whether the model has `ended` by itself, digest, decisions, failures, decisions that were
-        asked for again or read with repairs, calls, replayed, tokens, dollars, seconds, log; the model's results by
-        name; usage and failures by purpose.
+        asked for again or read with repairs, data quality (kind → how often `n` of how many `of`), calls, replayed,
+        tokens, dollars, seconds, log; the model's results by name; usage and failures by purpose.
     """
     usage: Usage = model.usage
     by_purpose: dict[str, Usage] = model.usage_by_purpose
@@ -275,6 +279,7 @@ def summary(name: str, model: Any, seconds: float) -> dict[str, Any]:
         "failures": usage.failures,
         "asked_again": model.engine.reprompted,
         "repaired": model.engine.parsed_leniently,
+        "quality": {name: rate._asdict() for name, rate in model.data_quality().items()},
         "calls": usage.calls,
         "replayed": usage.replayed,
         "tokens": usage.tokens,
@@ -316,8 +321,14 @@ def _describe(model: Any, figures: dict[str, Any], steps: int | None, say: Say) 
         f"{counted(figures['calls'], 'live reply', 'live replies')}, {figures['replayed']} from the log, "
         f"{figures['tokens']} tokens, ${figures['dollars']:.4f}, {figures['seconds']} s"
     )
+    quality: dict[str, Rate] = model.data_quality()
+    beside = quality_texts({name: rate for name, rate in quality.items() if name not in IN_SUMMARY}, model.refusals)
+    if beside:
+        say(f"beside the results: {'; '.join(beside)}")
     if figures["warning"]:
         say(f"WARNING: {figures['warning']}")
+    elif note := quality_warning(quality):
+        say(f"NOTE: {note}")
     for reason in list(dict.fromkeys(model.runlog.failures()))[:3]:
         say(f"failed: {reason[:200]}")
     is_listed = _name_in_list(name_of(type(model))) is not None

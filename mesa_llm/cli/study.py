@@ -14,6 +14,7 @@ from mesa_llm.cli.arguments import parameters
 from mesa_llm.cli.command import Say
 from mesa_llm.errors import ConfigError
 from mesa_llm.experiments.study import Findings, Study, StudySetup, find_studies, studies_of
+from mesa_llm.model.quality import quality_warning
 from mesa_llm.model.scenario import Parameter
 
 PAGE, FIGURES = "page.html", "findings.json"
@@ -107,6 +108,8 @@ def run_study(
             say(f"\nPage: {folder / PAGE}")
         if plot is not None and findings.draw is not None:
             say(f"Plot: {plot}")
+    if note := quality_warning(findings.cost.get("quality", {})):
+        warn(note)
     if findings.cost["failures"]:
         warn(f"{findings.cost['failures']} of {findings.cost['decisions']} decisions failed; the run logs say why")
     return findings

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, cast
@@ -15,9 +15,12 @@ from mesa_llm.engine.numbering import follow_up, parsing, tool_call
 from mesa_llm.engine.parsing import MAX_TEXT, REASONING, read, thought_in
 from mesa_llm.engine.reasoning import split_reasoning
 from mesa_llm.engine.text import ALL_TOKENS, reason_text
-from mesa_llm.errors import ParseError, ToolBroken, ToolError, TransportError
+from mesa_llm.errors import ParseError, Refused, ToolBroken, ToolError, TransportError
 from mesa_llm.llm.openai.request import wire_tools
 from mesa_llm.llm.protocol import LLM
+from mesa_llm.llm.refusals import declines
+from mesa_llm.llm.replies import as_reply
+from mesa_llm.llm.schema.flat import flat_schema, narrow, only_call, only_value
 from mesa_llm.prompts import Prompts
 from mesa_llm.records import (
     ChatMessage,
@@ -42,6 +45,12 @@ MAX_TOOL_RESULT = 4_000
 
 ASKED_AGAIN = "asked again"
 """Beginning of the description of how a reply was read, if the one before it could not be used."""
+
+NOT_ASKED = "not asked"
+"""Stands in place of how a reply was read, if no request was sent because only one decision was possible."""
+
+DECLINED = "declined"
+"""End of the description of how a reply was read, if it cannot be used and refuses the task in words."""
 
 THINK = "reasoning_question.md"
 """Template of the question to a model that reasons in free text first."""
@@ -78,11 +87,17 @@ class Query:
     tracebacks: set[tuple[str, type[Exception]]] = field(default_factory=set)
     """Names of tools, with the types of their exceptions for which the run has shown a traceback."""
 
+    must_ask: Callable[[Request], bool] = field(default=lambda request: True)
+    """Whether a request is made even if only one decision is possible, as one whose reply was recorded and paid is."""
+
     keys: list[str] = field(default_factory=list)
     """Keys of the requests made so far."""
 
     is_asked_again: bool = False
     """Whether a reply could not be used, and another was asked for."""
+
+    is_declined: bool = False
+    """Whether the last reply that could not be used refuses the task."""
 
     async def ask(self, request: Request, llm: LLM | None = None) -> Reply:
         """Send a request, and return what was said; its key is stored after that, as computing it takes a while."""
@@ -93,9 +108,8 @@ class Query:
 
     def failure(self, reason: str, kind: str) -> Failure:
         """Return the failure of this decision."""
-        return Failure(
-            self.request.salt.agent, reason, kind, self.request.model, tuple(self.keys), reading=self.described("")
-        )
+        reading = self.described(DECLINED if self.is_declined else "")
+        return Failure(self.request.salt.agent, reason, kind, self.request.model, tuple(self.keys), reading=reading)
 
     def described(self, reading: str) -> str:
         """Return how a reply was read, after `ASKED_AGAIN` if it was the second one."""
@@ -105,9 +119,13 @@ class Query:
 async def decide(query: Query) -> Decision | Failure:
     """Ask until there is a decision, running the tools that are called and having a faulty reply repaired once.
 
+    Nothing is asked where one decision is all that is possible.
+
     Returns:
         The decision, or a failure with its reason if no usable reply came.
     """
+    if (only := _only_decision(query)) is not None:
+        return only
     request = query.request
     if query.reasoning == "inline":
         request = _with_reasoning(request)
@@ -124,6 +142,7 @@ async def decide(query: Query) -> Decision | Failure:
             try:
                 decision = read(reply, query.seen, query.box, query.reasoning)
             except ParseError as error:
+                query.is_declined = declines(reply.text)
                 partial = cast("Decision | None", error.partial) or partial
                 if query.is_asked_again and partial is not None:
                     return _with_origin(query, partial, thought)
@@ -155,6 +174,66 @@ async def decide(query: Query) -> Decision | Failure:
         return query.failure(str(error), type(error).__name__)
 
 
+def _only_decision(query: Query) -> Decision | None:
+    """Return the one decision that is possible; None if there are several, or if it has to be asked for.
+
+    A tool that reads is a second possibility: its result may offer more.
+    """
+    request, seen = query.request, query.seen
+    if request.max_actions > 1 or (request.schema is None and not request.tools):
+        return None
+    if request.schema is None:
+        reply = as_reply(only) if (only := only_call(request.tools, request.options)) is not None else None
+    else:
+        reply = _only_answer(request)
+    if reply is None or query.must_ask(_first_request(query)):
+        return None
+    try:
+        decision = read(reply, seen, query.box)
+    except ParseError:  # a check of the answer's type that its schema does not show
+        return None
+    if not isinstance(decision, Decision):
+        return None
+    agent, origin = request.salt.agent, (request.model, (), seen.label, decision.is_null, NOT_ASKED)
+    return Decision(agent, decision.actions, decision.answer, "", *origin)
+
+
+def _only_answer(request: Request) -> Reply | None:
+    """Return the one answer that the schema of a request allows; None if there are several."""
+    schema = request.schema or {}
+    parts: Mapping[str, Mapping[str, Any]] = schema.get("properties", {})
+    if request.tools or not all(_may_be_one(name, part, request.options) for name, part in parts.items()):
+        return None
+    try:
+        flat = narrow(flat_schema(schema), request.options)
+    except Refused:
+        return None
+    values = only_value(flat) if flat is not None else ()
+    return as_reply(values[0]) if values else None
+
+
+def _may_be_one(name: str, schema: Mapping[str, Any], options: Mapping[str, Sequence[Any]]) -> bool:
+    """Check without flattening whether a property may have one value only; nearly all plainly have several."""
+    if name in options:
+        return len(options[name]) == 1
+    if "enum" in schema:
+        return len(schema["enum"]) == 1
+    if schema.get("type") == "integer":
+        return "minimum" in schema and schema["minimum"] == schema.get("maximum")
+    return "const" in schema or schema.get("type") not in ("string", "number", "boolean", "array")
+
+
+def _first_request(query: Query) -> Request:
+    """Return the request that a decision begins with."""
+    match query.reasoning:
+        case "inline":
+            return _with_reasoning(query.request)
+        case "first":
+            return _thinking(query)[0]
+        case _:
+            return query.request
+
+
 def _with_origin(query: Query, decided: Decision | tuple[ToolCall, ...], thought: str) -> Decision:
     """Add to a decision who made it, the keys of its replies, and the reasoning before it.
 
@@ -176,6 +255,14 @@ def _reason(error: ParseError, reply: Reply) -> str:
     return reason_text("cut_reply", tokens=reply.reply_tokens or ALL_TOKENS, error=error)
 
 
+def is_declined(decision: Decision | Failure) -> bool:
+    """Check whether a language model refused the task: in place of a decision, or in a text that it decided on."""
+    if isinstance(decision, Failure):
+        return decision.kind == Refused.__name__ or decision.reading.endswith(DECLINED)
+    values = [decision.answer, *(value for call in decision.actions for value in call.arguments.values())]
+    return any(declines(value) for value in values if isinstance(value, str))
+
+
 # -- reasoning
 
 
@@ -185,6 +272,19 @@ async def _think(query: Query) -> tuple[Request, Reply]:
     Returns:
         The request for the typed decision, which continues the conversation; and the reply with the reasoning.
     """
+    thinking, question = _thinking(query)
+    reply = await query.ask(thinking)
+    request, earlier = query.request, query.request.messages[:-1]
+    thought = (reply.text or reply.reasoning)[:MAX_TEXT]
+    decide_now = ChatMessage("user", request.prompts.fill("reasoning_decide.md"))
+    continuation = (ChatMessage("assistant", thought), decide_now) if thought else ()
+    salt = follow_up(request.salt)
+    last = question if thought else request.messages[-1]
+    return replace(request, messages=(*earlier, last, *continuation), salt=salt), reply
+
+
+def _thinking(query: Query) -> tuple[Request, ChatMessage]:
+    """Return the request for reasoning in free text, and its last message."""
     request = query.request
     prompts, answer = request.prompts, query.seen.answer
     text = prompts.fill(
@@ -195,13 +295,7 @@ async def _think(query: Query) -> tuple[Request, Reply]:
     )
     *earlier, last = request.messages
     question = replace(last, content=f"{last.content}\n\n{text}")
-    thinking = replace(request, messages=(*earlier, question), tools=(), schema=None, options={})
-    reply = await query.ask(thinking)
-    thought = (reply.text or reply.reasoning)[:MAX_TEXT]
-    decide_now = ChatMessage("user", prompts.fill("reasoning_decide.md"))
-    continuation = (ChatMessage("assistant", thought), decide_now) if thought else ()
-    salt = follow_up(request.salt)
-    return replace(request, messages=(*earlier, question if thought else last, *continuation), salt=salt), reply
+    return replace(request, messages=(*earlier, question), tools=(), schema=None, options={}), question
 
 
 def _with_reasoning(request: Request) -> Request:

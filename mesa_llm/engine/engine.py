@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Protocol, TypeVar, ca
 from mesa_llm._deprecated import deprecated_attribute
 from mesa_llm.config import Reasoning
 from mesa_llm.engine.access import EngineOptions, OpenedModel
-from mesa_llm.engine.decision import ASKED_AGAIN, Query
+from mesa_llm.engine.decision import ASKED_AGAIN, NOT_ASKED, Query, is_declined
 from mesa_llm.engine.event_loop import EventLoop, run_now, submit
 from mesa_llm.engine.gc_pause import gc_paused, gc_running
 from mesa_llm.engine.mcp import ToolSessions
@@ -102,6 +102,8 @@ class Engine:
         decisions: Number of decisions made so far.
         reprompted: Number of decisions whose first reply could not be used, so that the model was prompted again.
         parsed_leniently: Number of decisions whose reply was parsed with repairs; `Decision.reading` names them.
+        not_asked: Number of decisions that needed no request, as only one was possible.
+        declined: Number of decisions in which a language model refused the task, in words.
         human_timeouts: Number of decisions that people did not make in time; these also count as failures.
         tool_sessions: Sessions with the servers whose tools agents may call.
         on_decision: Called with the usage after each decision, from any thread.
@@ -127,6 +129,7 @@ class Engine:
         self.run_seed = run_seed
         self.options: EngineOptions = options or {}
         self.decisions = self.human_timeouts = self.reprompted = self.parsed_leniently = 0
+        self.not_asked = self.declined = 0
         self.on_decision: Callable[[Usage], None] | None = None
         self.on_batch: Callable[[BatchProgress], object] = lambda progress: logger.info("%s", progress)
         self.warn: Callable[[str], object] = logger.warning
@@ -249,11 +252,16 @@ class Engine:
     def query(
         self, opened: OpenedModel, seen: Observation, box: ToolBox, request: Request, reasoning: Reasoning
     ) -> Query:
-        """Prepare a decision, including the second model that parses replies, if there is one."""
-        parser, tracebacks = self._models.parser, self._recorder.tracebacks
-        if parser is None:
-            return Query(opened.transport, seen, box, request, reasoning=reasoning, tracebacks=tracebacks)
-        return Query(opened.transport, seen, box, request, parser.llm, parser.name, reasoning, tracebacks=tracebacks)
+        """Prepare a decision, including the second model that parses replies, if there is one.
+
+        A language model is not asked where only one decision is possible, unless its reply is recorded already.
+        """
+        query = Query(opened.transport, seen, box, request, reasoning=reasoning, tracebacks=self._recorder.tracebacks)
+        if (parser := self._models.parser) is not None:
+            query.parser, query.parser_name = parser.llm, parser.name
+        if opened.is_language_model:
+            query.must_ask = self.runlog.holds
+        return query
 
     def gather(self, agents: Sequence[Thinker], observations: Sequence[Observation]) -> list[Decision | Failure]:
         """Let agents decide concurrently; return their decisions in the order of the agents.
@@ -490,6 +498,8 @@ class Engine:
             return decision
         self.decisions += 1
         self.human_timeouts += isinstance(decision, Failure) and decision.kind == HumanTimeout.__name__
+        self.not_asked += decision.reading == NOT_ASKED
+        self.declined += bool(decision.keys) and is_declined(decision)
         if ";" in decision.reading or decision.reading == ASKED_AGAIN:
             reading = decision.reading.removeprefix(ASKED_AGAIN)
             self.reprompted += reading != decision.reading

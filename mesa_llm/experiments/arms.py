@@ -8,6 +8,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from mesa_llm.experiments.benchmark.scores import bootstrap
 from mesa_llm.experiments.runner import Stop, run_jobs
 from mesa_llm.experiments.study import Findings, StudySetup, Table, estimate_cells
 from mesa_llm.model.model import LLMModel
+from mesa_llm.model.quality import Quality, total_quality
 from mesa_llm.records import Usage
 from mesa_llm.statistics import Estimate
 from mesa_llm.text import none_succeeded
@@ -173,6 +175,9 @@ class ArmRun:
     usage: Usage
     """Usage of the run in this session."""
 
+    quality: Quality = MappingProxyType({})
+    """What did not come as asked."""
+
 
 @dataclass(frozen=True)
 class ArmJob:
@@ -225,7 +230,7 @@ class ArmJob:
             if decisions and usage.failures >= decisions:
                 first = next(iter(model.runlog.failures()), "unknown")
                 raise AllDecisionsFailed(f"{none_succeeded(decisions)}. The first failed: {first:.300}")
-            return ArmRun(self.results_of(model), self.course_of(model), decisions, usage)
+            return ArmRun(self.results_of(model), self.course_of(model), decisions, usage, model.data_quality())
 
     def results_of(self, model: LLMModel) -> Results:
         """Return the results of a run. Override to return intermediate results.
@@ -278,7 +283,7 @@ def cost_of(runs: Sequence[ArmRun], seconds: float) -> dict[str, Any]:
     """
     usage = sum((run.usage for run in runs), Usage())
     counts = {"decisions": sum(run.decisions for run in runs), "failures": usage.failures, "calls": usage.calls}
-    tokens = {"tokens": usage.tokens, "dollars": usage.dollars}
+    tokens = {"tokens": usage.tokens, "dollars": usage.dollars, "quality": total_quality(run.quality for run in runs)}
     return {"runs": len(runs), "done": len(runs)} | counts | tokens | {"seconds": round(seconds, 1)}
 
 

@@ -19,6 +19,7 @@ The function's keyword-only parameters are options of this study. `--set` accept
 from __future__ import annotations
 
 import inspect
+import json
 import math
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -34,6 +35,7 @@ from mesa_llm.errors import AllDecisionsFailed, ConfigError, MesaLLMError
 from mesa_llm.experiments.sweep import sweep
 from mesa_llm.llm.budget import SharedBudget
 from mesa_llm.model.model import LLMModel
+from mesa_llm.model.quality import Quality, quality_texts, quality_warning, total_quality
 from mesa_llm.model.scenario import Parameter
 from mesa_llm.registry import find_parts, same_name
 from mesa_llm.statistics import Comparison, Estimate
@@ -250,7 +252,9 @@ class StudySweeps:
         """Return the totals of all runs: runs, decisions, calls, tokens and dollars."""
         totals = {name: sum(_total(rows, name) for rows in self.made) for name in COUNTS}
         tokens = totals.pop("prompt_tokens") + totals.pop("reply_tokens")
-        whole = {name: int(totals.pop(name)) for name in ("decisions", "failures", "calls")}
+        whole: dict[str, Any] = {name: int(totals.pop(name)) for name in ("decisions", "failures", "calls")}
+        texts = [text for rows in self.made if "quality" in rows for text in rows["quality"] if isinstance(text, str)]
+        whole["quality"] = total_quality(map(json.loads, texts))
         return {"runs": sum(map(len, self.made)), "done": self.n_done, "tokens": int(tokens)} | whole | totals
 
     def close(self) -> None:
@@ -328,7 +332,7 @@ class Findings:
         """Return the tables as text for a terminal."""
         head = [f"{self.study}: {self.question}", self.setting_text]
         blocks = ["\n".join([one.title, *table(one.head, one.cells())]) for one in self.tables]
-        return "\n\n".join(["\n".join(head), *blocks, *filter(None, [self.caveat])])
+        return "\n\n".join(["\n".join(head), *blocks, *filter(None, [self.quality_text, self.caveat])])
 
     @property
     def setting_text(self) -> str:
@@ -339,6 +343,14 @@ class Findings:
             f"{chosen}. {counted(cost['runs'], 'run')}, {cost['decisions']} decisions, {cost['failures']} failed; "
             f"{cost['calls']} calls, {cost['tokens']} tokens, ${cost['dollars']:.4f}."
         )
+
+    @property
+    def quality_text(self) -> str:
+        """What did not come as asked, beside the results; empty if nothing is counted."""
+        quality: Quality = self.cost.get("quality", {})
+        texts = quality_texts({name: rate for name, rate in quality.items() if name != "failed"})
+        beside = f"Beside the results: {'; '.join(texts)}." if texts else ""
+        return " ".join(filter(None, (beside, quality_warning(quality))))
 
     def page(self) -> str:
         """Return a self-contained HTML page."""

@@ -43,7 +43,7 @@ TABLE = "table.csv"
 
 _COUNTS = ("calls", "prompt_tokens", "reply_tokens", "dollars")
 
-LAST = ("ended", "decisions", "failures", *_COUNTS, "seconds", "digest", "log", "error")
+LAST = ("ended", "decisions", "failures", "quality", *_COUNTS, "seconds", "digest", "log", "error")
 """Last columns of the table."""
 
 NOT_LISTED = ("max_steps", "tokens_now", "dollars_now", "error_kind")
@@ -375,7 +375,8 @@ def _require_importable(model: type[LLMModel], *, is_here: bool) -> None:
 def _empty_row(job: SweepJob) -> Row:
     """Return the row of a run that has no results yet."""
     setting = {**job.parameters, "llm": job.llm, "design": job.design, "seed": job.seed, "steps": 0}
-    nothing = {"ended": False, "decisions": 0, "failures": 0, **dict.fromkeys(_COUNTS, 0), "seconds": 0.0, "digest": ""}
+    nothing = {"ended": False, "decisions": 0, "failures": 0, **dict.fromkeys(_COUNTS, 0), "seconds": 0.0}
+    nothing |= {"digest": "", "quality": "{}"}
     return setting | nothing | {"log": job.log.name, "max_steps": job.steps, "tokens_now": 0, "dollars_now": 0.0}
 
 
@@ -389,6 +390,7 @@ def _figures(model: LLMModel, row: Mapping[str, Any]) -> dict[str, Any]:
         "ended": not model.running,
         "decisions": model.engine.decisions,
         "failures": model.usage.failures,
+        "quality": json.dumps({name: rate for name, rate in model.data_quality().items() if rate.n}),
         **_costs(model.runlog),
         "digest": model.runlog.digest,
         "tokens_now": model.usage.tokens,

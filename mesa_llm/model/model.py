@@ -27,6 +27,7 @@ from mesa_llm.model.bridge import Bridge
 from mesa_llm.model.identity import check_files, identity, with_recorded_addresses, with_recorded_paths
 from mesa_llm.model.interventions import Interventions
 from mesa_llm.model.options import constructor, resolve_parameters
+from mesa_llm.model.quality import Rate, quality_of
 from mesa_llm.model.scenario import LLMScenario, parameters_of, signature_of
 from mesa_llm.model.stages import StagedModel
 from mesa_llm.prompts import Prompts, find_prompt
@@ -354,6 +355,13 @@ class LLMModel(StagedModel):
     def results(self) -> dict[str, Any]:
         """Return the scores of the run by name; override to change the default, the last row of the data collector."""
         return {name: value for name, value in self._collected().items() if name not in ("agents", "agents_by_type")}
+
+    def data_quality(self) -> dict[str, Rate]:
+        """Return how much of the run did not come as asked: refused, declined, left out; see `mesa_llm.model.quality`.
+
+        Override it to add kinds of your own.
+        """
+        return quality_of(self)
 
     def survey(
         self,

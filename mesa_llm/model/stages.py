@@ -78,7 +78,8 @@ class StagedModel(ResumableModel):
         self._step_decisions: dict[int, list[Decision | Failure]] = {}
         self._usage_before, self._step_usage, self._step_start = Usage(), Usage(), 0.0
         self.step_seconds = 0.0
-        self._n_refused = 0
+        self._n_outcomes = 0
+        self._refusals: Counter[str] = Counter()
         self._datacollector: DataCollector | None = None
         self._is_set_up = False
         self._known_kinds: set[type] = set()
@@ -345,8 +346,10 @@ class StagedModel(ResumableModel):
                 self._acted[agent.unique_id] = agent
                 self.last_decisions[agent.unique_id] = decision
                 self.last_outcomes.setdefault(agent.unique_id, []).extend(outcomes)
+                self._n_outcomes += len(outcomes)
                 for outcome in outcomes:
-                    self._n_refused += not outcome.ok
+                    if not outcome.ok:
+                        self._refusals[outcome.action] += 1
                     self.runlog.add(outcome, now)
                 results.append(outcomes)
             if was_last and (next_turns := self.next_stage([turn.agent for turn in turns])):
@@ -435,7 +438,17 @@ class StagedModel(ResumableModel):
     @property
     def n_refused(self) -> int:
         """Number of actions and answers refused by the worlds so far."""
-        return self._n_refused
+        return self._refusals.total()
+
+    @property
+    def n_outcomes(self) -> int:
+        """Number of actions and answers that reached the worlds so far."""
+        return self._n_outcomes
+
+    @property
+    def refusals(self) -> Mapping[str, int]:
+        """Number of refusals by the worlds so far, by action (`answer` for a typed answer), the most frequent first."""
+        return dict(self._refusals.most_common())
 
     @property
     def datacollector(self) -> Any:

@@ -57,6 +57,12 @@ class Observation:
     news: tuple[str, ...] = ()
     """Lines of news already in the text, so none is shown twice."""
 
+    limits: Mapping[str, tuple[float | None, float | None]] = field(default_factory=dict)
+    """`action.argument` → smallest and largest number that the world would accept now; None: no bound.
+
+    They bound the offer to those who are asked. Rule twins may try other numbers, which the world refuses.
+    """
+
     def _repr_html_(self) -> str:
         """Show the text and the options in Jupyter."""
         options = "\n".join(f"{name}: {', '.join(map(str, values))}" for name, values in self.options.items())

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from mesa_llm.model.model import LLMModel
+from mesa_llm.model.quality import quality_warning
 from mesa_llm.model.stages import USAGE
 from mesa_llm.reports.action_log import ActionTables, names_of
 from mesa_llm.reports.export import rows_of, tables_of
@@ -114,6 +115,9 @@ def _failures(facts: RunFacts) -> Iterator[Finding]:
     if failures:
         text = f"{failures} of {counted(decisions, 'decision')} failed; who failed did nothing."
         yield Finding(topic="failures", title="Failed decisions.", text=text, evidence="table decisions")
+    quality = {name: rate for name, rate in facts.model.data_quality().items() if name != "failed"}
+    if text := quality_warning(quality):
+        yield Finding(topic="failures", title="Data quality.", text=text, evidence="tables decisions and actions")
 
 
 def _outside(facts: RunFacts) -> Iterator[Finding]:

@@ -57,6 +57,9 @@ _OTHER = f"SELECT 1 {_IN_PLACE} AND rowid > ? AND rowid <= ? AND (error_kind IS 
 
 _ANSWER = "INSERT INTO answers VALUES (:time, :agent, :question, :answer, :failure, :purpose)"
 
+OFFERS = "offers"
+"""Manifest key: `accepted` if agents are offered only what their worlds would accept, as since 0.12."""
+
 CAPABILITIES = "capabilities"
 """Manifest key: capabilities of custom transports, by name."""
 
@@ -81,6 +84,8 @@ class RunLog(Queries):
         path: The file, or None for a log in memory.
         mode: `record` (reuse recorded replies and append new ones), `replay` (only recorded replies), or `read`.
         may_repeat: Whether requests must be looked up because some may have been recorded before.
+        offers_refused: Whether the recording is of a version that also offered what worlds would refuse; its requests
+            are repeated as they were.
         n_copied: Number of replies copied from the parent's log.
     """
 
@@ -122,6 +127,8 @@ class RunLog(Queries):
         self._calls_before: int = self._read_one(self._replies, "SELECT ifnull(max(rowid), 0) FROM calls")
         self.n_copied = 0
         self.may_repeat = self._calls_before > 0 or parent is not None
+        recorded = self.manifest
+        self.offers_refused: bool = parent.offers_refused if parent else bool(recorded) and OFFERS not in recorded
         self._answers_before: int = self._read_one(self._trace, "SELECT ifnull(max(rowid), 0) FROM answers")
         self._replaced = 0  # see `_REPLACED_AFTER`
         self._is_past_replaced = False  # whether this run has used a call recorded after that one
@@ -180,7 +187,8 @@ class RunLog(Queries):
             current = json.loads(canonical_json(about["versions"]))
             self._changes = "; ".join(_differing({"versions": recorded["versions"]}, {"versions": current}))
         facts = {name: value for name, value in self._new_facts.items() if name not in recorded}
-        written = {"format": FORMAT, **own, **about, **facts}
+        offers = {} if self.offers_refused else {OFFERS: "accepted"}
+        written = {"format": FORMAT, **own, **about, **facts, **offers}
         rows = [(name, storable(canonical_json(value))) for name, value in written.items()]
         try:
             with self._lock, self._db:
@@ -319,6 +327,16 @@ class RunLog(Queries):
             return failure_of(kind, text) if kind else reply_of(reply_text, *values)
         except ValueError as error:
             raise self._damage_error(error) from error
+
+    def holds(self, request: Request) -> bool:
+        """Check whether a reply to a request, or its failure, is recorded, so that `find` returns it."""
+        if not self.may_repeat:
+            return False
+        key = bytes.fromhex(request.key)
+        rows = self._query(self._recorded, _SELECT_REPLY[self._format], (request.salt.time, request.salt.agent, key))
+        if rows:
+            return not (rows[0][3] and self._retry_failures)
+        return self._parent is not None and self._parent.holds(request)
 
     def _under_lower_limit(self, request: Request) -> Reply | None:
         """Return the reply to the same request under a lower limit of tokens; None if there is none, or it was cut.

@@ -8,6 +8,7 @@ unchecked.
 from __future__ import annotations
 
 import inspect
+import math
 import sys
 import typing
 from collections.abc import Callable, Mapping
@@ -48,6 +49,7 @@ class _Mark:
     when: str | None
     shows_more: bool = False
     options: Mapping[str, str] = MappingProxyType({})
+    allowed: Mapping[str, str] = MappingProxyType({})
 
 
 @overload
@@ -70,8 +72,16 @@ def tool(function: Any = None, *, when: str | None = None, shows_more: bool = Fa
 @overload
 def action(function: F) -> F: ...
 @overload
-def action(*, when: str | None = None, options: Mapping[str, str] = ...) -> Callable[[F], F]: ...
-def action(function: Any = None, *, when: str | None = None, options: Mapping[str, str] = MappingProxyType({})) -> Any:
+def action(
+    *, when: str | None = None, options: Mapping[str, str] = ..., allowed: Mapping[str, str] = ...
+) -> Callable[[F], F]: ...
+def action(
+    function: Any = None,
+    *,
+    when: str | None = None,
+    options: Mapping[str, str] = MappingProxyType({}),
+    allowed: Mapping[str, str] = MappingProxyType({}),
+) -> Any:
     """Mark a method or function as an action: it writes, and runs after everyone has decided.
 
     Args:
@@ -80,8 +90,11 @@ def action(function: Any = None, *, when: str | None = None, options: Mapping[st
             the action may be used now.
         options: Argument → name of a list of its world, for worlds that make the options of their observations from
             what their actions declare.
+        allowed: Argument → name of a method of its world, called with the acting agent and one of the argument's
+            options, that says whether the action would be accepted with it. What would be refused is not offered to
+            language models, people and chance; rule twins may try it.
     """
-    return _mark(function, _Mark(is_action=True, when=when, options=options))
+    return _mark(function, _Mark(is_action=True, when=when, options=options, allowed=allowed))
 
 
 def _mark(function: Any, mark: _Mark) -> Any:
@@ -117,6 +130,9 @@ class Tool:
     options: Mapping[str, str] = field(default=MappingProxyType({}), hash=False)
     """Argument → name of the list that holds the values it may take, as `@action(options=…)` declares it."""
 
+    allowed: Mapping[str, str] = field(default=MappingProxyType({}), hash=False)
+    """Argument → name of the method that says whether a value would be accepted, as `@action(allowed=…)` declares."""
+
     is_outside: bool = False
     """Whether somebody outside the run answers: its function is called with the arguments by name and the number of the
     call in the run, is awaited, and records its answers."""
@@ -143,6 +159,44 @@ class Tool:
             if isinstance(value, int) and abs(value) > MAX_INTEGER:
                 raise ToolError(reason_text("too_large", tool=self.spec.name, name=name))
         return checked
+
+
+Bounds = tuple[float | None, float | None]
+"""Smallest and largest number; None: no bound."""
+
+
+def within(specs: tuple[ToolSpec, ...], limits: Mapping[str, Bounds]) -> tuple[ToolSpec, ...]:
+    """Return tools whose numbers are bounded further, as their world would refuse others now.
+
+    Args:
+        specs: The tools.
+        limits: As in `Observation.limits`.
+    """
+    if not limits:
+        return specs
+    by_tool: dict[str, dict[str, Bounds]] = {}
+    for key, bounds in limits.items():
+        name, _, argument = key.partition(".")
+        by_tool.setdefault(name, {})[argument] = bounds
+    return tuple(_bounded(spec, tuple(by_tool[spec.name].items())) if spec.name in by_tool else spec for spec in specs)
+
+
+@lru_cache(maxsize=1024)
+def _bounded(spec: ToolSpec, limits: tuple[tuple[str, Bounds], ...]) -> ToolSpec:
+    """Write bounds into the schema of a tool; looser ones than its own, and those of other types, change nothing."""
+    properties: dict[str, Any] = dict(spec.parameters.get("properties", {}))
+    for argument, (low, high) in limits:
+        schema = properties.get(argument, {})
+        if schema.get("type") not in ("integer", "number"):
+            continue
+        is_whole = schema["type"] == "integer"
+        bounds: dict[str, float] = {}
+        if low is not None and low > schema.get("minimum", schema.get("exclusiveMinimum", -math.inf)):
+            bounds["minimum"] = math.ceil(low) if is_whole else low
+        if high is not None and high < schema.get("maximum", schema.get("exclusiveMaximum", math.inf)):
+            bounds["maximum"] = math.floor(high) if is_whole else high
+        properties[argument] = {**schema, **bounds}
+    return ToolSpec(spec.name, spec.description, {**spec.parameters, "properties": properties}, spec.is_action)
 
 
 def _are_short(values: Mapping[str, Any]) -> bool:
@@ -226,7 +280,7 @@ def compile_tool(function: Callable[..., Any], leading: int) -> Tool:
         ) from error
     description = _describe_arguments(function, schema)
     spec = ToolSpec(name, description, plain_schema(schema), mark.is_action)
-    return Tool(spec, function, check, mark.when, mark.shows_more, mark.options)
+    return Tool(spec, function, check, mark.when, mark.shows_more, mark.options, mark.allowed)
 
 
 def _describe_arguments(function: Callable[..., Any], schema: dict[str, Any]) -> str:

@@ -3,9 +3,11 @@
 import asyncio
 import functools
 import json
+import sqlite3
 import subprocess
 import sys
 import threading
+from contextlib import closing
 from dataclasses import replace
 from typing import Annotated, Any, ClassVar
 
@@ -23,6 +25,7 @@ from mesa_llm import (
     Failure,
     LLMAgent,
     LLMMixin,
+    LLMModel,
     MemoryMixin,
     Mind,
     MovesOnGrid,
@@ -644,3 +647,93 @@ def test_what_happened_is_remembered_in_the_unit_of_its_world() -> None:
     remembered = [agent.memory.recall("", 3) for agent in model.agents]
     assert all(text.startswith("Month 1, the result was: pay(") for text in remembered)
     assert all(entry.unit == "month" for agent in model.agents for entry in agent.memory.saved().entries)
+
+
+class Dam:
+    """A world whose gates have opened once."""
+
+    name = "dam"
+
+    def __init__(self) -> None:
+        self.opened: set[str] = set()
+
+    def observe(self, agent_id: int) -> Observation:
+        return Observation("Two gates.", tools=("open_gate", "wait"), options={"gate": ("north", "south")})
+
+    @action(allowed={"gate": "is_closed"})
+    def open_gate(self, agent_id: int, gate: str) -> str:
+        """Open a gate.
+
+        Args:
+            gate: Its name.
+        """
+        self.opened.add(gate)
+        return "It is open."
+
+    @action
+    def wait(self, agent_id: int) -> str:
+        """Wait."""
+        return "You waited."
+
+    def is_closed(self, agent_id: int, gate: str) -> bool:
+        return gate not in self.opened
+
+    def end_step(self) -> list:
+        return []
+
+
+class Keeper(LLMAgent):
+    def rule(self, seen: Observation) -> ToolCall:
+        return ToolCall("open_gate", {"gate": "north"})
+
+
+class DamModel(LLMModel):
+    def __init__(self, **options) -> None:
+        super().__init__(worlds=[Dam()], **options)
+        Keeper.create_agents(self, 1)
+
+
+def test_values_that_the_world_would_refuse_are_not_offered() -> None:
+    model = DamModel(llm="random", rng=1)
+    (keeper,) = model.agents
+    keeper.worlds[0].opened.add("north")
+    assert keeper.observe().options["open_gate.gate"] == ("south",)
+    keeper.worlds[0].opened.add("south")
+    assert keeper.observe().tools == ("wait",)
+
+
+def test_a_rule_twin_may_try_what_would_be_refused() -> None:
+    model = DamModel(rng=1)
+    model.run_for(2)
+    assert list(model.runlog.actions()["action"]) == ["open_gate", "open_gate"]
+
+
+def test_numbers_that_the_world_would_refuse_are_out_of_bounds() -> None:
+    asked = []
+    script = ScriptedLLM(lambda request: asked.append(request) or call("pay", coins=2))
+    model = PotModel(1, script, rng=1)
+    (agent,) = model.agents
+    agent.observe = lambda: Observation("A pot.", limits={"pay.coins": (None, 2.5)})
+    model.step()
+    (pay,) = [spec for spec in asked[0].tools if spec.name == "pay"]
+    assert (pay.parameters["properties"]["coins"]["minimum"], pay.parameters["properties"]["coins"]["maximum"]) == (
+        0,
+        2,
+    )
+
+
+def test_bounds_of_several_worlds_are_those_of_their_own_actions() -> None:
+    dam, pot = Dam(), Pot()
+    seen = join({"dam": Observation(), "pot": Observation(limits={"pay.coins": (1, 2)})}, [dam, pot])
+    assert seen.limits == {"pay.coins": (1, 2)}
+
+
+def test_a_log_of_before_is_continued_with_the_offers_of_before(tmp_path) -> None:
+    with closing(DamModel(llm="random", rng=1, log=tmp_path / "run.sqlite")) as model:
+        model.step()
+    with closing(sqlite3.connect(tmp_path / "run.sqlite")) as file, file:
+        file.execute("DELETE FROM manifest WHERE name = 'offers'")
+    with closing(DamModel(llm="random", rng=1, log=tmp_path / "run.sqlite")) as model:
+        (keeper,) = model.agents
+        keeper.worlds[0].opened.add("north")
+        assert keeper.observe().options == {"gate": ("north", "south")}

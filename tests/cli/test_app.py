@@ -38,7 +38,7 @@ ROOT = Path(__file__).parents[2]
 
 FIELDS = {
     *("model", "seed", "steps", "ended", "digest", "decisions", "failures", "calls"),
-    *("asked_again", "repaired"),
+    *("asked_again", "repaired", "quality"),
     *("replayed", "tokens", "dollars", "seconds", "log"),
     *("results", "failures_by_purpose", "usage_by_purpose", "failed_steps", "warning"),
 }

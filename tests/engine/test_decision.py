@@ -1,11 +1,23 @@
 """How a decision is asked for: tools answered, one repair, reasoning, failures with a reason."""
 
+from contextlib import closing
 from typing import Annotated, Literal
 
 import pytest
 from pydantic import BaseModel, Field
 
-from mesa_llm import AgentDesign, Reply, ScriptedLLM, ToolCall
+from mesa_llm import (
+    AgentDesign,
+    Failure,
+    LLMAgent,
+    LLMModel,
+    Observation,
+    Reply,
+    ScriptedLLM,
+    ToolCall,
+    action,
+)
+from mesa_llm.engine.decision import Query, decide
 from mesa_llm.engine.parsing import read_answer
 from mesa_llm.errors import ConfigError
 from mesa_llm.llm.openai.reply import read_reply
@@ -247,3 +259,97 @@ def test_a_reply_that_is_cut_inside_its_thought_fails_and_names_the_limit() -> N
     model = ask(lambda request: Reply(thought, finish="length", reply_tokens=40))
     assert model.coins == 0
     assert "raise reply_tokens=" in model.last_decisions[1].reason
+
+
+class Saver(LLMAgent):
+    """Has one action, until it may spend what it saved."""
+
+    saved = 0
+    asks_always = False  # as before 0.12
+
+    async def decide(self, seen: Observation):
+        query = await self.query_for(seen)
+        if isinstance(query, Query) and self.asks_always:
+            query.must_ask = lambda request: True
+        return await decide(query) if isinstance(query, Query) else query
+
+    @action
+    def save(self) -> str:
+        """Put a coin aside."""
+        self.saved += 1
+        return "You saved a coin."
+
+    def is_rich(self) -> bool:
+        return self.saved >= 2
+
+    @action(when="is_rich")
+    def spend(self) -> str:
+        """Spend what you saved."""
+        self.saved = 0
+        return "You spent it all."
+
+
+class SavingModel(LLMModel):
+    def __init__(self, **options) -> None:
+        super().__init__(**options)
+        Saver.create_agents(self, 1)
+
+
+def saving(request) -> Reply:
+    return call("save")
+
+
+def test_a_choice_of_one_is_made_without_a_request() -> None:
+    model = SavingModel(llm=ScriptedLLM(saving), rng=1)
+    model.run_for(3)
+    assert (model.agents[0].saved, model.usage.calls, model.engine.not_asked) == (3, 1, 2)
+    assert list(model.runlog.decisions()["reading"]) == ["not asked", "not asked", "tool call"]
+
+
+@pytest.mark.parametrize("reasoning", ["inline", "first"])
+def test_there_is_nothing_to_reason_about_in_a_choice_of_one(reasoning) -> None:
+    model = SavingModel(llm=ScriptedLLM(saving), rng=1, reasoning=reasoning)
+    model.run_for(2)
+    assert (model.agents[0].saved, model.usage.calls) == (2, 0)
+
+
+def test_a_choice_of_one_that_was_recorded_is_taken_from_the_recording(tmp_path, monkeypatch) -> None:
+    log = tmp_path / "run.sqlite"
+    with monkeypatch.context() as before:
+        before.setattr(Saver, "asks_always", True)
+        with closing(SavingModel(llm=ScriptedLLM(saving), rng=1, log=log)) as model:
+            model.run_for(2)
+            digest = model.runlog.digest
+    with closing(SavingModel(llm=ScriptedLLM(saving), rng=1, log=log, replay=True)) as model:
+        model.run_for(2)
+        assert (model.usage.replayed, model.engine.not_asked, model.runlog.digest) == (2, 0, digest)
+
+
+def test_a_choice_of_one_replays_from_a_log_that_holds_no_reply(tmp_path) -> None:
+    digests = []
+    for replay in (False, True):
+        log = tmp_path / "run.sqlite"
+        with closing(SavingModel(llm=ScriptedLLM(saving), rng=1, log=log, replay=replay)) as model:
+            model.run_for(4)
+            digests.append(model.runlog.digest)
+    assert digests[0] == digests[1]
+
+
+def test_chance_draws_even_if_there_is_one_choice() -> None:
+    model = SavingModel(llm="random", rng=1)
+    model.run_for(2)
+    assert (model.engine.not_asked, set(model.runlog.decisions()["reading"])) == (0, {"tool call"})
+
+
+class Ballot(BaseModel):
+    """A ballot with one candidate."""
+
+    name: Literal["Ann"]
+
+
+@pytest.mark.parametrize(("kind", "answer"), [(Ballot, Ballot(name="Ann")), (Literal["yes"], "yes"), (None, None)])
+def test_a_question_with_one_possible_answer_is_not_asked(kind, answer) -> None:
+    model = SavingModel(llm=ScriptedLLM(saving), rng=1)
+    (decision,) = model.ask(list(model.agents), [Observation(answer=kind or Literal["yes", "no"])])
+    assert decision.answer == answer if kind else isinstance(decision, Failure)
+    assert model.usage.calls == (0 if kind else 2)

@@ -35,6 +35,11 @@ class Hopper(LLMAgent):
         self.hops += 1
         return f"You hopped {self.hops} times."
 
+    @action
+    def rest(self) -> str:
+        """Stay where you are."""
+        return "You rested."
+
     def rule(self, seen: Observation) -> ToolCall:
         return ToolCall("hop")
 

@@ -197,3 +197,12 @@ def test_topics_of_the_original_are_read_from_a_file_of_ones_own(tmp_path: Path)
     file = tmp_path / "topics.txt"
     file.write_text("Health\ncomment\n\nSports \nHealth\n", encoding="utf-8")
     assert CompostModel(topics=str(file), rng=1).topics == ["comment", "Health", "Sports"]
+
+
+def test_what_a_language_model_says_in_its_own_voice_is_no_text_of_the_persona() -> None:
+    replies = {1: "I love long walks.", 2: "I'm sorry, but I can't assist with that.", 3: "Hello! How can I help you?"}
+    script = ScriptedLLM(lambda request: replies[request.salt.agent])
+    model = CompostModel(n_personas=2, n_topics=1, rounds=1, texts_per_round=1, llm=script, rng=1)
+    model.step()
+    assert (model.n_texts, model.n_missing, model.n_declined) == (2, 4, 4)
+    assert {one.text for one in model.corpus} == {"I love long walks."}

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mesa_llm import ConfigError, ScriptedLLM
 from mesa_llm_models.emergent_analogies.items import letters, matrices
-from mesa_llm_models.emergent_analogies.items.problems import distractors, of_letters
+from mesa_llm_models.emergent_analogies.items.problems import distractors, joined, of_letters
 from mesa_llm_models.emergent_analogies.items.stories import load_trials
 from mesa_llm_models.emergent_analogies.items.verbal import load_verbal
 from mesa_llm_models.emergent_analogies.model import EmergentAnalogiesModel
@@ -170,3 +170,22 @@ def test_a_bad_file_of_verbal_analogies_is_one_clear_error(tmp_path, text, wante
     path.write_text(text)
     with pytest.raises(ConfigError, match=wanted):
         EmergentAnalogiesModel(task="verbal", verbal=str(path))
+
+
+def test_the_rule_twin_answers_in_the_form_of_its_sheet() -> None:
+    model = run(llm="rule", skill=1.0, n_per_type=2)
+    (solver,) = model.agents
+    for problem in model.problems.values():
+        answer = solver.rule(model.world.ask(solver.unique_id, problem.sheet(is_bound=True)))
+        answers = list(answer.values()) if isinstance(answer, dict) else [answer]
+        assert len(answers) == len(problem.sheet(is_bound=True).items)
+        assert problem.is_right(joined(answers))
+
+
+def test_a_language_model_writes_its_answer_even_if_it_needs_options() -> None:
+    class Small(ScriptedLLM):
+        needs_options = True
+
+    model = run(llm=Small(lambda request: "[1 2 3]"), n_per_type=1)
+    assert not any(agent.is_bound for agent in model.agents)
+    assert model.usage.failures == 0

@@ -281,3 +281,18 @@ def test_results_hold_the_scores_of_prices_and_hints_once_a_question_is_answered
 def test_the_budget_of_a_run_is_no_limit_of_a_trade() -> None:
     model = MarketModel(rng=1, max_dollars=0.01)
     assert model.world.ledger.limits.dollars is None
+
+
+class SmallModel(ScriptedLLM):
+    needs_options = True
+
+
+def test_a_model_that_needs_options_may_buy_every_answer_that_it_reads_of() -> None:
+    asked = []
+    script = SmallModel(lambda request: asked.append(request) or call("do_nothing"))
+    model = MarketModel(llm=script, rng=1)
+    model.step()
+    options = asked[0].options
+    assert options["buy_shares.market_id"] == tuple(model.world.ledger.markets)
+    assert "outcome" not in options
+    assert options["amount"][0] == 1.0

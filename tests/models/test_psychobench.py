@@ -100,6 +100,13 @@ def test_one_answer_for_all_gives_the_middle_where_items_are_reversed_in_pairs()
     }
 
 
+def test_one_answer_for_all_is_said_beside_the_scores() -> None:
+    model = PsychoBenchModel(llm=always(5), instruments=["Five traits"], administrations=1, rng=1)
+    model.step()
+    assert model.results()["straight lines"] == 1
+    assert "1 questionnaire with reversed items holds one number throughout" in model.story()
+
+
 def test_answers_off_the_scale_are_counted_and_never_scored() -> None:
     model = PsychoBenchModel(llm=always(7), instruments=["Money"], rng=1)
     model.run_for(2)
@@ -111,6 +118,7 @@ def test_answers_off_the_scale_are_counted_and_never_scored() -> None:
         "out of range": 12,
         "unparsable": 0,
         "missing": 0,
+        "straight lines": 0,
     }
 
 

@@ -61,10 +61,11 @@ def test_the_graph_is_read_again_with_its_kinds_and_stances(town: ThreeWorldsMod
 
 
 def test_what_was_refused_is_in_the_actions_and_counts_nowhere_else() -> None:
-    def vote(request: Any) -> ToolCall:
-        return ToolCall("vote", {"post_id": 1, "value": 1})
+    def vote_once(request: Any) -> ToolCall:
+        is_first = request.salt.time == 1
+        return ToolCall("vote", {"post_id": 1, "value": 1}) if is_first else ToolCall("create_post", {"content": " "})
 
-    model = SocialModel(n_agents=3, rng=1, llm=ScriptedLLM(vote), preset="simswarm")
+    model = SocialModel(n_agents=3, rng=1, llm=ScriptedLLM(vote_once), preset="simswarm")
     model.inject(Post(text="Vote for me.", author=model.world.names[1]))
     model.run_for(2)
     tables = tables_of(model)

@@ -14,6 +14,7 @@ from mesa_llm.errors import ConfigError
 from mesa_llm.experiments.benchmark.runs import Candidate, TaskRun
 from mesa_llm.experiments.benchmark.scores import constant_error, people_error, summarise
 from mesa_llm.experiments.benchmark.task import Level, PublishedError, Reference, Task, Values
+from mesa_llm.model.quality import quality_texts, quality_warning, total_quality
 from mesa_llm.records import Usage
 from mesa_llm.runlog.versions import versions
 from mesa_llm.statistics import Estimate, with_interval
@@ -28,6 +29,14 @@ FLAGS = (
     *("repeats", "rng"),
 )
 """Options of the command, in writing order."""
+
+
+COMPARISON = (
+    "The errors of the candidates, constant and people are distances from the same target: compare them along a row. "
+    "halves is the noise between runs. The study's errors are of its own runs: compare them with the candidates' only "
+    "where the items, the target and the unit are the study's, as the task's note says. A dash: nothing to compare."
+)
+"""Which columns of the table of errors can be compared with which."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +57,9 @@ class RunRow(Usage):
 
     decisions: int
     """Number of decisions."""
+
+    quality: Mapping[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
+    """Kind of what did not come as asked → how often, and of how many (see `mesa_llm.model.quality`)."""
 
     seconds: float
     """Duration in seconds, scoring included."""
@@ -71,6 +83,7 @@ class RunRow(Usage):
             measure=measure,
             steps=run.steps,
             decisions=run.decisions,
+            quality={name: (rate.n, rate.of) for name, rate in run.quality.items()},
             seconds=round(run.seconds, 3),
             digest=run.digest,
             log=None if run.log is None else str(run.log),
@@ -264,6 +277,11 @@ class BenchmarkReport(Results):
         """All runs, including those that failed."""
         return [run for task in self.tasks for result in task.results.values() for run in result.runs]
 
+    @property
+    def has_errors(self) -> bool:
+        """Whether any task has an error."""
+        return any(task.has_error for task in self.tasks)
+
     # -- as a table
 
     @property
@@ -278,14 +296,15 @@ class BenchmarkReport(Results):
         n = sum(run.error is None for run in first.runs)
         errors = [with_interval(task.results[one].error) for one in self.candidates]
         references = [first.split_error, task.constant_error, task.people_error] if task.has_error else [None] * 3
-        published = task.published_error
+        published = task.published_error if task.has_error else None
         study = [None, None] if published is None else [published.agent, published.baseline]
         row = [task.task, str(task.level), str(n), *errors, *map(figure_text, references), *map(figure_text, study)]
         return [*row, task.unit]
 
     def text(self) -> str:
         """Write the report as tables for a terminal."""
-        blocks = ["\n".join(table(self.error_head, [self.error_row(task) for task in self.tasks]))]
+        rows_of_errors = [self.error_row(task) for task in self.tasks]
+        blocks = ["\n".join([*table(self.error_head, rows_of_errors), *([COMPARISON] if self.has_errors else [])])]
         for task in self.tasks:
             rows = task.score_rows()
             lines = [f"{task.task}, level {task.level}. {task.source}", *filter(None, [task.note])]
@@ -308,22 +327,26 @@ class BenchmarkReport(Results):
 
 
 def gaps(name: str, runs: Iterable[RunRow]) -> list[str]:
-    """Describe how many decisions failed in runs with scores.
+    """Describe how many decisions failed in runs with scores, and what else did not come as asked.
 
     Args:
-        name: Name of the runs, at the beginning of the line.
+        name: Name of the runs, at the beginning of each line.
         runs: The runs; those that produced nothing do not count.
 
     Returns:
-        One line; empty if no decision failed.
+        Up to two lines; empty if everything came.
     """
     scored = [run for run in runs if run.error is None]
+    quality = total_quality(run.quality for run in scored)
+    others = quality_texts({kind: rate for kind, rate in quality.items() if kind != "failed"})
+    beside = [" ".join(filter(None, (f"BESIDE {name}: {'; '.join(others)}.", quality_warning(quality))))]
     n_failed, n = sum(run.failures for run in scored), sum(run.decisions for run in scored)
     if not n_failed:
-        return []
+        return beside if others else []
     return [
         f"IN PART {name}: {n_failed} of {counted(n, 'decision')} failed, and the scores are of what came; the same "
-        "command with --retry-failures asks again"
+        "command with --retry-failures asks again",
+        *(beside if others else []),
     ]
 
 
@@ -388,6 +411,9 @@ def _note_on(task: Task, *, is_compared: bool) -> str:
             parts.append("these runs cannot be compared with it, as their items or settings are not the published ones")
     if task.published is not None:
         parts.append(f"{task.published.source}: {task.published.setting}")
+        if not is_compared:
+            errors = f"{figure_text(task.published.agent)}, baseline {figure_text(task.published.baseline)}"
+            parts.append(f"the study's own error ({errors}) has nothing here that it could be compared with")
     return "; ".join(filter(None, parts))
 
 

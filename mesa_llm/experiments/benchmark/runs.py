@@ -21,6 +21,7 @@ from mesa_llm.llm.protocol import LLM
 from mesa_llm.model.cost_estimate import Cost, CostEstimate, estimate_cost
 from mesa_llm.model.identity import setting_digest
 from mesa_llm.model.model import LLMModel
+from mesa_llm.model.quality import Quality, Rate
 from mesa_llm.records import Usage
 from mesa_llm.text import counted, none_succeeded
 
@@ -105,6 +106,9 @@ class TaskRun:
 
     decisions: int = 0
     """Number of decisions."""
+
+    quality: Quality = field(default_factory=dict[str, Rate])
+    """What did not come as asked."""
 
     usage: Usage = field(default_factory=Usage)
     """Usage of the run in this session."""
@@ -245,6 +249,7 @@ class _TaskJob:
             is_comparable,
             int(model.time),
             model.engine.decisions,
+            model.data_quality(),
             model.usage,
             _all_paid(model),
             clock.perf_counter() - start,

@@ -16,7 +16,7 @@ from typing import Any, cast
 from mesa_llm.canonical import canonical_json
 from mesa_llm.errors import Refused
 from mesa_llm.llm.schema.ranges import number_range, number_step
-from mesa_llm.records import ToolSpec, options_for
+from mesa_llm.records import ToolCall, ToolSpec, options_for
 
 Schema = dict[str, Any]
 """A flat schema."""
@@ -95,6 +95,53 @@ def _choice(name: str, arguments: Schema) -> Schema:
         "required": ["action", "arguments"],
         "additionalProperties": False,
     }
+
+
+def only_value(schema: Schema) -> tuple[Any, ...]:
+    """Return the one value that satisfies a flat schema, in a tuple; an empty one if there are several.
+
+    What may be left out counts as a second value, and so does any other text of a length.
+    """
+    if "enum" in schema:
+        return tuple(schema["enum"]) if len(schema["enum"]) == 1 else ()
+    match schema.get("type"):
+        case "null":
+            return (None,)
+        case "integer":
+            span = number_range(schema)
+            is_one = span.low is not None and span.low == span.high and span.holds(span.low)
+            return (int(span.low),) if is_one and span.low is not None else ()
+        case "object":
+            properties: Mapping[str, Schema] = schema["properties"]
+            if schema["additionalProperties"] is not False or set(properties) != set(schema["required"]):
+                return ()
+            values = {name: only_value(inner) for name, inner in properties.items()}
+            return ({name: value for name, (value,) in values.items()},) if all(values.values()) else ()
+        case _:
+            return ()
+
+
+def only_call(tools: Sequence[ToolSpec], options: Mapping[str, tuple[Any, ...]]) -> ToolCall | None:
+    """Return the one action and its arguments that tools allow; None if there are several, or none.
+
+    Args:
+        tools: The tools to choose from; any that only reads is a second choice.
+        options: As in `Observation.options`.
+    """
+    if len(tools) > 1 and all(options.values()):  # nearly always
+        return None
+    possible = [tool for tool in tools if not _lacks_value(tool, options)]
+    if len(possible) != 1 or not possible[0].is_action:
+        return None
+    offers = choices(possible, options)
+    values = only_value(offers[0]) if offers else ()
+    return ToolCall(values[0]["action"], values[0]["arguments"]) if values else None
+
+
+def _lacks_value(tool: ToolSpec, options: Mapping[str, tuple[Any, ...]]) -> bool:
+    """Check whether an argument that a tool requires has no possible value now."""
+    own = options_for(tool.name, options)
+    return not all(own.get(name, True) for name in tool.parameters.get("required", ()))
 
 
 def narrow(schema: Schema | None, options: Mapping[str, Sequence[Any]]) -> Schema | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -267,13 +267,29 @@ def CostMeter(model: Any) -> None:
     tiles = (
         tiles_of(Usage(), 0)  # no agent has decided yet
         if engine is None
-        else tiles_of(engine.usage, engine.decisions, engine.human_timeouts, engine.reprompted, engine.parsed_leniently)
+        else tiles_of(
+            engine.usage,
+            engine.decisions,
+            engine.human_timeouts,
+            engine.reprompted,
+            engine.parsed_leniently,
+            {
+                "refused by the world": getattr(model, "n_refused", 0),
+                "declined by the model": engine.declined,
+                "decided without a request": engine.not_asked,
+            },
+        )
     )
     Markup("cost.html", tiles=tiles)
 
 
 def tiles_of(
-    usage: Usage, decisions: int, n_absent: int = 0, reprompted: int = 0, parsed_leniently: int = 0
+    usage: Usage,
+    decisions: int,
+    n_absent: int = 0,
+    reprompted: int = 0,
+    parsed_leniently: int = 0,
+    others: Mapping[str, int] = MappingProxyType({}),
 ) -> list[Tile]:
     """Return the numbers of a run.
 
@@ -283,6 +299,7 @@ def tiles_of(
         n_absent: Number of decisions that people left to the rule twin.
         reprompted: Number of decisions whose first reply was unusable.
         parsed_leniently: Number of decisions whose reply had to be repaired.
+        others: What else is counted beside the results → its number.
     """
     n_failed = usage.failures - n_absent
     tiles = [
@@ -297,5 +314,6 @@ def tiles_of(
         "repaired replies": parsed_leniently,
         "left to rule twins": n_absent,
         "replayed": usage.replayed,
+        **others,
     }
     return [*tiles, *(Tile(f"{count:,}", what) for what, count in more.items() if count)]

@@ -124,9 +124,16 @@ class Auction:
             text=self.wording.observation_text(facts),
             instructions=self._instructions,
             answer=answers.get(facts.stage),
-            tools=("bid", "withdraw") if facts.stage == "bid" else (),
+            tools=self._tools(facts),
+            limits={"bid.amount": (facts.min_bid, facts.budget)} if facts.stage == "bid" else {},
             facts=facts,
         )
+
+    def _tools(self, facts: AuctionFacts) -> tuple[str, ...]:
+        """Return the names of the actions: no bid without the money for the lowest one."""
+        if facts.stage != "bid":
+            return ()
+        return ("bid", "withdraw") if facts.min_bid <= facts.budget else ("withdraw",)
 
     def facts(self, agent_id: int) -> AuctionFacts:
         """Return what a bidder knows, as values."""

@@ -110,6 +110,10 @@ class CorrectedRules:
             raise ToolError(reason_text("price", maximum=MAX_DOLLARS, price=price))
         participant.price = float(price)
 
+    def n_hireable(self, participant: Participant) -> int:
+        """Compute the number of people without work whom a balance pays for one step, beside the workforce."""
+        return max(0, min(self.unemployed, self._affordable(participant) - participant.workforce))
+
     def hire(self, participant: Participant, count: int) -> None:
         """Employ unemployed people, as many as the balance pays for one step."""
         self._check_count(count)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from types import MappingProxyType
@@ -48,6 +49,9 @@ def _payee(value: object) -> object:
 
 
 Payee = Annotated[int | Word, BeforeValidator(_payee), NO_FLAG]
+
+CENT = 0.01
+"""The smallest payment, in dollars."""
 
 
 class Economy(DoNothing):
@@ -138,8 +142,22 @@ class Economy(DoNothing):
             text=self.wording.write_corrected(facts, self.names),
             instructions=self.wording.INSTRUCTIONS,
             options=options,
+            limits=self._limits(agent_id),
             facts=facts,
         )
+
+    def _limits(self, agent_id: int) -> dict[str, tuple[float | None, float | None]]:
+        """Return the largest payments and numbers of workers that would be accepted from a participant."""
+        own, rules = self.enter(agent_id), self.rules
+        if isinstance(rules, OriginalEconomyRules):
+            return {}
+        payable = (CENT, math.floor(own.balance * 100) / 100)
+        return {
+            "hire.count": (1, rules.n_hireable(own)),
+            "fire.count": (1, own.workforce),
+            "invest.amount": payable,
+            "allocate.amount": payable,
+        }
 
     def facts(self, agent_id: int) -> EconomyFacts:
         """Return what a participant sees, as values."""
@@ -177,6 +195,19 @@ class Economy(DoNothing):
         """Check whether a participant has workers to lay off. Under the original rules anyone may try."""
         return not self.rules.has_roles or (self.may_produce(agent_id) and self.enter(agent_id).workforce > 0)
 
+    def may_hire(self, agent_id: int) -> bool:
+        """Check whether there is another worker, whom a participant can pay. Under the original rules all may try."""
+        rules, own = self.rules, self.enter(agent_id)
+        return isinstance(rules, OriginalEconomyRules) or (self.may_produce(agent_id) and rules.n_hireable(own) > 0)
+
+    def may_invest(self, agent_id: int) -> bool:
+        """Check whether a participant may produce, and has money to invest."""
+        return self.may_produce(agent_id) and self.may_pay(agent_id)
+
+    def may_pay(self, agent_id: int) -> bool:
+        """Check whether a participant has a cent. Under the original rules anyone may try to pay."""
+        return not self.rules.has_roles or self.enter(agent_id).balance >= CENT
+
     def may_govern(self, agent_id: int) -> bool:
         """Check whether a participant may enact policies: a government, or anyone if there is none."""
         own = self.enter(agent_id)
@@ -199,7 +230,7 @@ class Economy(DoNothing):
         self.rules.set_price(own, price)
         return ActionResult(self.wording.result_text("set_price", price=own.price), price=own.price)
 
-    @action(when="may_produce")
+    @action(when="may_hire")
     def hire(self, agent_id: int, count: Count) -> ActionResult:
         """Employ more people.
 
@@ -221,7 +252,7 @@ class Economy(DoNothing):
         self.rules.fire(own, count)
         return ActionResult(self.wording.workforce_text(own.workforce), workforce=own.workforce)
 
-    @action(when="may_produce")
+    @action(when="may_invest")
     def invest(self, agent_id: int, amount: Amount) -> ActionResult:
         """Spend money on capital, so that your workers make more.
 
@@ -234,7 +265,7 @@ class Economy(DoNothing):
             self.wording.result_text("balance", balance=own.balance), balance=own.balance, capital=own.capital
         )
 
-    @action
+    @action(when="may_pay")
     def allocate(self, agent_id: int, target: Payee, amount: Amount) -> ActionResult:
         """Pay money to someone else.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -159,7 +160,14 @@ class Exchange(DoNothing):
         instructions = self._instructions
         if (self.now.stage, self.now.session) == ("trade", 1):
             instructions = f"{instructions}\n{self.wording.company_news(self.now.day)}"
-        return Observation(text=text, instructions=instructions, tools=() if self.is_over else None, facts=facts)
+        owned = tuple(stock for stock in STOCKS if facts.shares[stock] > 0)
+        options = {"sell.stock": owned} if self.takes_turns else {}
+        tools = () if self.is_over else None
+        limits = {
+            "take_loan.amount": (None, math.floor(facts.loan_limit * 100) / 100),
+            "sell.quantity": (1, max(facts.shares.values())),
+        }
+        return Observation(text, instructions, tools=tools, options=options, limits=limits, facts=facts)
 
     def facts(self, agent_id: int) -> TraderFacts:
         """Return what a trader sees now, as values.

@@ -131,8 +131,10 @@ class PredictionMarkets(DoNothing):
                 "sell_shares.market_id": tuple(
                     view.market_id for view in tradable if max(view.yes_shares, view.no_shares) > 0
                 ),
+                **_owned_sides(tradable),
                 "comment_on_market.market_id": tuple(view.market_id for view in facts.markets),
             },
+            limits={} if facts.cash is None else _limits_of(facts.cash, tradable),
             facts=facts,
         )
 
@@ -367,6 +369,23 @@ class PredictionMarkets(DoNothing):
             raise ToolError(self.wording.reason_text("no_variable", variable=variable, value=value))
         if not self.is_original:
             self._instructions = self.wording.instructions(self.ledger.fee, self.ledger.limits)
+
+
+def _limits_of(cash: float, views: Sequence[MarketView]) -> Mapping[str, tuple[float | None, float | None]]:
+    """Return the largest purchase, in dollars, and the largest sale, in shares, that a trader could make."""
+    owned = [floor_shares(max(view.yes_shares, view.no_shares)) for view in views]
+    return {
+        "buy_shares.amount": (None, math.floor(cash * 100) / 100),
+        "sell_shares.shares": (None, max(owned, default=0.0)),
+    }
+
+
+def _owned_sides(views: Sequence[MarketView]) -> Mapping[str, tuple[Outcome, ...]]:
+    """Return the answer that can be sold, as an option, if the trader owns shares of one answer only."""
+    has_yes, has_no = any(view.yes_shares > 0 for view in views), any(view.no_shares > 0 for view in views)
+    if has_yes == has_no:
+        return {}
+    return {"sell_shares.outcome": ("yes" if has_yes else "no",)}
 
 
 def _traded(text: str, trade: Trade) -> ActionResult:

@@ -152,7 +152,9 @@ class Instrument:
 
     def item(self, number: int) -> Item:
         """Return an item to ask; its label is `NAME NUMBER`, its facts are the instrument and the number."""
-        return Item(f"{self.name} {number}", self.items[number], self.scale.choices, (self, number))
+        is_reversed = number in self.scale.reversed_items
+        label, text = f"{self.name} {number}", self.items[number]
+        return Item(label, text, self.scale.choices, (self, number), self.name, is_reversed)
 
     def items_in(self, order: Sequence[int] | None = None) -> list[Item]:
         """Return the items to ask.

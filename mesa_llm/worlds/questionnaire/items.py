@@ -12,6 +12,9 @@ from pydantic import WithJsonSchema
 Answer = int | str
 """Answer to an item: one of its choices, or a free text."""
 
+PAGE = ", page "
+"""Stands between the name of a questionnaire and the number of a page in the label of a sheet."""
+
 
 @dataclass(frozen=True)
 class Item:
@@ -28,6 +31,12 @@ class Item:
 
     facts: Any = field(default=None, compare=False)
     """Further facts about it, for rule twins and scores."""
+
+    series: str = ""
+    """Name of its instrument, whose answers are judged together; empty if it stands alone."""
+
+    is_reversed: bool = False
+    """Whether it is keyed against the other items of its instrument."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +132,7 @@ def sheets_of(
     if per_sheet == 1:
         return [Sheet.of(item, text, instructions) for item in items]
     parts = list(pages(items, per_sheet))
-    names = [label] if len(parts) == 1 else [f"{label}, page {number}" for number in range(1, len(parts) + 1)]
+    names = [label] if len(parts) == 1 else [f"{label}{PAGE}{number}" for number in range(1, len(parts) + 1)]
     return [Sheet(name, part, text, instructions) for name, part in zip(names, parts, strict=True)]
 
 

@@ -9,8 +9,8 @@ from mesa_llm.errors import ToolError
 from mesa_llm.records import ActionResult, Event, Observation
 from mesa_llm.worlds.questionnaire import text as wording
 from mesa_llm.worlds.questionnaire.instruments import Instrument
-from mesa_llm.worlds.questionnaire.items import Answer, Sheet, read_choice
-from mesa_llm.worlds.questionnaire.state import AnswerKey, ItemCount, Lack
+from mesa_llm.worlds.questionnaire.items import PAGE, Answer, Sheet, read_choice
+from mesa_llm.worlds.questionnaire.state import AnswerKey, AnswerLine, ItemCount, Lack
 
 MAX_TEXT = 20_000
 """Maximum number of stored characters of a free text."""
@@ -46,6 +46,7 @@ class Questionnaire:
         self.counts: dict[str, ItemCount] = {}
         self._open: dict[tuple[int, str], Sheet] = {}
         self._places: dict[tuple[int, int], list[AnswerKey]] = {}
+        self._lines: dict[AnswerKey, AnswerLine] = {}
 
     def observe(self, agent_id: int) -> Observation:
         """Return the observation without a sheet: the instructions, and no tools."""
@@ -108,6 +109,10 @@ class Questionnaire:
             else:
                 count.answered += 1
                 valid[item.label] = value if isinstance(value, int) else value[:MAX_TEXT]
+                if item.series:
+                    series = item.series if len(sheet.items) == 1 else label.partition(PAGE)[0]
+                    line = self._lines.setdefault(AnswerKey(agent_id, self.administration, series), AnswerLine())
+                    line.add(value, is_reversed=item.is_reversed)
                 continue
             faults.append(self.wording.off_scale_text(item.label, str(raw)))
         if valid:
@@ -187,3 +192,19 @@ class Questionnaire:
             sum(count.out_of_range for count in counts),
             sum(count.unparsable for count in counts),
         )
+
+    @property
+    def n_straight(self) -> int:
+        """Number of times an instrument with reversed items was answered with one number throughout."""
+        return sum(line.is_straight for line in self._lines.values())
+
+    def quality(self) -> Mapping[str, tuple[int, int]]:
+        """Return how many items lack an answer, by reason, and how often one number answers all of an instrument."""
+        totals = self.totals()
+        n_long = sum(line.is_long for line in self._lines.values())
+        return {
+            "items_missing": (totals.missing, totals.asked),
+            "items_unparsable": (totals.unparsable, totals.asked),
+            "items_off_scale": (totals.out_of_range, totals.asked),
+            "straight_lined": (self.n_straight, n_long),
+        }

@@ -183,7 +183,7 @@ class SocialRules(SocialAccounts):
         reported = self.wording.result_text("create_comment", post_id=target, comment_id=comment_id)
         return ActionResult(reported, comment_id=comment_id, parent_id=target)
 
-    @action(options={"post_id": "posts"})
+    @action(options={"post_id": "posts"}, allowed={"post_id": "may_repost"})
     def repost(self, agent_id: int, post_id: PostId) -> ActionResult:
         """Pass a post on, as it is, to those who follow you.
 
@@ -194,6 +194,15 @@ class SocialRules(SocialAccounts):
         repost_id = self._pass_on(agent_id, post_id, source_id)
         self.count_on_post(source_id, "shares", 1)
         return ActionResult(self.wording.result_text("repost", post_id=post_id), post_id=repost_id, source_id=source_id)
+
+    def may_repost(self, agent_id: int, post_id: int) -> bool:
+        """Check whether a user may repost a post it sees: one by others that it has not reposted yet."""
+        source_id = self.source_id(post_id)
+        return self._may_judge(agent_id, self.author_of(source_id)) and pair(agent_id, source_id) not in self._reposted
+
+    def _may_judge(self, agent_id: int, author: int) -> bool:
+        """Check whether a user may rate and repost what somebody wrote."""
+        return author != agent_id or self.settings.self_rating
 
     def _pass_on(self, agent_id: int, post_id: int, source_id: int) -> int | None:
         """Publish a repost. Return its id.
@@ -206,7 +215,7 @@ class SocialRules(SocialAccounts):
         Raises:
             ToolError: If the text is the user's own, or it has already reposted it.
         """
-        if self.author_of(source_id) == agent_id and not self.settings.self_rating:
+        if not self._may_judge(agent_id, self.author_of(source_id)):
             raise ToolError(self.wording.reason_text("own_repost", source_id=source_id))
         if pair(agent_id, source_id) in self._reposted:
             raise ToolError(self.wording.reason_text("reposted", source_id=source_id))
@@ -240,7 +249,7 @@ class SocialRules(SocialAccounts):
 
     # votes and reports
 
-    @action(options={"post_id": "posts"})
+    @action(options={"post_id": "posts"}, allowed={"post_id": "may_vote"})
     def vote(self, agent_id: int, post_id: PostId, value: Literal[1, -1] = 1) -> ActionResult:
         """Vote a post or reply up or down, once.
 
@@ -250,13 +259,27 @@ class SocialRules(SocialAccounts):
         """
         return self._vote(agent_id, post_id, value)
 
+    def may_vote(self, agent_id: int, post_id: int) -> bool:
+        """Check whether a user may vote on a post it sees."""
+        return self.may_rate(agent_id, post_id)
+
+    def may_rate(self, agent_id: int, post_id: int) -> bool:
+        """Check whether a user may like or dislike a post it sees: one by others that it has not rated yet."""
+        target = self.source_id(post_id)
+        return self._may_judge(agent_id, self.author_of(target)) and target not in self.votes.of(agent_id)
+
+    def may_rate_comment(self, agent_id: int, comment_id: int) -> bool:
+        """Check whether a user may like or dislike a comment it sees: one by others that it has not rated yet."""
+        author, _ = self._comment(comment_id)
+        return self._may_judge(agent_id, author) and comment_id not in self.comment_votes.of(agent_id)
+
     def _vote(self, agent_id: int, post_id: int, value: float) -> ActionResult:
         vote = 1 if value > 0 else -1
         source_id = self._rate_post(agent_id, post_id, vote)
         text = self.wording.result_text("vote", post_id=source_id, direction="up" if value > 0 else "down")
         return ActionResult(text, source_id=source_id, vote=vote)
 
-    @action(options={"post_id": "posts"})
+    @action(options={"post_id": "posts"}, allowed={"post_id": "may_rate"})
     def like_post(self, agent_id: int, post_id: PostId) -> ActionResult:
         """Like a post.
 
@@ -276,7 +299,7 @@ class SocialRules(SocialAccounts):
         source_id = self._undo_post(agent_id, post_id, 1)
         return ActionResult(self.wording.result_text("unlike_post", post_id=source_id), source_id=source_id, vote=0)
 
-    @action(options={"post_id": "posts"})
+    @action(options={"post_id": "posts"}, allowed={"post_id": "may_rate"})
     def dislike_post(self, agent_id: int, post_id: PostId) -> ActionResult:
         """Dislike a post.
 
@@ -298,7 +321,7 @@ class SocialRules(SocialAccounts):
             self.wording.result_text("undo_dislike_post", post_id=source_id), source_id=source_id, vote=0
         )
 
-    @action(options={"comment_id": "comments"})
+    @action(options={"comment_id": "comments"}, allowed={"comment_id": "may_rate_comment"})
     def like_comment(self, agent_id: int, comment_id: CommentId) -> ActionResult:
         """Like a comment.
 
@@ -322,7 +345,7 @@ class SocialRules(SocialAccounts):
             self.wording.result_text("unlike_comment", comment_id=comment_id), comment_id=comment_id, vote=0
         )
 
-    @action(options={"comment_id": "comments"})
+    @action(options={"comment_id": "comments"}, allowed={"comment_id": "may_rate_comment"})
     def dislike_comment(self, agent_id: int, comment_id: CommentId) -> ActionResult:
         """Dislike a comment.
 
@@ -346,7 +369,7 @@ class SocialRules(SocialAccounts):
             self.wording.result_text("undo_dislike_comment", comment_id=comment_id), comment_id=comment_id, vote=0
         )
 
-    @action(options={"post_id": "posts"})
+    @action(options={"post_id": "posts"}, allowed={"post_id": "may_report"})
     def report_post(self, agent_id: int, post_id: PostId, reason: Reason) -> ActionResult:
         """Report a post that breaks the rules; readers are warned of posts that were reported several times.
 
@@ -365,8 +388,16 @@ class SocialRules(SocialAccounts):
         self.count_on_post(target, "reports", 1)
         return ActionResult(self.wording.result_text("report_post", post_id=target), source_id=target)
 
+    def may_report(self, agent_id: int, post_id: int) -> bool:
+        """Check whether a user may report a post it sees: one by others that it has not reported yet."""
+        target = self.source_id(post_id)
+        return self._may_accuse(agent_id, target) and pair(agent_id, target) not in self._reported
+
+    def _may_accuse(self, agent_id: int, post_id: int) -> bool:
+        return self.author_of(post_id) != agent_id
+
     def _check_reported(self, agent_id: int, post_id: int) -> None:
-        if self.author_of(post_id) == agent_id:
+        if not self._may_accuse(agent_id, post_id):
             raise ToolError(self.wording.reason_text("own_report", post_id=post_id))
 
     def _shown_post(self, agent_id: int, post_id: int) -> int:
@@ -401,7 +432,7 @@ class SocialRules(SocialAccounts):
 
     def _rate_post(self, agent_id: int, post_id: int, value: int) -> int:
         target = self._shown_post(agent_id, post_id)
-        if self.author_of(target) == agent_id and not self.settings.self_rating:
+        if not self._may_judge(agent_id, self.author_of(target)):
             raise ToolError(self.wording.reason_text("own_post", target=target))
         self._check_free("post", agent_id, target, value)
         self.votes.cast(agent_id, target, value)
@@ -436,7 +467,7 @@ class SocialRules(SocialAccounts):
         self._shown_post(agent_id, post_id)
         if self._hides_comment(agent_id, author):
             raise ToolError(self.wording.reason_text("muted_commenter", comment_id=comment_id, author=author))
-        if author == agent_id and not self.settings.self_rating:
+        if not self._may_judge(agent_id, author):
             raise ToolError(self.wording.reason_text("own_comment", comment_id=comment_id))
         self._check_free("comment", agent_id, comment_id, value)
         self.comment_votes.cast(agent_id, comment_id, value)

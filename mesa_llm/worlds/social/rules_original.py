@@ -50,8 +50,17 @@ class OriginalSocialRules(SocialRules, SocialView):
         self.count_on_post(post_id, f"{VERBS[vote]}s", 1)
         return ActionResult(self.wording.result_text("original_vote", post_id=post_id), source_id=post_id, vote=vote)
 
-    def _check_reported(self, agent_id: int, post_id: int) -> None:
+    def may_vote(self, agent_id: int, post_id: int) -> bool:
+        """Check whether a user has not voted on a post; on its own it may."""
+        return post_id not in self.votes.of(agent_id)
+
+    def may_repost(self, agent_id: int, post_id: int) -> bool:
+        """Allow any repost."""
+        return True
+
+    def _may_accuse(self, agent_id: int, post_id: int) -> bool:
         """Allow users to report their own posts."""
+        return True
 
     def _shown_post(self, agent_id: int, post_id: int) -> int:
         """Return the post whose content a post has, regardless of mutes and reports."""

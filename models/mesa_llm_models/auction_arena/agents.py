@@ -107,7 +107,9 @@ class AuctionBidder(LLMAgent):
             seen = self.model.auction.observe(self.unique_id)
             facts: AuctionFacts = seen.facts
             text = self._published_request(facts)
-            return self.with_news(replace(self._question(seen, text), instructions=self._published_system()))
+            tools = ("bid", "withdraw") if facts.stage == "bid" else ()  # the original's bidders may always try
+            question = self._question(replace(seen, tools=tools, limits={}), text)
+            return self.with_news(replace(question, instructions=self._published_system()))
         seen = super().observe()
         text = "\n".join(filter(None, (lessons_text(self.lessons), seen.text, self._reasons_text(seen.facts))))
         return self._question(seen, text)

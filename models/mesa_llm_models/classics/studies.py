@@ -43,7 +43,7 @@ class Twins:
             {"step": str(step), **dict(zip(courses, values, strict=True))}
             for step, values in enumerate(zip_longest(*courses.values()))
         ]
-        runs = [ArmRun({}, NO_COURSE, one.engine.decisions, one.usage) for one in models.values()]
+        runs = [ArmRun({}, NO_COURSE, one.engine.decisions, one.usage, one.data_quality()) for one in models.values()]
         cost = cost_of(runs, time.perf_counter() - start_s)
         setting = {"seed": classic.run.rng, "language models": list(models), "steps": classic.steps}
         draw = partial(twins_figure, classic.name, twin, replay)

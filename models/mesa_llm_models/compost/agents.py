@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from mesa_llm import Observation
+from mesa_llm import ActionResult, Observation
 from mesa_llm.agents import Respondent
+from mesa_llm.llm.refusals import declines, is_assistant_greeting
+from mesa_llm.worlds.questionnaire import Questionnaire
 from mesa_llm_models.compost.scores import PersonaTopic
 
 N_SENTENCES, N_WORDS = 2, 7
@@ -13,6 +15,24 @@ N_SENTENCES, N_WORDS = 2, 7
 
 MARKED = 0.6
 """Expected share of the words of the rule twin that mark its persona or its topic."""
+
+
+class PersonaTexts(Questionnaire):
+    """Collects the texts of personas: what a language model says in its own voice is none.
+
+    Attributes:
+        n_declined: Number of replies so far in which it declined, or greeted as an assistant; their texts are missing.
+    """
+
+    n_declined = 0
+
+    def receive(self, agent_id: int, answer: Any, label: str) -> ActionResult:
+        """Receive a text, or count it as missing if it is not the persona's."""
+        if not (declines(str(answer)) or is_assistant_greeting(str(answer))):
+            return super().receive(agent_id, answer, label)
+        self.fail(agent_id, label, is_unparsable=False)
+        self.n_declined += 1
+        return ActionResult("", answers={}, n_faults=1)
 
 
 class SimulatedPersona(Respondent):

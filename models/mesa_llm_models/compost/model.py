@@ -19,8 +19,8 @@ from mesa_llm.llm.embeddings import embedder
 from mesa_llm.tables import read_text
 from mesa_llm.text import NOT_KNOWN, counted, one_line
 from mesa_llm.worlds import Rules
-from mesa_llm.worlds.questionnaire import Item, Questionnaire, Sheet
-from mesa_llm_models.compost.agents import SimulatedPersona
+from mesa_llm.worlds.questionnaire import Item, Sheet
+from mesa_llm_models.compost.agents import PersonaTexts, SimulatedPersona
 from mesa_llm_models.compost.scores import Caricature, Controls, CorpusText, PersonaTopic, Scores, scores_of
 
 Context = Literal["forum", "interview", "post"]
@@ -155,7 +155,7 @@ class CompostModel(LLMModel):
         self.controls = Controls(chosen.default_persona, DEFAULT_TOPIC)
         own_topics = QUESTIONS if chosen.context == "interview" else TOPICS
         self.topics = [DEFAULT_TOPIC, *(topics_of(chosen) or own_topics[: chosen.n_topics])]
-        self.world = Questionnaire()
+        self.world = PersonaTexts()
         self.worlds = (self.world,)
         self.filler = _DESIGN["filler"]
         others = [name for name in PERSONAS if name != chosen.default_persona]
@@ -222,8 +222,13 @@ class CompostModel(LLMModel):
 
     @property
     def n_missing(self) -> int:
-        """Number of texts so far that did not come."""
+        """Number of texts so far that did not come, refusals and greetings of the language model included."""
         return self.world.totals().missing
+
+    @property
+    def n_declined(self) -> int:
+        """Number of replies so far in which the language model declined, or greeted as an assistant."""
+        return self.world.n_declined
 
     @property
     def n_unparsable(self) -> int:
@@ -254,6 +259,7 @@ class CompostModel(LLMModel):
             "embedder": self.scenario.embedder,
             "texts": self.n_texts,
             "missing": self.n_missing,
+            "declined": self.n_declined,
             "unparsable": self.n_unparsable,
         }
 
@@ -267,7 +273,8 @@ class CompostModel(LLMModel):
             if name in scores.individuation
         ]
         ending = (
-            f"{counted(self.n_texts, 'text')}, {self.n_missing} missing, {self.n_unparsable} without a text; "
+            f"{counted(self.n_texts, 'text')}, {self.n_missing} missing (of which {self.n_declined} declined), "
+            f"{self.n_unparsable} without a text; "
             f"{scores.coverage:.0%} of the cells could be scored; vectors of {self.scenario.embedder}."
         )
         heading = (

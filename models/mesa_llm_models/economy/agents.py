@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from random import Random
 from typing import Any
@@ -212,9 +213,12 @@ def offers(facts: EconomyFacts) -> dict[str, tuple[Any, ...]]:
     own = facts.own
     base = own.price or facts.metrics["avg_price"] or facts.wage or 10.0
     payable = tuple(round(own.balance * share, 2) for share in SHARES if own.balance * share >= 0.01)
+    n_payable = math.floor(own.balance / facts.wage) if facts.wage else COUNTS[-1]
+    n_hired = min(facts.unemployed, n_payable - own.workforce) if facts.wage else COUNTS[-1]
     return {
         "price": tuple(round(base * part, 2) for part in PRICES),
-        "count": COUNTS,
+        "hire.count": tuple(count for count in COUNTS if count <= n_hired),
+        "fire.count": tuple(count for count in COUNTS if count <= own.workforce or not facts.wage),
         "target": ("households",),
         "variable": ("tax_rate",),
         "value": RATES,

@@ -155,7 +155,40 @@ def with_choices(trader: Mind, seen: Observation, world: PredictionMarkets) -> O
     seen = replace(seen, tools=possible_actions(facts))
     if not trader.opened.capabilities.needs_options:
         return seen
-    return with_menu(seen, world.ledger, Random(f"{trader.model.run_seed} {trader.unique_id} {facts.step}"))
+    rng = Random(f"{trader.model.run_seed} {trader.unique_id} {facts.step}")
+    menu = with_menu(seen, world.ledger, rng)
+    return with_all_purchases(menu, seen, world.ledger) if trader.opened.is_language_model else menu
+
+
+def with_all_purchases(menu: Observation, seen: Observation, ledger: Ledger) -> Observation:
+    """Extend a menu to purchases of both answers in all open markets, as the text names them all.
+
+    The answer that can be sold stays the one of the menu.
+
+    Args:
+        menu: The observation with its menu.
+        seen: The observation without it.
+        ledger: The ledger, which knows the limits of a trade.
+    """
+    facts: MarketFacts = seen.facts
+    sides = [side for view in facts.markets if view.is_open for side in _sides(view)]
+    sums = tuple(
+        dollars
+        for dollars in STAKES
+        if (facts.cash is None or dollars <= facts.cash)
+        and all(ledger.is_within_limits("buy", market_id, outcome, dollars) for market_id, outcome, _ in sides)
+    )
+    if not sums or "buy_shares" not in (seen.tools or ()):
+        return menu
+    options = {name: values for name, values in menu.options.items() if name not in ("outcome", "amount")}
+    options |= {name: values for name, values in seen.options.items() if name != "sell_shares.outcome"} | {
+        "amount": sums
+    }
+    sold = {
+        name: menu.options[name] for name in ("sell_shares.market_id", "sell_shares.outcome") if name in menu.options
+    }
+    readers = [name for name in seen.tools or () if name in (*(menu.tools or ()), "buy_shares")]
+    return replace(menu, tools=tuple(readers), options=options | sold)
 
 
 def with_menu(seen: Observation, ledger: Ledger, rng: Random) -> Observation:
@@ -188,6 +221,7 @@ def with_menu(seen: Observation, ledger: Ledger, rng: Random) -> Observation:
         options={
             **trades,
             "outcome": (outcome,),
+            "sell_shares.outcome": (outcome,),
             **{name: values for name, values in choices.items() if values},
         },
     )

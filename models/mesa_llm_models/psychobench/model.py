@@ -185,7 +185,8 @@ class PsychoBenchModel(LLMModel):
     def results(self) -> dict[str, Any]:
         """Return the mean of each score, None without a complete administration, and the counts of all items.
 
-        Scores of instruments of one's own are given as sums, too.
+        Scores of instruments of one's own are given as sums, too. `straight lines` are questionnaires with reversed
+        items that were answered with one number throughout: their scores look like those of a balanced person.
         """
         means: dict[str, float | None] = {}
         for row in self.scores():
@@ -199,8 +200,9 @@ class PsychoBenchModel(LLMModel):
             "out of range": totals.out_of_range,
             "unparsable": totals.unparsable,
             "missing": totals.missing,
+            "straight lines": self.world.n_straight,
         }
 
     def story(self) -> str:
         """Describe in words how the respondents scored, and what could not be scored."""
-        return summary_of(self.scores(), self.totals)
+        return summary_of(self.scores(), self.totals, self.world.n_straight)

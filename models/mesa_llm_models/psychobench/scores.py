@@ -141,12 +141,13 @@ def score_table(scores: Iterable[ScoreRow]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def summary_of(scores: Iterable[ScoreRow], totals: ItemCount) -> str:
+def summary_of(scores: Iterable[ScoreRow], totals: ItemCount, n_straight: int = 0) -> str:
     """Describe which scores lie furthest from chance, and what could not be scored.
 
     Args:
         scores: The scores of a run.
         totals: Counts of all its items.
+        n_straight: Number of questionnaires with reversed items that hold one number throughout.
     """
     rows = [row for row in scores if row.n]
     rows.sort(key=lambda row: -abs(row.mean - row.random_mean) / (row.highest - row.lowest))
@@ -159,4 +160,9 @@ def summary_of(scores: Iterable[ScoreRow], totals: ItemCount) -> str:
         f"Of {counted(totals.asked, 'item')}, {totals.answered} were answered; not on the scale: "
         f"{totals.out_of_range}, could not be read: {totals.unparsable}, missing: {totals.missing}."
     )
+    if n_straight:
+        ending += (
+            f" {counted(n_straight, 'questionnaire')} with reversed items {'hold' if n_straight > 1 else 'holds'} one "
+            "number throughout, which scores as a balanced person does; try fewer items a request (per_request=5)."
+        )
     return "\n".join(["The scores furthest from chance:", *lines, ending])

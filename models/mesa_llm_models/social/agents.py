@@ -236,7 +236,9 @@ class SocialUser(Mind, CellAgent):
                     own_arguments = {key: arguments[key] for key in needs.get(wish, ("post_id",))}
                     if wish == "share":
                         own_arguments["post_id"] = arguments["repost_id"]
-                    return ToolCall(name, {**own_arguments, **fixed})
+                    offered = seen.options.get(f"{name}.post_id")  # where refusals are left out, as after a failure
+                    if offered is None or own_arguments["post_id"] in offered:
+                        return ToolCall(name, {**own_arguments, **fixed})
         return ToolCall("do_nothing") if "do_nothing" in actions else None
 
     def _chat(self, seen: Observation, facts: SocialFacts) -> ToolCall | None:

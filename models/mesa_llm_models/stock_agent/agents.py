@@ -240,7 +240,8 @@ def with_menu(seen: Observation, facts: TraderFacts, max_fee: float = 0.0) -> Ob
     quantities = _parts(min((maximum[side] for side in sides), default=0))
     menu: Mapping[str, tuple[Any, ...]] = {"stock": (stock,), "price": tuple(prices), "quantity": quantities}
     readers = ("read_forum",) if seen.tools is None or "read_forum" in seen.tools else ()
-    return replace(seen, tools=("do_nothing", *readers, *sides), options={**seen.options, **menu})
+    options = {name: values for name, values in seen.options.items() if name != "sell.stock"} | menu
+    return replace(seen, tools=("do_nothing", *readers, *sides), options=options)
 
 
 def _parts(whole: int) -> tuple[int, ...]:

@@ -138,7 +138,7 @@ class Townsperson(SocialUser):
         )
 
     def _look(self, world: Any) -> Observation:
-        seen = world.observe(self.unique_id)
+        seen = self.observation_of(world)
         if world is self.model.market:
             return with_choices(self, seen, world)
         if world is self.model.economy:

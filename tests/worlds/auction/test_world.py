@@ -315,3 +315,9 @@ def test_a_text_for_one_of_many_says_how_many_more_there_are() -> None:
 def test_what_cannot_be_auctioned_is_refused(lots: list[Lot], bidders: list[Bidder], reason: str) -> None:
     with pytest.raises(ConfigError, match=reason):
         Auction(lots, bidders)
+
+
+def test_who_cannot_pay_the_lowest_bid_can_only_withdraw() -> None:
+    opened = auction(Bidder(1, "Ana", 99), Bidder(2, "Ben", 100))
+    opened.end_step()
+    assert (opened.observe(1).tools, opened.observe(2).tools) == (("withdraw",), ("bid", "withdraw"))

@@ -484,3 +484,23 @@ def test_all_whom_the_text_names_can_be_paid_and_nobody_else() -> None:
     for agent_id in (1, 2, 7):
         world.enter(agent_id)
     assert world.observe(2).options == {"allocate.target": ("households", "1", "7")}
+
+
+def test_a_firm_without_money_is_offered_neither_payments_nor_workers() -> None:
+    world = Economy()
+    world.enter(1, balance=0.0)
+    assert set(ToolBox.of(object(), 1, [world]).usable) == {"set_price", "apply_policy", "do_nothing"}
+
+
+def test_under_the_original_rules_everything_may_be_tried() -> None:
+    world = Economy(rules="original")
+    world.enter(1, balance=0.0)
+    assert set(ToolBox.of(object(), 1, [world]).usable) == set(ToolBox.of(object(), 1, [world]))
+
+
+def test_the_offer_bounds_what_a_participant_can_pay() -> None:
+    world = Economy(EconomyParameters(labor_force=50))
+    world.enter(1, balance=205.559)
+    limits = world.observe(1).limits
+    assert limits["hire.count"] == (1, 20)
+    assert limits["allocate.amount"] == (0.01, 205.55)

@@ -296,3 +296,9 @@ def test_a_bid_above_an_offer_trades_unless_rules_are_the_originals(rules: Rules
     world.sell(1, "A", 5, 30.0)
     world.buy(2, "A", 5, 30.5)
     assert len(world.history.trades) == trades
+
+
+def test_stock_that_a_trader_does_not_own_is_not_offered_for_sale() -> None:
+    world = Exchange([endowment(1, a=5, b=0), endowment(2)], random.Random(1))
+    go_to(world, "trade")
+    assert [world.observe(trader).options["sell.stock"] for trader in (1, 2)] == [("A",), ("A", "B")]

@@ -249,3 +249,14 @@ def test_settings_out_of_range_are_refused(setting: dict) -> None:
 def test_under_the_corrected_rules_no_maker_opens_at_a_price_that_is_no_probability(price_yes: float) -> None:
     with pytest.raises(ConfigError, match="between 0 and 1"):
         PredictionMarkets([MarketQuestion("Rain?", price_yes)], maker="constant_product_legacy")
+
+
+def test_only_owned_answers_are_offered_for_sale() -> None:
+    world = PredictionMarkets(["Rain?", "Snow?"])
+    rain, snow = world.ledger.markets
+    assert world.observe(1).options["sell_shares.market_id"] == ()
+    world.buy_shares(1, snow, "no", 10)
+    options = world.observe(1).options
+    assert (options["sell_shares.market_id"], options["sell_shares.outcome"]) == ((snow,), ("no",))
+    world.buy_shares(1, rain, "yes", 10)
+    assert "sell_shares.outcome" not in world.observe(1).options

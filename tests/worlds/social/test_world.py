@@ -8,8 +8,10 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mesa_llm.agents.observation import without_refused
 from mesa_llm.errors import ToolError
-from mesa_llm.records import ToolCall
+from mesa_llm.records import ToolCall, options_for
+from mesa_llm.tools.tool import compile_tool
 from mesa_llm.tools.toolbox import ToolBox
 from mesa_llm.worlds.social import Account, SocialWorld
 
@@ -36,9 +38,9 @@ calls = st.one_of(
 scripts = st.lists(st.tuples(st.integers(1, USERS), calls), max_size=60)
 
 
-def played(script: list[tuple[int, tuple[str, dict[str, Any]]]], preset: str = "x") -> SocialWorld:
+def played(script: list[tuple[int, tuple[str, dict[str, Any]]]], preset: str = "x", **changes: Any) -> SocialWorld:
     """Return a world in which a script was played; what is refused is passed over."""
-    world = SocialWorld(preset, rng=3)
+    world = SocialWorld(preset, rng=3, **changes)
     world.sign_up_many(Account(number) for number in range(1, USERS + 1))
     for agent_id, (name, arguments) in script:
         if name == "end_step":
@@ -92,6 +94,24 @@ def test_whatever_happened_can_be_looked_at(script: Any, preset: str) -> None:
         for post_id in seen.options.get("post_id", ()):
             assert 0 < post_id <= len(world.posts)
         assert set(seen.options.get("user_id", ())) <= set(range(1, USERS + 1)) - {user}
+
+
+@given(scripts, st.sampled_from(["x", "reddit"]), st.sampled_from(["corrected", "original"]), st.data())
+def test_nothing_is_offered_that_would_be_refused(script: Any, preset: str, rules: str, data: Any) -> None:
+    world = played(script, preset, rules=rules)
+    user = data.draw(st.integers(1, USERS))
+    seen = without_refused(world, user, world.observe(user))
+    fixed = {"content": "So it is.", "reason": "It is spam.", "value": 1}
+    calls = [
+        ToolCall(name, {argument: value, **{key: text for key, text in fixed.items() if key in parameters}})
+        for name in seen.tools or ()
+        if (parameters := compile_tool(getattr(SocialWorld, name), 2).spec.parameters.get("properties", {}))
+        for argument, values in options_for(name, seen.options).items()
+        if argument in parameters
+        for value in values
+    ]
+    if calls:
+        ToolBox.of(object(), user, [world]).call(data.draw(st.sampled_from(calls)))
 
 
 @given(scripts)
