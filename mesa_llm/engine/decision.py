@@ -84,10 +84,15 @@ class Query:
     is_asked_again: bool = False
     """Whether a reply could not be used, and another was asked for."""
 
+    probabilities: Mapping[str, float] = field(default_factory=dict[str, float])
+    """Probabilities of the request's choices, from the last reply; empty unless they were asked for."""
+
     async def ask(self, request: Request, llm: LLM | None = None) -> Reply:
         """Send a request, and return what was said; its key is stored after that, as computing it takes a while."""
         try:
-            return split_reasoning(await (llm or self.llm).reply(request))
+            reply = split_reasoning(await (llm or self.llm).reply(request))
+            self.probabilities = reply.probabilities
+            return reply
         finally:
             self.keys.append(request.key)
 
@@ -166,7 +171,7 @@ def _with_origin(query: Query, decided: Decision | tuple[ToolCall, ...], thought
     request, text = query.request, "\n".join(filter(None, (thought, decided.text)))[:MAX_TEXT]
     agent, keys, is_null = request.salt.agent, tuple(query.keys), decided.is_null
     origin = (request.model, keys, query.seen.label, is_null, query.described(decided.reading))
-    return Decision(agent, decided.actions, decided.answer, text, *origin)
+    return Decision(agent, decided.actions, decided.answer, text, *origin, query.probabilities)
 
 
 def _reason(error: ParseError, reply: Reply) -> str:
@@ -195,7 +200,7 @@ async def _think(query: Query) -> tuple[Request, Reply]:
     )
     *earlier, last = request.messages
     question = replace(last, content=f"{last.content}\n\n{text}")
-    thinking = replace(request, messages=(*earlier, question), tools=(), schema=None, options={})
+    thinking = replace(request, messages=(*earlier, question), tools=(), schema=None, options={}, choices=())
     reply = await query.ask(thinking)
     thought = (reply.text or reply.reasoning)[:MAX_TEXT]
     decide_now = ChatMessage("user", prompts.fill("reasoning_decide.md"))
@@ -322,7 +327,7 @@ async def _put_into_form(query: Query, request: Request, text: str) -> Decision 
     question = request.prompts.fill("reply_into_form.md", text=text[:8000], form=form)
     messages = (ChatMessage("user", question),)
     form_request = replace(
-        query.request, model=query.parser_name, messages=messages, salt=parsing(request.salt), adapter=None
+        query.request, model=query.parser_name, messages=messages, salt=parsing(request.salt), adapter=None, choices=()
     )
     return read(await query.ask(form_request, query.parser), query.seen, query.box)
 

@@ -18,7 +18,9 @@ from weakref import WeakValueDictionary
 
 from mesa_llm.errors import ConfigError, Refused, ServerError
 from mesa_llm.llm.local.chat import grammar, read_call, wire_messages
+from mesa_llm.llm.local.probabilities import token_settings, with_probabilities
 from mesa_llm.llm.local.weights import model_file
+from mesa_llm.llm.probabilities import Token, tokens_in
 from mesa_llm.records import Reply, Request
 
 CONTEXT_TOKENS = 4096
@@ -95,7 +97,12 @@ class EmbeddedModel:
         return self._worker.submit(self._generate, request, stop)
 
     def _generate(self, request: Request, stop: threading.Event) -> Reply:
-        """Reply to a request, on the model's thread."""
+        """Reply to a request, on the model's thread, with the probabilities of its choices if it has any."""
+        reply, tokens = self._run(request, stop)
+        return with_probabilities(request, reply, tokens, lambda closer: self._run(closer, stop))
+
+    def _run(self, request: Request, stop: threading.Event) -> tuple[Reply, list[Token]]:
+        """Return the reply to a request, and its tokens if their alternatives were asked for."""
         stream = _Stream(stop)
         body = _body(request)
         # A prompt that is cached whole is evaluated by its last token alone, which rounds differently: the reply would
@@ -109,7 +116,7 @@ class EmbeddedModel:
             self._server.handle_chat_completions(body, stream.take)
         except RuntimeError as error:
             raise ServerError(f"the embedded model failed: {error}") from error
-        return stream.as_reply(request, self._name)
+        return stream.as_reply(request, self._name), stream.tokens
 
 
 class _Stream:
@@ -118,6 +125,7 @@ class _Stream:
     def __init__(self, stop: threading.Event) -> None:
         self.stop = stop
         self.texts: list[str] = []
+        self.tokens: list[Token] = []
         self.finish = ""
         self.usage: dict[str, int] = {}
         self.error: dict[str, Any] | None = None
@@ -128,6 +136,7 @@ class _Stream:
         self.usage = chunk.get("usage", self.usage)
         for choice in chunk.get("choices", ()):
             self.texts.append(choice["delta"].get("content") or "")
+            self.tokens += tokens_in(choice.get("logprobs"))
             self.finish = choice["finish_reason"] or self.finish
         return self.stop.is_set()
 
@@ -172,7 +181,7 @@ def _body(request: Request) -> dict[str, Any]:
     body["max_tokens"] = min(body.get("max_tokens", MAX_REPLY_TOKENS), MAX_REPLY_TOKENS)
     body.pop("reasoning_effort", None)
     body |= {"messages": wire_messages(request), "seed": request.salt.seed}
-    body |= {"stream": True, "stream_options": {"include_usage": True}}
+    body |= {"stream": True, "stream_options": {"include_usage": True}} | token_settings(request)
     gbnf = grammar(request)
     return body if gbnf is None else {**body, "grammar": gbnf}
 
