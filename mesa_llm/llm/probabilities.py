@@ -86,6 +86,16 @@ def _values(schema: Any, definitions: Mapping[str, Any]) -> list[Any]:
     return []
 
 
+def token_settings(request: Request, n_alternatives: int = TOP_TOKENS) -> dict[str, Any]:
+    """Return the fields of a request's body that ask for the alternatives to each token; none without choices.
+
+    Args:
+        request: The request.
+        n_alternatives: Maximum number of alternatives.
+    """
+    return {"logprobs": True, "top_logprobs": n_alternatives} if request.choices else {}
+
+
 def choice_text(choice: Any) -> str:
     """Return a choice as the key of its probability: text unchanged, anything else as JSON."""
     return choice if isinstance(choice, str) else json.dumps(choice)

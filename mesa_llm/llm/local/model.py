@@ -18,9 +18,9 @@ from weakref import WeakValueDictionary
 
 from mesa_llm.errors import ConfigError, Refused, ServerError
 from mesa_llm.llm.local.chat import grammar, read_call, wire_messages
-from mesa_llm.llm.local.probabilities import token_settings, with_probabilities
+from mesa_llm.llm.local.probabilities import TOP_TOKENS, with_probabilities
 from mesa_llm.llm.local.weights import model_file
-from mesa_llm.llm.probabilities import Token, tokens_in
+from mesa_llm.llm.probabilities import Token, token_settings, tokens_in
 from mesa_llm.records import Reply, Request
 
 CONTEXT_TOKENS = 4096
@@ -181,7 +181,7 @@ def _body(request: Request) -> dict[str, Any]:
     body["max_tokens"] = min(body.get("max_tokens", MAX_REPLY_TOKENS), MAX_REPLY_TOKENS)
     body.pop("reasoning_effort", None)
     body |= {"messages": wire_messages(request), "seed": request.salt.seed}
-    body |= {"stream": True, "stream_options": {"include_usage": True}} | token_settings(request)
+    body |= {"stream": True, "stream_options": {"include_usage": True}} | token_settings(request, TOP_TOKENS)
     gbnf = grammar(request)
     return body if gbnf is None else {**body, "grammar": gbnf}
 

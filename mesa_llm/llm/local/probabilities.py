@@ -8,18 +8,12 @@ grammar would have excluded counts as off the list.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from mesa_llm.llm.probabilities import Token, Weighing, with_extra
 from mesa_llm.records import Reply, Request
 
 TOP_TOKENS = 100
 """Number of alternatives to each token that are listed: a small model spreads its probability wide."""
-
-
-def token_settings(request: Request) -> dict[str, Any]:
-    """Return the fields of a request's body that ask for the alternatives to each token; none without choices."""
-    return {"logprobs": True, "top_logprobs": TOP_TOKENS} if request.choices else {}
 
 
 def with_probabilities(
