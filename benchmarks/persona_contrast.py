@@ -13,11 +13,10 @@ import argparse
 import json
 import os
 import time
-from dataclasses import asdict
 from pathlib import Path
 
 from mesa_llm.engine.access import Access
-from mesa_llm.experiments.persona import N_SAMPLES, contrast_table, load_contrasts, persona_contrast
+from mesa_llm.experiments.persona import N_SAMPLES, contrast_heading, contrast_line, load_contrasts, persona_contrast
 
 
 def main() -> None:
@@ -31,6 +30,8 @@ def main() -> None:
     parser.add_argument("--api-base", help="base URL of the endpoint")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     given = parser.parse_args()
+    if not given.json:
+        print(contrast_heading())
     start_s = sum(os.times()[:2]), time.perf_counter()
     rows = persona_contrast(
         given.llm,
@@ -39,12 +40,12 @@ def main() -> None:
         samples=given.samples,
         folder=given.folder,
         access=Access(api_base=given.api_base),
+        report=None if given.json else lambda row: print(contrast_line(row), flush=True),
     )
     cpu_s, wall_s = sum(os.times()[:2]) - start_s[0], time.perf_counter() - start_s[1]
     if given.json:
-        print(json.dumps([asdict(row) | {"verdict": row.verdict} for row in rows]))
+        print(json.dumps([row.written for row in rows]))
         return
-    print(contrast_table(rows))
     print(f"\n{given.llm}: {cpu_s:.0f} s of processor time, {wall_s:.0f} s in all.")
 
 

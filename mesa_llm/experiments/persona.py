@@ -12,11 +12,10 @@ a change to one of them shows here.
 from __future__ import annotations
 
 import json
-import math
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib import resources
 from pathlib import Path
 from statistics import fmean
@@ -31,7 +30,7 @@ from mesa_llm.llm.probabilities import Scoring, choice_text, expected
 from mesa_llm.model.model import LLMModel
 from mesa_llm.registry import find_model
 from mesa_llm.statistics import Estimate, compare, with_interval
-from mesa_llm.text import figure_text, suggestion, table
+from mesa_llm.text import figure_text, suggestion
 
 CONTRASTS = resources.files("mesa_llm.experiments").joinpath("persona.toml")
 """The personas, and where each of them should show."""
@@ -89,10 +88,10 @@ class ContrastRow:
     name: str
     """What the personas differ in."""
 
-    low: float
-    """Mean over all questions under the low persona; NaN without answers."""
+    low: float | None
+    """Mean over all questions under the low persona; None without answers."""
 
-    high: float
+    high: float | None
     """Mean under the high persona."""
 
     difference: Estimate | None
@@ -101,11 +100,14 @@ class ContrastRow:
     range: tuple[float, float]
     """Lowest and highest possible value."""
 
-    off_list: float
-    """Mean probability that lay on none of the answers; NaN where replies were sampled."""
+    off_list: float | None
+    """Mean probability that lay on none of the answers; None where replies were sampled."""
 
     n_failed: int
     """Number of questions without a usable reply, under either persona."""
+
+    samples: int
+    """Number of replies to each question; 0: scored by probabilities."""
 
     @property
     def verdict(self) -> Verdict:
@@ -116,6 +118,11 @@ class ContrastRow:
         if found.value < 0:
             return "reacts the wrong way"
         return "reacts" if found.value >= CLEAR * (self.range[1] - self.range[0]) else "hardly reacts"
+
+    @property
+    def written(self) -> dict[str, Any]:
+        """The row as plain values, with its verdict."""
+        return {**asdict(self), "range": list(self.range), "verdict": self.verdict}
 
 
 def load_contrasts(names: Iterable[str] | None = None) -> list[Contrast]:
@@ -210,12 +217,13 @@ class _Runs:
         off_list = low.off_list + high.off_list
         return ContrastRow(
             name=self.contrast.name,
-            low=fmean(lows) if pairs else math.nan,
-            high=fmean(highs) if pairs else math.nan,
+            low=fmean(lows) if pairs else None,
+            high=fmean(highs) if pairs else None,
             difference=None if comparison is None else comparison.difference,
             range=self.contrast.range,
-            off_list=fmean(off_list) if off_list else math.nan,
+            off_list=fmean(off_list) if off_list else None,
             n_failed=low.n_failed + high.n_failed,
+            samples=self.samples if self.scoring == "replies" else 0,
         )
 
     def _side(self, side: str) -> _Answers:
@@ -328,20 +336,16 @@ def _off_list(model: LLMModel) -> list[float]:
     return [float(rows["off_list"].iloc[0]) for _, rows in _by_request(model)]
 
 
-def contrast_table(rows: Iterable[ContrastRow]) -> str:
-    """Write contrasts as a table: means under both personas, difference with interval, number of pairs, verdict."""
-    names = ["contrast", "low", "high", "difference [95 %]", "n", "off the list", "failed", "verdict"]
-    cells = [
-        [
-            row.name,
-            figure_text(row.low),
-            figure_text(row.high),
-            with_interval(row.difference),
-            str(0 if row.difference is None else row.difference.n),
-            figure_text(row.off_list),
-            str(row.n_failed),
-            row.verdict,
-        ]
-        for row in rows
-    ]
-    return "\n".join(table(names, cells))
+def contrast_heading() -> str:
+    """Return the heading of lines of contrasts."""
+    return _LINE.format("contrast", "low", "high", "difference [95 %]", "n", "off list", "failed", "verdict")
+
+
+def contrast_line(row: ContrastRow) -> str:
+    """Return a contrast as a line: means under both personas, difference with interval, number of pairs, verdict."""
+    n = 0 if row.difference is None else row.difference.n
+    figures = (figure_text(row.low), figure_text(row.high), with_interval(row.difference), n, figure_text(row.off_list))
+    return _LINE.format(row.name, *figures, row.n_failed, row.verdict)
+
+
+_LINE = "{:<18} {:>6} {:>6}  {:<24} {:>3} {:>9} {:>7}  {}"
