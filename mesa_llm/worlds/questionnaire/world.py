@@ -186,21 +186,19 @@ class Questionnaire:
         by_label = self.given(agent_id, administration)
         labels = {number: instrument.item(number).label for number in instrument.items}
         return {
-            number: self.expected(agent_id, administration, label, int(by_label[label]))
+            number: self.expected(AnswerKey(agent_id, administration, label), int(by_label[label]))
             for number, label in labels.items()
             if label in by_label
         }
 
-    def expected(self, agent_id: int, administration: int, label: str, answer: int) -> float:
-        """Return the expected answer to an item asked on its own sheet; the given one without probabilities.
+    def expected(self, key: AnswerKey, answer: int) -> float:
+        """Return the mean of all answers to a sheet of one item, by their probabilities.
 
         Args:
-            agent_id: Mesa `unique_id` of the respondent.
-            administration: Number of the administration.
-            label: Label of the item.
-            answer: The given answer, a number.
+            key: Key of the answer.
+            answer: The answer that was given, which is returned where the probabilities are not known.
         """
-        probabilities = self.probabilities.get(AnswerKey(agent_id, administration, label))
+        probabilities = self.probabilities.get(key)
         if not probabilities:
             return answer
         return math.fsum(float(choice) * share for choice, share in probabilities.items())
