@@ -292,9 +292,10 @@ def readable(request: Request) -> tuple[str, str, str, str]:
 
 
 def _parameters(request: Request) -> str:
-    """Return a request's tools, schema and sampling settings as JSON."""
+    """Return a request's tools, schema, sampling settings and choices as JSON."""
+    choices = f'"choices":{canonical_json(request.choices)},' if request.choices else ""
     schema = "null" if request.schema is None else schema_json(request.schema)
-    return f'{{"schema":{schema},"settings":{request.settings_text},{_tools_document(request.tools)}}}'
+    return f'{{{choices}"schema":{schema},"settings":{request.settings_text},{_tools_document(request.tools)}}}'
 
 
 def stored_keys(keys: Sequence[str]) -> bytes | str:
