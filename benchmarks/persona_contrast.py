@@ -21,7 +21,7 @@ from mesa_llm.experiments.persona import N_SAMPLES, contrast_heading, contrast_l
 
 def main() -> None:
     """Print the contrasts of a language model."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("names", nargs="*", help=f"contrasts: {', '.join(one.name for one in load_contrasts())}")
     parser.add_argument("--llm", default="local", help="language model of the agents")
     parser.add_argument("--scoring", choices=["probabilities", "replies"], help="probabilities, if there are any")

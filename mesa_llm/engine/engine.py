@@ -245,7 +245,7 @@ class Engine:
         """Return a request that asks for the probabilities of its choices, if decisions are scored by them."""
         if self.scoring != "probabilities" or opened.capabilities.is_person:
             return request
-        return replace(request, choices=choices_of(request.schema, request.tools))
+        return replace(request, choices=choices_of(request))
 
     def query(
         self, opened: OpenedModel, seen: Observation, box: ToolBox, request: Request, reasoning: Reasoning

@@ -44,7 +44,7 @@ CLEAR = 0.1
 SAMPLED = {"temperature": 1.0}
 """Settings of replies that are sampled in place of probabilities."""
 
-Verdict = Literal["reacts", "hardly reacts", "does not react", "reacts the wrong way"]
+Verdict = Literal["reacts", "hardly reacts", "does not react", "reacts the wrong way", "no answers"]
 """A contrast in words; see `ContrastRow.verdict`."""
 
 
@@ -113,7 +113,9 @@ class ContrastRow:
     def verdict(self) -> Verdict:
         """The contrast in words: it reacts if the interval excludes 0 and the difference is at least `CLEAR`."""
         found = self.difference
-        if found is None or found.low is None or found.high is None or found.low <= 0 <= found.high:
+        if found is None:
+            return "no answers"
+        if found.low is None or found.high is None or found.low <= 0 <= found.high:
             return "does not react"
         if found.value < 0:
             return "reacts the wrong way"

@@ -16,7 +16,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 
 from mesa_llm.errors import NoProbabilities
-from mesa_llm.records import Reply, Request, ToolSpec
+from mesa_llm.llm.schema.flat import choices as offers
+from mesa_llm.records import Reply, Request
 
 Scoring = Literal["replies", "probabilities"]
 """What a decision of few choices is scored by: the choice that was sampled, or the probabilities of all choices."""
@@ -48,21 +49,21 @@ class Token:
 # -- what is asked for
 
 
-def choices_of(schema: Mapping[str, Any] | None, tools: Sequence[ToolSpec]) -> tuple[Any, ...]:
-    """Return the choices of a request that has few of them: an answer's, or the names of its actions.
-
-    Args:
-        schema: Schema of the typed answer, as `answer_schema` writes it; None: an action is wanted.
-        tools: Tools and actions on offer.
+def choices_of(request: Request) -> tuple[Any, ...]:
+    """Return the choices of a request that has few of them: those of its typed answer, or the names of its actions.
 
     Returns:
         From 2 to `MAX_CHOICES` values; empty if the answer is an object, a free text, or a number of a wide range.
     """
-    if schema is None:
-        values: list[Any] = [tool.name for tool in tools if tool.is_action]
+    if request.schema is None:
+        actions = [tool for tool in request.tools if tool.is_action]
+        values = [offer["properties"]["action"]["enum"][0] for offer in offers(actions, request.options)]
     else:
-        answer = schema.get("properties", {}).get("answer") if set(schema.get("properties", ())) == {"answer"} else None
-        values = _values(answer, schema.get("$defs", {}))
+        fields = request.schema.get("properties", {})
+        answer = fields["answer"] if set(fields) == {"answer"} else None
+        values = _values(answer, request.schema.get("$defs", {}))
+        if "answer" in request.options:
+            values = [value for value in values if value in request.options["answer"]]
     values = list(dict.fromkeys(values))
     return tuple(values) if 2 <= len(values) <= MAX_CHOICES else ()
 

@@ -79,12 +79,17 @@ def test_a_reply_without_the_value_has_no_probabilities(text: str) -> None:
     [(Literal["yes", "no"], ("yes", "no")), (bool, (True, False)), (Literal["only"], ()), (str, ()), (int, ())],
 )
 def test_only_answers_of_few_choices_have_any(answer: Any, choices: tuple[Any, ...]) -> None:
-    assert choices_of(answer_schema(answer), ()) == choices
+    assert choices_of(ask(schema=answer_schema(answer))) == choices
 
 
 def test_actions_are_chosen_by_name_and_objects_have_no_choices() -> None:
-    assert choices_of(None, ACTIONS) == tuple(spec.name for spec in ACTIONS)
-    assert choices_of(VOTE, ()) == ()
+    assert choices_of(ask(tools=ACTIONS)) == tuple(spec.name for spec in ACTIONS)
+    assert choices_of(ask(schema=VOTE)) == ()
+
+
+def test_what_cannot_be_chosen_now_is_no_choice() -> None:
+    assert choices_of(ask(tools=ACTIONS, options={"neighbour": ()})) == ("walk", "rest")
+    assert choices_of(ask(schema=answer_schema(Literal[1, 2, 3]), options={"answer": (1, 3)})) == (1, 3)
 
 
 def test_the_expected_answer_is_the_mean_of_the_choices() -> None:

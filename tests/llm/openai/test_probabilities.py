@@ -81,9 +81,12 @@ def test_actions_are_chosen_in_words_as_calls_have_no_probabilities() -> None:
 def test_an_endpoint_that_streams_returns_them_in_pieces() -> None:
     def streamed(body: dict[str, Any], number: int) -> Fault:
         content = with_tokens(body, [("3", {"1": 0.6, "3": 0.4})])["choices"][0]["logprobs"]["content"]
-        pieces = [{"delta": {"content": '{"answer": '}}, {"delta": {"content": "3"}, "logprobs": {"content": content}}]
-        pieces += [{"delta": {"content": "}"}, "finish_reason": "stop"}]
-        pieces[0]["logprobs"] = {"content": [entry('{"answer": ', 1.0)]}
+        start = '{"answer": '
+        pieces: list[dict[str, Any]] = [
+            {"delta": {"content": start}, "logprobs": {"content": [entry(start, 1.0)]}},
+            {"delta": {"content": "3"}, "logprobs": {"content": content}},
+            {"delta": {"content": "}"}, "finish_reason": "stop"},
+        ]
         return Fault(body="".join(f"data: {json.dumps({'choices': [piece]})}\n\n" for piece in pieces).encode())
 
     request = ask(schema=answer_schema(Literal[1, 3]), choices=(1, 3))
