@@ -1,9 +1,10 @@
 """Probabilities of a request's choices, read from those of the tokens in which the reply is written.
 
-A reply is a JSON object, and one of its fields holds the choice: `action`, or `answer`. At the token where that value
-begins, every alternative that the model weighed is compared with the choices as JSON writes them. An alternative that
-begins several choices, as `1` begins 1 and 10, is followed along the reply; where the reply went another way, it is
-asked for again with those choices alone. Whatever is not among the alternatives that are listed counts as off the list.
+A reply is a JSON object, and one of its fields holds the choice: `action`, or `answer`. What stands before it, quotes
+and blanks included, is taken as the reply writes it. At the token where the value begins, every alternative that the
+model weighed is compared with the choices as JSON writes them. An alternative that begins several choices, as `1`
+begins 1 and 10, is followed along the reply; where the reply went another way, it is asked for again with those choices
+alone. Whatever is not among the alternatives that are listed counts as off the list.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ import pytest
 
 from mesa_llm.engine.answers import answer_schema
 from mesa_llm.errors import NoProbabilities
+from mesa_llm.llm.litellm import LiteLLM
 from mesa_llm.llm.openai.client import OpenAIHTTP
 from mesa_llm.records import Reply, Request
 from tests.faulty_server import Behaviour, Fault, FaultyServer, refused
@@ -114,3 +115,9 @@ def test_an_endpoint_that_lists_fewer_alternatives_is_asked_for_as_many_as_it_li
 
     reply, server = replied(QUESTION, few)
     assert (server.last["top_logprobs"], reply.probabilities["3"]) == (5, pytest.approx(0.4))
+
+
+def test_litellm_reads_them_too() -> None:
+    with FaultyServer(three) as server:
+        reply = asyncio.run(LiteLLM("openai/tiny", api_base=server.url, api_key="a key").reply(QUESTION))
+    assert reply.probabilities == pytest.approx({"1": 0.3, "3": 0.4, "10": 0.3})
