@@ -20,9 +20,13 @@ KIND = ("generous", "big-hearted", "love to gamble", "daredevil")
 """Words of the personas that should score high."""
 
 
+def is_kind(body: dict[str, Any]) -> bool:
+    return any(word in message["content"] for message in body["messages"] for word in KIND)
+
+
 def reacting(body: dict[str, Any], number: int) -> Any:
     """Give or gamble with a probability of 0.9 if the persona says so, else of 0.2."""
-    share = 0.9 if any(word in body["messages"][0]["content"] for word in KIND) else 0.2
+    share = 0.9 if is_kind(body) else 0.2
     options = json.dumps(body["response_format"])
     start, end, yes, no = '{"action": "', '", "arguments": {}}', "give", "keep"
     if "gamble" in options:
@@ -44,8 +48,7 @@ def test_who_reacts_to_the_persona_is_told_with_the_difference() -> None:
 
 def test_without_probabilities_replies_are_sampled() -> None:
     def silent(body: dict[str, Any], number: int) -> Any:
-        is_kind = any(word in body["messages"][0]["content"] for word in KIND)
-        return completion(json.dumps({"answer": "gamble" if is_kind else "safe"}), body=body)
+        return completion(json.dumps({"answer": "gamble" if is_kind(body) else "safe"}), body=body)
 
     (row,), server = contrasted(silent, "risk", samples=2)
     assert (row.low, row.high, row.samples, row.off_list) == (0, 1, 2, None)
