@@ -8,7 +8,7 @@
     python3 dev.py test --fast   run the linters and the quick tests of the library (a minute)
     python3 dev.py test-mesa4    run the contract tests on the Mesa 4 pre-release
     python3 dev.py bench [NAME]  run a program of benchmarks/, by default `overhead`
-    python3 dev.py record [NAME] record a classic model again with the small language model (minutes)
+    python3 dev.py record [NAME] record the runs that come with a model again (minutes); alone: list all
     python3 dev.py docs          build the documentation; warnings are errors
     python3 dev.py evidence      measure published values again and write docs/evidence.md (a quarter of an hour)
 

@@ -27,6 +27,7 @@ from .errors import ToolError as ToolError
 from .experiments.benchmark.task import Task as Task
 from .experiments.branch import Branch as Branch
 from .experiments.branch import branch as branch
+from .experiments.recordings import recorded_run as recorded_run
 from .llm.endpoints import Endpoint as Endpoint
 from .llm.human.queue import HumanLLM as HumanLLM
 from .llm.protocol import LLM as LLM

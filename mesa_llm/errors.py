@@ -76,7 +76,7 @@ class AllDecisionsFailed(MesaLLMError):
 
 
 class DecisionError(MesaLLMError):
-    """A decision failed in a model with `on_error="raise"`."""
+    """A decision failed in a model with `on_error="raise"`, or most decisions of a run that was to be shipped did."""
 
 
 class ToolError(MesaLLMError):

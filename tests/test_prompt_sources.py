@@ -23,6 +23,7 @@ import pytest
 from mesa_llm import AgentDesign, LLMAgent, LLMModel, ScriptedLLM
 from mesa_llm.agents import TalkMixin
 from mesa_llm.llm.local.chat import wire_messages
+from mesa_llm.llm.local.profile import CAPABLE, SMALLEST
 from mesa_llm.llm.openai.dialect import Dialect
 from mesa_llm.llm.openai.request import form_text
 from mesa_llm.model.text_extraction import bets_from, characters_from
@@ -143,12 +144,15 @@ class Listener(ScriptedLLM):
 
     def __init__(self) -> None:
         self.requests: list[Request] = []
+        self.said: set[str] = set()
         self._script = faulty()
         super().__init__(self._noted)
 
     def _noted(self, request: Request) -> Any:
         self.requests.append(request)
-        return self._script._answer(request)  # pyright: ignore[reportPrivateUsage]
+        answer = self._script._answer(request)  # pyright: ignore[reportPrivateUsage]
+        self.said.add(str(answer))
+        return answer
 
 
 def texts_of(request: Request) -> Iterator[str]:
@@ -159,7 +163,9 @@ def texts_of(request: Request) -> Iterator[str]:
     yield from descriptions(request.schema)
     yield form_text(request, Dialect(tools=False, schema="none"))
     yield form_text(request, Dialect(choice="none", both=False))
-    yield from (message["content"] for message in wire_messages(request) if message["role"] != "assistant")
+    for profile in (SMALLEST, CAPABLE):
+        wire = wire_messages(request, profile)
+        yield from (message["content"] for message in wire if message["role"] != "assistant")
 
 
 def descriptions(schema: Any) -> Iterator[str]:
@@ -193,19 +199,19 @@ DESIGNS = {
 }
 
 
-def read_by_all() -> Iterator[tuple[str, list[Request]]]:
-    """Run every model and every part of the library that asks a language model, and return what it read."""
+def read_by_all() -> Iterator[tuple[str, Listener]]:
+    """Run every model and every part of the library that asks a language model, and return who listened."""
     for entry in find_models():
         listener = Listener()
         entry.load()(rng=1, llm=listener).run_for(2)
-        yield entry.name, listener.requests
+        yield entry.name, listener
     for name, design in DESIGNS.items():
         listener = Listener()
         SocialModel(n_agents=4, rng=1, llm=listener, design=design).run_for(4)
-        yield name, listener.requests
+        yield name, listener
     listener = Listener()
     MarketModel(rng=1, llm=listener, design=AgentDesign(decide="react", memory="chat")).run_for(2)
-    yield "looks things up", listener.requests
+    yield "looks things up", listener
     listener = Listener()
     model = Talkers(rng=1, llm=listener, parser=listener)
     model.run_for(2)
@@ -214,7 +220,7 @@ def read_by_all() -> Iterator[tuple[str, list[Request]]]:
     model.survey(["How are you?"])
     characters_from(model, listener, STORY, 2, "Who is to blame?")
     bets_from(model, listener, STORY, 2)
-    yield "talkers", listener.requests
+    yield "talkers", listener
 
 
 class Heard(NamedTuple):
@@ -224,7 +230,7 @@ class Heard(NamedTuple):
     """Line → who read it first."""
 
     replies: set[str]
-    """What language models had said before, as later requests repeat it."""
+    """What language models said, as later requests repeat it."""
 
 
 @pytest.fixture(scope="module")
@@ -232,9 +238,9 @@ def heard() -> Heard:
     """All lines that were read."""
     lines: dict[str, str] = {}
     replies: set[str] = set()
-    for who, requests in read_by_all():
-        for request in requests:
-            replies.update(message.content for message in request.messages if message.role == "assistant")
+    for who, listener in read_by_all():
+        replies |= listener.said
+        for request in listener.requests:
             for line in (line for text in texts_of(request) for line in text.splitlines()):
                 if line.strip("x"):  # one of the replies that cannot be used is nothing but this
                     lines.setdefault(line, who)

@@ -36,7 +36,7 @@ def test_a_model_asks_in_its_own_words(town: Any) -> None:
     read: list[str] = []
     model = town(1, ScriptedLLM(lambda request: read.append(request.messages[-1].content) or "Well."), rng=1)
     model.survey(["How are you?"])
-    assert read[0].endswith("The mayor asks: How are you?")
+    assert "The mayor asks: How are you?" in read[0]
 
 
 def test_other_models_keep_the_words_of_the_library(town: Any) -> None:
@@ -64,8 +64,10 @@ def test_the_parts_of_a_prompt_stand_in_one_order() -> None:
     agent: Any = next(iter(model.agents))
     agent.config = "You like round numbers."
     system, user = agent.prompt(Observation("The pot is empty.", "The game of the pot."))
-    assert system.content == "The game of the pot.\n\nYou like round numbers."
-    assert user.content == "The pot is empty."
+    assert system.content == "The game of the pot."
+    assert user.content == "The pot is empty.\n\nYou like round numbers."
+    _, user = agent.prompt(Observation("I like crowds.", "A questionnaire.", is_about_self=True))
+    assert user.content == "You like round numbers.\n\nI like crowds."
 
 
 def test_a_replay_that_misses_a_reply_names_the_prompt_that_has_changed(town: Any, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from functools import partial
 from pathlib import Path
@@ -22,6 +23,14 @@ def _show_version(is_wanted: bool) -> None:
         raise typer.Exit
 
 
+def _show_downloads() -> None:
+    """Print how far the download of a local model is, which may take minutes."""
+    logger = logging.getLogger("mesa_llm.llm.local.weights")
+    if not logger.handlers:
+        logger.addHandler(logging.StreamHandler())
+    logger.setLevel(logging.INFO)
+
+
 @app.callback()
 def options(
     version: Annotated[
@@ -29,6 +38,7 @@ def options(
     ] = False,
 ) -> None:
     """Agent-based models whose agents think with a language model."""
+    _show_downloads()
     if Path("mesa-llm.toml").is_file():
         from mesa_llm.cli.agreement import ask_once
 
@@ -45,9 +55,14 @@ def list_models(
     """List the models that can be run, or the parameters of one: name, default, range and meaning."""
     if model is not None:
         from mesa_llm.cli.arguments import parameter_table
+        from mesa_llm.experiments.recordings import made_runs
 
-        for line in parameter_table(model_named(model).load()):
+        entry = model_named(model)
+        for line in parameter_table(entry.load()):
             say(line)
+        for index, each in enumerate(made_runs(entry.folder)):
+            heading = "" if index else "\nRecorded runs, shown by mesa-llm view:\n"
+            say(f"{heading}{entry.name}/{each.name}  {each.title}")
         return
     from mesa_llm.registry import find_models
 

@@ -15,7 +15,7 @@ from tqdm import tqdm
 from mesa_llm.agents.design import OWN_DESIGN, AgentDesign
 from mesa_llm.cli.arguments import designs_in, parameters
 from mesa_llm.cli.command import Say
-from mesa_llm.cli.cost import cost_table
+from mesa_llm.cli.cost import caveat, cost_table
 from mesa_llm.engine.access import Access
 from mesa_llm.errors import AllDecisionsFailed, BudgetExceeded, ConfigError, MesaLLMError
 from mesa_llm.experiments.benchmark.cross import Cross, candidates_of, cross_of
@@ -23,7 +23,7 @@ from mesa_llm.experiments.benchmark.designs import ORIGINAL_DESIGNS, ablations
 from mesa_llm.experiments.benchmark.report import BenchmarkReport, report_of, usage_of
 from mesa_llm.experiments.benchmark.runs import Candidate, PlannedRun, TaskRun, TaskRuns, estimate_plans
 from mesa_llm.experiments.benchmark.task import SHACHI, Task, find_task, find_tasks
-from mesa_llm.model.cost_estimate import CAVEAT, Cost, estimate_cost
+from mesa_llm.model.cost_estimate import Cost, estimate_cost
 from mesa_llm.model.model import LLMModel
 from mesa_llm.model.scenario import parameters_of
 from mesa_llm.text import counted, figure_text
@@ -253,8 +253,8 @@ def print_cost(benchmark: Benchmark, *, as_json: bool, say: Say) -> dict[str, An
     """
     plans = benchmark.plans(benchmark.candidates)
     costs, unpriced = estimate_plans(plans, benchmark.access, **benchmark.options)
-    total = sum(costs.values(), Cost())
-    figures = {"tasks": {name: asdict(cost) for name, cost in costs.items()}, "total": asdict(total), "note": CAVEAT}
+    total, note = sum(costs.values(), Cost()), caveat(benchmark.access.asks_in_batches)
+    figures = {"tasks": {name: asdict(cost) for name, cost in costs.items()}, "total": asdict(total), "note": note}
     if as_json:
         say(json.dumps(figures))
         return figures
@@ -266,7 +266,7 @@ def print_cost(benchmark: Benchmark, *, as_json: bool, say: Say) -> dict[str, An
     for line in cost_table(("task", "runs"), [*rows, ("together", len(plans), total)]):
         say(line)
     say(
-        f"\n{CAVEAT} The estimate takes one run of each task and candidate (seed {benchmark.seeds[0]}), multiplied "
+        f"\n{note} The estimate takes one run of each task and candidate (seed {benchmark.seeds[0]}), multiplied "
         "by the number of runs."
     )
     if unpriced:

@@ -190,6 +190,19 @@ def model_named(name: str) -> ModelEntry:
     return entry
 
 
+def log_named(file: Path) -> Path:
+    """Return a run log that was typed; where there is no such file, a recorded run of this name (`social`)."""
+    from mesa_llm.experiments.recordings import recorded_run
+
+    if file.exists():
+        return file
+    try:
+        recording = recorded_run(file.as_posix()).file
+    except ConfigError:
+        return file  # the command says that there is no such file
+    return recording if recording.is_file() else file
+
+
 def look_here() -> None:
     """Make modules in the working directory importable, after all others."""
     if os.getcwd() not in sys.path:

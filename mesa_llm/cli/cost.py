@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from mesa_llm.cli.command import Say
-from mesa_llm.model.cost_estimate import CAVEAT, Cost, CostEstimate, estimate_cost
+from mesa_llm.model.cost_estimate import CAVEAT, IN_BATCHES, Cost, CostEstimate, estimate_cost
 from mesa_llm.model.model import LLMModel
 from mesa_llm.text import NOT_KNOWN, counted, table
 
@@ -45,7 +45,7 @@ def print_estimate(
 
     estimate = estimate_cost(make, steps, **arguments)
     if as_json:
-        say(json.dumps({"model": name, "dry_run": True, **estimate.to_json(), "note": CAVEAT}))
+        say(json.dumps({"model": name, "dry_run": True, **estimate.to_json(), "note": caveat(arguments.get("batch"))}))
         return
     say(f"{name}: {counted(estimate.decisions, 'decision')} in {counted(estimate.steps, 'step')}")
     if not estimate.total.requests:
@@ -59,7 +59,7 @@ def print_estimate(
 
 def _remarks(estimate: CostEstimate, arguments: Mapping[str, Any]) -> Iterable[str]:
     """Write remarks on the figures: what they leave out, and which budgets they exceed."""
-    yield f"\n{CAVEAT}"
+    yield f"\n{caveat(arguments.get('batch'))}"
     if estimate.unpriced:
         yield f"litellm has no price for {', '.join(estimate.unpriced)}."
     total = estimate.total
@@ -72,6 +72,11 @@ def _remarks(estimate: CostEstimate, arguments: Mapping[str, Any]) -> Iterable[s
         limit = arguments.get(option)
         if limit is not None and need is not None and need > limit:
             yield f"--{option.replace('_', '-')} {limit:g} would end this run early: it needs {need:,.4g} or more."
+
+
+def caveat(is_batch: object) -> str:
+    """Say what an estimate leaves out, and whether requests are sent in batches."""
+    return f"{CAVEAT} {IN_BATCHES}" if is_batch else CAVEAT
 
 
 def cost_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> list[str]:

@@ -21,6 +21,8 @@ from mesa_llm.errors import ConfigError, MesaLLMError, TransportError
 from mesa_llm.experiments.persona import contrast_heading, contrast_line, persona_contrast
 from mesa_llm.llm.budget import Budget
 from mesa_llm.llm.endpoints import CONFIG_FILE, read_endpoints
+from mesa_llm.llm.local.profile import KNOWN
+from mesa_llm.llm.local.weights import cache_folder, is_present, model_file
 from mesa_llm.llm.openai.client import OpenAIHTTP
 from mesa_llm.llm.openai.dialect import Dialect
 from mesa_llm.llm.openai.truncation import CHARACTERS_A_TOKEN
@@ -452,6 +454,7 @@ def print_examination(llm: str, api_base: str | None, say: Say, *, as_json: bool
     Returns:
         Whether the model can be used.
     """
+    fetch(llm)
     if as_json:
         findings = examine(llm, api_base, **limits)
         say(json.dumps(findings.written, ensure_ascii=False))
@@ -464,6 +467,17 @@ def print_examination(llm: str, api_base: str | None, say: Say, *, as_json: bool
     end = "is usable" if findings.is_usable else "is not usable as it is"
     say(f"{findings.name} {end}; {counted(findings.requests, 'request')} sent.")
     return findings.is_usable
+
+
+def fetch(llm: str) -> None:
+    """Download a local model that is known by its name, if it is not there; its progress is logged.
+
+    Raises:
+        ConfigError: If it cannot be downloaded.
+    """
+    profile = KNOWN.get(llm.strip())
+    if profile is not None:
+        model_file(profile)
 
 
 def _print(finding: ProbeResult, say: Say) -> None:
@@ -520,7 +534,15 @@ def _check_up() -> dict[str, Any]:
     keys = [variable for variable in PROVIDER_KEYS.values() if os.environ.get(variable)]
     models, broken = _models()
     found = {"versions": versions(), "keys": keys, "endpoints": endpoints, "models": models, "broken_models": broken}
-    return {**found, "embedded": _embedded()}
+    return {**found, "local": list(_local_models()), "embedded": _embedded()}
+
+
+def _local_models() -> Iterator[dict[str, Any]]:
+    """List the files of local models that can be downloaded."""
+    for profile in KNOWN.values():
+        if (source := profile.source) is not None:
+            facts = {"title": source.title, "bytes": source.n_bytes, "licence": source.licence, "file": source.file}
+            yield {"name": profile.name, **facts, "is_present": is_present(profile)}
 
 
 def _models() -> tuple[int, dict[str, str]]:
@@ -553,6 +575,11 @@ def check_up() -> Iterator[str]:
     yield f"  {found['models'] - len(found['broken_models'])} can be used (see `mesa-llm list`)"
     for name, fault in found["broken_models"].items():
         yield f"  {name:<16}  BROKEN: {fault}"
+    yield f"Local models in {cache_folder()}"
+    for model in found["local"]:
+        size = f"{model['title']}, {model['bytes'] / 1e6:,.0f} MB, {model['licence']}"
+        there = "is there" if model["is_present"] else f"is fetched by `mesa-llm doctor --llm {model['name']}`"
+        yield f"  {model['name']:<16}  {size}: {there}"
     yield "Embedded model"
     yield f"  {found['embedded']}"
     yield "To examine a language model: `mesa-llm doctor --llm NAME` (local, NAME@URL, or an endpoint above)."

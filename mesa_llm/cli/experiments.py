@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from mesa_llm.cli.command import app, exits, look_here, model_named, say, warn
+from mesa_llm.cli.command import app, exits, log_named, look_here, model_named, say, warn
 from mesa_llm.cli.options import (
     DEFAULT_CONCURRENCY,
     DEFAULT_STEPS,
@@ -19,6 +19,7 @@ from mesa_llm.cli.options import (
     ApiBase,
     AsJson,
     AskAgain,
+    Batch,
     ConcurrencyOfAll,
     Config,
     Design,
@@ -82,6 +83,7 @@ def bench(
     max_calls: MaxCallsOfAll = None,
     max_tokens: MaxTokensOfAll = None,
     max_dollars: MaxDollarsOfAll = None,
+    batch: Batch = False,
     concurrency: ConcurrencyOfAll = DEFAULT_CONCURRENCY,
     requests_per_min: RequestsPerMin = None,
     retry_failures: RetryFailures = False,
@@ -123,7 +125,7 @@ def bench(
     if any(":" in name for name in tasks or ()):
         look_here()
     spend = budget(max_calls=max_calls, max_tokens=max_tokens, max_dollars=max_dollars)
-    limits: dict[str, Any] = {**spend, "concurrency": concurrency, "requests_per_min": requests_per_min}
+    limits: dict[str, Any] = {**spend, "batch": batch, "concurrency": concurrency, "requests_per_min": requests_per_min}
     options: dict[str, Any] = set_options(
         reasoning=reasoning, reply_tokens=reply_tokens, scoring=scoring, parser=parser
     )
@@ -187,6 +189,7 @@ def run_sweep(
     max_calls: MaxCallsOfAll = None,
     max_tokens: MaxTokensOfAll = None,
     max_dollars: MaxDollarsOfAll = None,
+    batch: Batch = False,
     concurrency: ConcurrencyOfAll = DEFAULT_CONCURRENCY,
     requests_per_min: RequestsPerMin = None,
     reasoning: Reasoning = None,
@@ -223,6 +226,7 @@ def run_sweep(
         ),
         **spend,
         api_base=api_base,
+        batch=batch,
         concurrency=concurrency,
         requests_per_min=requests_per_min,
     )
@@ -260,6 +264,7 @@ def study(
     max_calls: MaxCallsOfAll = None,
     max_tokens: MaxTokensOfAll = None,
     max_dollars: MaxDollarsOfAll = None,
+    batch: Batch = False,
     concurrency: ConcurrencyOfAll = DEFAULT_CONCURRENCY,
     requests_per_min: RequestsPerMin = None,
     reasoning: Reasoning = None,
@@ -286,7 +291,12 @@ def study(
         llm=llm,
         workers=workers,
         options=set_options(reasoning=reasoning, reply_tokens=reply_tokens, scoring=scoring),
-        access={"api_base": api_base, "concurrency": concurrency, "requests_per_min": requests_per_min},
+        access={
+            "api_base": api_base,
+            "batch": batch,
+            "concurrency": concurrency,
+            "requests_per_min": requests_per_min,
+        },
         purse=SharedBudget(max_calls, max_tokens, max_dollars) if has_budget else None,
         steps=steps,
     )
@@ -296,7 +306,7 @@ def study(
 @app.command("branch", rich_help_panel="Experiments")
 @exits
 def branch_run(
-    file: Annotated[Path, typer.Argument(help="Run log of the parent, which is never changed.")],
+    file: Annotated[Path, typer.Argument(help="Run log of the parent, which is never changed.", callback=log_named)],
     from_step: Annotated[int, typer.Option(min=0, help="Last step taken from the parent.")],
     set_: Annotated[
         list[str] | None,

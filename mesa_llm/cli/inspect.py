@@ -191,10 +191,22 @@ def _exchange(call: Row, full: bool) -> Iterator[str]:
             for tool_call in message.get("tool_calls") or ():
                 yield f"    called {_as_json(tool_call)}"
     if full:
-        yield f"[offered]\n{call['parameters']}"
+        offered, sent = _without_sent(call["parameters"])
+        yield f"[offered]\n{offered}"
+        if sent:
+            yield f"[sent with it]\n{sent}"
         if call["options"] != "{}":
             yield f"[options]\n{call['options']}"
     yield from _reply(call, full)
+
+
+def _without_sent(parameters: Any) -> tuple[str, str]:
+    """Split the parameters of a call into what was offered, and what the transport sent beside the messages."""
+    fields = _read(parameters)
+    if not isinstance(fields, dict) or "sent" not in fields:
+        return str(parameters), ""
+    sent = str(fields.pop("sent"))
+    return _as_json(fields), sent
 
 
 def _reply(call: Row, full: bool) -> Iterator[str]:

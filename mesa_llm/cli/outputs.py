@@ -7,14 +7,14 @@ from typing import Annotated, Any
 
 import typer
 
-from mesa_llm.cli.command import app, exits, say, warn
+from mesa_llm.cli.command import app, exits, log_named, say, warn
 from mesa_llm.cli.options import ApiBase, AsJson, Log, MaxDollars, MaxTokens, Trust
 
 
 @app.command(rich_help_panel="Files")
 @exits
 def export(
-    file: Annotated[Path, typer.Argument(help="Run log of the run, which is replayed offline.")],
+    file: Annotated[Path, typer.Argument(help="Run log of the run, which is replayed offline.", callback=log_named)],
     out: Annotated[Path, typer.Option(help="Output folder; created if necessary.")],
     trust: Trust = False,
     as_json: AsJson = False,
@@ -28,7 +28,10 @@ def export(
 @app.command(rich_help_panel="Files")
 @exits
 def report(
-    file: Annotated[Path, typer.Argument(help="Run log of the run, which is replayed offline and never changed.")],
+    file: Annotated[
+        Path,
+        typer.Argument(help="Run log of the run, which is replayed offline and never changed.", callback=log_named),
+    ],
     llm: Annotated[str, typer.Option(help="Author of the report: rule, or any language model.")] = "rule",
     out: Annotated[
         Path | None, typer.Option(help="Output file, .md or .html; by default the report is printed.")

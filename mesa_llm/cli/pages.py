@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mesa_llm.cli.command import app, exits, look_here, model_named, say
+from mesa_llm.cli.command import app, exits, log_named, look_here, model_named, say
 from mesa_llm.cli.options import (
     AllowHost,
     Browser,
@@ -72,7 +72,13 @@ def open_app(
 @app.command(rich_help_panel="Pages")
 @exits
 def view(
-    file: Annotated[Path, typer.Argument(help="Run log of the run, which is replayed offline.")],
+    file: Annotated[
+        Path,
+        typer.Argument(
+            help="Run log of the run, which is replayed offline, or the name of a recorded run (see `mesa-llm list`).",
+            callback=log_named,
+        ),
+    ],
     port: Port = 8765,
     host: Host = HERE,
     browser: Browser = True,

@@ -14,6 +14,7 @@ from mesa_llm.experiments.branch import branch
 from mesa_llm.reports.export import export
 from mesa_llm.reports.findings import report_of
 from mesa_llm.reports.report import Report, written_by
+from mesa_llm.runlog.compact import is_compact
 
 
 def export_run(file: Path, folder: Path, *, trust: bool, as_json: bool, say: Say) -> dict[str, int]:
@@ -62,7 +63,8 @@ def report_run(
         file: The run log, which is not written.
         llm: Author: `rule`, or a language model.
         out: File for the report, `.md` or `.html`; None: it is printed.
-        log: Run log for the language model's request and reply; None: `report-` and the name of the run log, beside it.
+        log: Run log for the language model's request and reply; None: `report-` and the name of the run log, beside it,
+            or in the current folder for a compact log.
         days: Number of days that the run stands for; None: its story counts in steps.
         options: Options of the model, such as budgets.
         trust: Whether to import what the log names even if it belongs to no listed model.
@@ -80,7 +82,7 @@ def report_run(
         with closing(recording.replayed()) as model:
             report = report_of(model, days=days)
     else:
-        own = log or file.with_name(f"report-{file.name}")
+        own = log or _report_log(file)
         with closing(branch(file, recording.last_step, log=own, named=(llm,), **options)) as whole:
             report = written_by(whole.model, llm, report_of(whole.model, days=days))
     if out is not None:
@@ -90,6 +92,12 @@ def report_run(
     else:
         say(report.markdown() if out is None else f"report: {out}")
     return report
+
+
+def _report_log(file: Path) -> Path:
+    """Return the run log of a report: beside that of the run, or in this folder if that comes with a model."""
+    name = f"report-{file.name.removesuffix('.gz')}"
+    return Path(name) if is_compact(file) else file.with_name(name)
 
 
 def _write(file: Path, text: str) -> None:

@@ -18,7 +18,9 @@ from tqdm import tqdm
 
 from mesa_llm.canonical import plain
 from mesa_llm.cli.command import Say, look_here
+from mesa_llm.cli.command import say as print_line
 from mesa_llm.errors import AllDecisionsFailed, ConfigError
+from mesa_llm.llm.batches.stage import BatchProgress
 from mesa_llm.model.identity import name_of
 from mesa_llm.model.recording import Recording
 from mesa_llm.records import Usage
@@ -41,6 +43,7 @@ class _Progress:
 
     def __init__(self, model: Any, steps: int | None, *, quiet: bool) -> None:
         self.model, self.decided, self.show_due_s = model, 0, 0.0
+        self.last_batch: BatchProgress | None = None
         self.bar = tqdm(total=steps, unit="step", disable=quiet or None, dynamic_ncols=True)
         self.bar.bar_format = (
             "{n:.1f} steps [{elapsed}] {postfix}"
@@ -58,6 +61,14 @@ class _Progress:
         n_due = max(len(self.model.due), 1)
         self.bar.n = min(self.model.now - 1 + self.decided / n_due, self.model.now)
         self.show(usage)
+
+    def batch(self, progress: BatchProgress) -> None:
+        """Show how far a batch is; where there is no bar, as a line on stderr whenever that changes."""
+        if not self.bar.disable:
+            self.bar.set_postfix_str(str(progress))
+        elif progress != self.last_batch:
+            print_line(str(progress), err=True)
+        self.last_batch = progress
 
     def step(self) -> None:
         """Count one more step."""
@@ -128,6 +139,7 @@ def run_model(
         progress = _Progress(model, steps, quiet=as_json)
         watch = _FailureWatch(model)
         model.engine.on_decision = progress.decision
+        model.engine.on_batch = progress.batch
         if warn is not None:
             model.engine.warn = partial(progress.interrupted_by, warn)
         try:
@@ -347,7 +359,7 @@ def replay_run(file: Path, *, as_json: bool, say: Say, trust: bool = False) -> d
         ReplayError: If the run asks for something the file does not hold.
     """
     recording = recording_of(file, trust=trust)
-    model = recording.rebuilt(log=file, replay=True)
+    model = recording.rebuilt(log=recording.file, replay=True)
     name, last_step = listed_as(recording.model), recording.last_step
     also: dict[str, Any] = {"recorded_digest": str(recording.digests[last_step]), "differs_from": None}
     figures: dict[str, Any] = {}

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from mesa_llm.cli.command import DIFFERENT, app, exits, model_named, say, warn
+from mesa_llm.cli.command import DIFFERENT, app, exits, log_named, model_named, say, warn
 from mesa_llm.cli.options import (
     DEFAULT_CONCURRENCY,
     DEFAULT_STEPS,
@@ -15,6 +15,7 @@ from mesa_llm.cli.options import (
     ApiBase,
     AsJson,
     AskAgain,
+    Batch,
     Concurrency,
     Config,
     Design,
@@ -57,6 +58,7 @@ def run(
     max_calls: MaxCalls = None,
     max_tokens: MaxTokens = None,
     max_dollars: MaxDollars = None,
+    batch: Batch = False,
     concurrency: Concurrency = DEFAULT_CONCURRENCY,
     retry_failures: RetryFailures = False,
     ask_again: AskAgain = False,
@@ -91,7 +93,7 @@ def run(
     if steps is None and config is None:
         steps = DEFAULT_STEPS
     arguments |= {"llm": llm, "api_base": api_base, "rng": rng, "log": log, "on_error": on_error}
-    arguments |= {"concurrency": concurrency, "retry_failures": retry_failures, "ask_again": ask_again}
+    arguments |= {"batch": batch, "concurrency": concurrency, "retry_failures": retry_failures, "ask_again": ask_again}
     arguments |= {"allow_new_endpoint": allow_new_endpoint}
     arguments |= set_options(reasoning=reasoning, reply_tokens=reply_tokens, scoring=scoring, parser=parser)
     arguments |= set_options(design=design_in(design))
@@ -109,16 +111,24 @@ def run(
 @app.command()
 @exits
 def replay(
-    file: Annotated[Path, typer.Argument(help="Run log of the run.")],
+    file: Annotated[
+        Path,
+        typer.Argument(
+            help="Run log of the run, or the name of a recorded run (see `mesa-llm list`).", callback=log_named
+        ),
+    ],
     trust: Trust = False,
     as_json: AsJson = False,
 ) -> None:
     """Replay a run offline and check its digest."""
     from mesa_llm.cli.run import replay_run
+    from mesa_llm.model.recording import Recording
 
     figures = replay_run(file, as_json=as_json, say=say, trust=trust)
     if (step := figures["differs_from"]) is not None:
-        digests = f"recorded {figures['recorded_digest']}, now {figures['digest']}"
+        version = Recording.read(file).version
+        recorded_with = f"; it was recorded with version {version}" if version else ""
+        digests = f"recorded {figures['recorded_digest']}, now {figures['digest']}{recorded_with}"
         say(f"mesa-llm: the digests differ from step {step} on: {digests}", err=True)
         raise typer.Exit(DIFFERENT)
     if not as_json and figures["digest"] == figures["recorded_digest"]:
@@ -128,7 +138,7 @@ def replay(
 @app.command()
 @exits
 def inspect(
-    file: Annotated[Path, typer.Argument(help="Run log.")],
+    file: Annotated[Path, typer.Argument(help="Run log.", callback=log_named)],
     calls: Annotated[bool, typer.Option("--calls", help="Requests and their replies.")] = False,
     decisions: Annotated[bool, typer.Option("--decisions", help="Decisions of the agents.")] = False,
     actions: Annotated[bool, typer.Option("--actions", help="Actions and their outcomes.")] = False,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import logging
 import threading
 import weakref
 from collections.abc import Callable, Collection, Hashable
@@ -15,6 +16,7 @@ from mesa_llm.engine.options import AccessKeywords, AccessOptions, checked_optio
 from mesa_llm.errors import ConfigError
 from mesa_llm.llm import open_simple
 from mesa_llm.llm.address import Address, split_name
+from mesa_llm.llm.batches.stage import Batchable, Batched
 from mesa_llm.llm.budget import Budget, SharedBudget
 from mesa_llm.llm.endpoints import Endpoint, EndpointFile, checked_endpoints, read_endpoints
 from mesa_llm.llm.keys import AddressSource, Keyring, Origin, environment
@@ -23,8 +25,16 @@ from mesa_llm.llm.protocol import LLM, Capabilities, Closable
 from mesa_llm.llm.redaction import Redacted, environment_keys
 from mesa_llm.llm.retry import Refusals, Retry
 
+logger = logging.getLogger(__name__)
+
 _NO_LIMITS = Endpoint(model="any")
 """Endpoint without limits of its own."""
+
+MAX_TOGETHER = 1_000_000
+"""Maximum number of requests that wait together for people, or for a batch."""
+
+BATCH_ATTEMPTS = 2
+"""Maximum number of batches in which one request is sent."""
 
 OLLAMA = "http://localhost:11434/v1"
 """Base URL of Ollama, unless `OLLAMA_API_BASE` is set."""
@@ -126,15 +136,17 @@ class Access:
         """
         with self._lock:
             if not isinstance(llm, str):
-                return self._connection(id(llm), lambda: llm)
+                return self._connection(id(llm), lambda: llm, is_auxiliary=is_auxiliary)
             text = llm.strip()
             if (simple := open_simple(text)) is not None:
-                return self._connection(text, lambda: self._owned(simple))
+                return self._connection(text, lambda: self._owned(simple), is_auxiliary=is_auxiliary)
             endpoint = self._find(text, is_auxiliary)
             key = self._keys.key_for(self._source_of(text, endpoint, is_auxiliary, origin))
             timeout_s = endpoint.timeout_s or self._options.timeout_s
-            connect = partial(_remote, endpoint, key, timeout_s, is_auxiliary)
-            return self._connection((endpoint, key), lambda: self._owned(connect()), endpoint)
+            connect = partial(_remote, endpoint, key, timeout_s, is_auxiliary=is_auxiliary)
+            return self._connection(
+                (endpoint, key), lambda: self._owned(connect()), endpoint, is_auxiliary=is_auxiliary
+            )
 
     def require(self, llm: str | LLM) -> None:
         """Check that a language model can be opened and its provider is known; may load litellm, but sends nothing.
@@ -203,6 +215,30 @@ class Access:
         ]
         return max([self._options.timeout_s, *timeouts])
 
+    @property
+    def asks_in_batches(self) -> bool:
+        """Whether requests are sent in batches."""
+        return self._options.batch
+
+    def sends_in_batches(self, llm: str | LLM, *, is_auxiliary: bool = False) -> bool:
+        """Check whether a language model would be asked in batches; nothing is opened or sent.
+
+        Args:
+            llm: As for `open`.
+            is_auxiliary: As for `open`.
+
+        Raises:
+            ConfigError: As for `open`.
+        """
+        if not self._options.batch:
+            return False
+        transport = open_simple(llm) if isinstance(llm, str) else llm
+        if transport is None:
+            endpoint = self._find(str(llm).strip(), is_auxiliary)
+            key = None if endpoint.api_base is None else ""
+            transport = _remote(endpoint, key, self.timeout_s, is_auxiliary=False)
+        return self._batched(transport, is_auxiliary) is not None
+
     # -- finding endpoints
 
     def _find(self, text: str, is_auxiliary: bool) -> Endpoint:
@@ -260,11 +296,53 @@ class Access:
 
     # -- opening
 
-    def _connection(self, key: Hashable, connect: Callable[[], LLM], endpoint: Endpoint | None = None) -> OpenedModel:
+    def _connection(
+        self,
+        key: Hashable,
+        connect: Callable[[], LLM],
+        endpoint: Endpoint | None = None,
+        *,
+        is_auxiliary: bool = False,
+    ) -> OpenedModel:
         """Return the connection to a language model, made at the first call."""
         if key not in self._connections:
-            self._connections[key] = self._within_limits(connect(), endpoint)
+            transport = connect()
+            batched = self._batched(transport, is_auxiliary) if self._options.batch else None
+            if batched is None:
+                self._connections[key] = self._within_limits(transport, endpoint)
+            else:
+                self._connections[key] = self._within_budget(batched)
         return self._connections[key]
+
+    @staticmethod
+    def _batched(transport: LLM, is_auxiliary: bool) -> LLM | None:
+        """Return a transport that asks in batches; None for those that nobody is paid for, and for a second model.
+
+        Raises:
+            ConfigError: If agents think with the model, and it cannot be asked in batches.
+        """
+        capabilities = Capabilities.of(transport)
+        if capabilities.is_immediate or capabilities.is_person:
+            return None
+        try:
+            if isinstance(transport, Batchable):
+                return transport.batched()
+        except ConfigError:
+            if not is_auxiliary:
+                raise
+        if is_auxiliary:  # it is asked late in a run, when much has already been paid for
+            logger.warning(
+                "%s cannot be asked in batches, so it is asked at once, for the full price", capabilities.name
+            )
+            return None
+        raise ConfigError(f"{capabilities.name} cannot be asked in batches; leave out batch (--batch)")
+
+    def _within_budget(self, transport: LLM) -> OpenedModel:
+        """Wrap a transport that asks in batches in its budget, and send again once what a batch has lost."""
+        redacted = Redacted.around(transport, environment_keys())
+        paid = Refusals(self._budget.also(redacted, transport, sends_together=True))
+        retried = Retry(paid, attempts=min(self._options.attempts, BATCH_ATTEMPTS))
+        return OpenedModel(Capabilities.of(transport), Batched(retried), False, MAX_TOGETHER)
 
     def _owned(self, transport: LLM) -> LLM:
         """Keep a transport that was made here, so that it is closed in the end."""
@@ -277,7 +355,7 @@ class Access:
         if capabilities.is_immediate:
             return OpenedModel(capabilities, transport, True, 1)
         if capabilities.is_person:
-            return OpenedModel(capabilities, transport, False, 1_000_000)
+            return OpenedModel(capabilities, transport, False, MAX_TOGETHER)
         own, shared = endpoint or _NO_LIMITS, self._options
         concurrency = own.concurrency or shared.concurrency
         limited = Limits(
@@ -302,7 +380,7 @@ def _ollama() -> str:
     return f"{base.rstrip('/')}/v1" if address.base == address.origin else base
 
 
-def _remote(endpoint: Endpoint, key: str | None, timeout_s: float, is_auxiliary: bool) -> LLM:
+def _remote(endpoint: Endpoint, key: str | None, timeout_s: float, *, is_auxiliary: bool) -> LLM:
     if endpoint.api_base is not None:
         from mesa_llm.llm.openai.client import OpenAIHTTP
 

@@ -26,11 +26,13 @@ from mesa_llm.engine.mcp import ToolSessions
 from mesa_llm.engine.numbering import Numbering, TurnNumbers, purpose_counted
 from mesa_llm.engine.opening import OpenedModels
 from mesa_llm.engine.recorder import Recorder
-from mesa_llm.errors import ConfigError, HumanTimeout, Stopped
+from mesa_llm.errors import BudgetExceeded, ConfigError, HumanTimeout, Stopped
+from mesa_llm.llm.batches.stage import BatchProgress, BatchStage
 from mesa_llm.llm.limits import InFlight
 from mesa_llm.llm.probabilities import Scoring, choices_of
 from mesa_llm.llm.protocol import LLM
 from mesa_llm.records import Decision, Failure, Observation, Request, Salt, Usage
+from mesa_llm.runlog.batches import OpenBatches, keys_in_batches
 from mesa_llm.runlog.log import RunLog
 from mesa_llm.text import counted, one_line
 from mesa_llm.tools.toolbox import ToolBox
@@ -105,6 +107,7 @@ class Engine:
         human_timeouts: Number of decisions that people did not make in time; these also count as failures.
         tool_sessions: Sessions with the servers whose tools agents may call.
         on_decision: Called with the usage after each decision, from any thread.
+        on_batch: Called with the progress of a batch after each look at it, from any thread.
         while_waiting: Context manager entered while the engine waits for replies; nothing is written meanwhile.
         warn: Called with one line the first time in a run that more than half of a step's decisions fail, and about
             agents without any action.
@@ -128,6 +131,7 @@ class Engine:
         self.scoring: Scoring = "replies"
         self.decisions = self.human_timeouts = self.reprompted = self.parsed_leniently = 0
         self.on_decision: Callable[[Usage], None] | None = None
+        self.on_batch: Callable[[BatchProgress], object] = lambda progress: logger.info("%s", progress)
         self.warn: Callable[[str], object] = logger.warning
         self.while_waiting: Callable[[], AbstractContextManager[None]] = nullcontext
         self.should_stop: Callable[[], bool] = bool
@@ -136,6 +140,8 @@ class Engine:
         self._lock = threading.Lock()
         self._recorder = Recorder(self.runlog, self.count)
         self._models = OpenedModels(self._recorder, self.options)
+        if not self._models.access.asks_in_batches:
+            self._recorder.in_batches = keys_in_batches(self.runlog)
         self.tool_sessions = ToolSessions(self.runlog, run_seed, self.options.get("named"))
         self._numbering = Numbering()
         self._has_warned = False
@@ -144,6 +150,8 @@ class Engine:
         self._task: asyncio.Task[Any] | None = None
         self._is_cancelled = False
         self._in_flight = InFlight()
+        self._batches: BatchStage | None = None
+        self._open_batches: OpenBatches | None = None
         self._has_ended = threading.Event()
 
     @classmethod
@@ -316,6 +324,7 @@ class Engine:
             Stopped: If `stop` was called meanwhile.
         """
         self._task, self._is_cancelled, self._in_flight = None, False, InFlight()
+        self._batches = self._new_batch_stage() if self._models.access.asks_in_batches else None
         self._has_ended = threading.Event()
         try:
             future = self._running = submit(self._as_task(work))  # a Ctrl-C may arrive here, too
@@ -346,16 +355,30 @@ class Engine:
                 logger.warning("waiting for the replies to %s; interrupt again to give them up", requests)
             in_flight.none_left.wait(self._models.access.timeout_s)
 
+    def _new_batch_stage(self) -> BatchStage:
+        """Begin a stage whose requests are sent in batches."""
+        if self._open_batches is None:
+            self._open_batches = OpenBatches(self.runlog)
+            if self.runlog.mode == "record" and self.runlog.path is None:
+                self.warn_once(
+                    "batches are sent and there is no run log: if the run is stopped, their replies are lost"
+                )
+        return BatchStage(self._open_batches, lambda progress: self.on_batch(progress), self._in_flight)
+
     async def _as_task(self, work: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine as a task that `stop` can cancel, even if `stop` was called before the task began."""
         self._task, has_ended = asyncio.current_task(), self._has_ended
         InFlight.of_run.set(self._in_flight)
+        batches = self._batches
+        BatchStage.of_run.set(batches)
         try:
             if self._is_cancelled or self.should_stop():
                 work.close()
                 raise asyncio.CancelledError
             return await work
         finally:
+            if batches is not None:
+                batches.close()
             has_ended.set()
 
     @contextmanager
@@ -426,6 +449,7 @@ class Engine:
     ) -> None:
         """Run the decisions in order, with a bounded number of workers per language model."""
         errors: dict[int, Exception] = {}
+        batches = self._batches
 
         async def worker(indices: Iterator[int]) -> None:
             for index in indices:
@@ -433,23 +457,36 @@ class Engine:
                     return
                 Numbering.of_turn.set(numbers[index])
                 try:
-                    results[index] = self._count_decision(
-                        await agents[index].resolve(observations[index]), agents[index].request_purpose
-                    )
+                    with nullcontext() if batches is None else batches.deciding():
+                        results[index] = self._count_decision(
+                            await agents[index].resolve(observations[index]), agents[index].request_purpose
+                        )
                 except Exception as error:  # noqa: BLE001 - raised below, for the first agent in order
                     errors[index] = error
 
+        async def counted_worker(indices: Iterator[int], stage: BatchStage) -> None:
+            try:
+                await worker(indices)
+            finally:
+                stage.end_decider()
+
+        stages = [None if agents[indices[0]].opened.capabilities.is_person else batches for indices, _ in jobs]
+        for (indices, concurrency), stage in zip(jobs, stages, strict=True):
+            if stage is not None:  # a batch does not wait for people
+                stage.begin_deciders(min(concurrency, len(indices)))
         async with asyncio.TaskGroup() as workers:
             with gc_paused():
-                for indices, concurrency in jobs:
+                for (indices, concurrency), stage in zip(jobs, stages, strict=True):
                     queue = iter(indices)
                     for n_begun in range(1, 1 + min(concurrency, len(indices))):
-                        workers.create_task(worker(queue))
+                        workers.create_task(worker(queue) if stage is None else counted_worker(queue, stage))
                         if n_begun % SENT_TOGETHER == 0:
                             await asyncio.sleep(0)
                 for _ in range(2):  # the last requests are written in the next pass of the event loop, and then sent
                     await asyncio.sleep(0)
             await self._recorder.prepare_calls()
+        if batches is not None and all(isinstance(error, BudgetExceeded) for error in errors.values()):
+            batches.end()
         if errors:
             raise errors[min(errors)]
         if any(result is None for result in results):

@@ -48,6 +48,9 @@ class AccessOptions(BaseModel):
     timeout_s: Timeout = 60.0
     """Seconds until a request times out."""
 
+    batch: bool = False
+    """Send the requests of each stage as one batch of the provider: half the price, and replies within a day."""
+
     concurrency: Concurrency = 64
     """Maximum number of requests in flight to each model."""
 
@@ -83,8 +86,9 @@ class AccessOptions(BaseModel):
     def limits(self) -> dict[str, Any]:
         """Limits and budgets as a run log records them: those that are set, without keys and addresses."""
         limits = self.model_dump(exclude={"endpoints", "api_base", "api_key"}, exclude_none=True)
-        if limits["loading_timeout_s"] == type(self).model_fields["loading_timeout_s"].default:
-            del limits["loading_timeout_s"]
+        for name in ("loading_timeout_s", "batch"):
+            if limits[name] == type(self).model_fields[name].default:
+                del limits[name]
         return limits
 
 
@@ -129,6 +133,7 @@ class AccessKeywords(TypedDict, total=False):
     api_base: str | None
     api_key: str | None
     timeout_s: float
+    batch: bool
     concurrency: int
     attempts: int
     loading_timeout_s: float

@@ -10,9 +10,11 @@ from mesa_llm.records import ChatMessage, Observation, Prompt
 
 
 def compose_prompt(agent: Any, seen: Observation, question: str | None = None) -> Prompt:
-    """Put together what an agent reads: instructions, who it is, the conversation so far, its memories, what it sees.
+    """Put together what an agent reads: instructions, the conversation so far, its memories, what it sees, who it is.
 
-    What is the same for all agents comes first, so that endpoints can cache it.
+    The system message is the same for all agents, and is read once. Who the agent is comes last, as choices and
+    opinions of small language models follow it most there; what is asked about itself follows it
+    (`benchmarks/persona_contrast.py` measures both).
 
     Args:
         agent: The agent.
@@ -22,14 +24,15 @@ def compose_prompt(agent: Any, seen: Observation, question: str | None = None) -
     model, memory = agent.model, agent.memory
     prompts = prompts_of(model)
     shared = getattr(model, "instructions_text", "")
-    system = "\n\n".join(filter(None, (shared, seen.instructions, agent.config.text_in(prompts))))
+    system = "\n\n".join(filter(None, (shared, seen.instructions)))
     if question is None:
         recalled = memory.recall(seen.cue or seen.text, agent.now)
     else:
         recalled = memory.recall(question, agent.now, aside=True)
-    parts = [prompts.fill("agent_memory.md", lines=recalled) if recalled else "", seen.text]
-    if question is not None:
-        parts.append(prompts.fill("survey_question.md", question=question))
+    memories = prompts.fill("agent_memory.md", lines=recalled) if recalled else ""
+    asked = "" if question is None else prompts.fill("survey_question.md", question=question)
+    persona = agent.config.text_in(prompts)
+    parts = (memories, persona, seen.text, asked) if seen.is_about_self else (memories, seen.text, asked, persona)
     user = "\n\n".join(filter(None, parts)) or prompts.fill("agent_nothing_seen.md")
     first = (_system_message(system),) if system else ()
     return Prompt((*first, *memory.messages(), ChatMessage("user", user)))

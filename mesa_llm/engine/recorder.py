@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import time as clock
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Collection, Generator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from types import coroutine
 
 from mesa_llm.errors import ConfigError, MesaLLMError, ReplayError, TransportError
 from mesa_llm.llm.budget import Bill, usage_of
-from mesa_llm.llm.protocol import LLM
+from mesa_llm.llm.protocol import LLM, with_sent
 from mesa_llm.records import Reply, Request, Usage
 from mesa_llm.runlog.log import PreparedCall, RunLog
 
@@ -29,6 +29,7 @@ class Recorder:
         runlog: Run log in which replies are looked up and recorded.
         count: Called with the usage and the purpose of each reply, from any thread.
         awaited: The requests whose replies are awaited, in the order asked.
+        in_batches: Keys of requests that may not be sent, as a batch holds them that is not collected yet.
         tracebacks: Names of transports and tools, with the types of their exceptions for which a traceback has been
             shown.
     """
@@ -43,6 +44,7 @@ class Recorder:
         self.runlog = runlog
         self.count = count
         self.awaited: dict[int, _Awaited] = {}
+        self.in_batches: Collection[str] = frozenset()
         self.tracebacks: set[tuple[str, type[Exception]]] = set()
         self._next_commit: _Commit | None = None
 
@@ -108,6 +110,12 @@ class Recorded:
             raise entry
         if log.mode == "replay":
             raise ReplayError(log.explain(request))
+        if self.recorder.in_batches and request.key in self.recorder.in_batches:
+            raise ConfigError(
+                "the run log names a batch of requests that is not collected yet: give batch=True (--batch) to collect "
+                "it, or ask_again=True (--ask-again) to ask at once and pay for both"
+            )
+        request = with_sent(request, self.inner)
         start = clock.perf_counter()
         awaited = _Awaited(request)
         self.recorder.awaited[id(awaited)] = awaited

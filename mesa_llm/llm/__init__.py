@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from mesa_llm.llm.protocol import LLM
 
 
 def open_simple(text: str) -> LLM | None:
-    """Open a transport that needs no endpoint: `random`, `human`, `local`, `local:FILE.gguf`; None for other names."""
+    """Open a transport that needs no endpoint: `random`, `human`, `local`, `local:1.5b`, `local:FILE.gguf`.
+
+    Args:
+        text: Model string.
+
+    Returns:
+        The transport; None for other names.
+
+    Raises:
+        ConfigError: If `local:` names no file.
+    """
     name = text.strip()
     if name in {"random", "human"}:
         from mesa_llm.llm import scripted
@@ -16,6 +24,8 @@ def open_simple(text: str) -> LLM | None:
         return scripted.RandomLLM() if name == "random" else scripted.TerminalHuman()
     if name == "local" or name.startswith("local:"):
         from mesa_llm.llm.local.model import LocalLLM
+        from mesa_llm.llm.local.profile import profile_of
 
-        return LocalLLM(Path(name.removeprefix("local:")).expanduser() if name != "local" else None)
+        profile, path = profile_of(name)
+        return LocalLLM(path, profile)
     return None

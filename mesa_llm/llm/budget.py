@@ -18,6 +18,7 @@ from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple, Protocol, cast, runtime_checkable
 
 from mesa_llm.errors import AccessRefused, BudgetExceeded, ConfigError, Loading, MesaLLMError, RateLimited, Refused
+from mesa_llm.llm.batches.waiting import waits
 from mesa_llm.llm.protocol import LLM, close_transport
 from mesa_llm.llm.tokens import count_tokens, size_of
 from mesa_llm.records import Reply, Request, Usage
@@ -30,6 +31,9 @@ MAX_REPLY_TOKENS = 16_384
 
 LOOK_AGAIN_S = 0.05
 """Seconds after which a request that waits for others to be settled looks again, as those may be another process's."""
+
+COUNT_MARGIN = 1.3
+"""Factor by which a model may count more tokens in a prompt than are counted here."""
 
 _COSTS_NOTHING = (RateLimited, Refused, AccessRefused)
 """Errors by which an endpoint says that it did not do what it was asked."""
@@ -161,6 +165,7 @@ class Budget:
         *,
         purse: SharedBudget | None = None,
         transport: LLM | None = None,
+        sends_together: bool = False,
     ) -> None:
         """Set what may be spent; None: no limit.
 
@@ -171,6 +176,7 @@ class Budget:
             dollars: Maximum cost in US dollars. Replies whose price is not known count as free.
             purse: Budget to spend from in place of these three, which another process may hold.
             transport: The transport inside `inner`, which may know its prices; None: `inner`.
+            sends_together: Whether requests are sent in batches, so that no reply is awaited to learn what one takes.
 
         Raises:
             ConfigError: If a budget is not above zero.
@@ -181,6 +187,7 @@ class Budget:
         transport = transport or inner
         self._priced = transport if isinstance(transport, Priced) else None
         self._seen = _Seen()
+        self._sends_together = sends_together
         self._has_warned = self._has_no_prices = False
 
     @property
@@ -193,14 +200,15 @@ class Budget:
         """Usage so far."""
         return self.purse.spent()
 
-    def also(self, inner: LLM, transport: LLM | None = None) -> Budget:
+    def also(self, inner: LLM, transport: LLM | None = None, *, sends_together: bool = False) -> Budget:
         """Return the same budget around another transport; both spend from it.
 
         Args:
             inner: As for `Budget`.
             transport: As for `Budget`.
+            sends_together: As for `Budget`.
         """
-        return Budget(inner, purse=self.purse, transport=transport)
+        return Budget(inner, purse=self.purse, transport=transport, sends_together=sends_together)
 
     async def reply(self, request: Request) -> Reply:
         """Send the request if the budget allows it.
@@ -248,15 +256,18 @@ class Budget:
         """
         if not (self._bounds_tokens or self._bounds_dollars):
             return self.purse.reserve() or await self.purse.reserve_in_turn(lambda: (_NOTHING, _NOTHING))
-        return await self.purse.reserve_in_turn(
-            lambda: (self._need(request, None), self._need(request, max(self._seen.reply_tokens, 1)))
-        )
+        with waits():
+            return await self.purse.reserve_in_turn(
+                lambda: (self._need(request, None), self._need(request, max(self._seen.reply_tokens, 1)))
+            )
 
     def _need(self, request: Request, n_reply: int | None) -> Reservation:
         """Return what a request takes whose reply has so many tokens; None: the most, all if nothing is known yet."""
         n_prompt = self._seen.prompt_tokens_of(request)
         n_most = _max_reply(request) if n_reply is None else min(n_reply, _max_reply(request))
-        if n_reply is None and not self._seen.n_replies:
+        if not self._seen.n_replies and self._sends_together:
+            n_prompt = math.ceil(COUNT_MARGIN * n_prompt)
+        elif n_reply is None and not self._seen.n_replies:
             return Reservation(math.inf, math.inf if self._bounds_dollars else 0.0, n_prompt)
         dollars = self._dollars(n_prompt, n_most) if self._bounds_dollars else 0.0
         return Reservation(n_prompt + n_most if self._bounds_tokens else 0, dollars, n_prompt)

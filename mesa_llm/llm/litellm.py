@@ -8,22 +8,28 @@ checked where httpx sends them: they go to the address that is recorded, and fol
 from __future__ import annotations
 
 import asyncio
+import json
 import math
 import os
 import re
 import time
-from collections.abc import Generator, Mapping
+from collections.abc import Awaitable, Callable, Generator, Hashable, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from copy import copy
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import Any
 from urllib.parse import urlsplit
 
 from mesa_llm.errors import AccessRefused, BadReply, ConfigError, MesaLLMError, ServerError
 from mesa_llm.llm.address import Address, environment_secrets, without_secrets
+from mesa_llm.llm.batches.forms import AnthropicBatches, OpenAIBatches
+from mesa_llm.llm.batches.http import BatchHTTP
+from mesa_llm.llm.batches.stage import BatchForm, post
 from mesa_llm.llm.endpoints import provider_base
 from mesa_llm.llm.keys import OPENAI, environment
+from mesa_llm.llm.openai.connection import Response
 from mesa_llm.llm.openai.dialect import Dialect
 from mesa_llm.llm.openai.errors import ErrorDetail, detail_of, trouble
 from mesa_llm.llm.openai.probabilities import Answered, tokens_of, weighed
@@ -39,7 +45,7 @@ from mesa_llm.llm.openai.request import (
 )
 from mesa_llm.llm.probabilities import token_settings
 from mesa_llm.llm.redaction import environment_keys
-from mesa_llm.llm.tokens import PROVIDER_HOSTS, price, usage_in
+from mesa_llm.llm.tokens import PROVIDER_HOSTS, price_of, prices_of, usage_in
 from mesa_llm.records import Reply, Request, Usage
 
 MAX_TEXT = 2_000_000
@@ -64,6 +70,12 @@ _FOR_TOKENS = frozenset(
 
 _SEND = "_send_single_request"
 """Method of httpx's clients that sends one request, and follows nothing."""
+
+_KEY_HEADERS = ("authorization", "x-api-key")
+"""Headers that hold a key."""
+
+_BATCH_HEADERS = (*_KEY_HEADERS, "anthropic-version", "anthropic-beta", "openai-organization", "openai-project")
+"""Headers of a request that a batch of such requests has as well."""
 
 _WATCH: ContextVar[Watch | None] = ContextVar("mesa_llm_watch", default=None)
 
@@ -114,6 +126,7 @@ class LiteLLM:
         self._secrets = [api_key or "", *(() if address is None else address.secrets)]
         self._litellm: Any = None
         self._failure: type[Exception] = Exception
+        self._forms: dict[Hashable, BatchForm] | None = None  # forms of batches, if it asks in batches
 
     def __repr__(self) -> str:
         """Name the model, not the key."""
@@ -139,9 +152,10 @@ class LiteLLM:
         start = time.perf_counter()
         failure: MesaLLMError | None = None
         response: Any = None
-        with watching(self.model, self._base) as watch:
+        send = None if self._forms is None else partial(self._post, request)
+        with watching(self.model, self._base, send) as watch:
             try:
-                async with asyncio.timeout(self.timeout_s):
+                async with asyncio.timeout(self.timeout_s if send is None else None):
                     response = await self._litellm.acompletion(**self._arguments(request))
             except TimeoutError:
                 failure = ServerError(f"{self.model} gave no reply within {self.timeout_s:g} s")
@@ -154,7 +168,7 @@ class LiteLLM:
 
     def _read(self, response: Any, request: Request, latency_s: float) -> Answered:
         """Read litellm's response, with the price that it computed."""
-        body, dollars = response.model_dump(), _price(response)
+        body, dollars = response.model_dump(), _price(response) if self._forms is None else None
         try:
             reply = read_reply(body, request, latency_s)
             if len(reply.text) > MAX_TEXT:
@@ -168,8 +182,53 @@ class LiteLLM:
 
     def price_of(self, usage: Usage) -> float | None:
         """Return what tokens cost, in US dollars; None if litellm knows no price."""
-        tokens = usage.prompt_tokens, usage.reply_tokens, usage.cached_tokens, usage.stored_tokens
-        return price(self.model, *tokens)
+        return price_of(self.model, usage, is_batch=self._forms is not None)
+
+    def batched(self) -> LiteLLM:
+        """Return a transport to the same model that sends requests in batches.
+
+        litellm writes each request and reads its response as if it were sent alone; what it would send goes into a
+        batch in place of the network. Its own functions for batches create none at Anthropic, and do not translate
+        what is in a batch.
+
+        Raises:
+            ConfigError: If the provider is neither OpenAI nor Anthropic.
+        """
+        provider, slash, _ = self.model.partition("/")
+        if not slash:
+            provider = str(prices_of(self.model).get("litellm_provider") or "")
+        if provider not in ("openai", "anthropic"):
+            raise ConfigError(
+                f"{self.model} cannot be asked in batches: by its litellm id, only models of OpenAI and Anthropic can. "
+                "Write NAME@URL if its endpoint takes batches in OpenAI's form, or leave out batch (--batch)"
+            )
+        transport = copy(self)
+        transport._forms = {}
+        return transport
+
+    async def _post(self, request: Request, sent: Any) -> Response:
+        """Send what litellm would send, an httpx request, with the next batch.
+
+        Raises:
+            ConfigError: If there are no batches of such requests.
+            MesaLLMError: As for `post`.
+        """
+        headers = {name: sent.headers[name] for name in _BATCH_HEADERS if name in sent.headers}
+        url, _, query = str(sent.url).partition("?")
+        path = next((path for path in ("/chat/completions", "/responses", "/messages") if url.endswith(path)), None)
+        if path is None or self._forms is None:
+            raise ConfigError(
+                f"litellm asks {self.model} at {url}, where there are no batches; leave out batch (--batch)"
+            )
+        key = (url, query, *headers.items())
+        if (form := self._forms.get(key)) is None:
+            base = url if path == "/messages" else url.removesuffix(path)
+            secrets = [value.removeprefix("Bearer ") for name, value in headers.items() if name in _KEY_HEADERS]
+            http = BatchHTTP(Address.of(f"{base}?{query}" if query else base), headers, secrets)
+            form = self._forms[key] = AnthropicBatches(http) if path == "/messages" else OpenAIBatches(http, path)
+        body = json.loads(sent.content)
+        body.pop("stream", None)
+        return await post(form, request, json.dumps(body).encode())
 
     @property
     def secrets(self) -> list[str]:
@@ -256,12 +315,13 @@ def _provider_key(model: str) -> str | None:
 
 
 def load() -> tuple[Any, type[Exception]]:
-    """Load litellm, which takes seconds, with the price map of its own files and without its messages.
+    """Load litellm, which takes seconds, with the prices and headers of its own files and without its messages.
 
     Returns:
         The package, and the base class of its exceptions.
     """
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+    os.environ.setdefault("LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS", "True")
     import litellm
     import openai
 
@@ -275,6 +335,10 @@ def _price(response: Any) -> float | None:
     return float(price) if isinstance(price, int | float) and math.isfinite(price) and price >= 0 else None
 
 
+Send = Callable[[Any], Awaitable[Response]]
+"""Sends an httpx request, and returns the response."""
+
+
 class Watch:
     """A call of litellm, and the fault found in where it sends its requests.
 
@@ -282,17 +346,33 @@ class Watch:
         fault: The error to raise in place of litellm's; None: nothing went wrong.
     """
 
-    def __init__(self, model: str, base: str | None) -> None:
+    def __init__(self, model: str, base: str | None, send: Send | None = None) -> None:
         """Set where its requests may go.
 
         Args:
             model: The litellm id.
             base: Base URL that is recorded; None: the provider's own.
+            send: Sends a request in place of httpx; None: httpx does.
         """
         self.model = model
+        self.send = send
         self.base = None if base is None else Address.of(base)
         self.fault: MesaLLMError | None = None
         self.is_over = False
+
+    async def sent(self, request: Any) -> Any:
+        """Send an httpx request in its own way, and return httpx's response; an error becomes `fault`."""
+        import httpx
+
+        if self.send is None:
+            raise ValueError("httpx sends the requests of this call")
+        try:
+            response = await self.send(request)
+        except MesaLLMError as error:
+            self.fault = error
+            raise httpx.RequestError("not sent alone", request=request) from None
+        headers = {"content-type": "application/json"}
+        return httpx.Response(response.status, headers=headers, content=response.body, request=request)
 
     def check(self, url: str, headers: Mapping[str, str]) -> None:
         """Set `fault` if a request may not be sent."""
@@ -333,15 +413,16 @@ class Watch:
 
 
 @contextmanager
-def watching(model: str, base: str | None) -> Generator[Watch]:
+def watching(model: str, base: str | None, send: Send | None = None) -> Generator[Watch]:
     """Watch the requests that litellm sends in this block.
 
     Args:
         model: The litellm id.
         base: Base URL that is recorded; None: the provider's own.
+        send: As for `Watch`.
     """
     _install()
-    watch = Watch(model, base)
+    watch = Watch(model, base, send)
     token = _WATCH.set(watch)
     try:
         yield watch
@@ -360,6 +441,8 @@ def _install() -> None:
 
     async def watched_async(client: Any, request: Any) -> Any:
         watch = _before(request)
+        if watch is not None and watch.send is not None and request.method == "POST":
+            return await watch.sent(request)
         return _after(watch, request, await send_async(client, request))
 
     def watched(client: Any, request: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, cast, runtime_checkable
 
 from mesa_llm.errors import ConfigError
@@ -96,6 +96,31 @@ class Capabilities:
 
 _RECORDED_FLAGS = ("is_person", "needs_options", "ignores_prompt")
 """Capabilities that change the requests of a run, and are recorded."""
+
+
+@runtime_checkable
+class Describing(Protocol):
+    """A transport that adds to the messages of a request, and can say what."""
+
+    def wire_text(self, request: Request) -> str:
+        """Describe what is sent beside the messages, such as the form of the reply in words and as a grammar."""
+        ...
+
+
+def with_sent(request: Request, llm: LLM) -> Request:
+    """Return a request with what its transport adds to it, for the run log; unchanged if that is nothing.
+
+    Args:
+        request: The request.
+        llm: The transport, or the outermost layer around it.
+    """
+    transport: Any = llm
+    while (inner := getattr(transport, "inner", None)) is not None:
+        transport = inner
+    if not isinstance(transport, Describing):
+        return request
+    text = transport.wire_text(request)
+    return replace(request, sent=text) if text else request
 
 
 @runtime_checkable

@@ -203,8 +203,19 @@ def dollars_of(value: object) -> float | None:
 # -- priced
 
 
+BATCH_SHARE = 0.5
+"""Price of a token in a batch as a share of its usual price, where the price map has none of its own: OpenAI's and
+Anthropic's."""
+
+
 def price(
-    model: str, prompt_tokens: int, reply_tokens: int, cached_tokens: int = 0, stored_tokens: int = 0
+    model: str,
+    prompt_tokens: int,
+    reply_tokens: int,
+    cached_tokens: int = 0,
+    stored_tokens: int = 0,
+    *,
+    is_batch: bool = False,
 ) -> float | None:
     """Look up the price of tokens in litellm's price map; litellm itself is not loaded.
 
@@ -214,12 +225,13 @@ def price(
         reply_tokens: Number of tokens that it writes.
         cached_tokens: Number of tokens of the prompt that come from the provider's cache.
         stored_tokens: Number of tokens of the prompt that the provider stores in its cache.
+        is_batch: Whether they are those of a batch.
 
     Returns:
         US dollars; None where the map has no price. Cached tokens cost as much as others where it has no price of
         their own.
     """
-    prices = prices_of(model)
+    prices = _batch_prices(prices_of(model)) if is_batch else prices_of(model)
     prompt_price, reply_price = prices.get("input_cost_per_token"), prices.get("output_cost_per_token")
     if prompt_price is None or reply_price is None:
         return None
@@ -228,6 +240,28 @@ def price(
     dollars = (prompt_tokens - cached_tokens - stored_tokens) * prompt_price + reply_tokens * reply_price
     dollars += cached_tokens * (prompt_price if cached_price is None else cached_price)
     return dollars + stored_tokens * (prompt_price if stored_price is None else stored_price)
+
+
+def price_of(model: str, usage: Usage, *, is_batch: bool = False) -> float | None:
+    """Look up the price of a usage as `price` does."""
+    tokens = usage.prompt_tokens, usage.reply_tokens, usage.cached_tokens, usage.stored_tokens
+    return price(model, *tokens, is_batch=is_batch)
+
+
+def _batch_prices(prices: Mapping[str, Any]) -> dict[str, float]:
+    """Return the prices of tokens in a batch."""
+    usual = {name: prices[name] for name in _TOKEN_PRICES if prices.get(name) is not None}
+    own = {name: prices.get(f"{name}_batches") for name in usual}
+    return {name: dollars * BATCH_SHARE if (batch := own[name]) is None else batch for name, dollars in usual.items()}
+
+
+_TOKEN_PRICES = (
+    "input_cost_per_token",
+    "output_cost_per_token",
+    "cache_read_input_token_cost",
+    "cache_creation_input_token_cost",
+)
+"""Prices of the map."""
 
 
 def prices_of(model: str) -> Mapping[str, Any]:

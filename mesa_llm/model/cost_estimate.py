@@ -39,6 +39,9 @@ CAVEAT = (
 )
 """What an estimate leaves out, for its readers."""
 
+IN_BATCHES = "Prices are those of the provider's batches."
+"""What an estimate with `batch` says besides that."""
+
 OF_THE_LOG = ("log", "replay", "retry_failures", "ask_again", "allow_new_endpoint")
 """Options that a estimate leaves out, as it neither reads nor writes a run log."""
 
@@ -178,11 +181,13 @@ class _CountingAccess(Access):
         if known is None:
             capabilities = Capabilities(self.real.name_of(str(llm), is_auxiliary=is_auxiliary))
             self.real.require_provider(str(llm), is_auxiliary=is_auxiliary)
+            is_batch = self.real.sends_in_batches(str(llm), is_auxiliary=is_auxiliary)
         else:
             capabilities = Capabilities.of(known)
             if capabilities.is_immediate:
                 return OpenedModel(capabilities, known, True, 1)
-        counter = _Counter(self, capabilities, is_free=known is not None)
+            is_batch = self.real.sends_in_batches(known, is_auxiliary=is_auxiliary)
+        counter = _Counter(self, capabilities, is_free=known is not None, is_batch=is_batch)
         return OpenedModel(capabilities, counter, False, 64)
 
     def name_of(self, text: str, *, is_auxiliary: bool = False) -> str:
@@ -197,11 +202,12 @@ class _CountingAccess(Access):
 class _Counter:
     """Transport that counts each request, and replies with the decision of the rule twin."""
 
-    def __init__(self, access: _CountingAccess, capabilities: Capabilities, *, is_free: bool) -> None:
+    def __init__(self, access: _CountingAccess, capabilities: Capabilities, *, is_free: bool, is_batch: bool) -> None:
         self.access = access
         self.name = capabilities.name
         self.is_person = capabilities.is_person
         self.is_free = is_free
+        self.is_batch = is_batch
 
     async def reply(self, request: Request) -> Reply:
         """Count a request, unless a person would be asked.
@@ -225,7 +231,8 @@ class _Counter:
     def _price(self, prompt_tokens: int, reply_tokens: int) -> float | None:
         if self.is_free:
             return 0.0
-        dollars = price(self.name, prompt_tokens, reply_tokens) if split_name(self.name)[1] is None else None
+        is_known = split_name(self.name)[1] is None
+        dollars = price(self.name, prompt_tokens, reply_tokens, is_batch=self.is_batch) if is_known else None
         if dollars is None:
             self.access.unpriced[self.name] = None
         return dollars

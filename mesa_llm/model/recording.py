@@ -19,6 +19,7 @@ from mesa_llm.model.options import constructor
 from mesa_llm.model.scenario import parameters_of
 from mesa_llm.runlog.layout import FORMAT, columns
 from mesa_llm.runlog.log import RunLog
+from mesa_llm.runlog.versions import DISTRIBUTION
 from mesa_llm.tools.tool import describe
 
 MAX_COUNT = 50_000
@@ -41,6 +42,7 @@ class _Manifest(BaseModel, strict=True):
     rng: int | None
     files: dict[str, str] = {}
     interventions: list[_Row] = []
+    versions: dict[str, Any] = {}
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,9 @@ class Recording:
 
     n_rows: int
     """Number of decisions that it holds."""
+
+    version: str = ""
+    """Version of this package that recorded it; empty: unknown."""
 
     @classmethod
     def read(cls, file: str | Path) -> Recording:
@@ -107,7 +112,8 @@ class Recording:
             fault = f"it holds {len(digests)} steps, the last of which is step {steps}"
             raise ConfigError(f"{str(file)!r} is damaged: {fault}")
         rows = tuple(row.model_dump(exclude_defaults=True) for row in run.interventions)
-        return cls(file, run.model, run.parameters, run.rng, run.files, rows, dict(digests), n_rows)
+        version = str(run.versions.get(DISTRIBUTION, ""))
+        return cls(file, run.model, run.parameters, run.rng, run.files, rows, dict(digests), n_rows, version)
 
     @property
     def last_step(self) -> int:

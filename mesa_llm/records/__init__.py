@@ -11,10 +11,22 @@ from mesa_llm.records.decisions import (
     Outcome,
     options_for,
 )
-from mesa_llm.records.requests import ChatMessage, Prompt, Reply, Request, Role, Salt, ToolCall, ToolSpec, Usage
+from mesa_llm.records.requests import (
+    BatchIntent,
+    ChatMessage,
+    Prompt,
+    Reply,
+    Request,
+    Role,
+    Salt,
+    ToolCall,
+    ToolSpec,
+    Usage,
+)
 
 __all__ = [
     "ActionResult",
+    "BatchIntent",
     "ChatMessage",
     "Decision",
     "Event",

@@ -51,6 +51,9 @@ class Observation:
     world: str = ""
     """Name of the world that expects the answer; empty for the only one that receives answers."""
 
+    is_about_self: bool = False
+    """Whether it asks the agent about itself, as a questionnaire does: who the agent is then precedes the text."""
+
     news: tuple[str, ...] = ()
     """Lines of news already in the text, so none is shown twice."""
 

@@ -212,6 +212,9 @@ class Request:
     choices: tuple[Any, ...] = ()
     """Values of the answer, or names of actions, whose probabilities are wanted with the reply; empty: none."""
 
+    sent: str = field(default="", compare=False)
+    """What the transport adds to the messages, such as the form of the reply, for people. Not part of the key."""
+
     @cached_property
     def settings_text(self) -> str:
         """The sampling settings as JSON, for the key and the run log."""
@@ -355,6 +358,22 @@ class Reply:
     def timed(self, latency_s: float) -> Reply:
         """Return the reply with a latency, in seconds."""
         return replace(self, latency_s=latency_s)
+
+
+class BatchIntent(NamedTuple):
+    """A batch that was to be created when the run was killed or its connection cut, so that its id is not known."""
+
+    mark: str
+    """What it was marked with, where the provider keeps marks."""
+
+    n_requests: int
+    """Number of its requests."""
+
+    since_s: float
+    """Time at which it was to be created, in seconds since 1970."""
+
+    known: frozenset[str]
+    """Ids of batches that are others."""
 
 
 def _message_html(message: ChatMessage) -> str:

@@ -18,6 +18,7 @@ from itertools import count
 from pathlib import Path
 
 from mesa_llm.errors import ConfigError
+from mesa_llm.runlog.compact import is_compact, unpacked
 from mesa_llm.runlog.layout import SCHEMA, check, connect, upgrade
 from mesa_llm.runlog.tables import SQL_ERRORS, close_with
 
@@ -87,6 +88,11 @@ def open_to_write(path: Path) -> tuple[sqlite3.Connection, WriteLock]:
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     path = path.resolve()
+    if path.is_file() and is_compact(path):
+        raise ConfigError(
+            f"{str(path)!r} is a compact recording, which can be replayed but not continued: give another log, or "
+            "unpack it with gunzip"
+        )
     try:
         lock = WriteLock(path)
     except BlockingIOError:
@@ -270,25 +276,27 @@ def _writer(path: Path) -> str:
 
 
 def open_to_read(path: Path) -> sqlite3.Connection:
-    """Open a run log for reading, even in a read-only folder.
+    """Open a run log for reading, compact or not, even in a read-only folder.
 
     Raises:
-        ConfigError: If it is not a run log of this format.
+        ConfigError: If it is not a run log of this format, or is compact and damaged.
         OSError: If it has to be copied, and cannot be.
         sqlite3.Error: If it cannot be read.
     """
+    if is_compact(path):
+        return _checked(unpacked(path), path)
     address = path.absolute().as_uri()
     try:
-        return _checked(f"{address}?mode=ro", path)
+        return _checked(connect(f"{address}?mode=ro", uri=True), path)
     except sqlite3.OperationalError:
         wal = path.with_name(f"{path.name}-wal")
         if _is_writable(path.parent):
             raise
         if not (wal.is_file() and wal.stat().st_size):
-            return _checked(f"{address}?mode=ro&immutable=1", path)
+            return _checked(connect(f"{address}?mode=ro&immutable=1", uri=True), path)
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # Windows cannot delete open files
         copy = copied(path, Path(folder))
-        return _checked(f"{copy.as_uri()}?mode=ro", path)
+        return _checked(connect(f"{copy.as_uri()}?mode=ro", uri=True), path)
 
 
 def _is_writable(folder: Path) -> bool:
@@ -316,9 +324,8 @@ def copied(path: Path, folder: Path) -> Path:
     return copy
 
 
-def _checked(uri: str, path: Path) -> sqlite3.Connection:
-    """Open a database, and close it again if it is not a run log."""
-    database = connect(uri, uri=True)
+def _checked(database: sqlite3.Connection, path: Path) -> sqlite3.Connection:
+    """Return an open database, but close it if it is not a run log."""
     try:
         check(database, path)
     except (*SQL_ERRORS, ConfigError):

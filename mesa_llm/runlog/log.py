@@ -19,6 +19,7 @@ from typing import Any, cast
 from mesa_llm.canonical import canonical_json
 from mesa_llm.errors import ConfigError, ReplayError, TransportError
 from mesa_llm.records import Decision, Event, Failure, Message, Outcome, Reply, Request, Usage
+from mesa_llm.runlog.compact import write_compact
 from mesa_llm.runlog.database import Mode
 from mesa_llm.runlog.layout import FORMAT, FORMATS, columns, connect
 from mesa_llm.runlog.queries import UNANSWERED, Queries, unanswered_in
@@ -26,9 +27,11 @@ from mesa_llm.runlog.tables import (
     CHECKED,
     CHECKSUM_ERRORS,
     OUTCOME,
+    SQL_ERRORS,
     call_checksum,
     difference,
     failure_of,
+    is_under_lower_limit,
     is_whole_call,
     line_of,
     readable,
@@ -135,6 +138,11 @@ class RunLog(Queries):
         """Show the file and the mode."""
         return f"<RunLog {'in memory' if self.path is None else self.path}, {self.mode}>"
 
+    @property
+    def may_differ(self) -> bool:
+        """Whether requests may be sent in place of those that the recording holds."""
+        return self._may_differ
+
     # -- what the run is
 
     def models(self) -> list[str]:
@@ -159,7 +167,10 @@ class RunLog(Queries):
             return
         replaced = recorded.get(_REPLACED_AFTER)
         self._replaced = replaced if isinstance(replaced, int) else 0
-        if recorded and (differences := "; ".join(_differing({name: recorded.get(name) for name in own}, own))):
+        known = {name: recorded.get(name) for name in own}
+        if self._retry_failures:
+            known = _with_raised_limit(known, own)
+        if recorded and (differences := "; ".join(_differing(known, own))):
             self.close()
             raise ConfigError(
                 f"{str(self.path)!r} holds another run ({differences}). Give another log=, or the same parameters."
@@ -257,6 +268,22 @@ class RunLog(Queries):
         except sqlite3.Error as error:
             raise ConfigError(f"{str(path)!r} cannot be written: {line_of(error)}") from error
 
+    def compact_to(self, path: Path) -> int:
+        """Write a compact copy of the recording so far, which replays like the log itself; see `compact`.
+
+        Returns:
+            Its size, in bytes.
+
+        Raises:
+            ConfigError: If it cannot be written.
+        """
+        self.commit()
+        try:
+            with self._lock:
+                return write_compact(self._recorded, path)
+        except (OSError, *SQL_ERRORS) as error:
+            raise ConfigError(f"{str(path)!r} cannot be written: {line_of(error)}") from error
+
     # -- replies
 
     def find(self, request: Request) -> Reply | TransportError | None:
@@ -276,7 +303,7 @@ class RunLog(Queries):
         if not rows:
             if self.mode == "record":
                 self._require_whole_calls()
-            if (reply := self._copied(request)) is not None:
+            if (reply := self._copied(request) or self._under_lower_limit(request)) is not None:
                 return reply
             self._check_same_request(request)
             return None
@@ -292,6 +319,36 @@ class RunLog(Queries):
             return failure_of(kind, text) if kind else reply_of(reply_text, *values)
         except ValueError as error:
             raise self._damage_error(error) from error
+
+    def _under_lower_limit(self, request: Request) -> Reply | None:
+        """Return the reply to the same request under a lower limit of tokens; None if there is none, or it was cut.
+
+        What was whole under a lower limit is whole under a higher one. With `retry_failures`, a reply that was cut may
+        be asked for again.
+        """
+        limit = request.settings.get("max_tokens")
+        if not isinstance(limit, int) or self._format <= 3:  # whose calls have no checksum
+            return None
+        columns = f"rowid, key, checksum, model, prompt, parameters, options, {', '.join(OUTCOME)}"
+        query = f"SELECT {columns} {_IN_PLACE} AND rowid <= ? AND error_kind IS NULL"
+        current = readable(request)
+        for row in self._query(self._recorded, query, (*request.salt[1:], self._calls_before)):
+            row_id, key, check, model, prompt, parameters, options, *outcome = row
+            with self._lock:
+                texts = self._texts
+                recorded = model, texts.prompt(prompt), texts.parameters(parameters), texts.text(options)
+            if not is_under_lower_limit(recorded, current):
+                continue
+            if not is_whole_call(check, key, request.salt.agent, request.salt.time, *outcome):
+                raise self._call_error(*request.salt[1:])
+            reply_text, _, _, *values = outcome
+            reply = reply_of(reply_text, *values)
+            if reply.finish != "length":
+                self._is_past_replaced |= row_id > self._replaced
+                return reply
+            if self._retry_failures:
+                self._allow_differences()
+        return None
 
     def _copied(self, request: Request) -> Reply | TransportError | None:
         """Copy the reply to a request from the parent's log; None if there is no parent, or it has no reply.
@@ -429,7 +486,8 @@ class RunLog(Queries):
         recorded = None
         for model, prompt, parameters, options in self._query(self._recorded, query, salt[1:]):
             with self._lock:
-                recorded = model, self._texts.prompt(prompt), self._texts.text(parameters), self._texts.text(options)
+                texts = self._texts
+                recorded = model, texts.prompt(prompt), texts.parameters(parameters), texts.text(options)
         position = f"agent {salt.agent}, step {salt.time}, {salt.purpose} call {salt.call}"
         if recorded is None:
             text = f"no reply is recorded for {position}; the recording ends earlier, or others acted then"
@@ -595,6 +653,18 @@ class RunLog(Queries):
         super().close()
         if self._parent is not None:
             self._parent.close()
+
+
+def _with_raised_limit(recorded: Mapping[str, Any], own: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a recorded identity with the limit of tokens of a run, if that is a higher one."""
+    before, now = recorded.get("parameters"), own.get("parameters")
+    if not isinstance(before, dict) or not isinstance(now, dict):
+        return recorded
+    before, now = cast("dict[str, Any]", before), cast("dict[str, Any]", now)
+    limit, raised = before.get("reply_tokens"), now.get("reply_tokens")
+    if not isinstance(raised, int) or (isinstance(limit, int) and limit >= raised):
+        return recorded
+    return {**recorded, "parameters": {**before, "reply_tokens": raised}}
 
 
 def _differing(recorded: Mapping[str, Any], current: Mapping[str, Any]) -> Iterator[str]:

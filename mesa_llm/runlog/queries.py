@@ -72,6 +72,14 @@ class Queries(Database):
         query = "SELECT DISTINCT model FROM calls WHERE error_kind IS NULL ORDER BY model"
         return [name for (name,) in self._query(self._recorded, query)]
 
+    def recorded_keys(self) -> frozenset[str]:
+        """Return the keys of all requests with a recorded reply or failure.
+
+        Raises:
+            ConfigError: If the file is damaged.
+        """
+        return frozenset(bytes(key).hex() for (key,) in self._query(self._recorded, "SELECT key FROM calls"))
+
     def table(self, name: str) -> pd.DataFrame:
         """Read a table: `calls`, `decisions`, `actions`, `events`, `messages`, `steps` or `answers`.
 
@@ -124,7 +132,7 @@ class Queries(Database):
             return tuple(row)
         key, agent, time, purpose, call, model, prompt, parameters, options, *rest = row
         with self._lock:
-            texts = self._texts.prompt(prompt), self._texts.text(parameters), self._texts.text(options)
+            texts = self._texts.prompt(prompt), self._texts.parameters(parameters), self._texts.text(options)
         return keys_of(key), agent, time, purpose, call, model, *texts, *rest
 
     def rows_of(self, name: str, time: Any, agent: Any) -> list[tuple[Any, ...]]:

@@ -112,8 +112,10 @@ class Texts:
                 messages.append((message.role, content, self.number(_PLAIN.encode(rest))))
             else:
                 messages.append((message.role, content))
-        prompt, parameters = compact_json(messages).decode(), self.number(_parameters(request))
-        return prompt, parameters, self.number(request.options_text)
+        prompt, parameters = compact_json(messages).decode(), _parameters(request)
+        if request.sent:
+            parameters = f'{parameters[:-1]}{_SENT}{self._write(request.sent)}"}}'
+        return prompt, self.number(parameters), self.number(request.options_text)
 
     def write(self) -> None:
         """Write the queued texts within the open transaction."""
@@ -180,6 +182,22 @@ class Texts:
             self._texts[text_id] = text
             self._read_size += len(text)
         return text
+
+    def parameters(self, text_id: object) -> str:
+        """Return the parameters of a call as JSON, with what its transport has sent beside the messages.
+
+        Args:
+            text_id: The call's `parameters` column.
+        """
+        text = self.text(text_id)
+        before, mark, spans = text.removesuffix('"}').rpartition(_SENT)
+        if not mark:
+            return text
+        try:
+            sent = "\n".join(self._lines(spans))
+        except ValueError:
+            return text
+        return f"{before}{_SENT[:-1]}{_PLAIN.encode(sent)}}}"
 
     def prompt(self, stored: object) -> str:
         """Return the messages of a call as JSON, in the form of OpenAI's chat completions.
@@ -283,6 +301,10 @@ def is_whole_call(check: object, *values: Any) -> bool:
 def storable(text: str) -> str:
     """Escape lone surrogates, which UTF-8 and hence SQLite cannot store."""
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
+
+
+_SENT = ',"sent":"'
+"""Beginning of the last member of a call's parameters: what was sent beside the messages, as spans of lines."""
 
 
 def readable(request: Request) -> tuple[str, str, str, str]:
@@ -395,6 +417,24 @@ def _tools_document(tools: tuple[ToolSpec, ...]) -> str:
     return f'"tools":{canonical_json(names)},"tools_digest":{canonical_json(digests)}'
 
 
+def is_under_lower_limit(recorded: Sequence[str], current: Sequence[str]) -> bool:
+    """Check whether two requests differ in nothing but the limit of tokens, which was lower in the recording.
+
+    Args:
+        recorded: Model, messages, parameters and options of the recorded request, as `readable` returns them.
+        current: The same for the new request.
+    """
+    try:
+        before, now = loaded(recorded[2]), loaded(current[2])
+        limit, raised = (fields["settings"].pop("max_tokens", None) for fields in (before, now))
+        before.pop("sent", None)
+        is_lower = isinstance(limit, int) and isinstance(raised, int) and limit < raised
+        same = recorded[0] == current[0] and before == now and loaded(recorded[3]) == loaded(current[3])
+        return is_lower and same and loaded(recorded[1]) == loaded(current[1])
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return False
+
+
 def difference(recorded: Sequence[str], current: Sequence[str]) -> str:
     """Show how two requests differ, line by line.
 
@@ -417,6 +457,7 @@ def _lines(model: str, prompt: str, parameters: str, options: str) -> list[str]:
         lines += [f"{message['role']}: {line}" for line in str(message["content"]).splitlines() or [""]]
     try:
         fields = {**loaded(parameters), "options": loaded(options)}
+        fields.pop("sent", None)  # the same for equal requests
     except (ValueError, TypeError):
         fields = {"the rest": LOST}
     return lines + [f"{name}: {canonical_json(value)}" for name, value in fields.items()]

@@ -106,7 +106,7 @@ def test_who_an_agent_is_is_a_config_or_a_text() -> None:
 def test_a_config_that_is_set_later_is_what_config_takes() -> None:
     payer, dictionary = LLMAgent(PotModel(0, rng=1)), {"name": "Ann"}
     payer.config = "You like round numbers."  # pyright: ignore[reportAttributeAccessIssue]
-    assert payer.prompt(Observation("Now."))[0].content == "You like round numbers."
+    assert payer.prompt(Observation("Now."))[0].content == "Now.\n\nYou like round numbers."
     with pytest.raises(ConfigError, match="config= must be an AgentConfig or a persona as text, got"):
         payer.config = dictionary  # pyright: ignore[reportAttributeAccessIssue]
 

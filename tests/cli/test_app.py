@@ -29,6 +29,7 @@ from mesa_llm.memory import MemoryEntry, WindowMemory
 from mesa_llm.registry import find_model
 from mesa_llm.testing import CHECKS, honest, honest_reply
 from mesa_llm_models.social.model import SocialModel, SocialScenario
+from tests.batch_server import BatchServer
 from tests.faulty_server import FaultyServer
 from tests.pot import PotModel
 from tests.processes import Python
@@ -51,6 +52,14 @@ def figures_of(*command) -> dict:
     done = run_command(*command, "--json")
     assert done.exit_code == 0, done.output
     return json.loads(done.stdout.splitlines()[-1])
+
+
+def test_a_recorded_run_is_listed_with_its_model_and_replayed_by_its_name() -> None:
+    assert "schelling/town  A small town of two groups" in run_command("list", "schelling").stdout
+    for name in ("schelling", "schelling/town"):
+        done = run_command("replay", name)
+        assert (done.exit_code, "this is the same run" in done.stdout) == (0, True), done.output
+    assert "no run log at 'schelling/village'" in run_command("replay", "schelling/village").stderr
 
 
 def test_the_models_are_listed_with_their_question() -> None:
@@ -759,3 +768,16 @@ def test_news_is_brought_in_before_its_step_and_once(tmp_path) -> None:
 def test_an_intervention_without_a_step_or_text_is_refused(text) -> None:
     done = run_command("run", "social", "--inject", text)
     assert (done.exit_code, "--inject" in done.stderr) == (2, True)
+
+
+def test_a_run_in_batches_shows_how_far_they_are(tmp_path) -> None:
+    with BatchServer() as server:
+        words = ["run", "social", "--llm", "m", "--api-base", server.url, "--batch", "--steps", 1, "--rng", 1]
+        result = run_command(*words, "--set", "n_agents=3", "--log", tmp_path / "run.sqlite")
+        assert server.sizes == [3]
+    assert "batch batch_1: 3 of 3 done" in result.stderr
+
+
+def test_a_dry_run_in_batches_says_so() -> None:
+    words = ["run", "social", "--llm", "gpt-4o-mini", "--batch", "--steps", 1, "--set", "n_agents=3", "--dry-run"]
+    assert "Prices are those of the provider's batches." in run_command(*words).stdout

@@ -74,11 +74,13 @@ def test_without_a_model_it_says_what_is_here_and_shows_no_key(monkeypatch: pyte
     config.write_text('[endpoints.judge]\nmodel = "big"\napi_base = "http://judge.example/v1"\nkey_env = "JUDGE"\n')
     monkeypatch.setenv("MESA_LLM_CONFIG", str(config))
     monkeypatch.setenv("MESA_LLM_MODEL", str(tmp_path / "no.gguf"))
+    monkeypatch.setenv("MESA_LLM_CACHE", str(tmp_path))
     monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret")
     text = CliRunner().invoke(app, ["doctor"]).stdout
     assert "judge             big@http://judge.example/v1" in text
     assert "OPENAI_API_KEY is set" in text
     assert "does not answer: MESA_LLM_MODEL names" in text
+    assert "Qwen2.5-Coder-1.5B-Instruct, 1,117 MB, Apache-2.0: is fetched by `mesa-llm doctor --llm local:1.5b`" in text
     assert "can be used (see `mesa-llm list`)" in text
     assert "sk-very-secret" not in text
 

@@ -85,8 +85,8 @@ def test_an_agent_that_keeps_its_conversation_is_asked_at_its_end_and_keeps_it_u
     memory = next(iter(model.agents)).memory
     before = memory.to_json()
     model.survey(["How much did you pay?"])
-    assert [role for role, _ in requests[-1]] == ["system", "user", "assistant", "user", "assistant", "user"]
-    assert requests[-1][2][1] == '{"action":"pay","arguments":{"coins":1}}'
+    assert [role for role, _ in requests[-1]] == ["user", "assistant", "user", "assistant", "user"]
+    assert requests[-1][1][1] == '{"action":"pay","arguments":{"coins":1}}'
     assert memory.to_json() == before
 
 

@@ -10,7 +10,8 @@ import pytest
 
 from mesa_llm.errors import ConfigError
 from mesa_llm.llm.local.model import LocalLLM
-from mesa_llm.llm.local.weights import model_file
+from mesa_llm.llm.local.profile import CAPABLE, SMALLEST
+from mesa_llm.llm.local.weights import is_present, model_file
 
 
 @pytest.fixture(scope="session")
@@ -27,6 +28,14 @@ def model_path() -> Path:
 
 
 @pytest.fixture(scope="session")
+def capable_path() -> Path:
+    """Give the file of the capable local model; where it has not been fetched, tests are skipped."""
+    if importlib.util.find_spec("xllamacpp") is None or not is_present(CAPABLE):
+        pytest.skip("the model of 1.1 GB is not here: `mesa-llm doctor --llm local:1.5b` fetches it")
+    return model_file(CAPABLE)
+
+
+@pytest.fixture(scope="session")
 def local(model_path: Path) -> LocalLLM:
     """Give the embedded model, loaded once."""
-    return LocalLLM(model_path)
+    return LocalLLM(model_path, SMALLEST)

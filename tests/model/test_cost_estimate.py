@@ -3,7 +3,7 @@
 import pytest
 
 from mesa_llm import AgentDesign, ConfigError, HumanLLM
-from mesa_llm.llm.litellm import price
+from mesa_llm.llm.tokens import price
 from mesa_llm.model.cost_estimate import estimate_cost
 from mesa_llm_models.sotopia.model import SotopiaModel
 from tests.faulty_server import FaultyServer
@@ -16,6 +16,19 @@ def test_a_run_is_counted_by_purpose_and_priced() -> None:
     assert list(found.by_purpose) == ["decide"]
     assert found.total.max_dollars == pytest.approx(price("gpt-4o-mini", found.total.prompt_tokens, 6 * 50))
     assert found.to_json()["total"]["requests"] == 6
+
+
+def test_a_batch_costs_half() -> None:
+    alone, together = (
+        estimate_cost(PotModel, 1, llm="gpt-4o-mini", rng=1, batch=batch).total for batch in (False, True)
+    )
+    assert together.dollars == pytest.approx(alone.dollars / 2)
+    assert together.max_dollars == pytest.approx(alone.max_dollars / 2)
+
+
+def test_a_model_without_batches_is_said() -> None:
+    with pytest.raises(ConfigError, match="cannot be asked in batches"):
+        estimate_cost(PotModel, 1, llm="gemini/gemini-2.5-flash", rng=1, batch=True)
 
 
 def test_nothing_is_sent_and_no_log_is_made(tmp_path) -> None:

@@ -67,7 +67,7 @@ def test_everyone_decides_on_the_same_state_and_acts_in_activation_order() -> No
 
     model = PotModel(5, ScriptedLLM(script), rng=1)
     model.step()
-    assert prompts == ["The pot holds 0 coins."] * 5
+    assert prompts == ["The pot holds 0 coins.\n\nYou like round numbers."] * 5
     assert model.coins == 5
 
 
@@ -100,7 +100,7 @@ def test_one_at_a_time_each_sees_what_the_one_before_did() -> None:
         return call("pay", coins=1)
 
     PotModel(3, ScriptedLLM(script), rng=1, activation="one_at_a_time").step()
-    assert seen == [f"The pot holds {coins} coins." for coins in range(3)]
+    assert seen == [f"The pot holds {coins} coins.\n\nYou like round numbers." for coins in range(3)]
 
 
 def test_a_step_can_go_on_in_stages_that_depend_on_what_was_done() -> None:

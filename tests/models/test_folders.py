@@ -22,7 +22,7 @@ USUAL = {
     "templates",
     "picture.svg",
     "page.png",
-    "recording.sqlite",
+    "recordings",
     "__pycache__",
 }
 """Files and folders that need no explanation; docs/writing_a_model.md explains them."""

@@ -568,6 +568,25 @@ def test_failures_that_are_asked_again_may_change_what_follows(tmp_path) -> None
     assert (model.usage.failures, model.usage.calls + model.usage.replayed) == (0, 12)
 
 
+def brief(request: Request) -> Reply:
+    """Answer within a limit of tokens, which some replies need more of."""
+    if request.salt.agent == 1 and request.settings["max_tokens"] < 100:
+        return Reply(text='{"action": "pay", "argu', finish="length", reply_tokens=50)
+    return honest_reply(request)
+
+
+def test_replies_that_were_cut_are_asked_for_again_under_a_raised_limit(tmp_path) -> None:
+    cut = recorded(tmp_path / "run.sqlite", ScriptedLLM(brief), reply_tokens=50)
+    assert cut.usage.failures == 3
+    with pytest.raises(ConfigError, match="reply_tokens: 50, now 500"):
+        recorded(tmp_path / "run.sqlite", ScriptedLLM(brief), reply_tokens=500)
+    whole = recorded(tmp_path / "run.sqlite", ScriptedLLM(brief), reply_tokens=500, retry_failures=True)
+    assert whole.usage.failures == 0
+    assert whole.usage.calls >= 3
+    again = recorded(tmp_path / "run.sqlite", "ScriptedLLM", reply_tokens=500, replay=True)
+    assert (again.runlog.digest, again.usage.calls) == (whole.runlog.digest, 0)
+
+
 @pytest.mark.parametrize("retry_failures", [True, False])
 def test_failures_asked_again_by_a_run_that_was_stopped_need_no_further_word(retry_failures, tmp_path) -> None:
     def play(**options):

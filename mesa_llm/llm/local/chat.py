@@ -1,53 +1,96 @@
-"""Writes requests in the form that the embedded model understands, and reads its replies.
+"""Writes requests in the form that a local model understands, and reads its replies.
 
-The model has no tool calls: the prompt describes the tools, and a grammar allows it nothing but to call one.
+A local model has no tool calls: the prompt describes the tools, and a grammar allows it nothing but to call one.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, cast
 
 from mesa_llm.errors import Refused
+from mesa_llm.llm.local.profile import Profile
+from mesa_llm.llm.openai.dialect import Dialect
+from mesa_llm.llm.openai.form import answer_text, call_text
+from mesa_llm.llm.openai.request import adapted
 from mesa_llm.llm.schema.description import description_of, signature
 from mesa_llm.llm.schema.flat import Schema, choices, either, flat_schema, narrow
-from mesa_llm.llm.schema.grammar import schema_to_gbnf
+from mesa_llm.llm.schema.grammar import Notation, schema_to_gbnf
 from mesa_llm.records import ChatMessage, Request, ToolCall, ToolSpec
 
 MAX_DESCRIPTION = 160
-"""Maximum number of characters of a tool's description in the prompt; each costs time."""
+"""Maximum number of characters of a tool's description in a brief form; each costs time."""
 
 MAX_FORM = 2_000
-"""Maximum number of characters that describe the form of an answer."""
+"""Maximum number of characters that describe the form of an answer in a brief form."""
+
+IN_TURNS = Dialect(tools=False, tool_messages=False, system="first", alternates=True)
+"""What any chat template understands: one system message, then the user and the assistant in turns."""
 
 
-def wire_messages(request: Request) -> list[dict[str, str]]:
+def wire_messages(request: Request, profile: Profile) -> list[dict[str, str]]:
     """Return the messages of a request for the model's chat template.
 
-    All system messages become one, at the front. What can be done, and in which form, follows the first of them: that
-    part is the same for all agents, so that the model reads it only once. Results of tools become messages of the user.
+    All system messages become one, at the front. Results of tools become messages of the user.
+
+    Args:
+        request: The request.
+        profile: How the model is asked.
     """
-    system = [message.content for message in request.messages if message.role == "system"]
-    form = reply_form(request)
+    messages = _without_tool_messages(request, profile.notation)
+    form = reply_form(request, profile)
+    messages = _with_brief_form(messages, form) if profile.has_brief_form else _with_form(messages, form, profile)
+    return [{"role": message.role, "content": plain(message.content)} for message in messages]
+
+
+def _with_brief_form(messages: Sequence[ChatMessage], form: str) -> list[ChatMessage]:
+    """Put the form after the first system message; that part is the same for all agents, and is read only once."""
+    system = [message.content for message in messages if message.role == "system"]
     shared = "\n\n".join(text for text in (*system[:1], form, *system[1:]) if text)
-    wire = [{"role": "system", "content": plain(shared)}] if shared else []
+    first = [ChatMessage("system", shared)] if shared else []
+    return [*first, *(message for message in messages if message.role != "system")]
+
+
+def _with_form(messages: Sequence[ChatMessage], form: str, profile: Profile) -> list[ChatMessage]:
+    """Put the form where the model reads it best, and join messages as chat templates need it."""
+    written = list(messages)
+    if form and profile.form_place == "user":
+        index = max((n for n, message in enumerate(written) if message.role == "user"), default=None)
+        if index is None:
+            written.append(ChatMessage("user", form))
+        else:
+            written[index] = replace(written[index], content=f"{written[index].content}\n\n{form}".lstrip())
+    elif form:
+        form_message = ChatMessage("system", form)
+        n_system = sum(message.role == "system" for message in written)
+        written.sort(key=lambda message: message.role != "system")
+        written.insert(0 if profile.form_place == "front" else n_system, form_message)
+    return adapted(written, IN_TURNS, "")
+
+
+def _without_tool_messages(request: Request, notation: Notation) -> list[ChatMessage]:
+    """Write calls in the notation that the model has to use itself, and their results as messages of the user."""
+    written: list[ChatMessage] = []
     names: dict[str, str] = {}
     for message in request.messages:
         names |= {call.call_id: call.name for call in message.tool_calls}
         if message.role == "tool":
             name = names.get(message.call_id, "The tool")
             text = request.prompts.fill("embedded_result.md", name=name, result=message.content)
-            wire.append({"role": "user", "content": plain(text)})
-        elif message.role != "system":
-            wire.append({"role": message.role, "content": plain(_message_text(message))})
-    return wire
+            written.append(ChatMessage("user", text))
+        else:
+            written.append(ChatMessage(message.role, _message_text(message, notation)))
+    return written
 
 
-def _message_text(message: ChatMessage) -> str:
+def _message_text(message: ChatMessage, notation: Notation) -> str:
     """Return the text of a message, with its calls in the form that the model has to use itself."""
+    separators = (f",{notation.blank}", f":{notation.blank}")
     calls = [{"action": call.name, "arguments": dict(call.arguments)} for call in message.tool_calls]
-    calls_json = [json.dumps(call, ensure_ascii=False, separators=(",", ":"), default=repr) for call in calls]
+    calls_json = [json.dumps(call, ensure_ascii=False, separators=separators, default=repr) for call in calls]
     return "\n".join([message.content, *calls_json] if message.content else calls_json)
 
 
@@ -56,22 +99,46 @@ def plain(text: str) -> str:
     return text.replace("<|", "< |").encode("utf-8", "replace").decode("utf-8")
 
 
-def reply_form(request: Request) -> str:
-    """Describe what can be done and in which form; empty if the answer is free."""
-    offers = "\n".join(f"{signature(tool)} – {_brief_signature(tool)}" for tool in request.tools)
-    answer = "" if request.schema is None else description_of(flat_schema(request.schema))[:MAX_FORM]
-    return request.prompts.fill("embedded_form.md", offers=offers, answer=answer) if offers or answer else ""
+def reply_form(request: Request, profile: Profile) -> str:
+    """Describe what can be done and in which form; empty if the answer is free.
+
+    What `options` allow is enforced by the grammar alone, so that the description is the same for all agents.
+    """
+    if profile.has_brief_form:
+        offers = "\n".join(f"{signature(tool)} – {_brief_description(tool)}" for tool in request.tools)
+        answer = "" if request.schema is None else description_of(flat_schema(request.schema))[:MAX_FORM]
+        return request.prompts.fill("embedded_form.md", offers=offers, answer=answer) if offers or answer else ""
+    tools = [tool for tool in _offered(request, profile) if choices([tool], request.options)]
+    parts = [call_text([tool.wire["function"] for tool in tools], request.prompts)] if tools else []
+    if request.schema is not None:
+        parts.append(answer_text(request.schema, request.prompts, has_tools=bool(tools)))
+    return "\n\n".join(parts)
 
 
-def _brief_signature(tool: ToolSpec) -> str:
+def _brief_description(tool: ToolSpec) -> str:
     return tool.description.partition(". ")[0][:MAX_DESCRIPTION].rstrip(".")
 
 
-def grammar(request: Request) -> str | None:
+def _offered(request: Request, profile: Profile) -> list[ToolSpec]:
+    """Return the actions and tools that may be called.
+
+    Where a typed answer is wanted, actions are not offered. Once a tool has returned a result, a model with a brief
+    form is not offered tools beside actions or a typed answer any more: it would go on calling them.
+    """
+    actions = [tool for tool in request.tools if tool.is_action and request.schema is None]
+    readers = [tool for tool in request.tools if not tool.is_action]
+    has_result = any(message.role == "tool" for message in request.messages)
+    if profile.has_brief_form and has_result and (actions or request.schema is not None):
+        readers = []
+    return [*actions, *readers]
+
+
+def grammar(request: Request, profile: Profile) -> str | None:
     """Compile the grammar of what the model may write; None: anything.
 
-    Where a typed answer is wanted, actions are not offered. Once a tool has returned a result, tools are not offered
-    beside actions or a typed answer any more: a small model would go on calling them.
+    Args:
+        request: The request.
+        profile: How the model is asked.
 
     Raises:
         Refused: If there is nothing that it may write.
@@ -79,22 +146,18 @@ def grammar(request: Request) -> str | None:
     if request.schema is None and not request.tools:
         return None
     schemas: list[Schema | None] = []
-    actions = [tool for tool in request.tools if tool.is_action and request.schema is None]
-    readers = [tool for tool in request.tools if not tool.is_action]
-    if any(message.role == "tool" for message in request.messages) and (actions or request.schema is not None):
-        readers = []
     if request.schema is not None:
         schemas.append(narrow(flat_schema(request.schema), request.options))
-    schemas += choices([*actions, *readers], request.options)
+    schemas += choices(_offered(request, profile), request.options)
     schema = either(schemas)
     if schema is None:
         raise Refused("nothing can be answered: an argument that is needed has no possible value")
-    return _compiled(json.dumps(schema, default=repr))
+    return _compiled(json.dumps(schema, default=repr), profile.notation)
 
 
 @lru_cache(maxsize=256)
-def _compiled(schema: str) -> str:
-    return plain(schema_to_gbnf(json.loads(schema)))
+def _compiled(schema: str, notation: Notation) -> str:
+    return plain(schema_to_gbnf(json.loads(schema), notation))
 
 
 def read_call(text: str, request: Request) -> ToolCall | None:

@@ -1,54 +1,54 @@
-"""The embedded language model: SmolLM2-135M-Instruct on one thread of this process.
+"""Language models that run in this process, from a GGUF file, through llama.cpp.
 
-It is a real model (tokens, time, faults) that needs neither key nor network, but it is far too small to play a person:
-it shows that models can be asked, and nothing about behaviour. With one slot and one thread, its replies are the same
-in every process and in any order, whatever was asked before; on a processor this is also the fastest setting.
+They need neither key nor network. With one slot and without flash attention, a reply is the same in every process and
+in any order, whatever was asked before and however many threads there are; `prefix` says what that takes.
 """
 
 from __future__ import annotations
 
 import asyncio
 import importlib
+import os
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
 
 from mesa_llm.errors import ConfigError, Refused, ServerError
-from mesa_llm.llm.local.chat import grammar, read_call, wire_messages
+from mesa_llm.llm.local.chat import grammar, read_call, reply_form, wire_messages
+from mesa_llm.llm.local.gguf import context_of
+from mesa_llm.llm.local.prefix import beginning, is_kept_safely
 from mesa_llm.llm.local.probabilities import TOP_TOKENS, with_probabilities
+from mesa_llm.llm.local.profile import KNOWN, PREFIX, SMALLEST, Profile
 from mesa_llm.llm.local.weights import model_file
 from mesa_llm.llm.probabilities import Token, token_settings, tokens_in
 from mesa_llm.records import Reply, Request
 
-CONTEXT_TOKENS = 4096
-"""Maximum number of tokens of a prompt and its reply together."""
+BATCH_TOKENS = 2048
+"""Number of tokens that are read at once; what is left of a longer prompt might be too few to round as many do."""
 
 QUIET = -1
 """Log level of llama.cpp at which it reports only errors in grammars."""
 
-MAX_REPLY_TOKENS = 240
-"""Maximum number of tokens of a reply, whatever a request allows; a longer one of this model is a loop."""
-
-DEFAULTS: dict[str, Any] = {"repeat_penalty": 1.15}
-"""Sampling settings unless the request has its own; without the penalty, a small model repeats itself."""
-
 
 class LocalLLM:
-    """The embedded model, which is downloaded and loaded at the first request and shared by all that use it."""
+    """A local model, which is downloaded and loaded at the first request and shared by all that use it."""
 
-    needs_options = True
     max_in_flight = 1
 
-    def __init__(self, path: Path | None = None) -> None:
+    def __init__(self, path: Path | None = None, profile: Profile | None = None) -> None:
         """Name the model.
 
         Args:
-            path: A GGUF file; None: the one that `model_file` finds.
+            path: A GGUF file; None: the one that `model_file` finds for the profile.
+            profile: How the model is asked; None: the embedded model, or any capable one if there is a path.
         """
-        self.name = "local" if path is None else f"local:{path.name}"
+        self.profile = profile or (SMALLEST if path is None else Profile(PREFIX + path.name))
+        self.name = self.profile.name
+        self.needs_options = self.profile.needs_options
         self._path = path
         self._model: EmbeddedModel | None = None
 
@@ -63,7 +63,7 @@ class LocalLLM:
             ServerError: If the model failed.
         """
         if self._model is None:
-            self._model = shared_model(self._path)
+            self._model = shared_model(self._path, self.profile)
         start = time.perf_counter()
         stop = threading.Event()
         try:
@@ -72,23 +72,34 @@ class LocalLLM:
             stop.set()
         return reply.timed(time.perf_counter() - start)
 
+    def wire_text(self, request: Request) -> str:
+        """Describe what is sent beside the messages: the form of the reply in words, and its grammar."""
+        try:
+            gbnf = grammar(request, self.profile) or ""
+        except Refused:
+            return ""
+        return "\n\n".join(filter(None, (reply_form(request, self.profile), gbnf.rstrip())))
+
     async def close(self) -> None:
         """Release the model, which is unloaded once all its users have released it."""
         self._model = None
 
 
 class EmbeddedModel:
-    """A loaded model, and the one thread in which it runs."""
+    """A loaded model, and the one thread that it is asked in."""
 
-    def __init__(self, path: Path | None) -> None:
+    def __init__(self, path: Path | None, profile: Profile) -> None:
         """Name the model; it is loaded by the first request.
 
         Args:
             path: A GGUF file; None: the one that `model_file` finds.
+            profile: How the model is asked.
         """
+        self.profile = profile
+        self.context_tokens = 0
         self._path = path
         self._server: Any = None
-        self._name = ""
+        self._file_name = ""
         self._last_messages: list[dict[str, str]] = []
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="embedded-model")
 
@@ -104,19 +115,40 @@ class EmbeddedModel:
     def _run(self, request: Request, stop: threading.Event) -> tuple[Reply, list[Token]]:
         """Return the reply to a request, and its tokens if their alternatives were asked for."""
         stream = _Stream(stop)
-        body = _body(request)
-        # A prompt that is cached whole is evaluated by its last token alone, which rounds differently: the reply would
-        # depend on what was asked before.
-        body["cache_prompt"] = body["messages"] != self._last_messages
-        self._last_messages = body["messages"]
+        self.send(chat_body(request, self.profile), stream.take)
+        return stream.as_reply(request, self._file_name, self.context_tokens), stream.tokens
+
+    def send(self, body: dict[str, Any], take: Callable[[dict[str, Any]], bool]) -> None:
+        """Send a body of llama.cpp's chat completions, on the model's thread; the first one loads the model.
+
+        Args:
+            body: The body, with `messages`.
+            take: Called with each chunk of the reply; returns whether to stop.
+
+        Raises:
+            ConfigError: If xllamacpp or the model is missing.
+            ServerError: If the model failed.
+        """
         if self._server is None:
-            path = self._path or model_file()
-            self._server, self._name = _load(path), path.stem
+            path = self._path or model_file(self.profile)
+            self._server, self.context_tokens = load(path, self.profile)
+            self._file_name = path.stem
         try:
-            self._server.handle_chat_completions(body, stream.take)
+            self._server.handle_chat_completions({**body, "cache_prompt": self._prepare_cache(body["messages"])}, take)
         except RuntimeError as error:
             raise ServerError(f"the embedded model failed: {error}") from error
-        return stream.as_reply(request, self._name), stream.tokens
+
+    def _prepare_cache(self, messages: list[dict[str, str]]) -> bool:
+        """Cut what is cached back to where the reply does not depend on it; return whether it may be used."""
+        last, self._last_messages = self._last_messages, messages
+        if is_kept_safely(last, messages):
+            return True
+        kept = beginning(last, messages)
+        errors: list[Any] = []
+        if kept:
+            body = {"messages": kept, "max_tokens": 0, "stream": True}
+            self._server.handle_chat_completions(body, lambda chunk: errors.append(chunk.get("error")))
+        return bool(kept) and not any(errors)
 
 
 class _Stream:
@@ -140,15 +172,20 @@ class _Stream:
             self.finish = choice["finish_reason"] or self.finish
         return self.stop.is_set()
 
-    def as_reply(self, request: Request, model: str) -> Reply:
+    def as_reply(self, request: Request, model: str, context_tokens: int) -> Reply:
         """Return all chunks as one reply.
+
+        Args:
+            request: The request.
+            model: Name of the model that replied.
+            context_tokens: Number of tokens that it can read.
 
         Raises:
             Refused: If the model refused the request.
             ServerError: If it was stopped, or failed.
         """
         if self.error is not None:
-            raise _trouble(self.error)
+            raise _trouble(self.error, context_tokens)
         if self.stop.is_set():
             raise ServerError("the embedded model was stopped")
         text = "".join(self.texts)
@@ -164,71 +201,113 @@ class _Stream:
         )
 
 
-def _trouble(error: dict[str, Any]) -> Refused | ServerError:
+def _trouble(error: dict[str, Any], context_tokens: int) -> Refused | ServerError:
     """Convert an error of llama.cpp to one of ours."""
     if error.get("type") == "exceed_context_size_error":
         return Refused(
-            f"the prompt has {error.get('n_prompt_tokens')} tokens, and the embedded model reads {CONTEXT_TOKENS}; "
+            f"the prompt has {error.get('n_prompt_tokens')} tokens, and the embedded model reads {context_tokens}; "
             "let agents see or remember less, or use a larger model"
         )
     message = f"the embedded model failed: {error.get('message', error)}"
     return Refused(message) if 400 <= int(error.get("code", 500)) < 500 else ServerError(message)
 
 
-def _body(request: Request) -> dict[str, Any]:
-    """Return a request in the form of llama.cpp's chat completions."""
-    body: dict[str, Any] = {**DEFAULTS, **request.settings}
-    body["max_tokens"] = min(body.get("max_tokens", MAX_REPLY_TOKENS), MAX_REPLY_TOKENS)
+def chat_body(request: Request, profile: Profile) -> dict[str, Any]:
+    """Return a request in the form of llama.cpp's chat completions.
+
+    Args:
+        request: The request.
+        profile: How the model is asked.
+
+    Raises:
+        Refused: If there is nothing that the model may write.
+    """
+    body: dict[str, Any] = {**profile.settings, **request.settings}
+    if (limit := profile.max_reply_tokens) is not None:
+        body["max_tokens"] = min(body.get("max_tokens", limit), limit)
     body.pop("reasoning_effort", None)
-    body |= {"messages": wire_messages(request), "seed": request.salt.seed}
+    body |= {"messages": wire_messages(request, profile), "seed": request.salt.seed}
     body |= {"stream": True, "stream_options": {"include_usage": True}} | token_settings(request, TOP_TOKENS)
-    gbnf = grammar(request)
+    gbnf = grammar(request, profile)
     return body if gbnf is None else {**body, "grammar": gbnf}
 
 
-def _load(path: Path) -> Any:
-    """Load a model, which takes about half a second.
+def load(path: Path, profile: Profile) -> tuple[Any, int]:
+    """Load a model, which takes a second for each gigabyte.
+
+    Args:
+        path: A GGUF file.
+        profile: How the model is asked.
+
+    Returns:
+        The server, and the number of tokens of its context.
 
     Raises:
         ConfigError: If xllamacpp is missing, or the file is missing or not a model.
     """
     if not path.is_file():
-        raise ConfigError(f"there is no model file {str(path)!r}; give a GGUF file, or none for the embedded model")
+        known = ", ".join(KNOWN)
+        raise ConfigError(f"there is no model file {str(path)!r}; give a GGUF file, or one of {known}")
     try:
         native: Any = importlib.import_module("xllamacpp")
     except ModuleNotFoundError as error:
         advice = "install it with `pip install xllamacpp`, or choose another llm="
-        raise ConfigError(f"llm='local' needs the package xllamacpp: {advice}") from error
+        raise ConfigError(f"llm={profile.name!r} needs the package xllamacpp: {advice}") from error
     except ImportError as error:  # a library of the system is missing
         advice = "on Debian and Ubuntu, libgomp.so.1 comes with `apt-get install libgomp1`; or choose another llm="
         raise ConfigError(f"the package xllamacpp of llm='local' cannot be loaded: {error}; {advice}") from error
     parameters = native.CommonParams()
     parameters.model.path = str(path)
-    parameters.n_ctx = CONTEXT_TOKENS
+    parameters.n_ctx = n_context = context_of(path, profile)
     parameters.n_parallel = 1
-    parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = parameters.n_threads_http = 1
+    n_threads = profile.n_threads or available_threads()
+    parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = n_threads
+    parameters.n_threads_http = 1
     parameters.n_gpu_layers = 0
     parameters.cache_ram_mib = 0
     parameters.fit_params = parameters.warmup = False
-    # With flash attention, rounding depends on how many tokens are read at once, and so on what is cached: a reply
-    # would depend on what was asked before. Without it, nothing is slower here.
+    # With flash attention, or with weights rearranged for the processor, rounding depends on how many tokens are read
+    # at once, and so on what is cached: a reply would depend on what was asked before. Here, flash attention saves
+    # nothing, and rearranged weights save a tenth of the time and take more memory.
+    parameters.no_extra_bufts = True
+    parameters.n_batch = parameters.n_ubatch = BATCH_TOKENS
     parameters.flash_attn_type = native.llama_flash_attn_type.LLAMA_FLASH_ATTN_TYPE_DISABLED
     parameters.verbosity = QUIET
     try:
-        return native.Server(parameters)
+        return native.Server(parameters), n_context
     except RuntimeError as error:
         raise ConfigError(f"{str(path)!r} cannot be loaded as a model: {error}") from error
 
 
-def shared_model(path: Path | None) -> EmbeddedModel:
+def available_threads() -> int:
+    """Return the number of threads for a model: `MESA_LLM_THREADS`, or what this process may use of the processors.
+
+    Raises:
+        ConfigError: If `MESA_LLM_THREADS` is no positive whole number.
+    """
+    text = os.environ.get("MESA_LLM_THREADS", "").strip()
+    if text:
+        if not text.isdecimal() or int(text) < 1:
+            raise ConfigError(f"MESA_LLM_THREADS must be a number of threads such as 2, got {text!r}")
+        return int(text)
+    affinity = getattr(os, "sched_getaffinity", None)
+    n_processors = len(affinity(0)) if affinity is not None else os.cpu_count() or 1
+    try:  # a container's share of the processors, in microseconds of a period
+        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
+        return max(1, min(n_processors, int(quota) // int(period)))
+    except (OSError, ValueError):
+        return n_processors
+
+
+def shared_model(path: Path | None, profile: Profile) -> EmbeddedModel:
     """Return this process's model of a file, or a new one; it stays loaded as long as somebody uses it."""
-    key = "" if path is None else str(path.resolve())
+    key = (profile.name if path is None else str(path.resolve()), profile.form_place)
     with _LOADING:
         model = _MODELS.get(key)
         if model is None:
-            model = _MODELS[key] = EmbeddedModel(path)
+            model = _MODELS[key] = EmbeddedModel(path, profile)
         return model
 
 
 _LOADING = threading.Lock()
-_MODELS: WeakValueDictionary[str, EmbeddedModel] = WeakValueDictionary()
+_MODELS: WeakValueDictionary[tuple[str, str], EmbeddedModel] = WeakValueDictionary()

@@ -7,6 +7,7 @@ import json
 import logging
 import math
 import time
+from copy import copy
 from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
@@ -16,6 +17,10 @@ from pydantic_core import from_json
 
 from mesa_llm.errors import BadReply, ConfigError, MesaLLMError, ServerError
 from mesa_llm.llm.address import Address, without_secrets
+from mesa_llm.llm.batches.forms import OpenAIBatches
+from mesa_llm.llm.batches.http import BatchHTTP
+from mesa_llm.llm.batches.stage import post
+from mesa_llm.llm.batches.waiting import waiting_for
 from mesa_llm.llm.budget import send_again
 from mesa_llm.llm.openai.connection import Connections, Response
 from mesa_llm.llm.openai.dialect import FORM_ERROR, Dialect
@@ -24,7 +29,7 @@ from mesa_llm.llm.openai.probabilities import Answered, tokens_of, weighed
 from mesa_llm.llm.openai.reply import Cut, parse, read_reply
 from mesa_llm.llm.openai.request import Writer, tool_choice
 from mesa_llm.llm.openai.truncation import TruncationDetector, cut_text
-from mesa_llm.llm.tokens import name_at, price, usage_of_failure
+from mesa_llm.llm.tokens import name_at, price_of, usage_of_failure
 from mesa_llm.records import Reply, Request, Usage
 
 logger = logging.getLogger(__name__)
@@ -78,7 +83,7 @@ class OpenAIHTTP:
         self.model = model
         self.timeout_s = timeout_s
         self.max_reply_bytes = max_reply_bytes
-        address = Address.of(api_base)
+        self._address = address = Address.of(api_base)
         self.name = f"{model}@{address.base}"
         self._key = _checked_key(api_key)
         self._secrets = [self._key, *address.secrets]
@@ -91,6 +96,7 @@ class OpenAIHTTP:
         self._turns: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
         self._calls_tools = False
         self._cuts = TruncationDetector()
+        self._batches: OpenAIBatches | None = None
         self._pools: _Pools = WeakKeyDictionary()
         finalize(self, _close_all, self._pools)
 
@@ -127,7 +133,7 @@ class OpenAIHTTP:
         """
         dialect = self._dialect
         sent = self._writer.write(request, dialect)
-        response = await self._post(sent)
+        response = await (self._post(sent) if self._batches is None else post(self._batches, request, sent))
         try:
             answered = self._read(response, request, time.perf_counter() - start)
         except _Complaint as complaint:
@@ -150,7 +156,7 @@ class OpenAIHTTP:
         """Send a request until it is accepted; of those that were refused together, one learns for all."""
         attempts = 1
         while True:
-            async with self._turns.setdefault(asyncio.get_running_loop(), asyncio.Lock()):
+            async with waiting_for(self._turns.setdefault(asyncio.get_running_loop(), asyncio.Lock())):
                 while self._dialect is not self._accepted:
                     attempts += 1
                     if (answered := await self._try(request, start)) is not None:
@@ -158,6 +164,14 @@ class OpenAIHTTP:
             attempts += 1
             if (answered := await self._try(request, start)) is not None:
                 return replace(answered[0], attempts=attempts), answered[1]
+
+    def batched(self) -> OpenAIHTTP:
+        """Return a client of the same model that sends requests in batches, where nothing is streamed."""
+        client = copy(self)
+        client._writer = Writer(self.model)
+        client._dialect = replace(self._dialect, omitted=self._dialect.omitted | {"stream"})
+        client._batches = OpenAIBatches(BatchHTTP(self._address, self._headers, self._secrets))
+        return client
 
     @property
     def dialect(self) -> Dialect:
@@ -174,7 +188,7 @@ class OpenAIHTTP:
         name = self._priced_as
         if name is None:
             return None
-        return price(name, usage.prompt_tokens, usage.reply_tokens, usage.cached_tokens, usage.stored_tokens)
+        return price_of(name, usage, is_batch=self._batches is not None)
 
     async def close(self) -> None:
         """Close the connections of the running event loop."""

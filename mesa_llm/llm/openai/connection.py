@@ -48,6 +48,32 @@ class Response(NamedTuple):
     """Its body; if that of an error is too long, only its start."""
 
 
+async def send(
+    url: str, headers: Mapping[str, str], body: bytes | None, timeout_s: float, max_reply_bytes: int
+) -> Response:
+    """Send a single request over a connection of its own, and wait for the response.
+
+    Args:
+        url: Its address.
+        headers: Its headers.
+        body: What is posted; None: something is fetched.
+        timeout_s: Seconds until it is given up, connecting included.
+        max_reply_bytes: Maximum number of bytes of a body.
+
+    Raises:
+        OSError: As for `Connections.post`.
+        BadReply: If a successful response is longer than `max_reply_bytes`.
+    """
+    exchange = _Exchange(_options(url, headers, timeout_s), max_reply_bytes)
+    exchange.begin(body)
+    transfers = Transfers()
+    try:
+        error = await transfers.perform(exchange.curl)
+    finally:
+        await transfers.close()
+    return exchange.response if error is None else exchange.end(*error)
+
+
 class Connections:
     """Connections to one address, for one event loop, as many as there are requests in flight."""
 
@@ -113,11 +139,14 @@ class _Exchange:
         self.curl.setopt(pycurl.HEADERFUNCTION, self._head.append)
         self._max_reply_bytes = max_reply_bytes
 
-    def begin(self, body: bytes) -> None:
+    def begin(self, body: bytes | None) -> None:
         self._parts: list[bytes] = []
         self._size = 0
         self._head.clear()
-        self.curl.setopt(pycurl.POSTFIELDS, body)
+        if body is None:
+            self.curl.setopt(pycurl.HTTPGET, 1)
+        else:
+            self.curl.setopt(pycurl.POSTFIELDS, body)
 
     @property
     def response(self) -> Response:

@@ -1,9 +1,11 @@
 r"""Compiles JSON schemas to grammars, to which llama.cpp restricts what a model writes.
 
-Such a grammar accepts one JSON text without whitespace, with bounded strings, numbers, lists and nesting: without
-bounds, a small model pads with spaces and never closes a string. An accepted text satisfies the schema, except for
-`uniqueItems`, distinct names for a `minProperties`, a `multipleOf` with more than `MAX_MULTIPLES` values, and what
-`flat_schema` leaves out.
+Such a grammar accepts one JSON text on one line, in one notation: as models write it by themselves, or without blanks
+and with bounded strings and lists, as the smallest models pad with spaces and never close a string. Never is there a
+choice between a blank and none: a model that is kept from writing what it would have written next is pushed off its
+path, and what it then writes says less about what it was asked. An accepted text satisfies the schema, except for
+`uniqueItems`, distinct names for a `minProperties`, a `multipleOf` with more than `MAX_MULTIPLES` values, lengths above
+`MAX_COUNTED`, and what `flat_schema` leaves out.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
@@ -18,14 +21,11 @@ from mesa_llm.errors import Refused
 from mesa_llm.llm.schema.flat import Schema, flat_schema
 from mesa_llm.llm.schema.ranges import Range, number_range
 
-FREE_TEXT = 200
-"""Maximum number of characters of a string, unless the schema asks for more."""
+MAX_COUNTED = 1000
+"""Maximum length of a string that the grammar counts; one that may be longer ends where the model ends it."""
 
 MAX_NAME = 40
 """Maximum number of characters of a property's name, where names are free."""
-
-MAX_ITEMS = 8
-"""Maximum number of items of a list, and of properties with free names, unless the schema asks for more."""
 
 ANY_DEPTH = 2
 """Maximum depth of a value that the schema does not restrict."""
@@ -39,16 +39,43 @@ MAX_DECIMALS = 12
 FINENESS = 9
 """Minimum number of steps that a range is divided into, if `MAX_DECIMALS` places allow as many."""
 
-CHARACTER = r'[^"\\\x00-\x1F\x7F-\x9F] | "\\" ["\\]'
-"""One character of a JSON string: no control character, and only quote and backslash escaped."""
+CHARACTER = r'[^"\\\x00-\x1F\x7F-\x9F] | "\\" '
+"""Beginning of the expression of one character of a JSON string: no control character, or an escape."""
 
 
-def schema_to_gbnf(schema: Mapping[str, Any], free_text: int = FREE_TEXT) -> str:
-    """Compile a JSON schema to a GBNF grammar without whitespace.
+@dataclass(frozen=True, slots=True)
+class Notation:
+    """How a model writes JSON, and how much of it."""
+
+    blank: str
+    """What follows each colon and comma: a blank or nothing."""
+
+    escapes: str
+    """Set of the characters that may be escaped."""
+
+    max_text: int | None
+    """Maximum number of characters of a string, unless its `minLength` asks for more; None: as the schema says."""
+
+    max_items: int | None
+    """The same for items of a list, and for properties with free names."""
+
+    has_short_numbers: bool
+    """Whether a number may have fewer decimal places than its range allows."""
+
+
+NATURAL = Notation(blank=" ", escapes=r'["\\/nt]', max_text=None, max_items=None, has_short_numbers=True)
+"""The notation of Python's `json.dumps`, which language models use by themselves."""
+
+COMPACT = Notation(blank="", escapes=r'["\\]', max_text=200, max_items=8, has_short_numbers=False)
+"""The notation for a model that pads with spaces and never ends a text or a list."""
+
+
+def schema_to_gbnf(schema: Mapping[str, Any], notation: Notation = COMPACT) -> str:
+    """Compile a JSON schema to a GBNF grammar.
 
     Args:
         schema: Any JSON schema, as pydantic writes it; properties keep its order.
-        free_text: Maximum number of characters of a string, unless its `minLength` asks for more.
+        notation: How JSON is written.
 
     Returns:
         The grammar; its first rule is `root`.
@@ -59,7 +86,7 @@ def schema_to_gbnf(schema: Mapping[str, Any], free_text: int = FREE_TEXT) -> str
     Source:
         GBNF as in the guide to grammars in the repository of llama.cpp.
     """
-    writer = _Writer(free_text)
+    writer = _Writer(notation)
     root = writer.value(flat_schema(schema))
     rules = [f"{name} ::= {body}" for name, body in writer.rules.items()]
     return "\n".join([f"root ::= {root}", *rules]) + "\n"
@@ -68,8 +95,9 @@ def schema_to_gbnf(schema: Mapping[str, Any], free_text: int = FREE_TEXT) -> str
 class _Writer:
     """Writes expressions of a grammar; long ones become rules, equal ones the same rule."""
 
-    def __init__(self, free_text: int) -> None:
-        self.free_text = free_text
+    def __init__(self, notation: Notation) -> None:
+        self.notation = notation
+        self.comma, self.colon = f'",{notation.blank}"', f'":{notation.blank}"'
         self.rules: dict[str, str] = {}
         self.names: dict[str, str] = {}
 
@@ -83,14 +111,14 @@ class _Writer:
     def value(self, schema: Schema) -> str:
         """Return the expression of a flat schema."""
         if "enum" in schema:
-            return _either([_quoted(value) for value in schema["enum"]])
+            return _either([self.quoted(value) for value in schema["enum"]])
         if "anyOf" in schema:
             return self.rule(_either([self.value(inner) for inner in schema["anyOf"]]))
         match schema.get("type"):
             case "string":
-                return self.string(schema, self.free_text)
+                return self.string(schema, self.notation.max_text)
             case "integer" | "number":
-                return self.rule(_number(schema))
+                return self.rule(_number(schema, self.notation.has_short_numbers))
             case "boolean":
                 return '("true" | "false")'
             case "null":
@@ -108,85 +136,92 @@ class _Writer:
         kinds = [self.value(schema) for schema in flat]
         if depth > 0:
             inner = self.anything(depth - 1)
-            pair = f'{self.string({}, MAX_NAME)} ":" {inner}'
-            kinds += [f'"[" {_listed(inner, 0, MAX_ITEMS)} "]"', f'"{{" {_listed(pair, 0, MAX_ITEMS)} "}}"']
+            pair = f"{self.string({}, MAX_NAME)} {self.colon} {inner}"
+            max_items = self.notation.max_items
+            kinds += [f'"[" {self.listed(inner, 0, max_items)} "]"', f'"{{" {self.listed(pair, 0, max_items)} "}}"']
         return self.rule(_either(kinds))
 
-    def string(self, schema: Schema, max_length: int) -> str:
+    def string(self, schema: Schema, max_length: int | None) -> str:
         """Return the expression of a string, of `minLength` to `maxLength` characters, but at most `max_length`."""
         low = int(schema.get("minLength", 0))
-        high = max(low, min(int(schema.get("maxLength", max_length)), max_length))
-        character = self.rule(CHARACTER, "char")
-        return self.rule(rf'"\"" {_times(character, low, high)} "\""')
+        high = _smaller(schema.get("maxLength"), max_length, low)
+        character = self.rule(CHARACTER + self.notation.escapes, "char")
+        return self.rule(rf'"\"" {_times(character, low, None if high and high > MAX_COUNTED else high)} "\""')
 
     def array(self, schema: Schema) -> str:
         """Return the expression of a list; after `prefixItems`, it has only as many items as it requires."""
         prefix = [self.value(inner) for inner in schema.get("prefixItems", ())]
         low = int(schema.get("minItems", 0)) - len(prefix)
-        max_items = int(schema.get("maxItems", max(low, 0 if prefix else MAX_ITEMS) + len(prefix))) - len(prefix)
         if not prefix:
-            return f'"[" {_listed(self.value(schema["items"]), low, min(max_items, max(low, MAX_ITEMS)))} "]"'
+            high = _smaller(schema.get("maxItems"), self.notation.max_items, low)
+            return f'"[" {self.listed(self.value(schema["items"]), low, high)} "]"'
+        max_items = int(schema.get("maxItems", max(low, 0) + len(prefix))) - len(prefix)
         if max_items < 0:
             prefix, max_items = prefix[:max_items], 0
-        repeated = _times(f'("," {self.value(schema["items"])})', max(low, 0), min(max_items, max(low, 0)))
-        return f'"[" {' "," '.join(prefix)} {repeated} "]"'
+        repeated = _times(f"({self.comma} {self.value(schema['items'])})", max(low, 0), min(max_items, max(low, 0)))
+        return f'"[" {f" {self.comma} ".join(prefix)} {repeated} "]"'
 
     def object(self, schema: Schema) -> str:
         """Return the expression of an object: its properties in order, or pairs with free names if it declares none."""
         if schema["properties"] or schema["additionalProperties"] is False:
             members = [
-                (f'{_quoted(name)} ":" {self.value(inner)}', name in schema["required"])
+                (f"{self.quoted(name)} {self.colon} {self.value(inner)}", name in schema["required"])
                 for name, inner in schema["properties"].items()
             ]
-            return f'"{{" {_members(members, anything_before=False)} "}}"'
+            return f'"{{" {self.members(members, anything_before=False)} "}}"'
         name = self.value(schema["propertyNames"]) if "propertyNames" in schema else self.string({}, MAX_NAME)
-        pair = f'{name} ":" {self.value(schema["additionalProperties"])}'
+        pair = f"{name} {self.colon} {self.value(schema['additionalProperties'])}"
         low = int(schema.get("minProperties", 0))
-        high = max(low, min(int(schema.get("maxProperties", MAX_ITEMS)), MAX_ITEMS))
-        return f'"{{" {_listed(pair, low, high)} "}}"'
+        return (
+            f'"{{" {self.listed(pair, low, _smaller(schema.get("maxProperties"), self.notation.max_items, low))} "}}"'
+        )
+
+    def members(self, members: list[tuple[str, bool]], anything_before: bool) -> str:
+        """Return the expression of properties in order, of which some may be left out.
+
+        Args:
+            members: Expression of each property, and whether it is required.
+            anything_before: Whether a property precedes them, so that the first needs a comma.
+        """
+        if not members:
+            return ""
+        (member, is_required), *following = members
+        if anything_before:
+            text = f"{self.comma} {member}" if is_required else f"({self.comma} {member})?"
+            return f"{text} {self.members(following, anything_before=True)}"
+        text = f"{member} {self.members(following, anything_before=True)}"
+        if is_required:
+            return text
+        return f"({text} | {self.members(following, anything_before=False)})" if following else f"({text})?"
+
+    def listed(self, item: str, low: int, high: int | None) -> str:
+        """Return the expression of `low` to `high` items with commas between them; None: any number."""
+        if high is not None and high <= 0:
+            return ""
+        repeated = _times(f"({self.comma} {item})", max(low - 1, 0), None if high is None else high - 1)
+        return f"{item} {repeated}" if low > 0 else f"({item} {repeated})?"
+
+    def quoted(self, value: Any) -> str:
+        """Return the JSON of a value as a literal of the grammar."""
+        blank = self.notation.blank
+        return _literal(json.dumps(value, ensure_ascii=False, separators=(f",{blank}", f":{blank}")))
 
 
-def _members(members: list[tuple[str, bool]], anything_before: bool) -> str:
-    """Return the expression of properties in order, of which some may be left out.
-
-    Args:
-        members: Expression of each property, and whether it is required.
-        anything_before: Whether a property precedes them, so that the first needs a comma.
-    """
-    if not members:
-        return ""
-    (member, is_required), *following = members
-    if anything_before:
-        text = f'"," {member}' if is_required else f'("," {member})?'
-        return f"{text} {_members(following, anything_before=True)}"
-    text = f"{member} {_members(following, anything_before=True)}"
-    if is_required:
-        return text
-    return f"({text} | {_members(following, anything_before=False)})" if following else f"({text})?"
+def _smaller(limit: float | None, bound: int | None, low: int) -> int | None:
+    """Return the smaller of a limit of the schema and a bound, but at least `low`; None: neither is set."""
+    limits = [int(one) for one in (limit, bound) if one is not None]
+    return max(low, min(limits)) if limits else None
 
 
-def _listed(item: str, low: int, high: int) -> str:
-    """Return the expression of `low` to `high` items with commas between them."""
-    if high <= 0:
-        return ""
-    repeated = _times(f'("," {item})', max(low - 1, 0), high - 1)
-    return f"{item} {repeated}" if low > 0 else f"({item} {repeated})?"
-
-
-def _times(atom: str, low: int, high: int) -> str:
-    """Return the expression of `low` to `high` repetitions."""
-    if high <= 0:
-        return ""
-    return f"{atom}{{{low},{high}}}"
+def _times(atom: str, low: int, high: int | None) -> str:
+    """Return the expression of `low` to `high` repetitions; None: any number from `low`."""
+    if high is None:
+        return f"{atom}*" if low <= 0 else f"{atom}{{{low},}}"
+    return f"{atom}{{{low},{high}}}" if high > 0 else ""
 
 
 def _either(alternatives: list[str]) -> str:
     return alternatives[0] if len(alternatives) == 1 else f"({' | '.join(alternatives)})"
-
-
-def _quoted(value: Any) -> str:
-    """Return the JSON of a value as a literal of the grammar."""
-    return _literal(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
 
 
 def _literal(text: str) -> str:
@@ -194,8 +229,13 @@ def _literal(text: str) -> str:
     return f'"{escaped}"'
 
 
-def _number(schema: Schema) -> str:
-    """Return the expression of a range's numbers: integers, or numbers of two decimal places, more if it is narrow."""
+def _number(schema: Schema, has_short: bool) -> str:
+    """Return the expression of a range's numbers: integers, or numbers of two decimal places, more if it is narrow.
+
+    Args:
+        schema: A flat schema of numbers.
+        has_short: Whether fewer decimal places are accepted as well.
+    """
     span = number_range(schema)
     if schema["type"] == "integer":
         return _grid(*_ends(span, 0), 0)
@@ -205,7 +245,9 @@ def _number(schema: Schema) -> str:
         raise Refused(f"no number of at most {MAX_DECIMALS} decimal places lies in {schema}")
     fine = (places for places in filled if grids[places][1] - grids[places][0] >= FINENESS)
     places = next(fine, filled[0])
-    return _grid(*grids[places], places)
+    shorter = {fewer: _ends(span, fewer) for fewer in range(places)} if has_short else {}
+    counts = [fewer for fewer, (low_index, high_index) in shorter.items() if low_index <= high_index]
+    return _either([*(_grid(*shorter[fewer], fewer) for fewer in counts), _grid(*grids[places], places)])
 
 
 def _ends(span: Range, places: int) -> tuple[int, int]:

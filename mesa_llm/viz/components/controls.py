@@ -21,7 +21,7 @@ from mesa_llm.viz.components.markup import Markup
 from mesa_llm.viz.components.page_state import PageState, use_page
 from mesa_llm.viz.session.cost_estimate import summary
 from mesa_llm.viz.session.run_settings import RunSettings
-from mesa_llm.viz.session.runner import Runner
+from mesa_llm.viz.session.runner import PLAY_S, Runner
 from mesa_llm.viz.session.session import PageSession
 from mesa_llm.viz.session.status import description_of, done, playback_status, progress, reset_warning, status
 
@@ -63,7 +63,8 @@ def PlaySpeed(session: PageSession) -> None:
     Args:
         session: The session.
     """
-    pause, choose = use_state("0.1 s")
+    pause_s = PLAY_S if session.runner is None else session.runner.pause_s
+    pause, choose = use_state(next((label for label, each_s in PAUSES.items() if each_s == pause_s), ""))
 
     def change(label: str) -> None:
         choose(label)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import tempfile
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -14,6 +14,7 @@ import solara
 from reacton import use_memo, use_state
 from solara.core import component
 
+from mesa_llm.experiments.recordings import RecordedRun, figures_of
 from mesa_llm.model.model import LLMModel
 from mesa_llm.reports import export
 from mesa_llm.viz.components.interventions import Progress
@@ -25,6 +26,8 @@ from mesa_llm.viz.session.interventions import WRITE, InterventionRunner
 from mesa_llm.viz.session.run_settings import ModelFactory
 from mesa_llm.viz.session.runs import KeptRun, available_downloads, kept_runs, run_file
 from mesa_llm.viz.session.rw_lock import steady
+from mesa_llm.viz.session.session import PageSession
+from mesa_llm.viz.session.status import done
 
 RULE, AGENTS_MODEL = "by rules", "by the agents' language model"
 """Authors of a report, as labelled on the page."""
@@ -61,12 +64,35 @@ def Runs(model: LLMModel, factory: ModelFactory, folder: Path | None, reopen: Re
             solara.Text("This run is not saved.")
         Picture("this run", use_memo(lambda: available_downloads(model), [model, model.now]))
         if folder is not None:
-            _RecordedRuns(factory, folder, path, reopen).key(f"looked {n_looks} times")
+            _SavedRuns(factory, folder, path, reopen).key(f"looked {n_looks} times")
             solara.Button("Refresh", icon_name="mdi-refresh", text=True, on_click=lambda: look(n_looks + 1))
 
 
 @component
-def _RecordedRuns(factory: ModelFactory, folder: Path, current: Path | None, reopen: Reopen) -> None:
+def RecordedRuns(session: PageSession, runs: Sequence[RecordedRun], watch: Callable[[RecordedRun], None]) -> None:
+    """Offer to play the recorded runs that come with a model, until the visitor begins a run.
+
+    Args:
+        session: The session.
+        runs: The runs, which have been recorded.
+        watch: Called with the run that the visitor chooses.
+    """
+    summaries = use_memo(lambda: [figures_of(run.file).summary for run in runs], [])
+    use_page(session).moment()
+    runner = session.runner
+    if runner is not None and (runner.busy or done(runner.model)):
+        return
+    with solara.Card(margin=0), solara.Column(gap="8px"):
+        for run, summary in zip(runs, summaries, strict=True):
+            label = "Watch the recorded run" if len(runs) == 1 else f"Watch: {run.name.replace('_', ' ')}"
+            icon, on_click = "mdi-movie-open-play-outline", partial(watch, run)
+            solara.Button(label, icon_name=icon, on_click=on_click, color="primary", block=True)
+            solara.Text(f"{run.title}. {summary}", classes=["mesa-llm-hint"])
+        solara.Text("Replayed from a file: no language model is called. Or run by rules:", classes=["mesa-llm-hint"])
+
+
+@component
+def _SavedRuns(factory: ModelFactory, folder: Path, current: Path | None, reopen: Reopen) -> None:
     runs = use_memo(lambda: kept_runs(folder, factory, current), [current])
     solara.Text("Earlier runs of this model", classes=["mesa-llm-heading"])
     if not runs:

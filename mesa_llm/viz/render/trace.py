@@ -71,6 +71,9 @@ class TracedRequest:
     form: str
     """Schema of the reply and sampling settings, as JSON."""
 
+    sent: str
+    """What was sent beside the messages: the form of the reply in words and as a grammar; empty if nothing was."""
+
     reply: str
     """Text and tool calls of the reply; empty if there is none."""
 
@@ -194,6 +197,7 @@ def _offered_tools(parameters: dict[str, Any], specs: Mapping[str, ToolSpec]) ->
 
 def _request(row: dict[str, Any], specs: Mapping[str, ToolSpec]) -> TracedRequest:
     parameters: dict[str, Any] = json.loads(row["parameters"])
+    sent = str(parameters.pop("sent", ""))
     prompt = tuple(PromptMessage(message["role"], _message_text(message)) for message in json.loads(row["prompt"]))
     reply: dict[str, Any] = json.loads(row["reply"]) if row["reply"] else {"text": "", "tool_calls": []}
     calls_text = "\n".join(call_text(name, arguments) for name, arguments, _ in reply["tool_calls"])
@@ -203,6 +207,7 @@ def _request(row: dict[str, Any], specs: Mapping[str, ToolSpec]) -> TracedReques
         prompt=prompt,
         tools=_offered_tools(parameters, specs),
         form=_indented({name: value for name, value in parameters.items() if value and "tools" not in name}),
+        sent=shortened(sent),
         reply=shortened("\n".join(filter(None, (reply["text"], calls_text)))),
         raw=_indented(reply) if row["reply"] else "",
         reasoning=shortened(reply.get("reasoning") or ""),

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import solara.lab
@@ -13,6 +15,8 @@ from reacton import use_effect, use_exception, use_memo, use_ref, use_state
 from solara.core import component
 from solara.lab.utils.headers import headers
 
+from mesa_llm.experiments.recordings import RecordedRun, made_runs
+from mesa_llm.model.identity import name_of
 from mesa_llm.model.model import LLMModel
 from mesa_llm.model.recording import Recording
 from mesa_llm.model.scenario import controls, parameters_of
@@ -28,7 +32,7 @@ from mesa_llm.viz.components.placement import place_steady
 from mesa_llm.viz.components.plots import Measures, MesaPlot, is_mesa_plot
 from mesa_llm.viz.components.readme import About, Question
 from mesa_llm.viz.components.run_settings import RunSettingsForm, defaults
-from mesa_llm.viz.components.runs import Reopen, ReportCard, Runs
+from mesa_llm.viz.components.runs import RecordedRuns, Reopen, ReportCard, Runs
 from mesa_llm.viz.components.space import MakeRenderer, Space, has_space, plain_renderer
 from mesa_llm.viz.components.tables import ActionTable, EventLog
 from mesa_llm.viz.render.readme import Readme
@@ -36,6 +40,7 @@ from mesa_llm.viz.server.auth import foreign_origin
 from mesa_llm.viz.server.state import ServerState
 from mesa_llm.viz.session.refresh import watch
 from mesa_llm.viz.session.run_settings import ModelFactory, RunSettings
+from mesa_llm.viz.session.runner import PLAY_S
 from mesa_llm.viz.session.runs import KeptRun, runs_folder
 from mesa_llm.viz.session.rw_lock import steady
 from mesa_llm.viz.session.session import PageSession
@@ -156,6 +161,7 @@ def _Page(
     arrival = use_memo(threading.Event, [])
     page = use_memo(PageState, [])
     page_state.provide(page)
+    recorded_runs = use_memo(lambda: [] if isinstance(session, LessonSession) else recorded_runs_of(model), [])
     use_effect(lambda: _open(server, session, page, baseline, arrival), [])
 
     def resume(run: KeptRun) -> None:
@@ -167,8 +173,14 @@ def _Page(
         session.open(run.path)
         change()
 
+    def watch(run: RecordedRun) -> None:
+        session.watch(run.recording)
+        change()
+
     def begin_anew() -> None:
         session.build(choice.value)
+        if session.runner is not None:
+            session.runner.pause_s = PLAY_S
         change()
 
     def change() -> None:
@@ -180,13 +192,15 @@ def _Page(
         solara.AppBarTitle(name)
         solara.lab.ThemeToggle()
     with solara.Sidebar(), solara.Column(gap="10px", style={"padding": "4px 8px 24px"}):
+        if recorded_runs and recording.value is None:
+            RecordedRuns(session, recorded_runs, watch)
         with solara.Card(margin=0):
             if recording.value is None:
                 Controls(session, choice)
                 CostEstimateCard(session)
             else:
                 Playback(session, recording.value, begin_anew)
-            PlaySpeed(session)
+            PlaySpeed(session).key("of a new run" if recording.value is None else f"of {recording.value.file}")
         if recording.value is None:
             with solara.Card("Parameters", margin=0):
                 # redrawn at each step, it would overwrite what is being typed
@@ -216,6 +230,21 @@ def meanings_of(model: ModelFactory) -> dict[str, str]:
     if not (isinstance(model, type) and issubclass(model, LLMModel)):
         return {}
     return {parameter.name: parameter.meaning for parameter in parameters_of(model)}
+
+
+def recorded_runs_of(model: ModelFactory) -> list[RecordedRun]:
+    """Return the recorded runs that come with a model.
+
+    Args:
+        model: The factory of the model; only a class has recorded runs, in the folder of its module.
+
+    Raises:
+        ConfigError: If they cannot be read.
+    """
+    file = getattr(sys.modules.get(model.__module__), "__file__", None)
+    if file is None or not (isinstance(model, type) and issubclass(model, LLMModel)):
+        return []
+    return [run for run in made_runs(Path(file).parent) if run.recording.model == name_of(model)]
 
 
 @component

@@ -21,6 +21,9 @@ from mesa_llm.viz.session.rw_lock import lock_of
 CLOSING = "mesa-llm-closing"
 """Name of every thread that closes a model."""
 
+PLAY_S = 0.1
+"""Seconds between two steps while playing, unless the visitor chooses otherwise."""
+
 INSIST_S = 0.2
 """Seconds between attempts to stop a step: a stop just before a request can be missed."""
 
@@ -109,6 +112,7 @@ class Runner:
         model: The model that is stepped.
         pause_s: Seconds between two steps while playing.
         last_step: Last step of the recording that is replayed; None: nothing is replayed.
+        is_resumable: Whether that recording is among the saved runs of the page.
         error: Error message for the visitor; empty if there is none.
         alarm: Why most decisions of the last step failed, with advice; empty if they did not.
         note: Any other message for the visitor, such as that the model has ended.
@@ -121,7 +125,7 @@ class Runner:
     def __init__(
         self,
         model: LLMModel,
-        pause_s: float = 0.1,
+        pause_s: float = PLAY_S,
         hide: Callable[[str], str] = str,
         on_closed: Callable[[LLMModel], None] | None = None,
     ) -> None:
@@ -152,6 +156,7 @@ class Runner:
         self._hide = hide
         self.error = self.note = self.alarm = ""
         self.last_step: int | None = None
+        self.is_resumable = False
         self.decided = self.n_failed = 0
         self._begun: float | None = None
         self._run: _Run | None = None
@@ -314,10 +319,12 @@ class Runner:
                 break
             if run.steps is None:
                 run.halted.wait(self.pause_s)
+        if last is not None and (model.now > last or not model.running):
+            is_resumable = self.is_resumable and model.running
+            hint = " To continue from here, press Resume on the Runs tab." if is_resumable else ""
+            return f"The recording ends here.{hint}"
         if not model.running:
             return "The model has ended. Press Reset for a new run."
-        if last is not None and model.now > last:
-            return "The recording ends here. To continue from here, press Resume on the Runs tab."
         return run.why
 
     def _close(self, model: LLMModel, run: _Run | None) -> None:

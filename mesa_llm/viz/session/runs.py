@@ -18,6 +18,7 @@ from mesa_llm.errors import ConfigError, MesaLLMError
 from mesa_llm.llm.address import split_name
 from mesa_llm.model.identity import located, name_of
 from mesa_llm.model.model import LLMModel
+from mesa_llm.runlog.compact import RECORDED_ON
 from mesa_llm.runlog.file import open_to_read
 from mesa_llm.runlog.log import RunLog
 from mesa_llm.text import counted, spreadsheet_cell
@@ -117,7 +118,8 @@ class KeptRun:
     @property
     def description(self) -> str:
         """Its date, length, language model, cost and seed."""
-        date = datetime.fromtimestamp(self.path.stat().st_mtime).strftime("%d %b %Y, %H:%M")
+        written = datetime.fromtimestamp(self.path.stat().st_mtime).strftime("%d %b %Y, %H:%M")
+        date = self.manifest.get(RECORDED_ON, written)  # a file from a repository is as old as its check-out
         llm = self.parameters.get("llm", "rule")
         llm_kind = llm if isinstance(llm, str) else "you" if "human" in str(llm) else "several"
         cost = f", ${self.dollars:,.4f}" if self.dollars else ""

@@ -29,6 +29,9 @@ from mesa_llm.viz.session.runs import KeptRun, discard_if_empty, new_log
 from mesa_llm.viz.session.rw_lock import steady
 from mesa_llm.viz.session.trial import require_buildable
 
+WATCH_S = 1.0
+"""Seconds between two steps of a recorded run that is played from its start."""
+
 
 @dataclass(slots=True)
 class PageVisit:
@@ -155,15 +158,32 @@ class PageSession:
         Args:
             recording: The run.
         """
+        if self._open_at_start(recording):
+            self.go_to(recording.last_step)
+
+    def watch(self, recording: Recording) -> None:
+        """Play a recorded run from its start; if that fails, keep the current one.
+
+        Args:
+            recording: The run.
+        """
+        if self._open_at_start(recording) and self.runner is not None:
+            self.runner.pause_s = WATCH_S
+            self.runner.start()
+
+    def _open_at_start(self, recording: Recording) -> bool:
+        """Show a recorded run before its first step; return whether that worked."""
         try:
             require_buildable(recording.file, recording.parameters, self._kind if self._is_own(recording) else None)
         except ConfigError as error:
             self.error = str(error)
-            return
+            return False
         self.error = ""
-        if self._show_again(recording):
-            self.recording = recording
-            self.go_to(recording.last_step)
+        if not self._show_again(recording):
+            return False
+        self.recording = recording
+        self.target = 0
+        return True
 
     def go_to(self, step: int) -> None:
         """Show the recorded run as it was after a step.
@@ -191,6 +211,7 @@ class PageSession:
         self.show(model, self.built_from)
         if self.runner is not None:
             self.runner.last_step = recording.last_step
+            self.runner.is_resumable = recording.file.parent == self.folder
         return True
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mesa_llm.llm.local.weights import download_status
 from mesa_llm.model.model import LLMModel
 from mesa_llm.model.recording import Recording
 from mesa_llm.text import counted
@@ -57,6 +58,8 @@ def status(runner: Runner) -> str:
     if n_due:
         text += f": {min(pulse.decided, n_due)} of {n_due} decided"
     text += f", {pulse.seconds} s" if pulse.seconds else " …"
+    if download := download_status():
+        text += f" ({download})"
     return f"{text}, then pausing." if runner.finishing else text
 
 

@@ -228,7 +228,7 @@ def _loan_text(facts: TraderFacts, posts: Sequence[ForumPost]) -> str:
         f"type {kind}, {counted(days, 'day')}, {rate:.2%}"
         for kind, (days, rate) in enumerate(zip(facts.term_days, facts.rates, strict=True))
     )
-    lines = [f"Day {facts.now.day}, before trading. Your style of investing: {facts.style}.", _state(facts)]
+    lines = [f"Day {facts.now.day}, before trading.", _state(facts)]
     lines.append(f"The bank lends for: {offers}. You may borrow up to {spendable_text(facts.loan_limit)}.")
     if posts:
         lines.append(forum_text(posts))

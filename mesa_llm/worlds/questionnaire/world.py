@@ -85,6 +85,7 @@ class Questionnaire:
             facts=sheet,
             label=sheet.label,
             world=self.name,
+            is_about_self=True,
         )
 
     def receive(self, agent_id: int, answer: Any, label: str) -> ActionResult:

@@ -12,8 +12,8 @@ from mesa_llm.worlds.room.facts import RoomFacts
 from mesa_llm.worlds.room.state import Line, Member
 
 TASKS = {
-    "write": "It is your turn: say something to the others, in fewer than 40 words.",
-    "choose": "Do you want to speak now? Then say it, in fewer than 40 words. Else wait, and say why.",
+    "write": "It is your turn: tell the others what you think, in fewer than 40 words.",
+    "choose": "Do you want to speak now? Then tell the others what you think, in fewer than 40 words. Else wait, and say why.",
     "decide": "Do you want to speak now, or would you rather wait and hear what the others say? Decide, and say why.",
     "draft": "Write what you would say now, in fewer than 40 words. You decide afterwards whether to say it.",
     "token": "Write what you say now, in fewer than 40 words.",

@@ -31,7 +31,7 @@ def Twins(classic: Classic, llm: str) -> None:
     """
     run, set_run = use_state(0)
     step, set_step = use_state(0)
-    twins = use_memo(lambda: (classic.twin(), classic.twin(llm) if llm else classic.llm_twin()), [run])
+    twins = use_memo(lambda: (classic.twin(), classic.twin(llm) if llm else classic.run.start()), [run])
 
     def close() -> None:
         for twin in twins:

@@ -12,7 +12,7 @@ import numpy as np
 from mesa_llm.experiments.arms import ArmRun, cost_of
 from mesa_llm.experiments.study import Findings, Study, StudySetup, Table
 from mesa_llm_models.classics.charts import twins_figure
-from mesa_llm_models.classics.recordings import CLASSICS, SEED, Classic, run_twins
+from mesa_llm_models.classics.recordings import CLASSICS, Classic, run_twins
 
 NO_COURSE = np.empty((0, 0))
 
@@ -45,7 +45,7 @@ class Twins:
         ]
         runs = [ArmRun({}, NO_COURSE, one.engine.decisions, one.usage) for one in models.values()]
         cost = cost_of(runs, time.perf_counter() - start_s)
-        setting = {"seed": SEED, "language models": list(models), "steps": classic.steps}
+        setting = {"seed": classic.run.rng, "language models": list(models), "steps": classic.steps}
         draw = partial(twins_figure, classic.name, twin, replay)
         return Findings(classic.name, self.question, setting, cost, [Table(classic.label, rows)], draw)
 

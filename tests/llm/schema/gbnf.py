@@ -7,7 +7,7 @@ import re
 
 TOKEN = re.compile(
     r"""(?P<literal>"(?:\\.|[^"\\])*")|(?P<set>\[(?:\\.|[^\]\\])*\])|(?P<rule>[a-z]\w*)|(?P<sign>[(|)])"""
-    r"|(?P<often>\?|\{\d+(?:,\d+)?\})"
+    r"|(?P<often>\?|\*|\{\d+(?:,\d*)?\})"
 )
 TRICKY = 'aZ0123456789 \\"/\n\t\x7f\x80é\u2028日😀{}[],:'
 """Characters that a text is tried with; a set takes those it allows."""
@@ -86,5 +86,5 @@ def take_atom(tokens: list[tuple[str, str]]) -> tuple[list[tuple[str, str]], int
     if not tokens or tokens[0][0] != "often":
         return atom, 1, 1
     often = tokens.pop(0)[1]
-    counts = [0, 1] if often == "?" else [int(count) for count in often.strip("{}").split(",")]
-    return atom, counts[0], counts[-1]
+    least, comma, most = {"?": "0,1", "*": "0,"}.get(often, often.strip("{}")).partition(",")
+    return atom, int(least), int(most or int(least) + 3 * len(comma))

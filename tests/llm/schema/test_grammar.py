@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, Field, TypeAdapter
 
 from mesa_llm.errors import Refused
-from mesa_llm.llm.schema.grammar import schema_to_gbnf
+from mesa_llm.llm.schema.grammar import COMPACT, NATURAL, Notation, schema_to_gbnf
 from mesa_llm.llm.schema.sampling import sample_value
 from tests.llm.schema.gbnf import Grammar
 
 
-def accepts(schema: dict[str, Any], text: str) -> bool:
-    return Grammar(schema_to_gbnf(schema)).accepts(text)
+def accepts(schema: dict[str, Any], text: str, notation: Notation = COMPACT) -> bool:
+    return Grammar(schema_to_gbnf(schema, notation)).accepts(text)
 
 
 def ranges(numbers: st.SearchStrategy[Any], kind: str) -> st.SearchStrategy[dict[str, Any]]:
@@ -70,18 +70,19 @@ def containers(inner: st.SearchStrategy[dict[str, Any]]) -> st.SearchStrategy[di
 
 
 schemas = st.recursive(scalars, containers, max_leaves=5)
+notations = st.sampled_from([COMPACT, NATURAL])
 schemas_with_numbers = st.recursive(st.one_of(scalars, numbers), containers, max_leaves=5)
 
 
-@given(schema=schemas_with_numbers, seed=st.integers(0, 9))
-def test_what_a_grammar_accepts_satisfies_the_schema(schema: dict[str, Any], seed: int) -> None:
-    text = Grammar(schema_to_gbnf(schema)).write(random.Random(seed))
+@given(schema=schemas_with_numbers, seed=st.integers(0, 9), notation=notations)
+def test_what_a_grammar_accepts_satisfies_the_schema(schema: dict[str, Any], seed: int, notation: Notation) -> None:
+    text = Grammar(schema_to_gbnf(schema, notation)).write(random.Random(seed))
     jsonschema.validate(json.loads(text), schema, cls=jsonschema.Draft202012Validator)
 
 
-@given(schema=schemas_with_numbers, seed=st.integers(0, 9))
-def test_what_a_grammar_writes_it_accepts(schema: dict[str, Any], seed: int) -> None:
-    grammar = Grammar(schema_to_gbnf(schema))
+@given(schema=schemas_with_numbers, seed=st.integers(0, 9), notation=notations)
+def test_what_a_grammar_writes_it_accepts(schema: dict[str, Any], seed: int, notation: Notation) -> None:
+    grammar = Grammar(schema_to_gbnf(schema, notation))
     assert grammar.accepts(grammar.write(random.Random(seed)))
 
 
@@ -90,6 +91,7 @@ def test_a_value_drawn_from_a_schema_can_be_written(schema: dict[str, Any], seed
     value = sample_value(schema, random.Random(seed))
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     assert accepts(schema, text)
+    assert accepts(schema, json.dumps(value, ensure_ascii=False), NATURAL)
 
 
 @given(bounds=st.tuples(st.integers(-2000, 2000), st.integers(-2000, 2000)).map(sorted), near=st.integers(-3, 3))
@@ -136,8 +138,18 @@ def test_properties_come_in_order_and_the_optional_ones_may_be_left_out() -> Non
     assert accepted == ['{"b":1}', '{"a":1,"b":1}', '{"b":1,"c":1}']
 
 
-def test_whitespace_is_never_written() -> None:
-    assert not accepts({"type": "array", "items": {"type": "boolean"}}, "[true, false]")
+def test_whitespace_is_never_written_or_always_as_models_write_it() -> None:
+    answer = {"properties": {"answer": {"type": "array", "items": {"enum": [1, [2, 3]]}}}, "required": ["answer"]}
+    texts = ['{"answer":[1,[2,3]]}', '{"answer": [1, [2, 3]]}', '{"answer":  [1, [2, 3]]}', '{ "answer": [1, [2, 3]]}']
+    assert [accepts(answer, text) for text in texts] == [True, False, False, False]
+    assert [accepts(answer, text, NATURAL) for text in texts] == [False, True, False, False]
+
+
+def test_a_capable_model_writes_as_much_as_the_schema_allows() -> None:
+    assert accepts({"type": "string"}, f'"{"a" * 3000}\\n"', NATURAL)
+    assert not accepts({"type": "string", "maxLength": 90}, f'"{"a" * 91}"', NATURAL)
+    assert accepts({"type": "array", "items": {"const": 1}}, str([1] * 30), NATURAL)
+    assert all(accepts({"type": "number", "minimum": 0, "maximum": 1}, text, NATURAL) for text in ("1", "0.7", "0.75"))
 
 
 def test_a_schema_that_nothing_satisfies_is_refused() -> None:

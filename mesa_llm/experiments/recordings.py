@@ -1,0 +1,319 @@
+"""Recorded runs that come with a model: how they are declared, made, read and described.
+
+A model's folder declares them in `recordings/runs.toml`, one table a run, and holds those that have been made beside
+it, as compact run logs:
+
+    [debate]
+    title = "Four members of a council talk about a toll"
+    parameters = { config = "debate", people_play = false }
+
+`python3 dev.py record` makes those of this project. Declarations are read without importing a model.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, Field, ValidationError
+
+from mesa_llm.agents.design import AgentDesign
+from mesa_llm.errors import ConfigError, DecisionError
+from mesa_llm.llm.protocol import LLM, Capabilities
+from mesa_llm.model.model import LLMModel
+from mesa_llm.model.recording import Recording
+from mesa_llm.registry import ModelEntry, find_model, find_models
+from mesa_llm.runlog.compact import RECORDED_ON, SUFFIX
+from mesa_llm.runlog.log import RunLog
+from mesa_llm.runlog.versions import DISTRIBUTION
+from mesa_llm.text import counted, suggestion
+from mesa_llm.tools.tool import describe
+
+FOLDER = "recordings"
+"""Folder of the recorded runs, in that of their model."""
+
+DECLARATIONS = "runs.toml"
+"""File in that folder that declares them."""
+
+SAME_LLM = "{llm}"
+"""Value of a declared parameter that stands for the language model of the agents, such as that of a judge."""
+
+LOCAL_LLMS = {"local": "SmolLM2-135M-Instruct", "local:1.5b": "Qwen2.5-Coder-1.5B-Instruct"}
+"""Names of local language models in a log → what they are."""
+
+SEED = 1
+"""Seed of a recorded run that declares none."""
+
+
+class RecordedRun(BaseModel, frozen=True, extra="forbid"):
+    """A run that a model declares, and its recording once it has been made."""
+
+    folder: Path
+    """Folder of the recordings of its model."""
+
+    name: str
+    """Its name, unique in its model."""
+
+    title: str
+    """What is seen in it, in a few words."""
+
+    steps: Annotated[int, Field(ge=1)] | None = None
+    """Number of steps; None: until the model ends by itself."""
+
+    rng: Annotated[int, Field(ge=0)] = SEED
+    """Seed."""
+
+    parameters: Mapping[str, Any] = {}
+    """Parameters and options of the model that differ from the defaults."""
+
+    design: Mapping[str, Any] | None = None
+    """Design of the agents, as `AgentDesign.to_json` writes it; None: the model's own."""
+
+    @property
+    def file(self) -> Path:
+        """Its recording, which need not exist."""
+        return self.folder / f"{self.name}{SUFFIX}"
+
+    @property
+    def recording(self) -> Recording:
+        """Its recording.
+
+        Raises:
+            ConfigError: If it has not been made, or is damaged.
+        """
+        if not self.file.is_file():
+            raise ConfigError(f"the run {self.name!r} has not been recorded yet: {self.file} is missing")
+        return Recording.read(self.file)
+
+    def model(self, kind: type[LLMModel], llm: str | LLM, **options: Any) -> LLMModel:
+        """Make the model of this run, before its first step.
+
+        Args:
+            kind: Class of the model.
+            llm: Language model of the agents.
+            **options: Further options, such as `log`.
+
+        Raises:
+            ConfigError: If the declaration does not fit the model.
+        """
+        llm_name = llm if isinstance(llm, str) else Capabilities.of(llm).name
+        parameters = {name: llm_name if value == SAME_LLM else value for name, value in self.parameters.items()}
+        if self.design is not None:
+            options["design"] = AgentDesign.from_json(self.design)
+        return kind(**parameters, **options, llm=llm, rng=self.rng)
+
+    def record(
+        self,
+        kind: type[LLMModel],
+        llm: str | LLM,
+        log: Path,
+        after_step: Callable[[LLMModel], None] = lambda model: None,
+    ) -> None:
+        """Record this run, and put the compact recording in its place.
+
+        Args:
+            kind: Class of the model.
+            llm: Language model of the agents.
+            log: Run log to record it in; replies that it already holds are used.
+            after_step: Called with the model at the end of each step.
+
+        Raises:
+            ConfigError: If the log holds another run, or a file cannot be written.
+            DecisionError: If more than half of the decisions failed; nothing is put in the place of the recording.
+        """
+        with closing(self.model(kind, llm, log=log)) as model:
+            while model.running and (self.steps is None or model.time < self.steps):
+                model.step()
+                after_step(model)
+            decisions: int = model.engine.decisions
+            failures: int = model.usage.failures
+            if 2 * failures > decisions:
+                reason = model.runlog.failures()[0]
+                raise DecisionError(f"{failures} of {decisions} decisions failed. The first failed because: {reason}")
+            model.runlog.compact_to(self.file)
+
+    def start(self) -> LLMModel:
+        """Return the recorded model before its first step; stepped, it is replayed without requests.
+
+        Raises:
+            ConfigError: If there is no recording, or it cannot be replayed.
+        """
+        return self.recording.rebuilt(log=self.file, replay=True)
+
+    def replay(self) -> LLMModel:
+        """Replay the recording to its end, without sending a request, and return the model.
+
+        Raises:
+            ConfigError: If there is no recording, or it cannot be replayed.
+            ReplayError: If it asks for something that the recording does not hold.
+        """
+        return self.recording.replayed()
+
+
+def runs_in(folder: Path | None) -> dict[str, RecordedRun]:
+    """Return the recorded runs that a model declares, by name, in the order of their declaration.
+
+    Args:
+        folder: Folder of the model's package; None: it has none.
+
+    Raises:
+        ConfigError: If the declarations cannot be read.
+    """
+    file = None if folder is None else folder / FOLDER / DECLARATIONS
+    if file is None or not file.is_file():
+        return {}
+    try:
+        tables = tomllib.loads(file.read_text(encoding="utf-8"))
+        return {name: RecordedRun(folder=file.parent, name=name, **table) for name, table in tables.items()}
+    except ValidationError as error:
+        raise ConfigError(f"{file}: {describe(error)}") from None
+    except (tomllib.TOMLDecodeError, TypeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{file}: {error}") from error
+
+
+def made_runs(folder: Path | None) -> list[RecordedRun]:
+    """Return those of a model's recorded runs that have been made.
+
+    Args:
+        folder: Folder of the model's package; None: it has none.
+
+    Raises:
+        ConfigError: If the declarations cannot be read.
+    """
+    return [run for run in runs_in(folder).values() if run.file.is_file()]
+
+
+def declared_runs() -> dict[str, tuple[ModelEntry, RecordedRun]]:
+    """Return the recorded runs of all models, as `MODEL/RUN`, with the entry of the model.
+
+    Raises:
+        ConfigError: If declarations cannot be read.
+    """
+    return {
+        f"{entry.name}/{name}": (entry, run) for entry in find_models() for name, run in runs_in(entry.folder).items()
+    }
+
+
+def recorded_run(name: str) -> RecordedRun:
+    """Return a recorded run of an installed model; `recorded_run("social").replay()` returns its finished model.
+
+    Args:
+        name: Name of the model, for the first of its runs, or `MODEL/RUN`.
+
+    Raises:
+        ConfigError: If there is no such model or run.
+    """
+    model, _, wanted = name.partition("/")
+    runs = runs_in(find_model(model).folder)
+    if not runs:
+        raise ConfigError(f"the model {model!r} has no recorded runs")
+    if wanted and wanted not in runs:
+        names = ", ".join(f"{model}/{each}" for each in runs)
+        raise ConfigError(f"there is no recorded run {name!r}; there are: {names}{suggestion(wanted, list(runs))}")
+    return runs[wanted] if wanted else next(iter(runs.values()))
+
+
+@dataclass(frozen=True)
+class RecordingFigures:
+    """What a recording holds, in numbers."""
+
+    llms: tuple[str, ...]
+    """Names of the language models that replied."""
+
+    recorded_on: str
+    """Date of the recording, as `2026-11-26`; empty: unknown."""
+
+    version: str
+    """Version of this project that recorded it; empty: unknown."""
+
+    steps: int
+    """Number of steps."""
+
+    agents: int
+    """Number of agents that decided."""
+
+    decisions: int
+    """Number of decisions and answers to surveys, including failed ones."""
+
+    failed: int
+    """Number of those that failed."""
+
+    actions: int
+    """Number of actions and answers that worlds received."""
+
+    refused: int
+    """Number of those that the world refused."""
+
+    calls: int
+    """Number of requests, including those of judges and repairs."""
+
+    tokens: int
+    """Number of tokens of prompts and replies."""
+
+    size: int
+    """Size of the file, in bytes."""
+
+    @property
+    def valid_percent(self) -> float:
+        """Percentage of decisions that did not fail; 0 without decisions."""
+        return 100 * (self.decisions - self.failed) / self.decisions if self.decisions else 0.0
+
+    @property
+    def refused_percent(self) -> float:
+        """Percentage of actions and answers that the world refused; 0 without any."""
+        return 100 * self.refused / self.actions if self.actions else 0.0
+
+    @property
+    def llm(self) -> str:
+        """Names of the language models, and what the local ones are."""
+        texts = [f"{name} ({LOCAL_LLMS[name]})" if name in LOCAL_LLMS else name for name in self.llms]
+        return ", ".join(texts) or "none"
+
+    @property
+    def summary(self) -> str:
+        """The language model, the size of the run and the date, in one line."""
+        date = f", recorded on {self.recorded_on}" if self.recorded_on else ""
+        return f"{self.llm}: {counted(self.agents, 'agent')}, {counted(self.steps, 'step')}{date}"
+
+    @property
+    def line(self) -> str:
+        """Requests, size, and shares of valid decisions and refused actions, in one line."""
+        return (
+            f"{counted(self.calls, 'call')}, {self.size / 1000:,.0f} kB, "
+            f"{counted(self.decisions, 'decision')}: {self.failed} failed ({self.valid_percent:.1f}% valid), "
+            f"{self.refused} refused ({self.refused_percent:.1f}%)"
+        )
+
+
+def figures_of(file: Path) -> RecordingFigures:
+    """Count what a recording holds.
+
+    Args:
+        file: The recording, or any run log.
+
+    Raises:
+        ConfigError: If it is damaged, or no run log.
+    """
+    with closing(RunLog(file, "read")) as log:
+        tables: Any = {name: log.table(name) for name in ("decisions", "answers", "actions", "calls")}
+        manifest, llms, steps = log.manifest, tuple(log.models()), sum(1 for _ in log.rows("steps"))
+    decisions, answers, actions, calls = tables.values()
+    versions = manifest.get("versions")
+    return RecordingFigures(
+        llms,
+        str(manifest.get(RECORDED_ON, "")),
+        str(versions.get(DISTRIBUTION, "")) if isinstance(versions, Mapping) else "",
+        steps,
+        int(decisions["agent"].nunique()),
+        len(decisions) + len(answers),
+        int(decisions["kind"].notna().sum() + answers["failure"].notna().sum()),
+        len(actions),
+        int((~actions["ok"]).sum()),
+        len(calls),
+        int(calls["prompt_tokens"].sum() + calls["reply_tokens"].sum()),
+        file.stat().st_size,
+    )

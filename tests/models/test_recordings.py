@@ -1,0 +1,55 @@
+"""The recorded runs of the models: each can be made, and each that has been made is replayed to its end."""
+
+from __future__ import annotations
+
+import importlib
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from mesa_llm.experiments.recordings import declared_runs, figures_of
+
+ROOT = Path(__file__).parents[2]
+
+DECLARED = declared_runs()
+MADE = {name: run for name, (_, run) in DECLARED.items() if run.file.is_file()}
+
+
+@pytest.mark.parametrize("name", DECLARED)
+def test_a_declared_run_can_be_begun(name) -> None:
+    entry, run = DECLARED[name]
+    with closing(run.model(entry.load(), "rule")) as model:
+        model.step()
+        assert (model.usage.failures, model.time) == (0, 1)
+        assert model.engine.decisions > 0
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_a_recording_replays_to_its_end_without_a_request(name) -> None:
+    run = MADE[name]
+    with closing(run.replay()) as model:
+        assert model.runlog.digest == run.recording.digests[run.recording.last_step]
+        assert model.usage.calls == 0
+        assert not model.running or model.time == run.steps
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_nearly_all_decisions_of_a_recording_are_valid_and_it_is_small(name) -> None:
+    figures = figures_of(MADE[name].file)
+    assert figures.valid_percent >= 95
+    assert figures.size <= 400_000
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_a_readme_holds_the_figures_of_the_recordings(name, monkeypatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    readme = MADE[name].folder.parent / "README.md"
+    row = importlib.import_module("record").table([(name, MADE[name])])[-1]
+    assert row in readme.read_text(encoding="utf-8").splitlines()
+
+
+def test_no_recording_is_left_of_a_run_that_is_no_longer_declared() -> None:
+    folders = {run.folder for _, run in DECLARED.values()}
+    found = {file for folder in folders for file in folder.iterdir() if file.name != "runs.toml"}
+    assert found == {run.file for run in MADE.values()}

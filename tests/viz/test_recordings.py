@@ -1,0 +1,67 @@
+"""The recorded runs of a model on its page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import ipyvuetify
+import reacton
+import solara
+
+from mesa_llm import recorded_run
+from mesa_llm.viz import LLMPage
+from mesa_llm.viz.server.page import recorded_runs_of
+from mesa_llm.viz.session.run_settings import RunSettings
+from mesa_llm.viz.session.session import PageSession
+from mesa_llm_models.classics.boltzmann_wealth.model import WealthModel
+from mesa_llm_models.oasis.polarisation import PolarisationModel
+from tests.browser.apps.village import Village, renderer
+from tests.viz.test_page import until
+
+
+@contextmanager
+def page_of(model: Any, **options: Any) -> Iterator[Any]:
+    """Show the page of a model."""
+    _, shown = reacton.render(solara.AppLayout(children=[LLMPage(model, **options)]), handle_error=False)
+    yield shown
+    shown.close()
+
+
+def labels(page: Any) -> list[str]:
+    """Return the labels of the buttons of a page, in order."""
+    texts = [child for button in page.find(ipyvuetify.Btn).widgets for child in button.children]
+    return [text for text in texts if isinstance(text, str) and text.strip()]
+
+
+def test_the_first_button_of_a_page_plays_the_recorded_run() -> None:
+    with page_of(WealthModel) as page:
+        assert labels(page)[0].startswith("Watch")
+        first = next(one for one in page.find(ipyvuetify.Btn).widgets if one.children[-1] == labels(page)[0])
+        first.fire_event("click", {})
+        assert "Start a new run" in labels(page)
+        assert not any(label.startswith("Watch") for label in labels(page))
+
+
+def test_a_page_of_a_model_without_recordings_offers_none() -> None:
+    with page_of(Village, model_params={"n_agents": 3}, renderer=renderer) as page:
+        assert labels(page)[0] == "Step"
+
+
+def test_a_recorded_run_plays_from_its_start_to_its_end_and_asks_nobody() -> None:
+    recording = recorded_run("boltzmann_wealth").recording
+    session = PageSession(WealthModel, RunSettings(seed="1"), None)
+    session.watch(recording)
+    runner: Any = session.runner
+    assert (session.recording, runner.playing, session.error) == (recording, True, "")
+    runner.pause_s = 0.0
+    until(lambda: not runner.busy)
+    assert (runner.model.time, runner.model.usage.calls) == (recording.last_step, 0)
+    assert runner.note == "The recording ends here."
+    session.close()
+
+
+def test_a_model_beside_another_does_not_show_its_recordings() -> None:
+    assert [run.title for run in recorded_runs_of(WealthModel)]
+    assert recorded_runs_of(PolarisationModel) == []
