@@ -5,6 +5,7 @@ Subclasses are indented under their base class:
     MesaLLMError
       ConfigError            a person: something was set up wrongly; says what to change
         AccessRefused        a person: an endpoint rejects key, model or address, or the account is out of money
+        NoProbabilities      a person: the language model returns no probabilities of its answers
         ReplayError          a person: the recording lacks a reply that the run requests
       BudgetExceeded         a person: a budget ended the run cleanly; it can be resumed
       Stopped                a person: a step was stopped while agents decided; the next step() resumes it
@@ -52,6 +53,10 @@ class AccessRefused(ConfigError):
         """
         super().__init__(text)
         self.is_out_of_money = is_out_of_money
+
+
+class NoProbabilities(ConfigError):
+    """A language model returns no probabilities of its answers, which were asked for."""
 
 
 class ReplayError(ConfigError):

@@ -356,7 +356,9 @@ class Respondent(LLMAgent):
 
     def act(self, decision: Decision | Failure, seen: Observation | None = None) -> list[Outcome]:
         """Hand in the answer; after a failure, report it, and the items of the sheet count as unanswered."""
-        if isinstance(decision, Failure):
+        if isinstance(decision, Decision):
+            self.model.world.weigh(self.unique_id, decision.label, decision.probabilities)
+        else:
             is_unparsable, is_off_list = decision.kind in UNREADABLE, decision.kind == "OffList"
             self.model.world.fail(self.unique_id, decision.label, is_unparsable=is_unparsable, is_off_list=is_off_list)
         return super().act(decision, seen)

@@ -220,6 +220,7 @@ class DeliberationMixin:
             name=config.name,
             prompts=prompts_of(self.model),
         )
+        request = engine.scored(request, opened)
         return engine.query(opened, seen, box, request, self.request_reasoning(opened))
 
     async def consult(

@@ -10,7 +10,7 @@ import re
 import textwrap
 import time as clock
 from collections.abc import Callable, Coroutine, Generator, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -18,6 +18,7 @@ from mesa_llm.cli.command import Say
 from mesa_llm.engine.access import Access
 from mesa_llm.engine.event_loop import submit
 from mesa_llm.errors import ConfigError, MesaLLMError, TransportError
+from mesa_llm.experiments.persona import contrast_heading, contrast_line, persona_contrast
 from mesa_llm.llm.budget import Budget
 from mesa_llm.llm.endpoints import CONFIG_FILE, read_endpoints
 from mesa_llm.llm.local.profile import KNOWN
@@ -484,6 +485,33 @@ def _print(finding: ProbeResult, say: Say) -> None:
     say(f"{' ' if finding.is_good else '!'} {finding.about:<{WIDTH}} {lines[0]}")
     for line in lines[1:]:
         say(f"  {'':<{WIDTH}} {line}")
+
+
+# -- personas
+
+
+def print_contrasts(llm: str, api_base: str | None, say: Say, *, as_json: bool, timeout_s: float) -> None:
+    """Print how far a language model reacts to contrasting personas; with `as_json`, as one object.
+
+    Args:
+        llm: Model string.
+        api_base: Base URL of its endpoint, if that is not in the string.
+        say: Prints a line.
+        as_json: Whether to print one object at the end, and nothing else.
+        timeout_s: Seconds to wait for each reply.
+    """
+    if not as_json:
+        say(contrast_heading())
+    with closing(Access(api_base=api_base, timeout_s=timeout_s)) as access:
+        rows = persona_contrast(llm, access=access, report=None if as_json else lambda row: say(contrast_line(row)))
+    if as_json:
+        say(json.dumps({"llm": llm, "contrasts": [row.written for row in rows]}, ensure_ascii=False))
+        return
+    n_reacting = sum(row.verdict == "reacts" for row in rows)
+    samples = rows[-1].samples
+    source = f"{samples} replies to each question" if samples else "the probabilities of all answers"
+    say("")
+    say(f"{llm} reacts in {n_reacting} of {counted(len(rows), 'contrast')}, measured by {source}.")
 
 
 # -- this machine

@@ -37,6 +37,7 @@ from mesa_llm.cli.options import (
     ReplyTokens,
     RequestsPerMin,
     RetryFailures,
+    Scoring,
     Trust,
     Users,
 )
@@ -90,6 +91,7 @@ def bench(
     allow_new_endpoint: AllowNewEndpoint = False,
     reasoning: Reasoning = None,
     reply_tokens: ReplyTokens = None,
+    scoring: Scoring = None,
     parser: Parser = None,
     as_json: AsJson = False,
 ) -> None:
@@ -124,7 +126,9 @@ def bench(
         look_here()
     spend = budget(max_calls=max_calls, max_tokens=max_tokens, max_dollars=max_dollars)
     limits: dict[str, Any] = {**spend, "batch": batch, "concurrency": concurrency, "requests_per_min": requests_per_min}
-    options: dict[str, Any] = set_options(reasoning=reasoning, reply_tokens=reply_tokens, parser=parser)
+    options: dict[str, Any] = set_options(
+        reasoning=reasoning, reply_tokens=reply_tokens, scoring=scoring, parser=parser
+    )
     written = {"tasks": tasks, "cross": cross, "llm": llm, "design": design, "ablate": ablate, "items": items}
     written |= {"quick": quick, "set": set_, "repeats": repeats, "rng": rng, **set_options(api_base=api_base)}
     written |= options | ({"measure": measure} if measure else {})
@@ -190,6 +194,7 @@ def run_sweep(
     requests_per_min: RequestsPerMin = None,
     reasoning: Reasoning = None,
     reply_tokens: ReplyTokens = None,
+    scoring: Scoring = None,
     parser: Parser = None,
     as_json: AsJson = False,
 ) -> None:
@@ -216,7 +221,9 @@ def run_sweep(
         on=on,
         workers=workers,
         folder=out,
-        options=set_options(on_error=on_error, reasoning=reasoning, reply_tokens=reply_tokens, parser=parser),
+        options=set_options(
+            on_error=on_error, reasoning=reasoning, reply_tokens=reply_tokens, scoring=scoring, parser=parser
+        ),
         **spend,
         api_base=api_base,
         batch=batch,
@@ -262,6 +269,7 @@ def study(
     requests_per_min: RequestsPerMin = None,
     reasoning: Reasoning = None,
     reply_tokens: ReplyTokens = None,
+    scoring: Scoring = None,
     as_json: AsJson = False,
 ) -> None:
     """Run a study: a question, the runs that answer it, and figures with intervals."""
@@ -282,7 +290,7 @@ def study(
         folder=out,
         llm=llm,
         workers=workers,
-        options=set_options(reasoning=reasoning, reply_tokens=reply_tokens),
+        options=set_options(reasoning=reasoning, reply_tokens=reply_tokens, scoring=scoring),
         access={
             "api_base": api_base,
             "batch": batch,

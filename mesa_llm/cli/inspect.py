@@ -16,7 +16,7 @@ from mesa_llm.runlog.layout import columns
 from mesa_llm.runlog.log import RunLog
 from mesa_llm.runlog.recovery import recover
 from mesa_llm.runlog.tables import loaded
-from mesa_llm.text import clip, counted, printable, spreadsheet_cell
+from mesa_llm.text import clip, counted, figure_text, printable, spreadsheet_cell
 
 PAGE = 500
 """Number of rows that are formatted at once."""
@@ -228,6 +228,9 @@ def _reply(call: Row, full: bool) -> Iterator[str]:
                 yield f"reply: {name}({_excerpt(_arguments(arguments), full)})"
             case _:
                 yield f"reply: {_excerpt(tool_call, full)}"
+    if weights := reply.get("probabilities"):
+        listed = ", ".join(f"{choice} {figure_text(share)}" for choice, share in weights.items())
+        yield f"probabilities: {listed}; off the list {figure_text(reply.get('off_list', 0.0))}"
 
 
 _BLOCKS: dict[str, Callable[[RunLog, Row, bool], Iterator[str]]] = {

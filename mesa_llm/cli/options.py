@@ -47,6 +47,7 @@ Users = Annotated[Path | None, typer.Option(help="File with the population.")]
 OnError = Annotated[str, _of_every_run("on_error")]
 Reasoning = Annotated[str | None, _of_every_run("reasoning")]
 ReplyTokens = Annotated[int | None, _of_every_run("reply_tokens")]
+Scoring = Annotated[str | None, _of_every_run("scoring")]
 Parser = Annotated[str | None, _of_every_run("parser")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Estimate the cost without sending a request.")]
 Trust = Annotated[

@@ -30,6 +30,7 @@ from mesa_llm.cli.options import (
     Reasoning,
     ReplyTokens,
     RetryFailures,
+    Scoring,
     Trust,
     Users,
 )
@@ -64,6 +65,7 @@ def run(
     allow_new_endpoint: AllowNewEndpoint = False,
     reasoning: Reasoning = None,
     reply_tokens: ReplyTokens = None,
+    scoring: Scoring = None,
     parser: Parser = None,
     design: Design = None,
     inject: Annotated[
@@ -93,7 +95,8 @@ def run(
     arguments |= {"llm": llm, "api_base": api_base, "rng": rng, "log": log, "on_error": on_error}
     arguments |= {"batch": batch, "concurrency": concurrency, "retry_failures": retry_failures, "ask_again": ask_again}
     arguments |= {"allow_new_endpoint": allow_new_endpoint}
-    arguments |= set_options(reasoning=reasoning, reply_tokens=reply_tokens, parser=parser, design=design_in(design))
+    arguments |= set_options(reasoning=reasoning, reply_tokens=reply_tokens, scoring=scoring, parser=parser)
+    arguments |= set_options(design=design_in(design))
     if design is not None:  # an address in its file has no right to a key
         arguments["named"] = texts_in(llm, parser, [text.partition("=")[2] for text in set_ or ()])
     how: dict[str, Any] = {"interventions": scheduled(inject or ()), "as_json": as_json, "say": say}
@@ -214,6 +217,9 @@ def doctor(
     characters: Annotated[
         int, typer.Option(min=0, help="Length of the long prompt in characters; 0 sends none.")
     ] = 20_000,
+    persona: Annotated[
+        bool, typer.Option("--persona", help="Show instead how far the model reacts to contrasting personas.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Examine a language model: what its endpoint supports, and which settings it needs.
@@ -221,16 +227,23 @@ def doctor(
     Sends about a dozen short requests and one long one; exits with 1 if
     the model gives no usable reply. Without --llm, describes this
     installation: versions, keys, endpoints, broken models and the
-    embedded language model.
+    embedded language model. With --persona, sends about a hundred short
+    requests through the project's models: five traits, giving,
+    cooperating, an opinion and a risk, each with two opposite personas.
     """
     from mesa_llm.cli.arguments import require_no_secrets
-    from mesa_llm.cli.doctor import print_check_up, print_examination
+    from mesa_llm.cli.doctor import print_check_up, print_contrasts, print_examination
 
     if llm is None:
         if api_base is not None:
             raise ConfigError("--api-base needs --llm NAME, the name of the model at that address")
+        if persona:
+            raise ConfigError("--persona needs --llm NAME, the model whose agents get the personas")
         print_check_up(say, as_json=as_json)
         return
     require_no_secrets((), api_base=api_base, llm=llm)
+    if persona:
+        print_contrasts(llm, api_base, say, as_json=as_json, timeout_s=timeout_s)
+        return
     if not print_examination(llm, api_base, say, as_json=as_json, timeout_s=timeout_s, n_characters=characters):
         raise typer.Exit(DIFFERENT)

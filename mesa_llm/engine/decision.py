@@ -96,13 +96,18 @@ class Query:
     is_asked_again: bool = False
     """Whether a reply could not be used, and another was asked for."""
 
+    probabilities: Mapping[str, float] = field(default_factory=dict[str, float])
+    """Probabilities of the request's choices, from the last reply; empty unless they were asked for."""
+
     is_declined: bool = False
     """Whether the last reply that could not be used refuses the task."""
 
     async def ask(self, request: Request, llm: LLM | None = None) -> Reply:
         """Send a request, and return what was said; its key is stored after that, as computing it takes a while."""
         try:
-            return split_reasoning(await (llm or self.llm).reply(request))
+            reply = split_reasoning(await (llm or self.llm).reply(request))
+            self.probabilities = reply.probabilities
+            return reply
         finally:
             self.keys.append(request.key)
 
@@ -245,7 +250,7 @@ def _with_origin(query: Query, decided: Decision | tuple[ToolCall, ...], thought
     request, text = query.request, "\n".join(filter(None, (thought, decided.text)))[:MAX_TEXT]
     agent, keys, is_null = request.salt.agent, tuple(query.keys), decided.is_null
     origin = (request.model, keys, query.seen.label, is_null, query.described(decided.reading))
-    return Decision(agent, decided.actions, decided.answer, text, *origin)
+    return Decision(agent, decided.actions, decided.answer, text, *origin, query.probabilities)
 
 
 def _reason(error: ParseError, reply: Reply) -> str:
@@ -295,7 +300,7 @@ def _thinking(query: Query) -> tuple[Request, ChatMessage]:
     )
     *earlier, last = request.messages
     question = replace(last, content=f"{last.content}\n\n{text}")
-    return replace(request, messages=(*earlier, question), tools=(), schema=None, options={}), question
+    return replace(request, messages=(*earlier, question), tools=(), schema=None, options={}, choices=()), question
 
 
 def _with_reasoning(request: Request) -> Request:
@@ -416,7 +421,7 @@ async def _put_into_form(query: Query, request: Request, text: str) -> Decision 
     question = request.prompts.fill("reply_into_form.md", text=text[:8000], form=form)
     messages = (ChatMessage("user", question),)
     form_request = replace(
-        query.request, model=query.parser_name, messages=messages, salt=parsing(request.salt), adapter=None
+        query.request, model=query.parser_name, messages=messages, salt=parsing(request.salt), adapter=None, choices=()
     )
     return read(await query.ask(form_request, query.parser), query.seen, query.box)
 

@@ -29,6 +29,7 @@ from mesa_llm.engine.recorder import Recorder
 from mesa_llm.errors import BudgetExceeded, ConfigError, HumanTimeout, Stopped
 from mesa_llm.llm.batches.stage import BatchProgress, BatchStage
 from mesa_llm.llm.limits import InFlight
+from mesa_llm.llm.probabilities import Scoring, choices_of
 from mesa_llm.llm.protocol import LLM
 from mesa_llm.records import Decision, Failure, Observation, Request, Salt, Usage
 from mesa_llm.runlog.batches import OpenBatches, keys_in_batches
@@ -98,6 +99,7 @@ class Engine:
     Attributes:
         runlog: Run log in which replies are looked up and recorded.
         run_seed: Seed of the run, the first part of every request's salt.
+        scoring: What decisions of few choices are scored by; see `RunOptions`.
         usage_by_purpose: Calls, tokens, dollars and failures so far by purpose: `decide`, `survey`, `memory`, …
         decisions: Number of decisions made so far.
         reprompted: Number of decisions whose first reply could not be used, so that the model was prompted again.
@@ -128,6 +130,7 @@ class Engine:
         self.runlog = runlog or RunLog()
         self.run_seed = run_seed
         self.options: EngineOptions = options or {}
+        self.scoring: Scoring = "replies"
         self.decisions = self.human_timeouts = self.reprompted = self.parsed_leniently = 0
         self.not_asked = self.declined = 0
         self.on_decision: Callable[[Usage], None] | None = None
@@ -248,6 +251,12 @@ class Engine:
     def declare(self, llms: Iterable[str | LLM]) -> None:
         """Register the models that agents think with, so that a second model of that name uses their endpoint."""
         self._models.declare(llms)
+
+    def scored(self, request: Request, opened: OpenedModel) -> Request:
+        """Return a request that asks for the probabilities of its choices, if decisions are scored by them."""
+        if self.scoring != "probabilities" or opened.capabilities.is_person:
+            return request
+        return replace(request, choices=choices_of(request))
 
     def query(
         self, opened: OpenedModel, seen: Observation, box: ToolBox, request: Request, reasoning: Reasoning

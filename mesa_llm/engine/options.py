@@ -19,6 +19,7 @@ from typing_extensions import TypedDict
 from mesa_llm.config import Reasoning
 from mesa_llm.errors import ConfigError
 from mesa_llm.llm.endpoints import Concurrency, Endpoint, Rate, Timeout
+from mesa_llm.llm.probabilities import Scoring
 from mesa_llm.llm.protocol import LLM
 from mesa_llm.text import suggestion
 
@@ -107,6 +108,10 @@ class RunOptions(AccessOptions):
 
     reply_tokens: Annotated[int, Field(ge=1)] | None = None
     """Maximum number of tokens in a reply; by default as the agents' settings say."""
+
+    scoring: Scoring | None = None
+    """What a decision of few choices is scored by: the choice in its reply (`replies`, the default), or the
+    `probabilities` that the language model gives to all of them."""
 
     replay: bool = False
     """Send no request: every reply comes from the run log."""

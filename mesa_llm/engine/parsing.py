@@ -290,7 +290,9 @@ def check_decision(decision: Decision, seen: Observation, box: ToolBox) -> Decis
     else:
         return decision
     origin = (decision.text, decision.by, decision.keys, decision.label, decision.is_null, decision.reading)
-    return Decision(decision.agent, calls, answer, *origin)  # several times faster than replace()
+    return Decision(
+        decision.agent, calls, answer, *origin, decision.probabilities
+    )  # several times faster than replace()
 
 
 def _check_actions(actions: Sequence[Any], seen: Observation, box: ToolBox) -> tuple[ToolCall, ...]:

@@ -68,8 +68,9 @@ def survey(
         shows_scene: Whether the prompt includes the agent's current observation.
 
     Returns:
-        One row per agent and question: time, agent, question, answer, failure (why there is no answer), purpose.
-        Answers keep their types; a missing one is None.
+        One row per agent and question: time, agent, question, answer, failure (why there is no answer), purpose; with
+        `scoring="probabilities"`, the probabilities of all answers, too. Answers keep their types; a missing one is
+        None.
 
     Raises:
         ConfigError: If there are no questions, the purpose is reserved for the run itself, or an agent has no mind.
@@ -98,8 +99,11 @@ def survey(
         question = job.question.name or job.question.text
         row = {"time": int(model.time), "agent": job.unique_id, "question": question}
         rows.append({**row, "answer": answer, "failure": failure, "purpose": purpose})
+        if engine.scoring == "probabilities":
+            rows[-1]["probabilities"] = dict(result.probabilities) if isinstance(result, Decision) else {}
         engine.runlog.keep_answer({**row, "answer": canonical_json(answer), "failure": failure, "purpose": purpose})
-    table = pd.DataFrame(rows, columns=["time", "agent", "question", "answer", "failure", "purpose"])
+    names = ["time", "agent", "question", "answer", "failure", "purpose"]
+    table = pd.DataFrame(rows, columns=names + ["probabilities"] * (engine.scoring == "probabilities"))
     for name in ("answer", "failure"):  # pandas would turn None into NaN, and integers into floats
         table[name] = pd.Series([row[name] for row in rows], dtype=object)
     return table
@@ -221,6 +225,8 @@ class SideRequest:
             prompts=prompts_of(agent.model),
         )
         seen = replace(seen, answer=answer)
+        if self.request_purpose not in ("memory", "reflection"):
+            request = engine.scored(request, opened)
         return await decide(engine.query(opened, seen, NO_TOOLS, request, agent.request_reasoning(opened)))
 
     def by_rule(self) -> Decision | Failure:

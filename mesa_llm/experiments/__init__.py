@@ -4,5 +4,6 @@
 - `study`: a question, the runs that answer it, and their findings; `arms`: study arms that share their seeds.
 - `branch`: a recorded run forked at a step, with a change.
 - `benchmark`: published tasks, and how far language models score from published values.
+- `persona`: contrasting personas, and how far a language model reacts to them.
 - `tournament`: programs that play a game against each other.
 """

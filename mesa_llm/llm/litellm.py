@@ -30,9 +30,20 @@ from mesa_llm.llm.batches.stage import BatchForm, post
 from mesa_llm.llm.endpoints import provider_base
 from mesa_llm.llm.keys import OPENAI, environment
 from mesa_llm.llm.openai.connection import Response
+from mesa_llm.llm.openai.dialect import Dialect
 from mesa_llm.llm.openai.errors import ErrorDetail, detail_of, trouble
+from mesa_llm.llm.openai.probabilities import Answered, tokens_of, weighed
 from mesa_llm.llm.openai.reply import read_reply
-from mesa_llm.llm.openai.request import response_format, tool_choice, wire_tools
+from mesa_llm.llm.openai.request import (
+    adapted,
+    call_schema,
+    form_text,
+    response_format,
+    tool_choice,
+    wire_tools,
+    without_tools,
+)
+from mesa_llm.llm.probabilities import token_settings
 from mesa_llm.llm.redaction import environment_keys
 from mesa_llm.llm.tokens import PROVIDER_HOSTS, price_of, prices_of, usage_in
 from mesa_llm.records import Reply, Request, Usage
@@ -131,6 +142,11 @@ class LiteLLM:
             BadReply: If the response holds no usable reply.
             Refused: If it refuses this request.
         """
+        answered = await self._exchange(request)
+        return await weighed(request, answered, self.name, self._exchange) if request.choices else answered[0]
+
+    async def _exchange(self, request: Request) -> Answered:
+        """Send a request; return its reply, and its tokens if their alternatives were asked for."""
         if self._litellm is None:
             self._litellm, self._failure = await asyncio.to_thread(load)
         start = time.perf_counter()
@@ -150,7 +166,7 @@ class LiteLLM:
             raise failure
         return self._read(response, request, time.perf_counter() - start)
 
-    def _read(self, response: Any, request: Request, latency_s: float) -> Reply:
+    def _read(self, response: Any, request: Request, latency_s: float) -> Answered:
         """Read litellm's response, with the price that it computed."""
         body, dollars = response.model_dump(), _price(response) if self._forms is None else None
         try:
@@ -161,7 +177,8 @@ class LiteLLM:
             used = usage_in(body)
             error.usage = None if used is None else replace(used, dollars=dollars or used.dollars)
             raise
-        return reply if dollars is None else replace(reply, dollars=dollars)
+        reply = reply if dollars is None else replace(reply, dollars=dollars)
+        return reply, tokens_of(body) if request.choices else []
 
     def price_of(self, usage: Usage) -> float | None:
         """Return what tokens cost, in US dollars; None if litellm knows no price."""
@@ -246,7 +263,14 @@ class LiteLLM:
             "max_retries": 0,
             "drop_params": True,
         }
-        if request.tools:
+        arguments |= token_settings(request)
+        if request.tools and request.choices:
+            spoken = without_tools(Dialect())
+            messages = adapted(request.messages, spoken, form_text(request, spoken))
+            arguments["messages"] = [message.to_wire() for message in messages]
+            if request.schema is None and (schema := call_schema(request)) is not None:
+                arguments["response_format"] = response_format(schema)
+        elif request.tools:
             arguments["tools"] = wire_tools(request.tools, request.options)
             arguments["tool_choice"] = tool_choice(request)
         if request.schema is not None:

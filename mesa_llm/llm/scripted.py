@@ -8,12 +8,14 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, cast
 
 from mesa_llm.canonical import canonical_json
 from mesa_llm.errors import ConfigError
 from mesa_llm.llm.human.queue import HumanLLM, HumanQueue, PendingQuestion
 from mesa_llm.llm.human.terminal import TerminalHuman
+from mesa_llm.llm.probabilities import uniform
 from mesa_llm.llm.replies import Answer, as_reply, call
 from mesa_llm.llm.schema.flat import choice_schema
 from mesa_llm.llm.schema.sampling import draw, sample_value
@@ -52,6 +54,10 @@ class RandomLLM:
         Raises:
             Refused: If no value or action is possible.
         """
+        reply = self._drawn(request)
+        return replace(reply, probabilities=uniform(request.choices)) if request.choices else reply
+
+    def _drawn(self, request: Request) -> Reply:
         rng = random.Random(request.salt.seed)
         actions = [tool for tool in request.tools if tool.is_action]
         if request.schema is not None:

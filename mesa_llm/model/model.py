@@ -21,6 +21,7 @@ from mesa_llm.engine.options import OnError, RunOptions, checked_options, option
 from mesa_llm.engine.survey import JUDGING, Question, consult, survey
 from mesa_llm.errors import ConfigError
 from mesa_llm.llm.address import written_name
+from mesa_llm.llm.probabilities import Scoring
 from mesa_llm.llm.protocol import LLM
 from mesa_llm.memory import past_memory
 from mesa_llm.model.bridge import Bridge
@@ -119,6 +120,7 @@ class LLMModel(StagedModel):
         on_error: OnError = "skip",
         reasoning: Reasoning | None = None,
         reply_tokens: int | None = None,
+        scoring: Scoring | None = None,
         memories: Mapping[Any, Mapping[str, Any]] | None = None,
         rng: int | str | None = None,
         **options: Any,
@@ -134,7 +136,7 @@ class LLMModel(StagedModel):
             design: Task-independent choice of the agents' components; takes precedence over the model's own.
             bridge: Carries news between worlds; None: a plain `Bridge`.
             log: File of the run, or an open log: replies that it holds are used, the others are requested and recorded.
-            replay, retry_failures, ask_again, on_error, reasoning, reply_tokens: See `RunOptions`.
+            replay, retry_failures, ask_again, on_error, reasoning, reply_tokens, scoring: See `RunOptions`.
             memories: Agent (its id or name) → memory of an earlier life, from `to_json`, that it starts with.
             rng: Seed; None: that of the scenario, of the log, or a new one.
             **options: Options for reaching language models and for budgets, see `RunOptions`; and, in place of
@@ -149,7 +151,7 @@ class LLMModel(StagedModel):
         if unknown := sorted(set(options) - set(EngineOptions.__annotations__)):
             raise ConfigError(_unknown_message(type(self), unknown))
         engine_options = cast("EngineOptions", options)
-        plain = {"on_error": on_error, "reasoning": reasoning, "reply_tokens": reply_tokens}
+        plain = {"on_error": on_error, "reasoning": reasoning, "reply_tokens": reply_tokens, "scoring": scoring}
         checked = checked_options(RunOptions, plain)
         if design is not None and not isinstance(cast("Any", design), AgentDesign):
             raise ConfigError(f"design must be an AgentDesign, got {design!r:.60}; see AgentDesign.from_json")
@@ -168,6 +170,7 @@ class LLMModel(StagedModel):
         self.engine.declare(llm.values() if isinstance(llm, Mapping) else [llm])
         self.design = design
         self.reasoning, self.reply_tokens = checked.reasoning, checked.reply_tokens
+        self.engine.scoring = checked.scoring or "replies"
         self._prompts = Prompts(type(self))
         self._memories = {str(agent): saved for agent, saved in (memories or {}).items()}
         run = identity(self, self._arguments, seed)

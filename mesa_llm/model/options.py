@@ -16,6 +16,7 @@ from mesa_llm.engine.access import EngineOptions
 from mesa_llm.engine.activation import ACTIVATIONS, Activation
 from mesa_llm.engine.options import OnError
 from mesa_llm.errors import ConfigError
+from mesa_llm.llm.probabilities import Scoring
 from mesa_llm.model.bridge import Bridge
 from mesa_llm.runlog.log import RunLog
 
@@ -33,6 +34,7 @@ class LLMOptions(EngineOptions, total=False, extra_items=Any):
     on_error: OnError
     reasoning: Reasoning | None
     reply_tokens: int | None
+    scoring: Scoring | None
     memories: Mapping[Any, Mapping[str, Any]] | None
 
 

@@ -140,6 +140,9 @@ class Decision:
     reading: str = ""
     """How the reply was parsed: its notation and each repair; empty without a reply."""
 
+    probabilities: Mapping[str, float] = field(default_factory=dict)
+    """Choice → its probability, under `scoring="probabilities"`; empty: all of it is on what was decided."""
+
     @property
     def has_answer(self) -> bool:
         """Whether it has a typed answer."""
@@ -150,7 +153,8 @@ class Decision:
         if label in ("", self.label):
             return self
         origin = (self.text, self.by, self.keys)
-        return Decision(self.agent, self.actions, self.answer, *origin, label, self.is_null, self.reading)
+        rest = (label, self.is_null, self.reading, self.probabilities)
+        return Decision(self.agent, self.actions, self.answer, *origin, *rest)
 
     def __str__(self) -> str:
         """Return the decision as text: its actions as calls, or its answer."""

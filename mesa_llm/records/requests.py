@@ -209,6 +209,9 @@ class Request:
     prompts: Prompts = field(default=LIBRARY_PROMPTS, repr=False, compare=False)
     """Templates of the model for later additions to the prompt. Not part of the key."""
 
+    choices: tuple[Any, ...] = ()
+    """Values of the answer, or names of actions, whose probabilities are wanted with the reply; empty: none."""
+
     sent: str = field(default="", compare=False)
     """What the transport adds to the messages, such as the form of the reply, for people. Not part of the key."""
 
@@ -230,6 +233,8 @@ class Request:
             parts.append(schema_json(self.schema))
         if self.options:
             parts.append(self.options_text)
+        if self.choices:
+            parts.append(canonical_json(["choices", *self.choices]))
         origin = _framed([self.model, repr(tuple(self.salt)), self.settings_text]).encode("utf-8", "surrogatepass")
         rest = _framed(parts).encode("utf-8", "surrogatepass")
         messages = [message.framed for message in self.messages]
@@ -343,6 +348,12 @@ class Reply:
 
     stored_tokens: int = 0
     """Number of `prompt_tokens` written to the provider's cache."""
+
+    probabilities: Mapping[str, float] = field(default_factory=dict)
+    """Each of the request's choices, as text → its probability, adding up to 1; empty unless asked for."""
+
+    off_list: float = 0.0
+    """Probability that the model gave to anything but the choices, before it was divided among them."""
 
     def timed(self, latency_s: float) -> Reply:
         """Return the reply with a latency, in seconds."""

@@ -202,6 +202,37 @@ class Queries(Database):
         """Read every decision; `kind` and `reason` are set for failures, `reading` for parsed replies."""
         return self.table("decisions")
 
+    def probabilities(self) -> pd.DataFrame:
+        """Read the probabilities of all choices, of a run with `scoring="probabilities"`.
+
+        Returns:
+            A row per request and choice: `key`, `time`, `agent`, `purpose`, `call`, `label`, `choice`, `probability`
+            (adding up to 1 over the choices), and `off_list`, the probability that lay on none of them.
+        """
+        import pandas as pd
+
+        labels: dict[str, str] = {}
+        for *_, keys, label, _ in self.rows("decisions"):
+            labels |= dict.fromkeys(str(keys).split(), label or "")
+        rows: list[tuple[Any, ...]] = []
+        for values in self.rows("calls"):
+            call = dict(zip(columns()["calls"], values, strict=True))
+            if call["reply"] is None:
+                continue
+            reply = loaded(call["reply"])
+            place = (
+                call["key"],
+                call["time"],
+                call["agent"],
+                call["purpose"],
+                call["call"],
+                labels.get(call["key"], ""),
+            )
+            for choice, probability in reply.get("probabilities", {}).items():
+                rows.append((*place, choice, probability, reply.get("off_list", 0.0)))
+        names = ["key", "time", "agent", "purpose", "call", "label", "choice", "probability", "off_list"]
+        return pd.DataFrame.from_records(rows, columns=names)
+
     def actions(self) -> pd.DataFrame:
         """Read every action with its result and its facts (JSON); `ok` is False where it was refused."""
         return self.table("actions")

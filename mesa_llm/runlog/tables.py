@@ -314,9 +314,10 @@ def readable(request: Request) -> tuple[str, str, str, str]:
 
 
 def _parameters(request: Request) -> str:
-    """Return a request's tools, schema and sampling settings as JSON."""
+    """Return a request's tools, schema, sampling settings and choices as JSON."""
+    choices = f'"choices":{canonical_json(request.choices)},' if request.choices else ""
     schema = "null" if request.schema is None else schema_json(request.schema)
-    return f'{{"schema":{schema},"settings":{request.settings_text},{_tools_document(request.tools)}}}'
+    return f'{{{choices}"schema":{schema},"settings":{request.settings_text},{_tools_document(request.tools)}}}'
 
 
 def stored_keys(keys: Sequence[str]) -> bytes | str:
@@ -394,7 +395,9 @@ def reply_of(document: str, *columns: Any) -> Reply:
         if type(call.arguments) is not dict:
             raise ValueError("a reply cannot be read: the arguments of a call are not an object")
     counts = (reply.prompt_tokens, reply.reply_tokens, reply.attempts)
-    numbers = (reply.latency_s, 0.0 if reply.dollars is None else reply.dollars)
+    numbers = (reply.latency_s, 0.0 if reply.dollars is None else reply.dollars, reply.off_list)
+    if type(reply.probabilities) is not dict or not _NUMBER.issuperset(map(type, reply.probabilities.values())):
+        raise ValueError(f"a reply cannot be read: found {str(reply.probabilities)[:300]}")
     for values, kinds in ((texts, _TEXT), (counts, _COUNT), (numbers, _NUMBER)):
         if not kinds.issuperset(map(type, values)):
             raise ValueError(f"a reply cannot be read: found {str(values)[:300]}")

@@ -83,3 +83,18 @@ def test_without_a_model_it_says_what_is_here_and_shows_no_key(monkeypatch: pyte
     assert "Qwen2.5-Coder-1.5B-Instruct, 1,117 MB, Apache-2.0: is fetched by `mesa-llm doctor --llm local:1.5b`" in text
     assert "can be used (see `mesa-llm list`)" in text
     assert "sk-very-secret" not in text
+
+
+def test_contrasts_of_personas_are_printed_line_by_line_or_as_one_object() -> None:
+    runner = CliRunner()
+    lines = runner.invoke(app, ["doctor", "--persona", "--llm", "random"]).stdout.splitlines()
+    assert [line.split()[0] for line in lines[1:4]] == ["extraversion", "agreeableness", "conscientiousness"]
+    assert lines[-1].startswith("random reacts in 0 of 9 contrasts")
+    found = json.loads(runner.invoke(app, ["doctor", "--persona", "--llm", "random", "--json"]).stdout)
+    assert {one["verdict"] for one in found["contrasts"]} == {"does not react"}
+
+
+def test_personas_need_a_language_model() -> None:
+    ran = CliRunner().invoke(app, ["doctor", "--persona"])
+    assert ran.exit_code != 0
+    assert "--persona needs --llm" in ran.output

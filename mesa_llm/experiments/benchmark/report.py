@@ -25,8 +25,8 @@ MAX_SCORES = 12
 """Maximum number of scores of a task in the table. The page and JSON include all."""
 
 FLAGS = (
-    *("llm", "api_base", "parser", "reasoning", "reply_tokens", "design", "ablate", "measure", "items", "quick", "set"),
-    *("repeats", "rng"),
+    *("llm", "api_base", "parser", "reasoning", "reply_tokens", "scoring", "design", "ablate", "measure", "items"),
+    *("quick", "set", "repeats", "rng"),
 )
 """Options of the command, in writing order."""
 

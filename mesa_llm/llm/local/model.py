@@ -21,8 +21,10 @@ from mesa_llm.errors import ConfigError, Refused, ServerError
 from mesa_llm.llm.local.chat import grammar, read_call, reply_form, wire_messages
 from mesa_llm.llm.local.gguf import context_of
 from mesa_llm.llm.local.prefix import beginning, is_kept_safely
+from mesa_llm.llm.local.probabilities import TOP_TOKENS, with_probabilities
 from mesa_llm.llm.local.profile import KNOWN, PREFIX, SMALLEST, Profile
 from mesa_llm.llm.local.weights import model_file
+from mesa_llm.llm.probabilities import Token, token_settings, tokens_in
 from mesa_llm.records import Reply, Request
 
 BATCH_TOKENS = 2048
@@ -106,10 +108,15 @@ class EmbeddedModel:
         return self._worker.submit(self._generate, request, stop)
 
     def _generate(self, request: Request, stop: threading.Event) -> Reply:
-        """Reply to a request, on the model's thread."""
+        """Reply to a request, on the model's thread, with the probabilities of its choices if it has any."""
+        reply, tokens = self._run(request, stop)
+        return with_probabilities(request, reply, tokens, lambda closer: self._run(closer, stop))
+
+    def _run(self, request: Request, stop: threading.Event) -> tuple[Reply, list[Token]]:
+        """Return the reply to a request, and its tokens if their alternatives were asked for."""
         stream = _Stream(stop)
         self.send(chat_body(request, self.profile), stream.take)
-        return stream.as_reply(request, self._file_name, self.context_tokens)
+        return stream.as_reply(request, self._file_name, self.context_tokens), stream.tokens
 
     def send(self, body: dict[str, Any], take: Callable[[dict[str, Any]], bool]) -> None:
         """Send a body of llama.cpp's chat completions, on the model's thread; the first one loads the model.
@@ -150,6 +157,7 @@ class _Stream:
     def __init__(self, stop: threading.Event) -> None:
         self.stop = stop
         self.texts: list[str] = []
+        self.tokens: list[Token] = []
         self.finish = ""
         self.usage: dict[str, int] = {}
         self.error: dict[str, Any] | None = None
@@ -160,6 +168,7 @@ class _Stream:
         self.usage = chunk.get("usage", self.usage)
         for choice in chunk.get("choices", ()):
             self.texts.append(choice["delta"].get("content") or "")
+            self.tokens += tokens_in(choice.get("logprobs"))
             self.finish = choice["finish_reason"] or self.finish
         return self.stop.is_set()
 
@@ -218,7 +227,7 @@ def chat_body(request: Request, profile: Profile) -> dict[str, Any]:
         body["max_tokens"] = min(body.get("max_tokens", limit), limit)
     body.pop("reasoning_effort", None)
     body |= {"messages": wire_messages(request, profile), "seed": request.salt.seed}
-    body |= {"stream": True, "stream_options": {"include_usage": True}}
+    body |= {"stream": True, "stream_options": {"include_usage": True}} | token_settings(request, TOP_TOKENS)
     gbnf = grammar(request, profile)
     return body if gbnf is None else {**body, "grammar": gbnf}
 

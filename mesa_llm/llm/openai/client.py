@@ -25,6 +25,7 @@ from mesa_llm.llm.budget import send_again
 from mesa_llm.llm.openai.connection import Connections, Response
 from mesa_llm.llm.openai.dialect import FORM_ERROR, Dialect
 from mesa_llm.llm.openai.errors import ErrorDetail, detail_in, trouble
+from mesa_llm.llm.openai.probabilities import Answered, tokens_of, weighed
 from mesa_llm.llm.openai.reply import Cut, parse, read_reply
 from mesa_llm.llm.openai.request import Writer, tool_choice
 from mesa_llm.llm.openai.truncation import TruncationDetector, cut_text
@@ -112,12 +113,18 @@ class OpenAIHTTP:
             ServerError: If it fails, hangs, or cuts the connection.
             BadReply: If the response is too long, is not JSON, or holds no usable reply.
             Refused: If it refuses this request.
+            NoProbabilities: If it returns none, and the request asks for those of its choices.
         """
-        start = time.perf_counter()
-        reply = await self._try(request, start)
-        return await self._try_again(request, start) if reply is None else reply
+        answered = await self._exchange(request)
+        return await weighed(request, answered, self.name, self._exchange) if request.choices else answered[0]
 
-    async def _try(self, request: Request, start: float) -> Reply | None:
+    async def _exchange(self, request: Request) -> Answered:
+        """Send a request, in whatever form the endpoint accepts."""
+        start = time.perf_counter()
+        answered = await self._try(request, start)
+        return await self._try_again(request, start) if answered is None else answered
+
+    async def _try(self, request: Request, start: float) -> Answered | None:
         """Send a request; return its reply, or None if there is one to be had by writing it differently.
 
         Args:
@@ -128,7 +135,7 @@ class OpenAIHTTP:
         sent = self._writer.write(request, dialect)
         response = await (self._post(sent) if self._batches is None else post(self._batches, request, sent))
         try:
-            reply = self._read(response, request, time.perf_counter() - start)
+            answered = self._read(response, request, time.perf_counter() - start)
         except _Complaint as complaint:
             usage = usage_of_failure(response.status, response.body)
             if self._learn(dialect, complaint, sent):
@@ -141,22 +148,22 @@ class OpenAIHTTP:
             raise
         else:
             self._accepted = dialect
-            self._notice(request, reply, dialect)
-            return reply
+            self._notice(request, answered[0], dialect)
+            return answered
         raise error
 
-    async def _try_again(self, request: Request, start: float) -> Reply:
+    async def _try_again(self, request: Request, start: float) -> Answered:
         """Send a request until it is accepted; of those that were refused together, one learns for all."""
         attempts = 1
         while True:
             async with waiting_for(self._turns.setdefault(asyncio.get_running_loop(), asyncio.Lock())):
                 while self._dialect is not self._accepted:
                     attempts += 1
-                    if (reply := await self._try(request, start)) is not None:
-                        return replace(reply, attempts=attempts)
+                    if (answered := await self._try(request, start)) is not None:
+                        return replace(answered[0], attempts=attempts), answered[1]
             attempts += 1
-            if (reply := await self._try(request, start)) is not None:
-                return replace(reply, attempts=attempts)
+            if (answered := await self._try(request, start)) is not None:
+                return replace(answered[0], attempts=attempts), answered[1]
 
     def batched(self) -> OpenAIHTTP:
         """Return a client of the same model that sends requests in batches, where nothing is streamed."""
@@ -214,8 +221,8 @@ class OpenAIHTTP:
             reason = self._without_secrets(str(error).encode()).decode()[:200] or type(error).__name__
             raise ServerError(f"the connection to {self._where} failed: {reason}") from None
 
-    def _read(self, response: Response, request: Request, latency_s: float) -> Reply:
-        """Read the reply in a response.
+    def _read(self, response: Response, request: Request, latency_s: float) -> Answered:
+        """Read the reply in a response, and its tokens if their alternatives were asked for.
 
         Raises:
             _Complaint: If the response is an error.
@@ -232,7 +239,7 @@ class OpenAIHTTP:
             text = self._without_secrets(response.body.strip())[:80]
             raise BadReply(f"the reply is no JSON ({error}): it starts {text!r}") from None
         self._check_error(body)
-        return read_reply(body, request, latency_s)
+        return read_reply(body, request, latency_s), tokens_of(body) if request.choices else []
 
     def _check_error(self, body: Any) -> None:
         """Raise the error that some endpoints put into a response with status 200, or into its first choice."""
@@ -271,7 +278,7 @@ class OpenAIHTTP:
         if reply.tool_calls:
             self._calls_tools = True
             return
-        if request.schema is None and not request.tools:
+        if request.schema is None and (not request.tools or request.choices):
             return
         if not reply.text or reply.finish in ("refusal", "content_filter"):
             return

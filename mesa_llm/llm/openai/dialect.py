@@ -61,6 +61,9 @@ class Dialect:
     room: int | None = None
     """Maximum number of tokens that it allows for a reply; None: as many as are asked for."""
 
+    alternatives: int | None = None
+    """Maximum number of alternatives to a token that it lists; None: as many as are asked for."""
+
     stream: bool = False
     """Whether it replies only as a stream."""
 
@@ -116,6 +119,8 @@ def _note(name: str, now: Any, before: Any) -> str:
         return f"schemas are sent without {listing}" if name == "keywords" else left_out
     if name == "room":
         return f"replies have {now} tokens at most"
+    if name == "alternatives":
+        return f"{now} alternatives to a token are asked for"
     return _NOTES[name, now]
 
 
@@ -168,6 +173,13 @@ _MOST = re.compile(
     r"\D{0,20}(\d{2,7})"
 )
 """How long a reply may be: within the context that a prompt leaves, or in general."""
+
+_FEWER = re.compile(
+    r"(?:at most|less than or equal to|<=|≤|no more than|up to|maximum(?: value)?(?: of| is)?|limit of|between \d+ and|"
+    r"max(?:imum)? allowed)\D{0,20}(\d{1,2})\b",
+    re.IGNORECASE,
+)
+"""How many alternatives to a token may be asked for."""
 
 _LENGTH = re.compile(
     r"context (length|window|size)|too (long|many tokens)|maximum (context|number of tokens)|exceeds? the",
@@ -277,6 +289,7 @@ class _Complaint:
     def changes(self) -> Iterator[Change]:
         """Find what can be changed, the likeliest first."""
         yield from self._about_room()
+        yield from self._about_alternatives()
         is_long = _LENGTH.search(self.detail.text) is not None
         if is_long and "max_completion_tokens" not in self.detail.text:
             return
@@ -300,6 +313,14 @@ class _Complaint:
             room = int(found[1])
         if isinstance(allowed, int) and room is not None and MIN_ROOM <= room < allowed:
             yield "room", room
+
+    def _about_alternatives(self) -> Iterator[Change]:
+        """Find how many alternatives to a token are listed, where the request asks for more."""
+        asked, found = self.sent.get("top_logprobs"), None
+        if "logprobs" in self.text:
+            found = _FEWER.search(self.detail.text)
+        if isinstance(asked, int) and found is not None and 1 < int(found[1]) < asked:
+            yield "alternatives", int(found[1])
 
     # -- messages
 

@@ -113,6 +113,10 @@ def _mapping(value: object) -> dict[str, Any]:
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
+def _list(value: object) -> list[Any]:
+    return cast("list[Any]", value) if isinstance(value, list) else []
+
+
 def _text_of(content: object, faults: list[str]) -> tuple[str, str]:
     """Return text and reasoning of a message's content, and append what is wrong with it to `faults`."""
     if content is None:
@@ -287,7 +291,7 @@ def _joined(events: Sequence[Body], is_ended: bool) -> Body:
         return failed if failed.get("error") else {"error": _choice(failed).get("error") or failed}
     if whole := next(filter(_is_whole, reversed(events)), None) if len(events) <= 2 else None:
         return whole
-    message, joined, finish = _Message(), Body(), ""
+    message, joined, finish, tokens = _Message(), Body(), "", list[Any]()
     for event in map(_as_completion, events):
         joined |= {name: event[name] for name in ("id", "model", "usage") if event.get(name)}
         if usage := _mapping(event.get("x_groq")).get("usage"):
@@ -297,11 +301,13 @@ def _joined(events: Sequence[Body], is_ended: bool) -> Body:
         if isinstance(choice.get("text"), str):
             message.add({"content": choice["text"]})
         finish = choice.get("finish_reason") or finish
+        tokens += _list(_mapping(choice.get("logprobs")).get("content"))
     if not message.has_anything:
         return {**events[-1], **joined}
     if not (is_ended or finish):
         raise Cut("the events end without a mark of their end")
-    return {**joined, "choices": [{"index": 0, "message": message.fields, "finish_reason": finish or None}]}
+    choice = {"index": 0, "message": message.fields, "finish_reason": finish or None}
+    return {**joined, "choices": [{**choice, "logprobs": {"content": tokens}} if tokens else choice]}
 
 
 def _is_whole(body: Body) -> bool:

@@ -6,12 +6,14 @@ import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any, Literal, NamedTuple, cast
 
 from mesa_llm.canonical import compact_json
 from mesa_llm.llm.openai.dialect import Dialect
 from mesa_llm.llm.openai.form import answer_text, brief_call_text, call_text, limits_text
 from mesa_llm.llm.openai.schema_keywords import keywords_in, without_keywords
+from mesa_llm.llm.probabilities import token_settings
 from mesa_llm.llm.schema.flat import choices, flat_schema, with_enums
 from mesa_llm.records import ChatMessage, Request, ToolSpec, options_for
 
@@ -30,6 +32,12 @@ class _Form(NamedTuple):
 
 
 _NO_FORM = _Form("", None)
+
+
+@lru_cache(maxsize=64)
+def without_tools(dialect: Dialect) -> Dialect:
+    """Return the dialect in which a choice of actions is written as text, as calls of tools have no probabilities."""
+    return replace(dialect, tools=False)
 
 
 class Writer:
@@ -51,9 +59,13 @@ class Writer:
             request: The request.
             dialect: How much of the format the endpoint supports.
         """
+        if request.choices and request.tools:
+            dialect = without_tools(dialect)
         if dialect is not self._dialect:
             self._learn(dialect)
         body: dict[str, Any] = {"model": request.adapter or self.model, "stream": dialect.stream, **request.settings}
+        if request.choices:
+            body |= token_settings(request)
         body.setdefault("seed", request.salt.seed)
         if not self._sends_all:
             _simplify(body, dialect)
@@ -81,7 +93,7 @@ class Writer:
         for cache in (self._tools, self._fixed_tools, self._formats, self._forms):
             cache.clear()
         is_plain = dialect.length == "max_tokens" and not dialect.min_temperature and dialect.room is None
-        self._sends_all = is_plain and not dialect.omitted
+        self._sends_all = is_plain and not dialect.omitted and dialect.alternatives is None
         is_enforcing = dialect.schema == "schema" and dialect.choice == "required" and dialect.both and dialect.tools
         self._enforces_all = is_enforcing and not (dialect.schema_words or dialect.keywords)
 
@@ -213,6 +225,8 @@ def _simplify(body: dict[str, Any], dialect: Dialect) -> None:
         body.pop(name, None)
     if dialect.room is not None and body.get("max_tokens", 0) > dialect.room:
         body["max_tokens"] = dialect.room
+    if dialect.alternatives is not None and "top_logprobs" in body:
+        body["top_logprobs"] = min(body["top_logprobs"], dialect.alternatives)
     if dialect.length != "max_tokens" and "max_tokens" in body:
         limit = body.pop("max_tokens")
         if dialect.length != "none":
@@ -260,6 +274,10 @@ def call_schema(request: Request) -> dict[str, Any] | None:
     answers = [] if request.schema is None else [flat_schema(request.schema)]
     if not offers:
         return None
+    arguments = [offer["properties"]["arguments"] for offer in offers]
+    if request.choices and not answers and all(one == arguments[0] for one in arguments):
+        names = [name for offer in offers for name in offer["properties"]["action"]["enum"]]
+        return {**offers[0], "properties": {"action": {"enum": names}, "arguments": arguments[0]}}
     return {"anyOf": [*answers, *offers]} if answers or len(offers) > 1 else offers[0]
 
 

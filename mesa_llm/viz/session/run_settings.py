@@ -78,6 +78,9 @@ class RunSettings:
     reply_tokens: int | None = None
     """Maximum length of a reply, in tokens; None: the model's default."""
 
+    scoring: str = ""
+    """What decisions of few choices are scored by, as recorded; empty: the model's default."""
+
     max_dollars: float | None = None
     """With `other`: maximum cost of the run, in US dollars; None: no limit."""
 
@@ -103,6 +106,7 @@ class RunSettings:
         candidates: dict[str, Any] = {"llm": self.llm(), "rng": self.seed.strip() or None}
         if self.llm_kind not in WITHOUT_TEXT:
             candidates |= {"reasoning": self.reasoning or None, "reply_tokens": self.reply_tokens}
+        candidates |= {"scoring": self.scoring or None}
         if self.llm_kind == "other" and access is None:
             candidates |= {"max_dollars": self.max_dollars}
         arguments = {name: value for name, value in candidates.items() if value is not None and accepts(factory, name)}

@@ -143,6 +143,7 @@ class KeptRun:
             parameters={name: recorded.get(name, value) for name, value in initial.parameters.items()},
             reasoning=recorded["reasoning"] if recorded.get("reasoning") in REASONING else "",
             reply_tokens=recorded["reply_tokens"] if isinstance(recorded.get("reply_tokens"), int) else None,
+            scoring="probabilities" if recorded.get("scoring") == "probabilities" else "",
         )
         llm = recorded.get("llm", "rule")
         by_agent: dict[str, Any] = {}

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal
+from typing import Literal, TypeVar
 
 from mesa_llm.worlds.questionnaire.items import Answers, Item
 
 Mode = Literal["sum", "mean"]
 """Way to combine keyed answers into a score."""
+
+
+Number = TypeVar("Number", int, float)
 
 
 @dataclass(frozen=True)
@@ -46,7 +49,7 @@ class Scale:
         """Variance of a random answer, from a discrete uniform distribution."""
         return ((self.high - self.low + 1) ** 2 - 1) / 12
 
-    def keyed(self, item: int, answer: int) -> int:
+    def keyed(self, item: int, answer: Number) -> Number:
         """Return the keyed value of an answer.
 
         Raises:
@@ -56,7 +59,7 @@ class Scale:
             raise ValueError(f"outside {self.low}..{self.high}: {{{item}: {answer}}}")
         return self.low + self.high - answer if item in self.reversed_items else answer
 
-    def score(self, answers: Answers) -> int:
+    def score(self, answers: Answers) -> float:
         """Sum the keyed values of answers.
 
         Args:
@@ -149,6 +152,24 @@ class Instrument:
         for subscale in self.subscales:
             if repeated := sorted(number for number, times in Counter(subscale.items).items() if times > 1):
                 raise ValueError(f"{self.name}: {subscale.name} counts items {repeated} more than once; name each once")
+
+    def only(self, subscales: Collection[str]) -> Instrument:
+        """Return the instrument with some of its scores, and the items of these alone.
+
+        Args:
+            subscales: Names of the scores.
+
+        Raises:
+            ValueError: If it has none of them.
+        """
+        kept = tuple(subscale for subscale in self.subscales if subscale.name in subscales)
+        numbers = {number for subscale in kept for number in subscale.items}
+        if not kept:
+            names = ", ".join(subscale.name for subscale in self.subscales)
+            raise ValueError(f"{self.name} has none of the scores {sorted(subscales)}; it has {names}")
+        items = {number: text for number, text in self.items.items() if number in numbers}
+        scale = replace(self.scale, reversed_items=self.scale.reversed_items & numbers)
+        return replace(self, items=items, subscales=kept, scale=scale)
 
     def item(self, number: int) -> Item:
         """Return an item to ask; its label is `NAME NUMBER`, its facts are the instrument and the number."""

@@ -172,5 +172,5 @@ def read_choice(item: Item, value: Any) -> Answer | None:
     return int(value) if value == int(value) else None
 
 
-Answers = Mapping[int, int]
-"""Item number → answer."""
+Answers = Mapping[int, float]
+"""Item number → answer; an expected answer, where the probabilities of all answers are known."""

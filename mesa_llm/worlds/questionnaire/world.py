@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
@@ -26,6 +27,8 @@ class Questionnaire:
         administration: Number of the current administration, from 1; one per step.
         answers: Agent, administration and sheet → label of each item → answer.
         counts: Label of each item → its counts.
+        probabilities: Agent, administration and sheet of one item → answer, as text → its probability; only where the
+            language model's own probabilities are known.
     """
 
     wording: ClassVar[Any] = wording
@@ -44,6 +47,7 @@ class Questionnaire:
         self.administration = 1
         self.answers: dict[AnswerKey, dict[str, Answer]] = {}
         self.counts: dict[str, ItemCount] = {}
+        self.probabilities: dict[AnswerKey, dict[str, float]] = {}
         self._open: dict[tuple[int, str], Sheet] = {}
         self._places: dict[tuple[int, int], list[AnswerKey]] = {}
         self._lines: dict[AnswerKey, AnswerLine] = {}
@@ -142,6 +146,20 @@ class Questionnaire:
             else:
                 count.unparsable += 1
 
+    def weigh(self, agent_id: int, label: str, probabilities: Mapping[str, float]) -> None:
+        """Record the probabilities of all answers to a sheet of one item, before the answer is received.
+
+        Scores then count the expected answer in place of the one that was sampled.
+
+        Args:
+            agent_id: Mesa `unique_id` of the respondent.
+            label: Label of the sheet.
+            probabilities: Answer, as text → its probability; empty: not known, and nothing is recorded.
+        """
+        sheet = self._open.get((agent_id, label))
+        if sheet is not None and len(sheet.items) == 1 and probabilities:
+            self.probabilities[AnswerKey(agent_id, self.administration, label)] = dict(probabilities)
+
     def end_step(self) -> list[Event]:
         """End the administration. Items without an answer by now are missing."""
         self._open.clear()
@@ -166,11 +184,30 @@ class Questionnaire:
         """Return an agent's answers to a sheet of the current administration, by item label."""
         return dict(self.answers.get(AnswerKey(agent_id, self.administration, sheet), {}))
 
-    def answers_to(self, instrument: Instrument, agent_id: int, administration: int) -> dict[int, int]:
-        """Return an agent's answers to an instrument, by item number, without missing ones."""
+    def answers_to(self, instrument: Instrument, agent_id: int, administration: int) -> dict[int, float]:
+        """Return an agent's answers to an instrument, by item number, without missing ones.
+
+        Where the probabilities of all answers are known, the answer is their mean.
+        """
         by_label = self.given(agent_id, administration)
         labels = {number: instrument.item(number).label for number in instrument.items}
-        return {number: int(by_label[label]) for number, label in labels.items() if label in by_label}
+        return {
+            number: self.expected(AnswerKey(agent_id, administration, label), int(by_label[label]))
+            for number, label in labels.items()
+            if label in by_label
+        }
+
+    def expected(self, key: AnswerKey, answer: int) -> float:
+        """Return the mean of all answers to a sheet of one item, by their probabilities.
+
+        Args:
+            key: Key of the answer.
+            answer: The answer that was given, which is returned where the probabilities are not known.
+        """
+        probabilities = self.probabilities.get(key)
+        if not probabilities:
+            return answer
+        return math.fsum(float(choice) * share for choice, share in probabilities.items())
 
     def scores(self, instrument: Instrument, agent_id: int, administration: int) -> dict[str, float | None]:
         """Compute an agent's scores in one administration; None where an item has no answer."""

@@ -181,6 +181,25 @@ class CognitiveBiasesModel(LLMModel):
 
     # -- scores
 
+    def choices(self, agent_id: int, step: int, test: BiasTest, role: Role) -> dict[int, float]:
+        """Return the probability of each option: that of the language model, if known, else 1 of the one it chose.
+
+        Args:
+            agent_id: Mesa `unique_id` of the decider.
+            step: The step, from 1.
+            test: A test of this step.
+            role: Which of its tasks.
+
+        Returns:
+            Canonical index of an option, from 0 → its probability; empty if there is no valid answer.
+        """
+        index = self.choice(agent_id, step, test, role)
+        if index is None:
+            return {}
+        known = self.world.probabilities.get(AnswerKey(agent_id, step, test.label(role)), {})
+        numbers = {option_number(option): share for option, share in known.items()}
+        return {test.index(number): share for number, share in numbers.items() if number is not None} or {index: 1.0}
+
     def choice(self, agent_id: int, step: int, test: BiasTest, role: Role) -> int | None:
         """Return the canonical index of the option that a decider chose.
 
@@ -215,11 +234,8 @@ class CognitiveBiasesModel(LLMModel):
         scores: list[float | None] = []
         for step, tests in enumerate(self.tests[: int(self.time)], 1):
             for test in (one for one in tests if one.bias == name):
-                control, treatment = (self.choice(agent_id, step, test, role) for role in ROLES)
-                if control is None or treatment is None:
-                    scores.append(None)
-                else:
-                    scores.append(test.metric.score(control, treatment))
+                control, treatment = (self.choices(agent_id, step, test, role) for role in ROLES)
+                scores.append(test.metric.expected_score(control, treatment) if control and treatment else None)
         return scores
 
     def score(self, name: str) -> BiasScore:

@@ -65,6 +65,17 @@ class Metric:
         first, second = abs(control - self.control_origin), abs(turned - self.treatment_origin)
         return self.sign * (first - second) / (max(first, second) + TINY) + 0.0
 
+    def expected_score(self, control: Mapping[int, float], treatment: Mapping[int, float]) -> float:
+        """Score one test by the probabilities of the options: the mean score over all pairs of choices.
+
+        Args:
+            control: Index of an option of the control → its probability.
+            treatment: The same for the treatment.
+        """
+        pairs = product(control.items(), treatment.items())
+        weighted = [share * other * self.score(one, two) for (one, share), (two, other) in pairs if share and other]
+        return math.fsum(weighted) / (math.fsum(control.values()) * math.fsum(treatment.values()))
+
     def expectation(self) -> float:
         """Compute the mean score of a respondent that chooses uniformly: the mean over all pairs of choices."""
         scores = [self.score(*pair) for pair in product(range(self.n_options), repeat=2)]

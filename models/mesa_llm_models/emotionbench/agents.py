@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from mesa_llm import Observation, agents
 from mesa_llm.worlds.questionnaire import Instrument, Sheet
-from mesa_llm_models.emotionbench.items import Occasion
 
 CALM = {"Positive Affect": 0.6, "Negative Affect": 0.2}
 """Subscale → mean answer of the rule twin without a situation, from 0 (lowest answer) to 1 (highest)."""
@@ -20,26 +18,24 @@ class AffectRespondent(agents.Respondent):
     """Fills in sheets. By rule, a situation lowers positive and raises negative affect; its twin does the reverse.
 
     Attributes:
-        occasions: Label of a sheet → its occasion; a sheet of another label is a default one.
         sensitivity: Shift of the rule twin's mean answers in a situation, as a fraction of the scale's length.
     """
 
-    def __init__(self, model: Any, occasions: Mapping[str, Occasion], sensitivity: float, **components: Any) -> None:
-        """Store the occasions, and the sensitivity of its rule twin.
+    def __init__(self, model: Any, sensitivity: float, **components: Any) -> None:
+        """Store the sensitivity of its rule twin.
 
         Args:
             model: The model.
-            occasions: Label of a sheet → its occasion.
             sensitivity: Shift of the rule twin's mean answers in a situation, as a fraction of the scale's length.
             **components: Its config and memory.
         """
         super().__init__(model, **components)
-        self.occasions, self.sensitivity = occasions, sensitivity
+        self.sensitivity = sensitivity
 
-    def rule(self, seen: Observation) -> dict[str, int]:
+    def rule(self, seen: Observation) -> int | dict[str, int]:
         """Answer each item by the level of its subscale in the situation, with a normal error."""
         sheet: Sheet = seen.facts
-        occasion = self.occasions.get(sheet.label, Occasion(sheet.label))
+        occasion = self.model.occasion_of(sheet.label)
         direction = 0.0 if not occasion.text else -1.0 if occasion.is_twin else 1.0
         answers: dict[str, int] = {}
         for number, item in enumerate(sheet.items, 1):
@@ -48,7 +44,7 @@ class AffectRespondent(agents.Respondent):
             low, high = instrument.scale.low, instrument.scale.high
             value = low + (high - low) * self.random.gauss(level, SPREAD)
             answers[str(number)] = min(max(round(value), low), high)
-        return answers
+        return answers["1"] if len(sheet.items) == 1 else answers
 
     @staticmethod
     def _level(instrument: Instrument, item: int, shift: float) -> float:

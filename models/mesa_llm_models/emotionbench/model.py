@@ -11,7 +11,7 @@ from mesa.datacollection import DataCollector
 from pydantic import Field
 
 from mesa_llm import AgentConfig, ConfigError, Label, LLMModel, LLMOptions, LLMScenario, Settings, Slider, Turn
-from mesa_llm.worlds.questionnaire import ORIGINAL, Answer, Questionnaire, Sheet
+from mesa_llm.worlds.questionnaire import ORIGINAL, Answer, AnswerKey, Questionnaire, Sheet
 from mesa_llm_models.emotionbench.agents import AffectRespondent
 from mesa_llm_models.emotionbench.items import (
     SITUATIONS,
@@ -22,6 +22,9 @@ from mesa_llm_models.emotionbench.items import (
     with_situation,
 )
 from mesa_llm_models.emotionbench.scores import Factor, ScoreChange, Scores, changes, mean_distance
+
+ITEM = ", item "
+"""What stands between the label of an occasion and the number of an item that is asked alone."""
 
 
 class EmotionBenchScenario(LLMScenario):
@@ -96,6 +99,7 @@ class EmotionBenchModel(LLMModel):
         self._texts = {text: with_situation(self.instrument, text) for text in situation_texts}
         self._labels = {number: self.instrument.item(number).label for number in self.instrument.items}
         self.world = Questionnaire()
+        self._pages: dict[tuple[int, int, str], dict[str, float]] = {}  # answers to items that were asked alone
         self._n_read = 0  # number of answered sheets that were scored
         self._sheets: list[tuple[Occasion, Scores]] = []  # those without missing answers, in order
         self._by_kind: dict[str, list[Scores]] = {"default": [], "situations": [], "twins": []}
@@ -103,7 +107,7 @@ class EmotionBenchModel(LLMModel):
         self.activation = EmotionBenchModel.repetition
         for _ in range(chosen.n_agents):
             config = AgentConfig(settings=Settings(temperature=0.0))
-            AffectRespondent(self, self._by_label, chosen.sensitivity, config=config, memory=chosen.memory)
+            AffectRespondent(self, chosen.sensitivity, config=config, memory=chosen.memory)
         reporters: dict[str, Any] = {
             f"{one.name}, {kind}": [self.mean_of, [one.name, kind]]
             for one in self.instrument.subscales
@@ -113,24 +117,37 @@ class EmotionBenchModel(LLMModel):
         self.datacollector.collect(self)
 
     def repetition(self) -> list[list[Turn]]:
-        """Return one stage: each respondent's sheets, those without a situation first."""
+        """Return one stage: each respondent's sheets, those without a situation first.
+
+        Where answers are scored by their probabilities, each item has a sheet of its own.
+        """
         defaults = [Occasion(f"default {number}") for number in range(1, self.scenario.n_defaults + 1)]
         return [
             [
-                Turn(agent, self.world.ask(agent.unique_id, self._sheet(occasion)))
+                Turn(agent, self.world.ask(agent.unique_id, sheet))
                 for agent in self.agents
                 for occasion in (*defaults, *self.occasions)
+                for sheet in self._sheets_of(occasion)
             ]
         ]
 
-    def _sheet(self, occasion: Occasion) -> Sheet:
-        order = list(self.instrument.items)
+    @property
+    def asks_items_alone(self) -> bool:
+        """Whether each item has a sheet of its own."""
+        return self.engine.scoring == "probabilities"
+
+    def _sheets_of(self, occasion: Occasion) -> list[Sheet]:
+        order, text = list(self.instrument.items), self._texts[occasion.text]
+        if self.asks_items_alone:
+            items = zip(order, self.instrument.items_in(), strict=True)
+            return [Sheet(f"{occasion.label}{ITEM}{number}", (item,), text) for number, item in items]
         if self.scenario.order == "shuffled":
             self.random.shuffle(order)
-        return Sheet(occasion.label, tuple(self.instrument.items_in(order)), self._texts[occasion.text])
+        return [Sheet(occasion.label, tuple(self.instrument.items_in(order)), text)]
 
     def occasion_of(self, label: str) -> Occasion:
         """Return the occasion of a sheet by its label; a label of no situation is that of a default sheet."""
+        label = label.rpartition(ITEM)[0] or label
         return self._by_label.get(label, Occasion(label))
 
     def end_step(self) -> None:
@@ -142,17 +159,28 @@ class EmotionBenchModel(LLMModel):
     def _scored(self) -> list[tuple[Occasion, Scores]]:
         """Return the scores of each sheet without missing answers; others are left out."""
         for place in islice(self.world.answers, self._n_read, None):
-            occasion, scores = self.occasion_of(place.sheet), self._score(self.world.answers[place])
             self._n_read += 1
+            occasion, answers = self.occasion_of(place.sheet), self.world.answers[place]
+            if self.asks_items_alone:
+                answers = self._gathered(place, occasion)
+            scores = self._score(answers)
             if scores is not None:
                 self._sheets.append((occasion, scores))
                 kind = "twins" if occasion.is_twin else "situations" if occasion.text else "default"
                 self._by_kind[kind].append(scores)
         return self._sheets
 
-    def _score(self, answers: Mapping[str, Answer]) -> Scores | None:
+    def _gathered(self, place: AnswerKey, occasion: Occasion) -> dict[str, float]:
+        """Return the answers to the items of an occasion that were read so far, this one included."""
+        pages = self._pages.setdefault((place.agent_id, place.administration, occasion.label), {})
+        for label, answer in self.world.answers[place].items():
+            pages[label] = self.world.expected(place, int(answer))
+        return pages
+
+    def _score(self, answers: Mapping[str, Answer | float]) -> Scores | None:
         """Score a sheet; None if it lacks an answer."""
-        numbered = {number: int(answers[label]) for number, label in self._labels.items() if label in answers}
+        given = {number: answers[label] for number, label in self._labels.items() if label in answers}
+        numbered = {number: one if isinstance(one, float) else int(one) for number, one in given.items()}
         if len(numbered) < len(self.instrument.items):
             return None
         scores = self.instrument.score(numbered)

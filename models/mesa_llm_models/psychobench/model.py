@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, Unpack
 from mesa.datacollection import DataCollector
 from pydantic import Field
 
-from mesa_llm import AgentConfig, Label, LLMModel, LLMOptions, LLMScenario, Settings, Slider, Turn
+from mesa_llm import AgentConfig, ConfigError, Label, LLMModel, LLMOptions, LLMScenario, Settings, Slider, Turn
 from mesa_llm.population import invented
 from mesa_llm.worlds.questionnaire import Instrument, ItemCount, Questionnaire, Sheet, sheets_of
 from mesa_llm_models.psychobench.agents import ScaleRespondent
@@ -36,6 +36,9 @@ class PsychoBenchScenario(LLMScenario):
 
     instruments: Sequence[str] | None = None
     """Names of the questionnaires; None: all."""
+
+    subscales: Sequence[str] | None = None
+    """Names of the scores whose items are asked; None: all."""
 
     order: Annotated[Order, Label("Order of items")] = "random"
     """`random`: drawn anew for each respondent and administration; `published`: always as in the file; `published
@@ -83,7 +86,7 @@ class PsychoBenchModel(LLMModel):
         """
         super().__init__(scenario, **options)
         self.activation = PsychoBenchModel.administer
-        self.instruments = load_instruments(self.scenario.items, self.scenario.instruments)
+        self.instruments = self._chosen_instruments()
         self.world = Questionnaire()
         self.worlds = (self.world,)
         self._order_seed = self.random.getrandbits(32) if self.scenario.tests_per_order > 1 else 0
@@ -99,6 +102,20 @@ class PsychoBenchModel(LLMModel):
             | {"missing": "n_missing"}
         )
         self.datacollector.collect(self)
+
+    def _chosen_instruments(self) -> list[Instrument]:
+        """Load the questionnaires, with the scores that are wanted.
+
+        Raises:
+            ConfigError: If they cannot be read, or one is unknown or has none of the scores.
+        """
+        instruments = load_instruments(self.scenario.items, self.scenario.instruments)
+        if self.scenario.subscales is None:
+            return instruments
+        try:
+            return [instrument.only(self.scenario.subscales) for instrument in instruments]
+        except ValueError as error:
+            raise ConfigError(f"subscales: {error}") from None
 
     def administer(self) -> list[list[Turn]]:
         """Return the stages of an administration: one a page where later pages show earlier ones, else one for all."""
@@ -116,6 +133,11 @@ class PsychoBenchModel(LLMModel):
                 by_page[index].append(Turn(agent, self.world.ask(agent_id, sheet)))
         return by_page if self.scenario.history else [[turn for stage in by_page for turn in stage]]
 
+    @property
+    def _per_request(self) -> int:
+        """Number of items a request: one where answers are scored by their probabilities."""
+        return 1 if self.engine.scoring == "probabilities" else self.scenario.per_request
+
     def _sheets(self, instrument: Instrument, agent_id: int) -> list[Sheet]:
         """Put an instrument on sheets, its items in the order of this administration."""
         items = instrument.items_in()
@@ -124,7 +146,7 @@ class PsychoBenchModel(LLMModel):
             is_kept = self.scenario.tests_per_order > 1  # the order then depends on the series alone
             rng = random.Random(f"{self._order_seed} {agent_id} {instrument.name} {series}") if is_kept else self.random
             rng.shuffle(items)
-        per_request, text = self.scenario.per_request, instrument.instructions
+        per_request, text = self._per_request, instrument.instructions
         return sheets_of(instrument.name, items, per_sheet=per_request, text=text)
 
     def earlier_pages(self, agent_id: int, sheet: Sheet) -> Iterator[tuple[Sheet, Any]]:
