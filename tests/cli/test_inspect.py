@@ -81,8 +81,8 @@ def test_a_call_is_a_block_with_the_end_of_its_prompt_and_in_full_with_all_of_it
     assert "reply: pay(coins=1)" in short
     assert "30 + 4 tokens" in short
     assert all(line.strip() in full for line in prompt.splitlines())
-    assert "[system]" in full
-    assert "[system]" not in short
+    assert "[user]" in full
+    assert "[user]" not in short
 
 
 def recorded_prompt(path) -> str:

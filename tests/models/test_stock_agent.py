@@ -162,8 +162,8 @@ def test_every_trader_is_told_its_style() -> None:
     model = StockAgentModel(n_agents=12, rng=1)
     for request in prompts(model, 1):
         style = model.world.market.accounts[request.salt.agent].style
-        assert model.prompt(f"{style.lower()}.md") in request.messages[0].content
-        assert f"style of investing: {style}" in request.messages[0].content
+        assert model.prompt(f"{style.lower()}.md") in request.messages[-1].content
+        assert f"style of investing: {style}" in request.messages[-1].content
 
 
 def test_company_figures_are_shown_in_the_first_session_only() -> None:
