@@ -84,7 +84,7 @@ def run(
     from mesa_llm.model.recording import texts_in
 
     if rng is not None and rng < 0:
-        raise ConfigError(f"--rng {rng}: a seed is a whole number, 0 or more; leave --rng out to have one drawn")
+        raise ConfigError(f"--rng {rng}: a seed is 0 or a positive whole number; leave --rng out to have one drawn")
     require_no_secrets(set_ or (), api_base=api_base, llm=llm, parser=parser)
     spend = budget(max_calls=max_calls, max_tokens=max_tokens, max_dollars=max_dollars)
     entry = model_named(model)

@@ -394,7 +394,7 @@ def test_a_changed_prompt_stops_a_replay_and_shows_the_difference(tmp_path, monk
         (["run", "socail"], "wolf_sheep; did you mean social?"),
         (["run", "my.model"], "one of your own is MODULE:CLASS, such as my_model:MyModel"),
         (["run", "social", "--set", "agents=3"], "; did you mean n_agents?"),
-        (["run", "social", "--rng", "-1"], "--rng -1: a seed is a whole number, 0 or more"),
+        (["run", "social", "--rng", "-1"], "--rng -1: a seed is 0 or a positive whole number"),
         (["run", "social", "--steps", "-1"], "'--steps': Input should be greater than or equal to 0"),
         (["run", "social", "--stepz", "1"], "No such option: --stepz"),
         (["rum"], "No such command 'rum'"),

@@ -27,7 +27,7 @@ class HubFile(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class WeightsSource:
     """The one true content of a model file, and where to get it."""
 
     title: str
@@ -65,7 +65,7 @@ class Profile:
     name: str
     """Name on the command line, in `llm=` and in run logs: `local`, `local:1.5b`, `local:FILE.gguf`."""
 
-    source: Source | None = None
+    source: WeightsSource | None = None
     """Where the file comes from; None: it is the user's own."""
 
     max_context: int | None = None
@@ -92,7 +92,7 @@ class Profile:
 
 SMALLEST = Profile(
     "local",
-    Source(
+    WeightsSource(
         title="SmolLM2-135M-Instruct",
         licence="Apache-2.0",
         file="SmolLM2-135M-Instruct.Q4_1.gguf",
@@ -114,7 +114,7 @@ SMALLEST = Profile(
 
 CAPABLE = Profile(
     "local:1.5b",
-    Source(
+    WeightsSource(
         title="Qwen2.5-Coder-1.5B-Instruct",
         licence="Apache-2.0",
         file="qwen2.5-coder-1.5b-instruct-q4_k_m.gguf",

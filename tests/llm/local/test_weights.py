@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from mesa_llm.errors import ConfigError
-from mesa_llm.llm.local.profile import SMALLEST, HubFile, Profile, Source
+from mesa_llm.llm.local.profile import SMALLEST, HubFile, Profile, WeightsSource
 from mesa_llm.llm.local.weights import checksum, is_present, model_file
 
 assert SMALLEST.source is not None
@@ -145,7 +145,7 @@ def parted(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Prof
     monkeypatch.setenv("PIP_FIND_LINKS", str(index))
     packages = tuple(f"tiny-part{number}==1.0" for number in (1, 2, 3))
     sha256 = hashlib.sha256(CONTENT).hexdigest()
-    return Profile("local:tiny", Source("Tiny", "MIT", "tiny.gguf", len(CONTENT), sha256, packages, "*.bin"))
+    return Profile("local:tiny", WeightsSource("Tiny", "MIT", "tiny.gguf", len(CONTENT), sha256, packages, "*.bin"))
 
 
 def test_parts_are_joined_in_order_and_only_the_whole_is_kept(parted: Profile, cache: Path) -> None:
