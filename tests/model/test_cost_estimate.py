@@ -22,7 +22,8 @@ def test_a_batch_costs_half() -> None:
     alone, together = (
         estimate_cost(PotModel, 1, llm="gpt-4o-mini", rng=1, batch=batch).total for batch in (False, True)
     )
-    assert alone.dollars and alone.max_dollars
+    assert alone.dollars
+    assert alone.max_dollars
     assert together.dollars == pytest.approx(alone.dollars / 2)
     assert together.max_dollars == pytest.approx(alone.max_dollars / 2)
 
