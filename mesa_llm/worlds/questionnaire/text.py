@@ -11,16 +11,18 @@ INSTRUCTIONS = "How well does each statement describe you?"
 
 
 def describe_scale(scale: Scale) -> str:
-    """Describe the possible numbers and their meanings."""
-    meanings = "; ".join(f"{answer}: {meaning}" for answer, meaning in sorted(scale.anchors.items()))
-    span = f"Answer with a whole number from {scale.low} to {scale.high}"
-    return f"{span} ({meanings})." if meanings else f"{span}."
+    """Describe the possible numbers, with the meanings of the lowest and the highest."""
+    low, high = (
+        f"{answer} ({scale.anchors[answer]})" if answer in scale.anchors else str(answer)
+        for answer in (scale.low, scale.high)
+    )
+    return f"Answer with a whole number from {low} to {high}."
 
 
 def describe_sheet(sheet: Sheet) -> str:
-    """Write a sheet for respondents; the items of a page are numbered from 1."""
+    """Write a sheet for respondents: a single item in quotation marks if a text precedes it, more of them numbered."""
     if len(sheet.items) == 1:
-        listed = sheet.items[0].text
+        listed = f"“{sheet.items[0].text}”" if sheet.text else sheet.items[0].text
     else:
         lines = [f"{number}. {item.text}" for number, item in enumerate(sheet.items, 1)]
         listed = "\n".join(["Answer each of these by its number:", *lines])
