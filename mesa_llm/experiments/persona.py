@@ -80,6 +80,9 @@ class Contrast:
     choices: tuple[Any, ...] = ()
     """Possible answers to the questions."""
 
+    is_extra: bool = False
+    """Whether it is asked only by its name."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class ContrastRow:
@@ -131,14 +134,14 @@ def load_contrasts(names: Iterable[str] | None = None) -> list[Contrast]:
     """Load the contrasts.
 
     Args:
-        names: Names of those that are wanted; None: all.
+        names: Names of those that are wanted; None: all but the extra ones.
 
     Raises:
         ConfigError: If there is none of a name.
     """
     written = tomllib.loads(CONTRASTS.read_text(encoding="utf-8"))["contrast"]
     by_name = {one["name"]: Contrast(**{name: _frozen(value) for name, value in one.items()}) for one in written}
-    wanted = list(by_name) if names is None else list(names)
+    wanted = [one.name for one in by_name.values() if not one.is_extra] if names is None else list(names)
     if unknown := [name for name in wanted if name not in by_name]:
         hint = suggestion(unknown[0], by_name)
         raise ConfigError(f"there is no contrast {unknown[0]!r}; there are: {', '.join(by_name)}{hint}")
@@ -163,7 +166,7 @@ def persona_contrast(
 
     Args:
         llm: Language model of the agents.
-        names: Names of the contrasts; None: all.
+        names: Names of the contrasts; None: all but the extra ones.
         scoring: What answers are scored by; None: by probabilities, or by replies if the language model returns none.
         samples: Number of replies to each question where they are sampled.
         folder: Folder of the run logs, which are resumed if they exist; None to keep nothing.
