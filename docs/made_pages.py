@@ -43,6 +43,7 @@ PARTS = {
         "experiments.study",
         "experiments.arms",
         "experiments.branch",
+        "experiments.recordings",
         "experiments.benchmark",
         "experiments.tournament",
     ],

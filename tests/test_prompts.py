@@ -66,7 +66,7 @@ def test_the_parts_of_a_prompt_stand_in_one_order() -> None:
     system, user = agent.prompt(Observation("The pot is empty.", "The game of the pot."))
     assert system.content == "The game of the pot."
     assert user.content == "The pot is empty.\n\nYou like round numbers."
-    _, user = agent.prompt(Observation("I like crowds.", "A questionnaire.", is_about_self=True))
+    _, user = agent.prompt(Observation("I like crowds.", "A questionnaire.", persona_place="first"))
     assert user.content == "You like round numbers.\n\nI like crowds."
 
 

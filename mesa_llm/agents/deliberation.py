@@ -206,7 +206,7 @@ class DeliberationMixin:
         except TransportError as error:  # the memory uses a remote embedding model
             reason = f"the memory could not be looked up: {error}"
             return Failure(self.unique_id, reason, type(error).__name__, opened.name)
-        limits = {} if engine.runlog.offers_refused else seen.limits
+        limits = {} if engine.runlog.request_version == 1 else seen.limits
         request = Request(
             opened.named(config.adapter),
             prompt,

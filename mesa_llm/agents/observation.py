@@ -66,7 +66,7 @@ def join(seen: Mapping[str, Observation], worlds: Iterable[Any] = ()) -> Observa
         answer=question.answer,
         label=question.label,
         world=questioners[0] if questioners else "",
-        is_about_self=question.is_about_self,
+        persona_place=question.persona_place,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
+from mesa_llm.engine.plain import engine_of
 from mesa_llm.prompts import prompts_of
 from mesa_llm.records import ChatMessage, Observation, Prompt
 
@@ -13,8 +14,8 @@ def compose_prompt(agent: Any, seen: Observation, question: str | None = None) -
     """Put together what an agent reads: instructions, the conversation so far, its memories, what it sees, who it is.
 
     The system message is the same for all agents, and is read once. Who the agent is comes last, as choices and
-    opinions of small language models follow it most there; what is asked about itself follows it
-    (`benchmarks/persona_contrast.py` measures both).
+    opinions of small language models follow it most there, or where `seen.persona_place` says;
+    `benchmarks/persona_contrast.py` measures it. Runs recorded before 0.12 keep it in the system message.
 
     Args:
         agent: The agent.
@@ -24,18 +25,19 @@ def compose_prompt(agent: Any, seen: Observation, question: str | None = None) -
     model, memory = agent.model, agent.memory
     prompts = prompts_of(model)
     shared = getattr(model, "instructions_text", "")
-    system = "\n\n".join(filter(None, (shared, seen.instructions)))
+    persona = agent.config.text_in(prompts)
+    place = seen.persona_place if engine_of(model).runlog.request_version > 1 else "system"
+    system = "\n\n".join(filter(None, (shared, seen.instructions, persona if place == "system" else "")))
     if question is None:
         recalled = memory.recall(seen.cue or seen.text, agent.now)
     else:
         recalled = memory.recall(question, agent.now, aside=True)
     memories = prompts.fill("agent_memory.md", lines=recalled) if recalled else ""
     asked = "" if question is None else prompts.fill("survey_question.md", question=question)
-    persona = agent.config.text_in(prompts)
-    parts = (memories, persona, seen.text, asked) if seen.is_about_self else (memories, seen.text, asked, persona)
-    user = "\n\n".join(filter(None, parts)) or prompts.fill("agent_nothing_seen.md")
-    first = (_system_message(system),) if system else ()
-    return Prompt((*first, *memory.messages(), ChatMessage("user", user)))
+    first, last = (persona if place == end else "" for end in ("first", "last"))
+    user = "\n\n".join(filter(None, (memories, first, seen.text, asked, last))) or prompts.fill("agent_nothing_seen.md")
+    opening = (_system_message(system),) if system else ()
+    return Prompt((*opening, *memory.messages(), ChatMessage("user", user)))
 
 
 @lru_cache(maxsize=1024)

@@ -63,7 +63,7 @@ _QUOTES = str.maketrans({"\u2019": "'", "\u2018": "'", "\u02bc": "'"})
 def declines(text: str) -> bool:
     """Check whether a reply declines the task, or speaks of itself as a language model, in English.
 
-    What a person who is played would say, such as "I can't help you move, my back hurts", is none.
+    What a played person would say, such as "I can't help you move, my back hurts", does not count.
     """
     speech = _speech(text)
     if len(speech) <= MAX_CURT and _CURT.fullmatch(speech):

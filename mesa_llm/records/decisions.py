@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import Any, Literal
 
 from mesa_llm.errors import ConfigError
 from mesa_llm.records.frozen import frozen
@@ -51,8 +51,9 @@ class Observation:
     world: str = ""
     """Name of the world that expects the answer; empty for the only one that receives answers."""
 
-    is_about_self: bool = False
-    """Whether it asks the agent about itself, as a questionnaire does: who the agent is then precedes the text."""
+    persona_place: Literal["last", "first", "system"] = "last"
+    """Where the prompt says who the agent is: after the text; before it, if it asks the agent about itself, as a
+    questionnaire does; or in the system message, as published prompts do."""
 
     news: tuple[str, ...] = ()
     """Lines of news already in the text, so none is shown twice."""

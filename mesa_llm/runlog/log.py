@@ -57,8 +57,9 @@ _OTHER = f"SELECT 1 {_IN_PLACE} AND rowid > ? AND rowid <= ? AND (error_kind IS 
 
 _ANSWER = "INSERT INTO answers VALUES (:time, :agent, :question, :answer, :failure, :purpose)"
 
-OFFERS = "offers"
-"""Manifest key: `accepted` if agents are offered only what their worlds would accept, as since 0.12."""
+REQUEST_VERSION = "requests"
+"""Manifest key: how requests are put together. 2: agents are offered only what their worlds would accept, and read last
+who they are. Logs without it, from before 0.12, are continued and replayed with the requests of before."""
 
 CAPABILITIES = "capabilities"
 """Manifest key: capabilities of custom transports, by name."""
@@ -84,8 +85,7 @@ class RunLog(Queries):
         path: The file, or None for a log in memory.
         mode: `record` (reuse recorded replies and append new ones), `replay` (only recorded replies), or `read`.
         may_repeat: Whether requests must be looked up because some may have been recorded before.
-        offers_refused: Whether the recording is of a version that also offered what worlds would refuse; its requests
-            are repeated as they were.
+        request_version: How requests are put together; see `REQUEST_VERSION`.
         n_copied: Number of replies copied from the parent's log.
     """
 
@@ -128,7 +128,9 @@ class RunLog(Queries):
         self.n_copied = 0
         self.may_repeat = self._calls_before > 0 or parent is not None
         recorded = self.manifest
-        self.offers_refused: bool = parent.offers_refused if parent else bool(recorded) and OFFERS not in recorded
+        self.request_version: int = (
+            parent.request_version if parent else 1 if recorded and REQUEST_VERSION not in recorded else 2
+        )
         self._answers_before: int = self._read_one(self._trace, "SELECT ifnull(max(rowid), 0) FROM answers")
         self._replaced = 0  # see `_REPLACED_AFTER`
         self._is_past_replaced = False  # whether this run has used a call recorded after that one
@@ -187,8 +189,8 @@ class RunLog(Queries):
             current = json.loads(canonical_json(about["versions"]))
             self._changes = "; ".join(_differing({"versions": recorded["versions"]}, {"versions": current}))
         facts = {name: value for name, value in self._new_facts.items() if name not in recorded}
-        offers = {} if self.offers_refused else {OFFERS: "accepted"}
-        written = {"format": FORMAT, **own, **about, **facts, **offers}
+        version = {REQUEST_VERSION: self.request_version} if self.request_version > 1 else {}
+        written = {"format": FORMAT, **own, **about, **facts, **version}
         rows = [(name, storable(canonical_json(value))) for name, value in written.items()]
         try:
             with self._lock, self._db:

@@ -30,7 +30,7 @@ def typed(*words: str) -> tuple[int, str]:
     return done.exit_code, done.output
 
 
-RUN = ("run", "boltzmann_wealth", "--llm", "judge", "--steps", "1", "--set", "n_agents=2", "--rng", "1")
+RUN = ("run", "boltzmann_wealth", "--llm", "judge", "--steps", "1", "--set", "n_agents=20", "--rng", "1")
 
 
 def test_a_key_is_sent_once_its_file_was_agreed_to() -> None:

@@ -82,7 +82,6 @@ def test_a_call_is_a_block_with_the_end_of_its_prompt_and_in_full_with_all_of_it
     assert "30 + 4 tokens" in short
     assert all(line.strip() in full for line in prompt.splitlines())
     assert "[user]" in full
-    assert "[user]" not in short
 
 
 def recorded_prompt(path) -> str:
@@ -94,7 +93,7 @@ def recorded_prompt(path) -> str:
 
 def test_decisions_in_full_show_what_was_asked_and_replied(tmp_path) -> None:
     text = "\n".join(tables(recorded(tmp_path / "run.sqlite"), ["decisions"], 1, csv=False, full=True))
-    assert text.count("[system]") == text.count("reply: pay(coins=1)") == 2
+    assert text.count("[user]") == text.count("reply: pay(coins=1)") == 2
 
 
 def test_a_failed_decision_shows_why(tmp_path) -> None:

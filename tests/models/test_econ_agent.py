@@ -217,7 +217,7 @@ def test_a_reflection_looks_back_on_the_three_months_before_it() -> None:
     run(7, llm=thinker, n_agents=1)
     (prompt,) = thinker.prompts(7, reflecting=True).values()
     for month, name in ((4, "April"), (5, "May"), (6, "June")):
-        seen = thinker.prompts(month)[1].rpartition("It is ")[2]
+        seen = thinker.prompts(month)[1].rpartition("It is ")[2].partition("\n\nYour name is ")[0]
         assert f"[{name} 2001] What you saw:\nIt is {seen}\nWhat you planned: You plan to work" in prompt
     assert "March 2001" not in prompt
     assert "[Now]\nIt is July 2001." in prompt

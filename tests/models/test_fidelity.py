@@ -329,7 +329,7 @@ def test_the_papers_memory_can_be_had_with_our_prompts() -> None:
     llm = planned(4, fidelity="corrected", memory="dialogue")
     assert "You run a household" in text(llm.at(4))
     assert THOUGHT in text(llm.at(4))
-    assert llm.at(4).messages[1].content == last(llm.at(3))
+    assert last(llm.at(3)).startswith(llm.at(4).messages[1].content)
 
 
 # -- both

@@ -209,7 +209,7 @@ def test_a_study_with_a_language_model_asks_it_once_and_its_log_afterwards(tmp_p
 
 
 def test_a_study_of_a_dead_endpoint_finds_nothing_and_says_so() -> None:
-    command = ["polarisation", "--seeds", 1, "--steps", 1, "--set", "n_agents=3"]
+    command = ["polarisation", "--seeds", 1, "--steps", 2, "--set", "n_agents=3", "--set", "interval=1"]
     with FaultyServer(lambda *_: refused(400, "not now")) as server:
         done = study(*command, "--llm", "stub", "--api-base", server.url)
     assert (done.exit_code, done.stdout) == (4, "")

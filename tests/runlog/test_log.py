@@ -130,7 +130,7 @@ def test_one_changed_word_stops_a_replay_and_shows_the_first_request_that_differ
     again = PotModel(4, "ScriptedLLM", rng=2, log=tmp_path / "run.sqlite", replay=True, activation="in_order")
     for agent in again.agents:
         agent.config = agent.config.model_copy(update={"persona": "You like odd numbers."})
-    with pytest.raises(ReplayError, match=r"(?s)agent 1, step 1.*-system: You like round.*\+system: You like odd"):
+    with pytest.raises(ReplayError, match=r"(?s)agent 1, step 1.*-user: You like round.*\+user: You like odd"):
         again.step()
 
 
@@ -552,12 +552,12 @@ def rewritten(path, *, persona="You like round numbers.", steps=3, **options):
 def test_a_run_whose_prompt_changed_stops_before_it_pays_and_goes_on_when_told(tmp_path) -> None:
     rewritten(tmp_path / "run.sqlite")
     odd = partial(rewritten, tmp_path / "run.sqlite", persona="You like odd numbers.")
-    with pytest.raises(ConfigError, match=r"(?s)agent 1, step 1.*-system: You like round.*\+system: .*--ask-again"):
+    with pytest.raises(ConfigError, match=r"(?s)agent 1, step 1.*-user: You like round.*\+user: .*--ask-again"):
         odd()
     assert odd(ask_again=True).usage.calls == 12
     assert odd().usage.replayed == 12
     assert rewritten(tmp_path / "run.sqlite").usage.replayed == 12
-    with pytest.raises(ConfigError, match=r"(?s)-system: You like odd.*\+system: You like even"):
+    with pytest.raises(ConfigError, match=r"(?s)-user: You like odd.*\+user: You like even"):
         rewritten(tmp_path / "run.sqlite", persona="You like even numbers.")
 
 
@@ -680,7 +680,7 @@ ALTERED = [
 @pytest.mark.parametrize("replay", [True, False])
 def test_an_altered_reply_is_told_as_damage_of_its_row_when_it_is_used(altered, replay, tmp_path) -> None:
     recorded(tmp_path / "run.sqlite")
-    edited(tmp_path / "run.sqlite", f"UPDATE calls SET {altered} WHERE rowid = 6")
+    edited(tmp_path / "run.sqlite", f"UPDATE calls SET {altered} WHERE rowid = 7")
     again = PotModel(4, honest(), rng=2, log=tmp_path / "run.sqlite", replay=replay)
     with pytest.raises(ConfigError, match=r"is damaged: the reply recorded for agent \d, step \d, .* --recover"):
         again.run_for(3)
@@ -689,7 +689,7 @@ def test_an_altered_reply_is_told_as_damage_of_its_row_when_it_is_used(altered, 
 
 def test_an_altered_reply_is_salvaged_as_lost_and_asked_again(tmp_path) -> None:
     whole = recorded(tmp_path / "run.sqlite")
-    edited(tmp_path / "run.sqlite", "UPDATE calls SET reply = replace(reply, 'pay', 'paz') WHERE rowid = 6")
+    edited(tmp_path / "run.sqlite", "UPDATE calls SET reply = replace(reply, 'pay', 'paz') WHERE rowid = 7")
     kept = {each.table: (each.kept, each.lost) for each in recover(tmp_path / "run.sqlite", tmp_path / "new.sqlite")}
     assert kept["calls"] == (11, 1)
     again = recorded(tmp_path / "new.sqlite")

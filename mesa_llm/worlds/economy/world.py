@@ -134,7 +134,10 @@ class Economy(DoNothing):
         facts = self.facts(agent_id)
         if self.is_original:
             return Observation(
-                text=self.wording.write_original(facts), instructions=self.wording.ORIGINAL_INSTRUCTIONS, facts=facts
+                text=self.wording.write_original(facts),
+                instructions=self.wording.ORIGINAL_INSTRUCTIONS,
+                facts=facts,
+                persona_place="system",
             )
         payees = (HOUSEHOLDS, *(str(other.agent_id) for other in facts.others))
         options = {"allocate.target": payees}

@@ -136,6 +136,7 @@ class PredictionMarkets(DoNothing):
             },
             limits={} if facts.cash is None else _limits_of(facts.cash, tradable),
             facts=facts,
+            persona_place="system" if self.is_original else "last",
         )
 
     def facts(self, agent_id: int) -> MarketFacts:

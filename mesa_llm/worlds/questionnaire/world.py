@@ -86,7 +86,7 @@ class Questionnaire:
             facts=sheet,
             label=sheet.label,
             world=self.name,
-            is_about_self=True,
+            persona_place="first",
         )
 
     def receive(self, agent_id: int, answer: Any, label: str) -> ActionResult:

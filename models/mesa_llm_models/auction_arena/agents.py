@@ -102,14 +102,17 @@ class AuctionBidder(LLMAgent):
         if self.model.is_learning:
             text = self._published_lessons() if is_original else self._retrospect()
             system = self._published_system() if is_original else ""
-            return self.with_news(Observation(text, system, answer=Lessons, tools=(), label=LESSONS))
+            place = "system" if is_original else "last"
+            lessons = Observation(text, system, answer=Lessons, tools=(), label=LESSONS, persona_place=place)
+            return self.with_news(lessons)
         if is_original:
             seen = self.model.auction.observe(self.unique_id)
             facts: AuctionFacts = seen.facts
             text = self._published_request(facts)
             tools = ("bid", "withdraw") if facts.stage == "bid" else ()  # the original's bidders may always try
             question = self._question(replace(seen, tools=tools, limits={}), text)
-            return self.with_news(replace(question, instructions=self._published_system()))
+            question = replace(question, instructions=self._published_system(), persona_place="system")
+            return self.with_news(question)
         seen = super().observe()
         text = "\n".join(filter(None, (lessons_text(self.lessons), seen.text, self._reasons_text(seen.facts))))
         return self._question(seen, text)

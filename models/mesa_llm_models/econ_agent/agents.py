@@ -102,7 +102,7 @@ class Household(LLMAgent):
             return super().observe()
         facts, level = self.facts, self._field("level")
         text = self.model.prompt("original.md", facts=facts, level=level, tax=tax_text(facts.tax))
-        return self.with_news(Observation(text, facts=facts))
+        return self.with_news(Observation(text, facts=facts, persona_place="system"))
 
     @property
     def facts(self) -> HouseholdFacts:
@@ -143,7 +143,7 @@ class Household(LLMAgent):
         """Return the request to reflect on the last months, with the current month unless the memory is a dialogue."""
         if isinstance(self.memory, HouseholdDialogue):
             text = self.model.prompt("original_reflection.md", months=self.notes.maxlen)
-            return Observation(text, answer=str, tools=(), label=REFLECTION)
+            return Observation(text, answer=str, tools=(), label=REFLECTION, persona_place="system")
         observation = self.observe()
         text = self.model.prompt("reflection.md", months=list(self.notes), now=observation.text)
         return Observation(text, observation.instructions, answer=str, tools=(), cue=observation.text, label=REFLECTION)

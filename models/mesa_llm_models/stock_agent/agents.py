@@ -137,7 +137,7 @@ class StockTrader(LLMAgent):
             companies=company_news(facts.now.day),
             books=[(stock, _book_text(books[stock], "sell"), _book_text(books[stock], "buy")) for stock in STOCKS],
         )
-        return Observation(text, tools=ORIGINAL_ACTIONS[facts.now.stage], facts=facts)
+        return Observation(text, tools=ORIGINAL_ACTIONS[facts.now.stage], facts=facts, persona_place="system")
 
     def act(self, decision: Decision | Failure, seen: Observation | None = None) -> list[Outcome]:
         """Carry out the decision, and store any order placed."""
