@@ -216,7 +216,7 @@ def _require_decisions(model: Any) -> None:
         AllDecisionsFailed: If every one did.
     """
     decisions: int = model.engine.decisions
-    if decisions and model.usage.failures >= decisions:
+    if model.engine.all_failed:
         hint = " and --retry-failures, as the log holds the failures" if model.runlog.path is not None else ""
         raise AllDecisionsFailed(
             f"{none_succeeded(decisions)}. The first failed because: "

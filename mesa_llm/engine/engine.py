@@ -500,6 +500,11 @@ class Engine:
         if any(result is None for result in results):
             raise Stopped("stopped before everybody was asked; nothing has happened in this step yet")
 
+    @property
+    def all_failed(self) -> bool:
+        """Whether decisions were asked for, and every one of them failed, as when an endpoint is dead."""
+        return 0 < self.decisions - self.not_asked <= self.usage.failures
+
     def _count_decision(self, decision: Decision | Failure, purpose: str) -> Decision | Failure:
         if isinstance(decision, Failure):
             self.count_failure(purpose)

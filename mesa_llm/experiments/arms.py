@@ -227,7 +227,7 @@ class ArmJob:
         with closing(self.model(**self.arguments, **log, rng=self.seed, access=access)) as model:
             stop.run(model, self.steps)
             decisions, usage = model.engine.decisions, model.usage
-            if decisions and usage.failures >= decisions:
+            if model.engine.all_failed:
                 first = next(iter(model.runlog.failures()), "unknown")
                 raise AllDecisionsFailed(f"{none_succeeded(decisions)}. The first failed: {first:.300}")
             return ArmRun(self.results_of(model), self.course_of(model), decisions, usage, model.data_quality())

@@ -269,10 +269,10 @@ def _all_paid(model: LLMModel) -> Usage:
 
 def _lack_of_results(model: LLMModel, scores: Mapping[str, float]) -> AllDecisionsFailed | None:
     """Return the error of a run that produced nothing, or None."""
-    decisions, failures = model.engine.decisions, model.usage.failures
+    decisions = model.engine.decisions
     if not decisions:
         return AllDecisionsFailed("no agent was asked for a decision")
-    if failures >= decisions:
+    if model.engine.all_failed:
         first = next(iter(model.runlog.failures()), "unknown")[:300]
         return AllDecisionsFailed(f"{none_succeeded(decisions)}. The first failed because: {first}")
     return None if scores else AllDecisionsFailed(f"{counted(decisions, 'decision')}, but no score")
