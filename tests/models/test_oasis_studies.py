@@ -213,7 +213,7 @@ def test_a_study_of_a_dead_endpoint_finds_nothing_and_says_so() -> None:
     with FaultyServer(lambda *_: refused(400, "not now")) as server:
         done = study(*command, "--llm", "stub", "--api-base", server.url)
     assert (done.exit_code, done.stdout) == (4, "")
-    assert "decisions succeeded" in done.stderr
+    assert "the only decision failed" in done.stderr
 
 
 def test_a_study_is_one_command_that_goes_on_with_its_logs(tmp_path) -> None:

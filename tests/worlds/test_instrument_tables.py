@@ -36,7 +36,7 @@ def test_ranges_labels_modes_and_items_of_several_scales(tmp_path: Path, caplog)
     text = f"item,text,key,scale,min,max,labels,mode\n{rows}never;seldom;often;always,mean\n9,C,1,U,1,7,1=no;7=yes,\n"
     four, seven = read(tmp_path, text)
     assert four.score({1: 2, 2: 0}) == {"S": 2, "T": 2.5}
-    assert four.instructions.endswith("from 0 to 3 (0: never; 1: seldom; 2: often; 3: always).")
+    assert four.instructions.endswith("from 0 (never) to 3 (always).")
     assert (four.name, seven.name, seven.scale.anchors) == ("own 0–3", "own 1–7", {1: "no", 7: "yes"})
     assert caplog.text == ""
 
