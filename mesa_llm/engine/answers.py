@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
-from functools import lru_cache
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache, wraps
 from typing import Any, NamedTuple, cast
 
 from pydantic import ConfigDict, PydanticUserError, TypeAdapter, ValidationError, WithJsonSchema
@@ -66,7 +66,18 @@ class Answer(NamedTuple):
 # -- forms
 
 
-@lru_cache(maxsize=512)
+def _cached[T](function: Callable[[Any], T]) -> Callable[[Any], T]:
+    """Cache a function of types; it tells `Literal["a", "b"]` from `Literal["b", "a"]`, which are equal."""
+    of_text = lru_cache(maxsize=512)(lambda kind, _text: function(kind))
+
+    @wraps(function)
+    def cached(kind: Any) -> T:
+        return of_text(kind, "" if isinstance(kind, type) else repr(kind))
+
+    return cached
+
+
+@_cached
 def adapter_of(answer: Any) -> TypeAdapter[Any]:
     """Return the adapter that checks answers of a type."""
     try:
@@ -75,13 +86,13 @@ def adapter_of(answer: Any) -> TypeAdapter[Any]:
         return TypeAdapter(answer)
 
 
-@lru_cache(maxsize=512)
+@_cached
 def bare_schema(kind: object) -> dict[str, Any]:
     """Return the JSON schema of a type, without titles, and not wrapped."""
     return plain_schema(adapter_of(kind).json_schema())
 
 
-@lru_cache(maxsize=512)
+@_cached
 def answer_schema(answer: object) -> dict[str, Any]:
     """Return the JSON schema that a reply must follow; a type other than an object is wrapped as `{"answer": …}`.
 

@@ -732,7 +732,7 @@ def test_a_log_of_before_is_continued_with_the_offers_of_before(tmp_path) -> Non
     with closing(DamModel(llm="random", rng=1, log=tmp_path / "run.sqlite")) as model:
         model.step()
     with closing(sqlite3.connect(tmp_path / "run.sqlite")) as file, file:
-        file.execute("DELETE FROM manifest WHERE name = 'offers'")
+        file.execute("DELETE FROM manifest WHERE name = 'requests'")
     with closing(DamModel(llm="random", rng=1, log=tmp_path / "run.sqlite")) as model:
         (keeper,) = model.agents
         keeper.worlds[0].opened.add("north")

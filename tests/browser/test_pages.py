@@ -211,8 +211,8 @@ def test_failed_decisions_are_told_beside_the_step(stepped: Page) -> None:
 def test_the_inspector_shows_prompt_reply_decision_and_outcome(stepped: Page) -> None:
     turn_to(stepped, "Agents")
     for part, text in {
-        "system": "You are friendly.",
-        "user": "nobody has spoken",
+        "system": "You live in a village.",
+        "user": "You are friendly.",
         "reply": "greet(words:",
         "decided": "times: 1",
         "done": "1 greetings were heard.",

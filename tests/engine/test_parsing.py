@@ -173,3 +173,8 @@ def test_sets_are_written_in_one_order_in_every_process(words) -> None:
 
 
 # -- reasoning
+
+
+def test_choices_keep_their_order_whatever_was_asked_before() -> None:
+    for first, second in (("left", "right"), ("right", "left")):
+        assert answer_schema(Literal[first, second])["properties"]["answer"]["enum"] == [first, second]
