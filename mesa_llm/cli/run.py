@@ -215,11 +215,10 @@ def _require_decisions(model: Any) -> None:
     Raises:
         AllDecisionsFailed: If every one did.
     """
-    decisions: int = model.engine.decisions
     if model.engine.all_failed:
         hint = " and --retry-failures, as the log holds the failures" if model.runlog.path is not None else ""
         raise AllDecisionsFailed(
-            f"{none_succeeded(decisions)}. The first failed because: "
+            f"{none_succeeded(model.engine.n_asked)}. The first failed because: "
             f"{_first(model.runlog.failures()).rstrip('.')}. Check --llm and --api-base with `mesa-llm doctor`, then "
             f"run the same command again{hint}"
         )

@@ -501,9 +501,14 @@ class Engine:
             raise Stopped("stopped before everybody was asked; nothing has happened in this step yet")
 
     @property
+    def n_asked(self) -> int:
+        """Number of decisions that were asked for."""
+        return self.decisions - self.not_asked
+
+    @property
     def all_failed(self) -> bool:
         """Whether decisions were asked for, and every one of them failed, as when an endpoint is dead."""
-        return 0 < self.decisions - self.not_asked <= self.usage.failures
+        return 0 < self.n_asked <= self.usage.failures
 
     def _count_decision(self, decision: Decision | Failure, purpose: str) -> Decision | Failure:
         if isinstance(decision, Failure):

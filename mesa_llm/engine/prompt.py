@@ -33,9 +33,11 @@ def compose_prompt(agent: Any, seen: Observation, question: str | None = None) -
     else:
         recalled = memory.recall(question, agent.now, aside=True)
     memories = prompts.fill("agent_memory.md", lines=recalled) if recalled else ""
-    asked = "" if question is None else prompts.fill("survey_question.md", question=question)
+    survey = "" if question is None else prompts.fill("survey_question.md", question=question)
     first, last = (persona if place == end else "" for end in ("first", "last"))
-    user = "\n\n".join(filter(None, (memories, first, seen.text, asked, last))) or prompts.fill("agent_nothing_seen.md")
+    user = "\n\n".join(filter(None, (memories, first, seen.text, survey, last))) or prompts.fill(
+        "agent_nothing_seen.md"
+    )
     opening = (_system_message(system),) if system else ()
     return Prompt((*opening, *memory.messages(), ChatMessage("user", user)))
 

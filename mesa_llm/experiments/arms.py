@@ -229,7 +229,7 @@ class ArmJob:
             decisions, usage = model.engine.decisions, model.usage
             if model.engine.all_failed:
                 first = next(iter(model.runlog.failures()), "unknown")
-                raise AllDecisionsFailed(f"{none_succeeded(decisions)}. The first failed: {first:.300}")
+                raise AllDecisionsFailed(f"{none_succeeded(model.engine.n_asked)}. The first failed: {first:.300}")
             return ArmRun(self.results_of(model), self.course_of(model), decisions, usage, model.data_quality())
 
     def results_of(self, model: LLMModel) -> Results:

@@ -35,7 +35,7 @@ from mesa_llm.errors import AllDecisionsFailed, ConfigError, MesaLLMError
 from mesa_llm.experiments.sweep import sweep
 from mesa_llm.llm.budget import SharedBudget
 from mesa_llm.model.model import LLMModel
-from mesa_llm.model.quality import Quality, quality_texts, quality_warning, total_quality
+from mesa_llm.model.quality import Quality, Rate, quality_texts, quality_warning, total_quality
 from mesa_llm.model.scenario import Parameter
 from mesa_llm.registry import find_parts, same_name
 from mesa_llm.statistics import Comparison, Estimate
@@ -243,9 +243,9 @@ class StudySweeps:
         self.n_done += done.n_done
         self.made.append(done.table.assign(sweep=name))
         rows = done.table
-        n_decisions = int(_total(rows, "decisions"))
-        if n_decisions and _total(rows, "failures") >= n_decisions:
-            raise AllDecisionsFailed(none_succeeded(n_decisions, name))
+        n_asked = int(_total(rows, "decisions")) - _quality_of([rows]).get("not_asked", Rate(0, 0)).n
+        if 0 < n_asked <= _total(rows, "failures"):
+            raise AllDecisionsFailed(none_succeeded(n_asked, name))
         return rows
 
     def cost(self) -> dict[str, Any]:
@@ -253,8 +253,7 @@ class StudySweeps:
         totals = {name: sum(_total(rows, name) for rows in self.made) for name in COUNTS}
         tokens = totals.pop("prompt_tokens") + totals.pop("reply_tokens")
         whole: dict[str, Any] = {name: int(totals.pop(name)) for name in ("decisions", "failures", "calls")}
-        texts = [text for rows in self.made if "quality" in rows for text in rows["quality"] if isinstance(text, str)]
-        whole["quality"] = total_quality(map(json.loads, texts))
+        whole["quality"] = _quality_of(self.made)
         return {"runs": sum(map(len, self.made)), "done": self.n_done, "tokens": int(tokens)} | whole | totals
 
     def close(self) -> None:
@@ -404,3 +403,9 @@ def comparison_cells(one: Comparison | None) -> dict[str, Value]:
 
 def _total(rows: pd.DataFrame, name: str) -> float:
     return math.fsum(rows[name])
+
+
+def _quality_of(made: Iterable[pd.DataFrame]) -> dict[str, Rate]:
+    """Add up the data quality of all runs of sweeps."""
+    texts = [text for rows in made if "quality" in rows for text in rows["quality"] if isinstance(text, str)]
+    return total_quality(map(json.loads, texts))

@@ -274,7 +274,7 @@ def _lack_of_results(model: LLMModel, scores: Mapping[str, float]) -> AllDecisio
         return AllDecisionsFailed("no agent was asked for a decision")
     if model.engine.all_failed:
         first = next(iter(model.runlog.failures()), "unknown")[:300]
-        return AllDecisionsFailed(f"{none_succeeded(decisions)}. The first failed because: {first}")
+        return AllDecisionsFailed(f"{none_succeeded(model.engine.n_asked)}. The first failed because: {first}")
     return None if scores else AllDecisionsFailed(f"{counted(decisions, 'decision')}, but no score")
 
 
