@@ -29,7 +29,7 @@ _DECLINES = re.compile(
     "|".join(
         (
             rf"\b(?:i|we)(?:'m|'ll| am| are)? {_CANNOT} (?:{'|'.join(_REFUSED_TASKS)})",
-            rf"\bas an? (?:ai\b|{_MODEL})",
+            rf"\bas an? (?:ai\b|digital (?:ai|assistant|being|entity)\b|{_MODEL})",
             rf"\bi(?:'m| am) (?:just |only )?an? (?:{_MODEL}|ai(?: ?[.,;:!?]| (?:and|so|that|without)\b|$))",
             rf"\bi (?:don't|do not) (?:have|possess|hold) (?:any )?(?:personal|human) {_OPINION}\b",
             r"\b(?:violates?|against|follow) (?:my|openai's) (?:content |usage |safety |ethical )?"

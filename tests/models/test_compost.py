@@ -115,19 +115,25 @@ def test_log_odds_of_a_single_word_are_no_numbers_that_anything_rests_on() -> No
 
 
 @pytest.mark.parametrize(
-    ("context", "topics", "wanted"),
+    ("context", "topics", "rules", "wanted"),
     [
-        ("forum", None, "an 80-year-old person wrote this comment on the topic “cooking”"),
-        ("interview", None, f"Question: {QUESTIONS[0]}"),
-        ("post", ["tea"], "posted what they think of “tea”"),
+        ("forum", None, "corrected", "Write a comment in an online forum, on the topic “cooking”."),
+        ("interview", None, "corrected", f"You are asked in an interview: {QUESTIONS[0]}"),
+        ("post", ["tea"], "corrected", "what you think of “tea”."),
+        ("forum", None, "original", "an 80-year-old person wrote this comment on the topic “cooking”"),
+        ("interview", None, "original", f"Question: {QUESTIONS[0]}"),
+        ("post", ["tea"], "original", "posted what they think of “tea”"),
     ],
 )
-def test_a_request_says_who_writes_where_and_on_what_and_nothing_else(context, topics, wanted) -> None:
-    model = CompostModel(context=context, topics=topics, llm=ScriptedLLM(lambda request: "So it is."), rng=1)
-    model.step()
+def test_a_request_says_who_writes_where_and_on_what_and_nothing_else(context, topics, rules, wanted) -> None:
+    model = CompostModel(
+        context=context, topics=topics, rules=rules, rounds=2, llm=ScriptedLLM(lambda request: "So it is."), rng=1
+    )
+    model.run()
     prompts = list(model.runlog.calls()["prompt"])
     assert any(wanted in prompt for prompt in prompts)
-    assert not any('"system"' in prompt for prompt in prompts)
+    assert any("You are an 80-year-old person." in prompt for prompt in prompts) == (rules == "corrected")
+    assert not any('"system"' in prompt or "So it is." in prompt for prompt in prompts)
 
 
 def test_an_empty_reply_is_counted_and_no_text() -> None:

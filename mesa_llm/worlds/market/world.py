@@ -30,7 +30,12 @@ def _in_lower_case(value: object) -> object:
     return value.strip().lower() if isinstance(value, str) else value
 
 
-MarketId = Annotated[str, Field(max_length=80)]
+def _bare_id(value: object) -> object:
+    """Read an id as language models write it, with the brackets in which it is shown or without."""
+    return value.strip().removeprefix("[").removesuffix("]").strip() if isinstance(value, str) else value
+
+
+MarketId = Annotated[str, Field(max_length=80), BeforeValidator(_bare_id)]
 Answer = Annotated[Outcome, BeforeValidator(_in_lower_case)]
 Positive = Annotated[float, Field(gt=0), NO_FLAG]
 Remark = Annotated[str, Field(max_length=REMARK_CHARACTERS)]

@@ -94,15 +94,20 @@ def turns(lines: Sequence[Line]) -> str:
 def description(facts: RoomFacts, member: Member, *, is_original: bool = False) -> str:
     """Describe the room to a member, with its question."""
     others = ", ".join(map(display_name, facts.others)) or "nobody else"
-    parts = [facts.brief, f"In the room with you: {others}."] if facts.brief else [f"In the room with you: {others}."]
+    company = f"In the room with you: {others}."
+    parts = [facts.brief] if facts.brief else []
     if member.manner == "interact":
-        return "\n".join([*parts, *_interaction(facts)])
+        return "\n".join([*parts, company, *_interaction(facts)])
+    if is_original:
+        parts.append(company)
     if member.shows_opening and member.is_timed:
         parts.append(f"The conversation was opened at [{facts.opening}].")
     parts.append(f"What you have heard so far:\n{conversation(facts)}")
     if member.is_timed:
         time_left = "" if facts.seconds_left is None else f" {duration(facts.seconds_left)} are left."
         parts.append(f"It is now [{facts.now}].{time_left}")
+    if not is_original:
+        parts.append(company)  # after what all of them read, which a local model then reads only once
     if facts.draft:
         parts.append(f"You have written this, and nobody has heard it yet: {quoted(facts.draft)}")
     if facts.question:

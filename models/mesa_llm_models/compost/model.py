@@ -76,7 +76,10 @@ class CompostScenario(LLMScenario):
     """Embedder of the texts: `wordllama`, `litellm:MODEL` or `sentence-transformers:MODEL`."""
 
     rules: Rules = "corrected"
-    """How seed words are found and which cells are scored; `original` as the published program does."""
+    """How texts are asked for, seed words found and cells scored; `original` as the published program does."""
+
+    memory: str = "none"
+    """Memory of the personas; the original's have none."""
 
     temperature: Annotated[float, Field(ge=0, le=2), Slider(0, 2, 0.1)] = 1.0
     """Sampling temperature."""
@@ -160,10 +163,10 @@ class CompostModel(LLMModel):
         self.filler = _DESIGN["filler"]
         others = [name for name in PERSONAS if name != chosen.default_persona]
         labels = list(chosen.personas or others[: chosen.n_personas])
-        config = AgentConfig(settings=Settings(temperature=chosen.temperature, max_tokens=256))
-        SimulatedPersona(self, chosen.default_persona, 0.0, config=config)
-        for index, label in enumerate(labels, 1):
-            SimulatedPersona(self, label, index / (len(labels) + 1), config=config)
+        for index, label in enumerate((chosen.default_persona, *labels)):
+            SimulatedPersona(
+                self, label, index / (len(labels) + 1), config=self._config_of(label), memory=chosen.memory
+            )
         shuffled = sorted(_DESIGN["words"])
         random.Random(0).shuffle(shuffled)
         names = [*labels, *self.topics[1:]]
@@ -174,6 +177,11 @@ class CompostModel(LLMModel):
         self._scores: tuple[int, Scores] | None = None
         self.datacollector = DataCollector({"texts": "n_texts", "missing": "n_missing", "unparsable": "n_unparsable"})
         self.datacollector.collect(self)
+
+    def _config_of(self, label: str) -> AgentConfig:
+        """Return who a persona is; under the original rules, the requests say so, and the config does not."""
+        persona = "" if self.scenario.rules == "original" else f"You are {with_article(label)}."
+        return AgentConfig(persona=persona, settings=Settings(temperature=self.scenario.temperature, max_tokens=256))
 
     def write(self) -> list[list[Turn]]:
         """Ask every persona for texts on every topic, all at once."""
@@ -189,7 +197,8 @@ class CompostModel(LLMModel):
     def _sheet(self, agent: SimulatedPersona, topic: str, number: int) -> Sheet:
         """Return the sheet that asks for one text."""
         named = "" if topic == DEFAULT_TOPIC else one_line(topic)
-        text = self.prompt(f"{self.scenario.context}.md", persona=with_article(agent.label), topic=named)
+        file = "original.md" if self.scenario.rules == "original" else "write.md"
+        text = self.prompt(file, context=self.scenario.context, persona=with_article(agent.label), topic=named)
         item = Item(f"{agent.label} · {topic}", text, facts=PersonaTopic(agent.label, topic))
         return Sheet(f"{topic} #{number}", (item,))
 

@@ -213,7 +213,7 @@ def test_a_closed_market_waits_for_its_answer() -> None:
 def test_a_model_calls_the_actions_through_checked_arguments() -> None:
     world = PredictionMarkets(["Rain?"])
     box = ToolBox.of(object(), 1, [world])
-    box.call(ToolCall("buy_shares", {"market_id": "rain", "outcome": " YES ", "amount": "25"}))
+    box.call(ToolCall("buy_shares", {"market_id": " [rain] ", "outcome": " YES ", "amount": "25"}))
     assert world.ledger.trades[-1].dollars == 25
     with pytest.raises(ToolError, match="greater than 0"):
         box.call(ToolCall("buy_shares", {"market_id": "rain", "outcome": "yes", "amount": -1}))

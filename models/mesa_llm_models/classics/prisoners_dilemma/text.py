@@ -14,7 +14,7 @@ def observation_text(opponent: int, rounds: Sequence[tuple[int, str, str]], now:
         now: Number of the round that begins.
     """
     lines = [f"You play with player {opponent}. This is round {now}."]
-    lines += [f"Round {number}: you {own}, player {opponent} {other}." for number, own, other in rounds]
+    lines += [f"Round {number}: you chose to {own}, player {opponent} to {other}." for number, own, other in rounds]
     return "\n".join([*lines, "What do you do in this round?"])
 
 

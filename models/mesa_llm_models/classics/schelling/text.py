@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from mesa_llm.text import counted
+
 STAYED, MOVED = "You stayed.", "You moved away."
 """What came of the two actions."""
 
@@ -19,7 +21,10 @@ def observation_text(colour: str, n_alike: int, n_others: int, likeness: float) 
         n_others: Number of the others.
         likeness: Share of those of its colour; 0 without neighbours.
     """
+    if not n_alike + n_others:
+        return f"You are {colour}. Nobody lives near you."
+    neighbours = counted(n_alike + n_others, "neighbour")
     return (
-        f"You are {colour}. Of your {n_alike + n_others} neighbours {n_alike} are {colour} like you, and {n_others} "
-        f"are not: {likeness:.0%} are like you."
+        f"You are {colour}. You have {neighbours}: {n_alike} of your own colour, and {n_others} of the other. "
+        f"{likeness:.0%} are like you."
     )
