@@ -54,15 +54,15 @@ REASONS = {
 reason_text = sentences(REASONS)
 
 
-def conversation(facts: RoomFacts) -> str:
+def conversation(facts: RoomFacts, *, has_times: bool = True) -> str:
     """Write the conversation, a line each; no line can forge another."""
     lines = [f"({counted(facts.n_earlier, 'earlier message')} not shown)"] if facts.n_earlier else []
-    lines += [_line(line) for line in facts.lines]
+    lines += [_line(line, has_time=has_times) for line in facts.lines]
     return "\n".join(lines) or "Nobody has spoken yet."
 
 
-def _line(line: Line) -> str:
-    time = f"[{line.time}] " if line.time else ""
+def _line(line: Line, *, has_time: bool = True) -> str:
+    time = f"[{line.time}] " if line.time and has_time else ""
     aside = "" if line.viewers is None else " (not to everyone)"
     return f"{time}{display_name(line.speaker)}{aside}{deed(line)}"
 
@@ -93,21 +93,16 @@ def turns(lines: Sequence[Line]) -> str:
 
 def description(facts: RoomFacts, member: Member, *, is_original: bool = False) -> str:
     """Describe the room to a member, with its question."""
-    others = ", ".join(map(display_name, facts.others)) or "nobody else"
-    company = f"In the room with you: {others}."
     parts = [facts.brief] if facts.brief else []
+    others = ", ".join(map(display_name, facts.others)) or "nobody else"
     if member.manner == "interact":
-        return "\n".join([*parts, company, *_interaction(facts)])
+        return "\n".join([*parts, f"In the room with you: {others}.", *_interaction(facts)])
     if is_original:
-        parts.append(company)
-    if member.shows_opening and member.is_timed:
-        parts.append(f"The conversation was opened at [{facts.opening}].")
-    parts.append(f"What you have heard so far:\n{conversation(facts)}")
-    if member.is_timed:
-        time_left = "" if facts.seconds_left is None else f" {duration(facts.seconds_left)} are left."
-        parts.append(f"It is now [{facts.now}].{time_left}")
-    if not is_original:
-        parts.append(company)  # after what all of them read, which a local model then reads only once
+        parts += [f"In the room with you: {others}.", *_heard(facts, member, has_times=member.is_timed)]
+    else:  # the same words for all of them, which a local model then reads only once
+        present = ", ".join(map(display_name, sorted(filter(None, (facts.name, *facts.others)))))
+        has_times = member.is_timed and facts.seconds_left is not None
+        parts += [f"In the room: {present}.", *_heard(facts, member, has_times=has_times), ""]
     if facts.draft:
         parts.append(f"You have written this, and nobody has heard it yet: {quoted(facts.draft)}")
     if facts.question:
@@ -115,6 +110,16 @@ def description(facts: RoomFacts, member: Member, *, is_original: bool = False) 
     if facts.phase:
         parts.append(_task(facts, member, is_original=is_original))
     return "\n".join(parts)
+
+
+def _heard(facts: RoomFacts, member: Member, *, has_times: bool) -> list[str]:
+    """Describe the conversation and, where time matters, when it began and what time it is."""
+    parts = [f"The conversation was opened at [{facts.opening}]."] if member.shows_opening and has_times else []
+    parts.append(f"What you have heard so far:\n{conversation(facts, has_times=has_times)}")
+    if has_times:
+        time_left = "" if facts.seconds_left is None else f" {duration(facts.seconds_left)} are left."
+        parts.append(f"It is now [{facts.now}].{time_left}")
+    return parts
 
 
 def moderation_text(facts: RoomFacts, names: Sequence[str]) -> str:
