@@ -229,7 +229,7 @@ def doctor(
     installation: versions, keys, endpoints, broken models and the
     embedded language model. With --persona, sends about a hundred short
     requests through the project's models: five traits, giving,
-    cooperating, an opinion and a risk, each with two opposite personas.
+    cooperating, two opinions and a risk, each with two opposite personas.
     """
     from mesa_llm.cli.arguments import require_no_secrets
     from mesa_llm.cli.doctor import print_check_up, print_contrasts, print_examination
