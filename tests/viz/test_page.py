@@ -25,6 +25,7 @@ from mesa_llm.engine.access import Access
 from mesa_llm.errors import BudgetExceeded, ConfigError
 from mesa_llm.llm.human.forms import FormField, offers_of
 from mesa_llm.llm.human.queue import HumanLLM, HumanQueue
+from mesa_llm.llm.local.profile import CAPABLE
 from mesa_llm.records import ChatMessage, Request, Salt, ToolSpec, Usage
 from mesa_llm.viz import LLMPage, Runner, markup
 from mesa_llm.viz.components.controls import tiles_of
@@ -40,7 +41,7 @@ from mesa_llm.viz.render.trace import MAX_CHARACTERS, action_row, agent_steps, c
 from mesa_llm.viz.server.page import _Component, tabs_of
 from mesa_llm.viz.session.forms import hint_of, read_fields
 from mesa_llm.viz.session.refresh import CHECK_S, watch
-from mesa_llm.viz.session.run_settings import RunSettings, accepts, public_address
+from mesa_llm.viz.session.run_settings import RunSettings, accepts, offered_llms, public_address
 from mesa_llm.viz.session.runner import wait_until_closed
 from mesa_llm.viz.session.runs import KeptRun
 from mesa_llm.viz.session.rw_lock import RWLock, lock_of, steady
@@ -902,3 +903,13 @@ def test_the_page_of_the_social_network_is_an_element() -> None:
     from mesa_llm_models.social.app import page
 
     assert isinstance(page, reacton.core.Element)
+
+
+def test_the_capable_local_model_is_offered_where_its_file_lies(tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("MESA_LLM_CACHE", str(tmp_path))
+    assert CAPABLE.name not in offered_llms()
+    assert CAPABLE.source is not None
+    (tmp_path / "models").mkdir()
+    with (tmp_path / "models" / CAPABLE.source.file).open("wb") as file:
+        file.truncate(CAPABLE.source.n_bytes)
+    assert CAPABLE.name in offered_llms()

@@ -14,7 +14,7 @@ from mesa_llm.errors import ConfigError
 from mesa_llm.model.model import LLMModel
 from mesa_llm.viz.classroom.room import Classroom
 from mesa_llm.viz.render.agents import agent_label
-from mesa_llm.viz.session.run_settings import LLM_LABELS, ModelFactory, RunSettings, accepts
+from mesa_llm.viz.session.run_settings import ModelFactory, RunSettings, accepts, offered_llms
 from mesa_llm.viz.session.session import PageSession
 
 
@@ -122,7 +122,7 @@ class LessonSession(PageSession):
         self.lesson = lesson
         self._players: list[tuple[int, str]] = []
         super().__init__(factory, choice, folder, access=access)
-        self.llm_labels = {name: label for name, label in LLM_LABELS.items() if name != "human"}
+        self.llm_labels = {name: label for name, label in offered_llms().items() if name != "human"}
 
     def arguments_of(self, choice: RunSettings) -> dict[str, Any]:
         """Return the arguments of a model with a human player in each seat, replaced by the rule twin if absent.

@@ -118,7 +118,7 @@ def RunSettingsForm(
         model_params: Mesa's description of the model's parameters.
         choice: The current settings.
         meanings: Parameter → its tooltip.
-        thinkers: Language model → its label.
+        llm_labels: Language model → its label.
         has_common_budget: Whether all pages of the server share one budget.
     """
 

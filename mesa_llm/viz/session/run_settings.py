@@ -15,6 +15,8 @@ from mesa_llm.engine.options import ACCESS_OPTIONS
 from mesa_llm.errors import ConfigError
 from mesa_llm.llm.address import environment_secrets, without_secrets
 from mesa_llm.llm.human.queue import HumanLLM
+from mesa_llm.llm.local.profile import CAPABLE
+from mesa_llm.llm.local.weights import is_present
 from mesa_llm.llm.openai.client import OpenAIHTTP
 from mesa_llm.llm.protocol import LLM
 from mesa_llm.model.model import LLMModel
@@ -27,11 +29,18 @@ LLM_LABELS = MappingProxyType(
         "rule": "rules (no language model)",
         "random": "chance (random baseline)",
         "local": "the small local model",
+        "local:1.5b": "the capable local model",
         "human": "you (rules for the other agents)",
         "other": "another model …",
     }
 )
 """Language model → its label on the page."""
+
+
+def offered_llms() -> dict[str, str]:
+    """Return the language models to choose from, with their labels: a large local one only where its file lies."""
+    return {name: label for name, label in LLM_LABELS.items() if name != CAPABLE.name or is_present(CAPABLE)}
+
 
 WITHOUT_TEXT = ("rule", "random", "human")
 """Kinds that write no text, so that reasoning and reply length do not apply."""

@@ -134,7 +134,7 @@ class KeptRun:
         Args:
             initial: Initial settings of the page, which name the available parameters.
             current: Current settings, whose key is used if it was typed for the same endpoint.
-            thinkers: Available language models; a classroom has no `human`.
+            llm_labels: Available language models; a classroom has no `human`.
         """
         recorded = located(self.parameters, self._noted("files"), self.path)
         choice = replace(

@@ -23,7 +23,7 @@ from mesa_llm.viz.render.mesa_adapter import require_llm_model
 from mesa_llm.viz.session.cost_estimate import CostEstimator
 from mesa_llm.viz.session.interventions import InterventionRunner
 from mesa_llm.viz.session.interviews import InterviewQueue
-from mesa_llm.viz.session.run_settings import LLM_LABELS, ModelFactory, RunSettings, accepts, transports_in
+from mesa_llm.viz.session.run_settings import ModelFactory, RunSettings, accepts, offered_llms, transports_in
 from mesa_llm.viz.session.runner import Runner
 from mesa_llm.viz.session.runs import KeptRun, discard_if_empty, new_log
 from mesa_llm.viz.session.rw_lock import steady
@@ -51,7 +51,7 @@ class PageSession:
         recording: The recorded run on display; None: the run is live.
         cost_estimator: Estimates the cost of the first steps.
         target: Step of the recorded run on display, or on its way.
-        thinkers: Available language models → their labels.
+        llm_labels: Available language models → their labels.
         runner: Steps the model; None until a model has been built.
         queues: Queues of the model's questions to people.
         error: Why a model could not be built; empty if it could.
@@ -80,7 +80,7 @@ class PageSession:
         self.access = access
         self.seen_at = 0.0
         self.factory = factory
-        self.llm_labels: Mapping[str, str] = LLM_LABELS
+        self.llm_labels: Mapping[str, str] = offered_llms()
         self.folder = folder
         self.runner: Runner | None = None
         self.queues: list[HumanQueue] = []
