@@ -2,11 +2,13 @@
 
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from mesa_llm import ConfigError, ScriptedLLM
+from mesa_llm.records import Request
 from mesa_llm_models.compost.model import PERSONAS, QUESTIONS, TOPICS, CompostModel, with_article
 from mesa_llm_models.compost.scores import (
     Caricature,
@@ -114,6 +116,11 @@ def test_log_odds_of_a_single_word_are_no_numbers_that_anything_rests_on() -> No
     assert log_odds(["a"], ["a"], []) == {}
 
 
+def in_form(request: Request, text: str) -> Any:
+    """Return a text as a language model is asked for it: in an object, or bare as in the paper."""
+    return text if request.schema is None else dict.fromkeys(request.schema["properties"], text)
+
+
 @pytest.mark.parametrize(
     ("context", "topics", "rules", "wanted"),
     [
@@ -127,7 +134,7 @@ def test_log_odds_of_a_single_word_are_no_numbers_that_anything_rests_on() -> No
 )
 def test_a_request_says_who_writes_where_and_on_what_and_nothing_else(context, topics, rules, wanted) -> None:
     model = CompostModel(
-        context=context, topics=topics, rules=rules, rounds=2, llm=ScriptedLLM(lambda request: "So it is."), rng=1
+        context=context, topics=topics, rules=rules, rounds=2, llm=ScriptedLLM(lambda request: in_form(request, "So it is.")), rng=1
     )
     model.run()
     prompts = list(model.runlog.calls()["prompt"])
@@ -207,7 +214,7 @@ def test_topics_of_the_original_are_read_from_a_file_of_ones_own(tmp_path: Path)
 
 def test_what_a_language_model_says_in_its_own_voice_is_no_text_of_the_persona() -> None:
     replies = {1: "I love long walks.", 2: "I'm sorry, but I can't assist with that.", 3: "Hello! How can I help you?"}
-    script = ScriptedLLM(lambda request: replies[request.salt.agent])
+    script = ScriptedLLM(lambda request: in_form(request, replies[request.salt.agent]))
     model = CompostModel(n_personas=2, n_topics=1, rounds=1, texts_per_round=1, llm=script, rng=1)
     model.step()
     assert (model.n_texts, model.n_missing, model.n_declined) == (2, 4, 4)

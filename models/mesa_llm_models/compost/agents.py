@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Annotated, Any, cast
+
+from pydantic import BeforeValidator, WithJsonSchema
 
 from mesa_llm import ActionResult, Observation
 from mesa_llm.agents import Respondent
 from mesa_llm.llm.refusals import declines, is_assistant_greeting
-from mesa_llm.worlds.questionnaire import Questionnaire
+from mesa_llm.worlds.questionnaire import Questionnaire, Sheet
 from mesa_llm_models.compost.scores import PersonaTopic
 
 N_SENTENCES, N_WORDS = 2, 7
@@ -17,14 +21,42 @@ MARKED = 0.6
 """Expected share of the words of the rule twin that mark its persona or its topic."""
 
 
+FIELDS = {"forum": "comment", "interview": "answer", "post": "message"}
+"""Where texts appear → name of a text in a reply. Asked for a bare text, small language models speak of themselves."""
+
+
+def answer_type(context: str, *, is_original: bool) -> Any:
+    """Return the type of a text: an object with one field or, under the original rules, the bare text."""
+    if is_original:
+        return str
+    field = FIELDS[context]
+    text = {"type": "string", "minLength": 1, "maxLength": 500}
+    schema = {"type": "object", "properties": {field: text}, "required": [field], "additionalProperties": False}
+
+    def bare(value: object) -> object:
+        return cast("Mapping[str, object]", value).get(field) if isinstance(value, Mapping) else value
+
+    return Annotated[str, BeforeValidator(bare), WithJsonSchema(schema)]
+
+
 class PersonaTexts(Questionnaire):
     """Collects the texts of personas: what a language model says in its own voice is none.
 
     Attributes:
+        answer: Type of a text.
         n_declined: Number of replies so far in which it declined, or greeted as an assistant; their texts are missing.
     """
 
     n_declined = 0
+
+    def __init__(self, answer: Any = str) -> None:
+        """Store the type of a text."""
+        super().__init__()
+        self.answer = answer
+
+    def ask(self, agent_id: int, sheet: Sheet) -> Observation:
+        """Hand out a sheet; who writes is said last."""
+        return replace(super().ask(agent_id, sheet), answer=self.answer, persona_place="last")
 
     def receive(self, agent_id: int, answer: Any, label: str) -> ActionResult:
         """Receive a text, or count it as missing if it is not the persona's."""

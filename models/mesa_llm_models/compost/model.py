@@ -20,7 +20,7 @@ from mesa_llm.tables import read_text
 from mesa_llm.text import NOT_KNOWN, counted, one_line
 from mesa_llm.worlds import Rules
 from mesa_llm.worlds.questionnaire import Item, Sheet
-from mesa_llm_models.compost.agents import PersonaTexts, SimulatedPersona
+from mesa_llm_models.compost.agents import PersonaTexts, SimulatedPersona, answer_type
 from mesa_llm_models.compost.scores import Caricature, Controls, CorpusText, PersonaTopic, Scores, scores_of
 
 Context = Literal["forum", "interview", "post"]
@@ -158,7 +158,7 @@ class CompostModel(LLMModel):
         self.controls = Controls(chosen.default_persona, DEFAULT_TOPIC)
         own_topics = QUESTIONS if chosen.context == "interview" else TOPICS
         self.topics = [DEFAULT_TOPIC, *(topics_of(chosen) or own_topics[: chosen.n_topics])]
-        self.world = PersonaTexts()
+        self.world = PersonaTexts(answer_type(chosen.context, is_original=chosen.rules == "original"))
         self.worlds = (self.world,)
         self.filler = _DESIGN["filler"]
         others = [name for name in PERSONAS if name != chosen.default_persona]
