@@ -134,7 +134,12 @@ def in_form(request: Request, text: str) -> Any:
 )
 def test_a_request_says_who_writes_where_and_on_what_and_nothing_else(context, topics, rules, wanted) -> None:
     model = CompostModel(
-        context=context, topics=topics, rules=rules, rounds=2, llm=ScriptedLLM(lambda request: in_form(request, "So it is.")), rng=1
+        context=context,
+        topics=topics,
+        rules=rules,
+        rounds=2,
+        llm=ScriptedLLM(lambda request: in_form(request, "So it is.")),
+        rng=1,
     )
     model.run()
     prompts = list(model.runlog.calls()["prompt"])
