@@ -162,7 +162,7 @@ def persona_contrast(
     report: Callable[[ContrastRow], object] | None = None,
     access: Access | None = None,
 ) -> list[ContrastRow]:
-    """Compare contrasting personas through the project's models: five traits, giving, cooperating, two opinions, a risk.
+    """Compare contrasting personas through the project's models: five traits, giving, cooperating, opinions, a risk.
 
     Args:
         llm: Language model of the agents.
