@@ -94,15 +94,17 @@ def turns(lines: Sequence[Line]) -> str:
 def description(facts: RoomFacts, member: Member, *, is_original: bool = False) -> str:
     """Describe the room to a member, with its question."""
     parts = [facts.brief] if facts.brief else []
-    others = ", ".join(map(display_name, facts.others)) or "nobody else"
-    if member.manner == "interact":
-        return "\n".join([*parts, f"In the room with you: {others}.", *_interaction(facts)])
-    if is_original:
-        parts += [f"In the room with you: {others}.", *_heard(facts, member, has_times=member.is_timed)]
+    if is_original or member.manner == "interact":
+        parts.append(f"In the room with you: {', '.join(map(display_name, facts.others)) or 'nobody else'}.")
     else:  # the same words for all of them, which a local model then reads only once
-        present = ", ".join(map(display_name, sorted(filter(None, (facts.name, *facts.others)))))
-        has_times = member.is_timed and facts.seconds_left is not None
-        parts += [f"In the room: {present}.", *_heard(facts, member, has_times=has_times), ""]
+        present = sorted(filter(None, (facts.name, *facts.others)))
+        parts.append(f"In the room: {', '.join(map(display_name, present))}.")
+    if member.manner == "interact":
+        return "\n".join([*parts, *_interaction(facts)])
+    has_times = member.is_timed and (is_original or facts.seconds_left is not None)
+    parts += _heard(facts, member, has_times=has_times)
+    if not is_original:
+        parts.append("")
     if facts.draft:
         parts.append(f"You have written this, and nobody has heard it yet: {quoted(facts.draft)}")
     if facts.question:
