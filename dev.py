@@ -4,7 +4,7 @@
     python3 dev.py demo          watch eight agents talk for three steps, with a small language model (a minute)
     python3 dev.py app           open the pages in a browser
     python3 dev.py notebooks     open the lessons in JupyterLab
-    python3 dev.py test          run linters, type checker and tests (seven minutes), or the tests given to pytest
+    python3 dev.py test          run linters, type checker and tests (thirteen minutes), or the tests given to pytest
     python3 dev.py test --fast   run the linters and the quick tests of the library (a minute)
     python3 dev.py test-mesa4    run the contract tests on the Mesa 4 pre-release
     python3 dev.py bench [NAME]  run a program of benchmarks/, by default `overhead`
