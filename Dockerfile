@@ -13,6 +13,7 @@ WORKDIR /src
 COPY pyproject.toml constraints.txt README.md LICENSE ./
 COPY mesa_llm mesa_llm
 COPY models models
+COPY notebooks notebooks
 RUN pip install --no-cache-dir --constraint constraints.txt ".[local]"
 
 # Run logs and the embedded model's weights go to the home folder; mount a volume there to keep them.

@@ -4,12 +4,13 @@
     python3 dev.py demo          watch eight agents talk for three steps, with a small language model (a minute)
     python3 dev.py app           open the pages in a browser
     python3 dev.py notebooks     open the lessons in JupyterLab
-    python3 dev.py test          run linters, type checker and tests (thirteen minutes), or the tests given to pytest
+    python3 dev.py test          run linters, type checker and tests (seventeen minutes), or the tests given to pytest
     python3 dev.py test --fast   run the linters and the quick tests of the library (a minute)
     python3 dev.py test-mesa4    run the contract tests on the Mesa 4 pre-release
     python3 dev.py bench [NAME]  run a program of benchmarks/, by default `overhead`
     python3 dev.py record [NAME] record the runs that come with a model again (minutes); alone: list all
     python3 dev.py docs          build the documentation; warnings are errors
+    python3 dev.py wheel         build the wheel, install it into a fresh environment and try it (two minutes)
     python3 dev.py evidence      measure published values again and write docs/evidence.md (a quarter of an hour)
 
 The first command also creates the environment, which takes one to three minutes more, depending on the network.
@@ -284,6 +285,22 @@ def docs(venv: Environment, arguments: list[str]) -> int:
     return failed
 
 
+def wheel(venv: Environment, arguments: list[str]) -> int:
+    folder = ROOT / "build" / "wheel"
+    shutil.rmtree(str(folder), ignore_errors=True)
+    fresh = Environment(os.path.join("build", "wheel", "env"))
+    uv, python = venv.program("uv"), venv.program("python")
+    call(uv, "build", "--quiet", "--wheel", "--python", python, "--out-dir", str(folder))
+    call(uv, "venv", "--quiet", "--python", python, str(fresh.folder))
+    built = [str(file) for file in folder.glob("*.whl")]
+    pins = str(venv.folder / "pins.txt")
+    call(uv, "pip", "install", "--quiet", "--python", fresh.program("python"), "--constraints", pins, *built)
+    away = {**surroundings(), "PYTHONPYCACHEPREFIX": str(folder / "bytecode"), "MESA_LLM_RUNS": str(folder / "runs")}
+    away.pop("PYTHONPATH", None)
+    trial = [fresh.program("python"), str(ROOT / "tests" / "try_wheel.py"), str(ROOT / "README.md"), *arguments]
+    return subprocess.call(trial, cwd=str(folder), env=away)
+
+
 MAIN = Environment(".venv")
 COMMANDS = {
     "demo": (demo, MAIN),
@@ -294,6 +311,7 @@ COMMANDS = {
     "bench": (bench, MAIN),
     "record": (record, MAIN),
     "docs": (docs, MAIN),
+    "wheel": (wheel, MAIN),
     "evidence": (evidence, MAIN),
 }
 

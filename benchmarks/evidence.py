@@ -20,6 +20,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import evidence_local
 from evidence_llm import LLM_CLAIMS, REPLAYED
 from evidence_measured import STUDIES
 from evidence_record import Claim, LLMClaim, Reading, Study
@@ -30,20 +31,31 @@ PAGE = ROOT / "docs" / "evidence.md"
 
 INTRODUCTION = """# Evidence
 
-Published values beside ours. `python3 dev.py evidence` measures everything that a rule or stored data can reproduce and
-writes this page; tests check the page against the readings, and the readings against the code. No language model was
-paid for: each row that needs one is under *What needs a language model or people*, with the command that measures it.
-Where nothing is in print, the column *published* shows what the authors' own program gives, or an independent one of
-the same rules.
+## Summary
+
+Rules, worlds, scores and loaders do what the originals do: of {n_rows} published or recorded values that need no
+language model, {n_same} are the same or agree ([details](#what-rules-and-stored-data-reproduce)). That says nothing
+about how language models behave.
+
+What small language models on one machine do ([details](#what-local-language-models-do)), each figure with its number of
+runs, and no claim beyond the models named:
+
+{local}
+No language model was paid for. Published values that need one are listed with the command that measures the same
+([details](#what-needs-a-language-model-or-people)).
+
+## How to read this page
+
+`python3 dev.py evidence` measures everything that a rule or stored data can reproduce and writes this page; tests check
+the page against the readings, and the readings against the code. `benchmarks/evidence_local.py` measures local language
+models. Where nothing is in print, the column *published* shows what the authors' own program gives, or an independent
+one of the same rules.
 
 **Verdicts.** *the same*: nothing was drawn, and ours rounds to the published value. *agrees*: the mean of our runs is
 so close that chance alone, in our runs and in the published ones, would leave them further apart once in twenty times
 or more; where the published spread is not known, it is taken to be ours. *differs by*: ours minus the published value.
 Brackets hold the 95 % interval of our mean, *n* is the number of our runs or of the values compared. Of {n_drawn} rows
 with runs, chance alone would make about {n_expected} differ; {n_differing} do.
-
-These rows show that rules, worlds, scores and loaders do what the originals do. They say nothing about how language
-models behave.
 """
 
 
@@ -129,8 +141,15 @@ def page(readings: Mapping[str, Mapping[str, Reading]]) -> str:
         "n_drawn": len(drawn),
         "n_expected": round(0.05 * len(drawn)),
         "n_differing": sum(verdict != "agrees" for verdict in drawn),
+        "n_rows": len(rows),
+        "n_same": sum(reading.verdict(claim) in ("agrees", "the same") for claim, reading in rows),
+        "local": evidence_local.summary(evidence_local.load()),
     }
-    parts = [INTRODUCTION.format(**counts), "## What rules and stored data reproduce\n"]
+    parts = [
+        INTRODUCTION.format(**counts),
+        evidence_local.section(evidence_local.load()),
+        "## What rules and stored data reproduce\n",
+    ]
     parts += [section(study, readings[study.name]) for study in STUDIES]
     parts += ["## Programs that are replayed\n", replayed_table(), "## What needs a language model or people\n"]
     parts.append("`MODEL` stands for your language model; `--dry-run` estimates the cost of a benchmark beforehand.\n")
@@ -178,6 +197,7 @@ def commands() -> Iterator[str]:
     yield from (claim.command for study in STUDIES for claim in study.claims)
     yield from (one.command for rows in LLM_CLAIMS.values() for one in rows)
     yield from (command for _, _, command in REPLAYED)
+    yield from (one.command for one in evidence_local.MEASUREMENTS.values() if one.command.startswith("mesa-llm"))
 
 
 if __name__ == "__main__":

@@ -84,10 +84,15 @@ def shachi() -> list[LLMClaim]:
         LLMClaim("unemployment with GPT-4.1 nano", "above other models'", f"{SHACHI}, Figure 4", SWAP),
         LLMClaim("growth of GDP with GPT-4.1", "markedly stronger", f"{SHACHI}, Figure 4", SWAP),
         LLMClaim("Phillips curve and Okun's law, all models", "present", f"{SHACHI}, Figure 4", SWAP),
+        LLMClaim("indicators of the economy, all models", "change, and differ in detail", f"{SHACHI}, Figure 7", SWAP),
+        LLMClaim("prices over the sessions", "close to the original's", f"{SHACHI}, Figure 3", PRICES),
+        LLMClaim("priorities of the remaining lots", "plotted only", f"{SHACHI}, Figure 3", PRIORITIES),
     ]
     return rows
 
 
+PRICES = "mesa-llm study shachi prices --llm MODEL"
+PRIORITIES = "mesa-llm study shachi priorities --llm MODEL"
 WORLDS = "mesa-llm study shachi worlds --llm MODEL"
 MEMORY = "mesa-llm study shachi memory --llm MODEL"
 SWAP = "mesa-llm study shachi swap --llm MODEL,OTHER"
@@ -389,5 +394,12 @@ RECORDED = [
 REPLAYED = [
     (program, what, f"MESA_LLM_GOLDEN=FOLDER python3 dev.py test tests/golden/test_{name}.py")
     for program, what, name in RECORDED
+]
+REPLAYED += [
+    (
+        "OASIS",
+        "results of actions, every row of the database, rankings",
+        "python3 dev.py test tests/golden/test_oasis.py",
+    )
 ]
 """Program, what is compared, command."""

@@ -62,6 +62,9 @@ class Measurement:
     concurrency: int = 512
     """Maximum number of requests in flight."""
 
+    clients: int = 0
+    """Number of client processes that send the requests; 0: the measured process itself."""
+
 
 @dataclass
 class Timing:

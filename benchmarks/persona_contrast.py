@@ -4,7 +4,7 @@
     python benchmarks/persona_contrast.py --llm local:FILE.gguf giving cooperation
 
 A change to a prompt that loses the persona shows here, however much clearer it reads. With the 1.5B model, all
-contrasts take about a quarter of an hour of processor time.
+contrasts take about ten minutes of processor time.
 """
 
 from __future__ import annotations

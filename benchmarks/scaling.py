@@ -134,7 +134,7 @@ def model_subject(name: str, n: int) -> Subject:
 
     def watch() -> CpuBreakdown:
         breakdown = CpuBreakdown(closed=("collector",))
-        breakdown.watch_method("engine", model.engine, "gather")
+        breakdown.watch_method("engine", model, "_gather")
         breakdown.watch_method("collector", model.datacollector, "collect")
         for agent in model.agents:
             breakdown.watch_method("twin", agent, "rule")

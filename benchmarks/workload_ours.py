@@ -60,8 +60,8 @@ class PotModel(LLMModel):
 def pot(measurement: Measurement, folder: str) -> PotModel:
     """Build a model that asks the endpoint, with the default recording to a file."""
     log = Path(folder, "run.sqlite")
-    options = {"api_base": measurement.base, "concurrency": measurement.concurrency, "log": log, "rng": 1}
-    return PotModel(measurement.agents, llm="mock", **options)
+    options = {"concurrency": measurement.concurrency, "clients": measurement.clients, "log": log, "rng": 1}
+    return PotModel(measurement.agents, llm="mock", api_base=measurement.base, **options)
 
 
 def steps(measurement: Measurement) -> dict[str, Any]:

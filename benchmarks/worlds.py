@@ -8,10 +8,10 @@ whole cycles. The first cycle is a warm-up, unless it takes more than a second. 
 Worlds are called directly, without agents and tool boxes: every inhabitant due observes and does one simple thing.
 Models have their defaults, with `llm="rule"` and the run log in memory, and never reach their end.
 
-Shares are measured in a further repeat. The process clock is read when `engine.gather`, the twin's `rule`, a public
-method of a world, or `datacollector.collect` begins and ends, on the model's own objects; time counts for the innermost
-of them, except that the collector includes what it makes worlds do. Engine: `gather` without twin and world. Rest:
-everything else, mainly what agents do around their worlds and twins, their memories, and the run log. Reading the
+Shares are measured in a further repeat. The process clock is read when the `_gather` of the model, the twin's `rule`, a
+public method of a world, or `datacollector.collect` begins and ends, on the model's own objects; time counts for the
+innermost of them, except that the collector includes what it makes worlds do. Engine: `_gather` without twin and world.
+Rest: everything else, mainly what agents do around their worlds and twins, their memories, and the run log. Reading the
 clock takes a microsecond or two, so parts that run for each agent look a little too large.
 """
 

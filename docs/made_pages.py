@@ -18,7 +18,7 @@ from typing import Any, get_origin
 
 import mesa_llm
 from mesa_llm.model.scenario import Parameter, parameters_of
-from mesa_llm.prompts import LIBRARY
+from mesa_llm.prompts import LIBRARY, WORDINGS
 from mesa_llm.registry import ModelEntry, find_models
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -40,10 +40,28 @@ PARTS = {
     ],
     "Experiments": [
         "experiments.sweep",
+        "experiments.audit.audit",
+        "experiments.audit.claim",
+        "experiments.audit.dimensions",
+        "experiments.audit.findings",
+        "experiments.audit.verdict",
+        "experiments.audit.wording",
+        "experiments.calibration",
+        "experiments.target",
+        "experiments.posterior",
+        "experiments.sensitivity",
+        "experiments.ranges",
         "experiments.study",
         "experiments.arms",
+        "experiments.people",
+        "experiments.survey_comparison",
+        "experiments.answers",
+        "experiments.distributions",
+        "experiments.prediction_powered",
+        "experiments.agreement",
         "experiments.branch",
         "experiments.recordings",
+        "experiments.distillation",
         "experiments.benchmark",
         "experiments.tournament",
     ],
@@ -207,6 +225,9 @@ tool to the model. This page is made of these files.
 
 A file of the same name in the folder `prompts` of your model takes the place of a template of the library. What agents
 see of a world is replaced by a subclass that names a module of its own: `wording = my_text`.
+
+Below a template stand its rewordings, files of the same name in `prompts/variants/NAME/` that say it in other words.
+Audits try them, and a design chooses one with `presentation=Presentation(wording="NAME")`.
 """
 """Beginning of the page of prompts."""
 
@@ -229,10 +250,16 @@ def source_files() -> list[Path]:
 
 
 def template_entry(path: Path) -> str:
-    """Write the entry of a template: its name, where it is used, and its text."""
+    """Write the entry of a template: its name, where it is used, its text, and its rewordings."""
     places = ", ".join(f"`{place.relative_to(ROOT).as_posix()}`" for place in users_of(path))
-    text = path.read_text(encoding="utf-8").rstrip()
-    return f"### `{path.relative_to(ROOT).as_posix()}`\n\nUsed in {places}.\n\n~~~~text\n{text}\n~~~~\n"
+    own = f"### `{path.relative_to(ROOT).as_posix()}`\n\nUsed in {places}.\n\n{in_fence(path)}"
+    variants = sorted((path.parent / WORDINGS).glob(f"*/{path.name}"))
+    return own + "".join(f"\nRewording `{one.parent.name}`:\n\n{in_fence(one)}" for one in variants)
+
+
+def in_fence(path: Path) -> str:
+    """Return the text of a file as a block of code."""
+    return f"~~~~text\n{path.read_text(encoding='utf-8').rstrip()}\n~~~~\n"
 
 
 def users_of(template: Path) -> list[Path]:
@@ -240,11 +267,14 @@ def users_of(template: Path) -> list[Path]:
     is_own = template.parent != LIBRARY
     files = [path for path in source_files() if not is_own or template.parent.parent in path.parents]
     named = [path for path in files if f'"{template.name}"' in path.read_text(encoding="utf-8")]
-    if named or not is_own:
+    if named:
         return named
-    return [path for path in files if any(fits(name, template.name) for name in composed_names(path))] or [
-        ROOT / "mesa_llm" / "model" / "model.py"  # the instructions of a model
+    composed = [
+        path
+        for path in files
+        if any(fits(name, template.name) for name in composed_names(path) if is_own or not name.startswith("{"))
     ]
+    return composed or ([ROOT / "mesa_llm" / "model" / "model.py"] if is_own else [])  # the instructions of a model
 
 
 def composed_names(path: Path) -> list[str]:

@@ -4,7 +4,9 @@ from .agents.agent import LLMAgent as LLMAgent
 from .agents.agent import LLMMixin as LLMMixin
 from .agents.agent import Mind as Mind
 from .agents.design import AgentDesign as AgentDesign
+from .agents.dialogue import Dialogue as Dialogue
 from .agents.mailbox import TalkMixin as TalkMixin
+from .agents.team import Team as Team
 from .agents.tools import ToolMixin as ToolMixin
 from .config import AgentConfig as AgentConfig
 from .config import ConfigMixin as ConfigMixin
@@ -15,6 +17,7 @@ from .engine.activation import Hourly as Hourly
 from .engine.activation import Turn as Turn
 from .engine.activation import one_at_a_time as one_at_a_time
 from .engine.plain import connect as connect
+from .engine.presentation import Presentation as Presentation
 from .engine.survey import Question as Question
 from .engine.tool_server import ToolServer as ToolServer
 from .errors import BudgetExceeded as BudgetExceeded
@@ -24,15 +27,21 @@ from .errors import MesaLLMError as MesaLLMError
 from .errors import ReplayError as ReplayError
 from .errors import Stopped as Stopped
 from .errors import ToolError as ToolError
+from .experiments.agreement import judge_agreement as judge_agreement
 from .experiments.benchmark.task import Task as Task
 from .experiments.branch import Branch as Branch
 from .experiments.branch import branch as branch
+from .experiments.distillation.runs import distill as distill
+from .experiments.people import PeopleComparison as PeopleComparison
+from .experiments.people import compare_with as compare_with
 from .experiments.recordings import recorded_run as recorded_run
+from .experiments.survey_comparison import compare_survey as compare_survey
 from .llm.endpoints import Endpoint as Endpoint
 from .llm.human.queue import HumanLLM as HumanLLM
 from .llm.protocol import LLM as LLM
 from .llm.scripted import RandomLLM as RandomLLM
 from .llm.scripted import ScriptedLLM as ScriptedLLM
+from .llm.surrogate.file import Surrogate as Surrogate
 from .memory import ChatMemory as ChatMemory
 from .memory import MemoryEntry as MemoryEntry
 from .memory import MemoryMixin as MemoryMixin
@@ -43,6 +52,7 @@ from .memory import SummaryMemory as SummaryMemory
 from .memory import WindowMemory as WindowMemory
 from .model.bridge import Bridge as Bridge
 from .model.interventions import Change as Change
+from .model.interventions import ManualAction as ManualAction
 from .model.interventions import News as News
 from .model.interventions import Post as Post
 from .model.model import LLMModel as LLMModel
@@ -52,6 +62,7 @@ from .model.scenario import Label as Label
 from .model.scenario import LLMScenario as LLMScenario
 from .model.scenario import Output as Output
 from .model.scenario import Slider as Slider
+from .model.scenario import Structure as Structure
 from .model.scenario import parameters_of as parameters_of
 from .population import Persona as Persona
 from .records import ActionResult as ActionResult
@@ -59,6 +70,8 @@ from .records import ChatMessage as ChatMessage
 from .records import Decision as Decision
 from .records import Event as Event
 from .records import Failure as Failure
+from .records import Image as Image
+from .records import LazyObservation as LazyObservation
 from .records import Observation as Observation
 from .records import Outcome as Outcome
 from .records import Reply as Reply

@@ -10,6 +10,7 @@ from decimal import Decimal
 from enum import Enum
 from functools import lru_cache
 from itertools import chain
+from json.encoder import encode_basestring
 from typing import Any, cast
 from uuid import UUID
 
@@ -28,6 +29,11 @@ def canonical_json(value: object) -> str:
         return _CANONICAL.encode(value)
     except TypeError:  # keys that JSON does not support (tuples, classes), or that cannot be sorted
         return _CANONICAL.encode(with_text_names(value))
+
+
+def text_json(text: str) -> str:
+    """Serialise a text as `canonical_json` does, only faster."""
+    return encode_basestring(text)
 
 
 def legible_json(value: object) -> str:

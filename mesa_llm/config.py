@@ -78,6 +78,10 @@ class AgentConfig(BaseModel):
     style: str = ""
     """Writing style."""
 
+    role: dict[str, JsonValue] = Field(default_factory=dict)
+    """Facts by name that the model's own texts put into words where they belong, such as an objective. Unlike traits,
+    they stand nowhere else in a prompt."""
+
     tools: tuple[str, ...] | None = None
     """Names of the tools and actions it may use; None: all."""
 

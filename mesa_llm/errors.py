@@ -21,6 +21,7 @@ Subclasses are indented under their base class:
         BadReply             the engine: the response contains no reply (too long, not JSON)
         Refused              the engine: the endpoint rejects this request (4xx)
           HumanTimeout       the engine: a person did not decide in time, or no person plays the agent
+          OutsideSurrogate   the engine: a request is outside of what a surrogate mind was fitted to
 """
 
 from __future__ import annotations
@@ -151,6 +152,10 @@ class Refused(TransportError):
 
 class HumanTimeout(Refused):
     """A person did not decide in time, or no person plays this agent; `on_error="rule"` uses the rule twin instead."""
+
+
+class OutsideSurrogate(Refused):
+    """A request is outside of what a surrogate mind was fitted to, and it has no language model to ask instead."""
 
 
 def __getattr__(name: str) -> Any:

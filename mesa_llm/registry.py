@@ -187,6 +187,20 @@ def require_listed(recording: Recording, known: type[LLMModel] | None = None) ->
     Raises:
         ConfigError: If it would import something else.
     """
+    for name in unlisted(recording, known):
+        raise ConfigError(
+            f"{str(recording.file)!r} names {name}, which belongs to none of the models of `mesa-llm list`, and a "
+            "replay would import and run it; if you know where this log comes from, add --trust"
+        )
+
+
+def unlisted(recording: Recording, known: type[LLMModel] | None = None) -> list[str]:
+    """Return what a recorded run would import and belongs to no listed model, as `module:name`.
+
+    Args:
+        recording: The run.
+        known: A model that counts as listed.
+    """
     from mesa_llm.model.identity import name_of
 
     entries = find_models()
@@ -201,11 +215,7 @@ def require_listed(recording: Recording, known: type[LLMModel] | None = None) ->
         for name in recording.imports
         if not any(name.startswith((f"{package}:", f"{package}.")) for package in packages)
     ]
-    for name in [*strangers, *([] if is_listed else [recording.model])]:
-        raise ConfigError(
-            f"{str(recording.file)!r} names {name}, which belongs to none of the models of `mesa-llm list`, and a "
-            "replay would import and run it; if you know where this log comes from, add --trust"
-        )
+    return [*strangers, *([] if is_listed else [recording.model])]
 
 
 # -- files, none of which is imported

@@ -1,4 +1,4 @@
-"""Statistics of runs: paired comparisons, intervals, corrections for many tests, and slopes.
+"""Statistics of runs: paired comparisons, intervals, corrections for many tests, slopes, and agreement of coders.
 
     compare(with_memory, without)        # paired by seed: difference with interval, effect size, permutation p
     mean_estimate(runs)                  # mean with its bootstrap interval
@@ -6,6 +6,7 @@
     correct([one, other])                # Benjamini–Hochberg over all comparisons of a study
     permutation_p([first, second, …])    # test whether the means of several groups are equal
     line_through(x, y)                   # slope and intercept, with standard errors and intervals
+    krippendorff_alpha(labels)           # agreement of several coders, with its bootstrap interval
 
 Each sequence holds one value per run, in the order of the seeds. NaN or None marks a missing value, and its pair is
 left out. Samples and permutations are drawn with a fixed seed, so the same runs always give the same results.
@@ -17,7 +18,7 @@ import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +33,9 @@ FloatArray = NDArray[np.float64]
 
 Column = Sequence[float | None]
 """Values of one measure, one per run; NaN or None where a run lacks it."""
+
+Level = Literal["nominal", "ordinal", "interval"]
+"""Level of measurement of labels: names, ranks, or numbers."""
 
 N_RESAMPLES = 2_000
 """Number of bootstrap samples."""
@@ -123,6 +127,24 @@ def mean_estimate(values: Column) -> Estimate | None:
     if not len(finite):
         return None
     return Estimate(float(finite.mean()), *_bootstrap_interval((finite,), np.mean), len(finite))
+
+
+def share_interval(n: int, of: int) -> tuple[float, float]:
+    """Compute Wilson's 95 % interval of a share; from 0 to 1 if it could not happen.
+
+    Args:
+        n: Number of times.
+        of: Number of times it could have happened.
+
+    Source:
+        Wilson (1927), Journal of the American Statistical Association 22(158).
+    """
+    if not of:
+        return 0.0, 1.0
+    z = float(stats.norm.ppf((1 + COVERAGE) / 2))
+    share, spread = n / of, z**2 / of
+    middle, half = share + spread / 2, z * math.sqrt((share * (1 - share) + spread / 4) / of)
+    return max(0.0, (middle - half) / (1 + spread)), min(1.0, (middle + half) / (1 + spread))
 
 
 def compare(first: Column, second: Column) -> Comparison | None:
@@ -245,6 +267,145 @@ def line_through(x: Column, y: Column) -> FittedLine | None:
         float(fit.pvalue),
         float(fit.rvalue),
     )
+
+
+def krippendorff_alpha(
+    labels: Sequence[Sequence[Any]], level: Level = "nominal", *, n_resamples: int = N_RESAMPLES
+) -> Estimate | None:
+    """Compute Krippendorff's alpha: how far coders agree, from 1 (always) over 0 (as by chance) to negative values.
+
+    Args:
+        labels: One row per unit, with the label of each coder in it; None or NaN where missing.
+        level: `nominal` compares labels as names, `ordinal` by their ranks, `interval` as numbers.
+        n_resamples: Number of bootstrap samples; 0 for no interval.
+
+    Returns:
+        Alpha with a percentile bootstrap interval over units, and the number of units with two labels or more; None if
+        there is no such unit, or all labels are the same.
+
+    Raises:
+        ValueError: If labels are no numbers, on another level than `nominal`.
+
+    Source:
+        Krippendorff (2011), Computing Krippendorff's Alpha-Reliability.
+    """
+    rows = [[label for label in row if not _is_missing(label)] for row in labels]
+    return _Coincidences.among([row for row in rows if len(row) > 1], level).estimate(level, n_resamples)
+
+
+def alpha_between(
+    first: Sequence[Sequence[Any]], second: Sequence[Sequence[Any]], level: Level = "nominal"
+) -> Estimate | None:
+    """Compute Krippendorff's alpha between one label of a first group and one of a second, drawn at random per unit.
+
+    With one coder in each group, this is `krippendorff_alpha` of the two. Coders of the same group are not compared
+    with each other, so that it shows how far a judge agrees with people, and not people among themselves.
+
+    Args:
+        first: One row per unit, with the labels of the first group in it; None or NaN where missing.
+        second: The same for the second group, in the same order of units.
+        level: As for `krippendorff_alpha`.
+
+    Returns:
+        As `krippendorff_alpha`; units count that have labels of both groups.
+
+    Raises:
+        ValueError: If the two differ in length, or labels are no numbers, on another level than `nominal`.
+    """
+    if len(first) != len(second):
+        raise ValueError(f"both groups need one row per unit, got {len(first)} and {len(second)}")
+    both = zip(first, second, strict=True)
+    pairs = [tuple([one for one in row if not _is_missing(one)] for row in rows) for rows in both]
+    return _Coincidences.between([pair for pair in pairs if all(pair)], level).estimate(level)
+
+
+@dataclass(frozen=True)
+class _Coincidences:
+    """Pairs of labels of the same unit, as in a coincidence matrix, where both orders of a pair count."""
+
+    n_units: int
+    unit: NDArray[np.intp]
+    first: NDArray[np.intp]
+    second: NDArray[np.intp]
+    weight: FloatArray
+    values: FloatArray
+
+    @classmethod
+    def among(cls, rows: Sequence[Sequence[Any]], level: Level) -> _Coincidences:
+        """Pair the labels of each unit with each other."""
+        pairs = [
+            (unit, one, other, 1 / (len(row) - 1))
+            for unit, row in enumerate(rows)
+            for place, one in enumerate(row)
+            for index, other in enumerate(row)
+            if place != index
+        ]
+        return cls._of(len(rows), pairs, level)
+
+    @classmethod
+    def between(cls, rows: Sequence[tuple[Sequence[Any], ...]], level: Level) -> _Coincidences:
+        """Pair the labels of two groups of coders."""
+        pairs = [
+            (unit, *pair, 1 / (len(first) * len(second)))
+            for unit, (first, second) in enumerate(rows)
+            for one in first
+            for other in second
+            for pair in ((one, other), (other, one))
+        ]
+        return cls._of(len(rows), pairs, level)
+
+    @classmethod
+    def _of(cls, n_units: int, pairs: Sequence[tuple[int, Any, Any, float]], level: Level) -> _Coincidences:
+        if level == "nominal":
+            numbers: dict[Any, float] = {}
+            labels = [[numbers.setdefault(one, float(len(numbers))) for one in pair[1:3]] for pair in pairs]
+        else:
+            labels = [[float(one) for one in pair[1:3]] for pair in pairs]
+        values, indices = np.unique(np.array(labels, dtype=np.float64).reshape(-1, 2), return_inverse=True)
+        first, second = indices.reshape(-1, 2).T
+        unit = np.array([pair[0] for pair in pairs], dtype=np.intp)
+        return cls(n_units, unit, first, second, np.array([pair[3] for pair in pairs], dtype=np.float64), values)
+
+    def alpha(self, level: Level, times: FloatArray) -> float:
+        """Return alpha, with each unit counted a number of times; NaN if all labels are the same.
+
+        Args:
+            level: Level of measurement.
+            times: Number of times, shape `(units,)`.
+        """
+        weight = self.weight * times[self.unit]
+        counts = np.bincount(self.first, weight, len(self.values))
+        total = weight.sum()
+        if np.count_nonzero(counts) < 2:
+            return math.nan
+        if level == "nominal":
+            observed = weight[self.first != self.second].sum()
+            expected = total**2 - np.square(counts).sum()
+        else:
+            scale = self.values if level == "interval" else counts.cumsum() - counts / 2
+            observed = (weight * np.square(scale[self.first] - scale[self.second])).sum()
+            expected = 2 * (total * (counts * scale**2).sum() - (counts * scale).sum() ** 2)
+        return float(1 - (total - 1) * observed / expected)
+
+    def estimate(self, level: Level, n_resamples: int = N_RESAMPLES) -> Estimate | None:
+        """Return alpha with its interval; None if nothing can be compared."""
+        alpha = self.alpha(level, np.ones(self.n_units)) if self.n_units else math.nan
+        if math.isnan(alpha):
+            return None
+        if self.n_units < 2 or not n_resamples:
+            return Estimate(alpha, None, None, self.n_units)
+        rng = np.random.default_rng(SEED)
+        samples = rng.multinomial(self.n_units, np.full(self.n_units, 1 / self.n_units), n_resamples)
+        alphas = np.array([self.alpha(level, times.astype(np.float64)) for times in samples])
+        defined = alphas[np.isfinite(alphas)]
+        if len(defined) < COVERAGE * n_resamples:
+            return Estimate(alpha, None, None, self.n_units)
+        low, high = np.quantile(defined, ((1 - COVERAGE) / 2, (1 + COVERAGE) / 2))
+        return Estimate(alpha, float(low), float(high), self.n_units)
+
+
+def _is_missing(label: Any) -> bool:
+    return label is None or (isinstance(label, float) and math.isnan(label))
 
 
 def _column(values: Column) -> FloatArray:

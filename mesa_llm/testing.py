@@ -16,7 +16,7 @@ from typing import Any
 
 from mesa_llm.canonical import member_value
 from mesa_llm.engine.event_loop import run_now
-from mesa_llm.errors import BadReply, MesaLLMError, ServerError, TransportError
+from mesa_llm.errors import BadReply, BudgetExceeded, MesaLLMError, ServerError, TransportError
 from mesa_llm.llm.replies import as_reply
 from mesa_llm.llm.schema.flat import Schema, choice_schema, flat_schema, narrow
 from mesa_llm.llm.schema.sampling import draw
@@ -39,6 +39,9 @@ HEADINGS = (
 
 STEPS = 10
 """Number of steps a model runs in a check."""
+
+MAX_REQUESTS = 10_000
+"""Maximum number of requests in two steps to a language model that never replies."""
 
 
 class ContractBroken(MesaLLMError):
@@ -152,14 +155,23 @@ def resumes(entry: ModelEntry) -> None:
 
 
 def survives_faults(entry: ModelEntry) -> None:
-    """A language model that misbehaves in every way ends no run; each failure is recorded with its reason."""
+    """A language model that misbehaves in every way ends no run; each failure is recorded with its reason.
+
+    One that never replies is not asked for ever: no loop waits for a decision that succeeds.
+    """
     model = entry.load()(rng=5, llm=faulty(), attempts=1)
     _run(model)
     failed = model.runlog.failures()
     _require(len(failed) == model.usage.failures, "each failed decision is a row with its reason")
     _require(all(failed), "each failure has a reason")
-    second = entry.load()(rng=5, llm=SilentLLM(), attempts=1)
-    _run(second, 2)
+    second = entry.load()(rng=5, llm=SilentLLM(), attempts=1, max_calls=MAX_REQUESTS)
+    try:
+        _run(second, 2)
+    except BudgetExceeded:
+        raise ContractBroken(
+            f"a language model that never replies is asked {MAX_REQUESTS:,} times in two steps; end the loop that asks "
+            "it again when a decision has failed (failed_agents names whose)"
+        ) from None
 
 
 class SilentLLM:

@@ -193,7 +193,11 @@ class DoNothing:
     @action
     def do_nothing(self, agent_id: int) -> str:
         """Do nothing this time."""
+        self.pass_turn(agent_id)
         return NOTHING_DONE
+
+    def pass_turn(self, agent_id: int) -> None:
+        """Override to record that an agent has done nothing."""
 
 
 class RNG(Protocol):

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self
 
+import httpx
 from aiohttp import web
 
 from tests.honest_reply import completion, honest
@@ -152,6 +153,17 @@ class FaultyServer:
     def count(self) -> int:
         """How many requests arrived."""
         return len(self.requests)
+
+    @property
+    def n_open(self) -> int:
+        """How many requests are open."""
+        return self._in_flight
+
+    def count_after_all(self) -> int:
+        """How many requests arrived, those included that a client now dead had sent but nobody had read yet."""
+        for _ in range(2):
+            httpx.get(self.url, trust_env=False)
+        return self.count
 
     @property
     def last(self) -> dict[str, Any]:

@@ -23,7 +23,7 @@ DOCS = ROOT / "docs"
 SERVING = {"app", "view", "classroom"}
 """Commands that go on until they are ended."""
 
-FOUND_ELSEWHERE = {"writing_a_model.md"}  # tests/test_writing_a_model.py
+FOUND_ELSEWHERE = {"writing_a_model.md", "many_servers.md"}  # tests/test_writing_a_model.py, test_many_servers.py
 PAGES = [ROOT / "README.md", *(page for page in sorted(DOCS.glob("*.md")) if page.name not in FOUND_ELSEWHERE)]
 
 
@@ -74,7 +74,7 @@ def run_command(line: str, url: str, monkeypatch) -> None:
     elif words[0] == "mesa-llm" and words[1] in SERVING:
         serve(words[1:])
     elif words[0] == "mesa-llm":
-        here = ["--workers", "1"] if words[1] == "sweep" else []
+        here = ["--workers", "1"] if words[1] in ("sweep", "calibrate", "sensitivity") else []
         done = CliRunner().invoke(app, [*words[1:], *here])
         assert done.exit_code == 0, (line, done.output)
         sys.stdout.write(done.output)
@@ -130,6 +130,15 @@ def made_pages(monkeypatch):
     return importlib.import_module("made_pages")
 
 
+def test_each_capability_that_is_claimed_names_a_test_that_exists() -> None:
+    rows = re.findall(
+        r"\| `(tests/[\w/]+\.py)::(test_\w+)` \|$", (DOCS / "fidelity.md").read_text("utf-8"), re.MULTILINE
+    )
+    assert len(rows) > 120
+    missing = [(file, name) for file, name in rows if f"def {name}(" not in (ROOT / file).read_text("utf-8")]
+    assert missing == []
+
+
 def test_the_reference_holds_every_public_name_once(made_pages) -> None:
     text = "".join(page for _, page in made_pages.reference_pages())
     names = re.findall(r"^\.\. auto\w+:: mesa_llm\.(\w+)$", text, re.MULTILINE)
@@ -149,6 +158,7 @@ def test_one_page_lists_all_prompts_with_the_places_where_they_are_used(made_pag
     templates = [path for folder in ("mesa_llm", "models") for path in (ROOT / folder).rglob("prompts/*.md")]
     assert all(f"### `{path.relative_to(ROOT).as_posix()}`" in page for path in templates)
     assert "Used in ." not in page
+    assert "Rewording `formal`:\n\n~~~~text\nThis is what you remember:" in page
     assert "| `create_post` | `mesa_llm/worlds/social/rules.py` | Publish a post of your own. |" in page
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from PIL import Image
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -47,6 +48,16 @@ def test_a_commit_subject_has_72_characters_at_most(length, is_accepted) -> None
     pattern = next(hook["entry"] for hook in HOOKS if hook["id"] == "commit-subject")
     message = "A" * length + "\n\n" + "Why. " * 40
     assert bool(re.search(pattern, message, re.MULTILINE)) is is_accepted
+
+
+def test_the_picture_in_the_readme_shows_this_version() -> None:
+    (picture,) = re.findall(r"^!\[.+\]\((.+\.png)\)$", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
+    noted = Image.open(ROOT / picture).info.get("Software")
+    assert noted == f"{PROJECT['name']} {PROJECT['version']}", "take it again: python3 dev.py bench page_picture"
+
+
+def test_ci_tries_the_wheel() -> None:
+    assert "python3 dev.py wheel" in (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
 
 
 def test_the_hosted_ci_runs_what_everybody_runs() -> None:

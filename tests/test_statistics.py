@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,12 +11,15 @@ from hypothesis import strategies as st
 
 from mesa_llm.statistics import (
     adjusted_p,
+    alpha_between,
     compare,
     correct,
+    krippendorff_alpha,
     line_through,
     mean_estimate,
     permutation_p,
     ratio_estimate,
+    share_interval,
 )
 
 FIRST, SECOND = [5.0, 6.0, 7.0, 9.0, 8.0, 3.0], [4.0, 4.0, 7.5, 5.0, 6.0, 1.0]
@@ -96,3 +100,55 @@ def test_a_line_is_found_with_its_standard_errors() -> None:
     assert (line.slope.value, line.intercept.value) == pytest.approx((0.5, 3.0), abs=1e-3)
     assert (line.slope_error, line.intercept_error) == pytest.approx((0.118, 1.125), abs=1e-3)
     assert line_through([1.0, 1.0, 1.0], [1.0, 2.0, 3.0]) is None
+
+
+_ = math.nan
+OBSERVERS = [
+    [1, 2, 3, 3, 2, 1, 4, 1, 2, _, _, _],
+    [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, _, 3],
+    [_, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, _],
+    [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, _],
+]
+"""Krippendorff (2011), Computing Krippendorff's Alpha-Reliability, section C: four observers, twelve units."""
+
+
+def alpha(labels, level: Any = "nominal") -> Any:
+    return krippendorff_alpha(labels, level)
+
+
+@pytest.mark.parametrize(("level", "expected"), [("nominal", 0.743), ("ordinal", 0.815), ("interval", 0.849)])
+def test_alpha_is_that_of_the_example_of_krippendorff(level, expected) -> None:
+    found = alpha(list(zip(*OBSERVERS, strict=True)), level)
+    assert found.value == pytest.approx(expected, abs=5e-4)
+    assert found.n == 11
+    assert found.low < expected < found.high <= 1
+
+
+def test_alpha_is_one_without_disagreement_none_without_anything_to_compare_and_near_zero_by_chance() -> None:
+    assert alpha([["a", "a"], ["b", "b"], ["c", None]]).value == 1.0
+    assert alpha([["a", "a"], ["a", "a"]]) is None
+    assert alpha([["a"], [None, "b"]]) is None
+    chance = alpha(np.random.default_rng(3).integers(0, 3, (2000, 2)).tolist(), "interval")
+    assert chance.low < 0 < chance.high
+    with pytest.raises(ValueError, match="could not convert"):
+        alpha([["a", "b"]], "interval")
+
+
+def test_one_coder_against_another_is_compared_as_two_coders_are() -> None:
+    first, second = OBSERVERS[1], OBSERVERS[3]
+    both = alpha(list(zip(first, second, strict=True)), "ordinal")
+    assert alpha_between([[one] for one in first], [[one] for one in second], "ordinal") == both
+    with pytest.raises(ValueError, match="one row per unit"):
+        alpha_between([[1]], [])
+
+
+def test_people_who_disagree_among_themselves_do_not_make_a_judge_of_either_side_perfect() -> None:
+    people = [["yes", "no"], ["yes", "yes"], ["no", "no"], ["no", "yes"]]
+    judge: Any = alpha_between([["yes"], ["yes"], ["no"], ["no"]], people)
+    assert 0 < judge.value < 1
+
+
+def test_the_interval_of_a_share_is_wilsons() -> None:
+    assert share_interval(8, 10) == pytest.approx((0.4902, 0.9433), abs=5e-5)  # Newcombe (1998), method 3
+    assert share_interval(0, 0) == (0, 1)
+    assert share_interval(0, 5)[0] == 0

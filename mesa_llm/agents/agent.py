@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, ClassVar, TypeVar
 
 import mesa
@@ -21,11 +22,11 @@ from mesa_llm.agents.tools import ToolMixin
 from mesa_llm.canonical import canonical_json, member_value
 from mesa_llm.config import ConfigMixin
 from mesa_llm.engine.activation import llm_agents
-from mesa_llm.engine.answers import plain_answer, written_answer
+from mesa_llm.engine.answers import SCALARS, plain_answer, written_answer
 from mesa_llm.engine.plain import StepLog, engine_of
 from mesa_llm.engine.setup import require_methods
 from mesa_llm.errors import ConfigError, ToolError
-from mesa_llm.memory import ChatMemory, MemoryEntry, MemoryMixin, NoMemory
+from mesa_llm.memory import ChatMemory, MemoryEntry, MemoryMixin, NoMemory, WindowMemory
 from mesa_llm.records import ActionResult, Decision, Failure, Observation, Outcome, ToolCall
 from mesa_llm.space import describe_surroundings
 from mesa_llm.tools.tool import hidden_methods, marked_methods
@@ -34,7 +35,7 @@ from mesa_llm.world import Receiver, unit_of
 
 A = TypeVar("A", bound="Mind")
 
-_FREE = frozenset({"consult", "query_for", "step", "unit_in"})
+_FREE = frozenset({"consult", "query_for", "recorded", "step", "unit_in", "wake"})
 """Method names that actions may use: in an `LLMModel`, only the agents' own code calls these methods."""
 
 UNREADABLE = frozenset({"Unparsed", "OffList", "Invalid", "BadReply"})
@@ -132,17 +133,20 @@ class LLMMixin(DeliberationMixin):
         if isinstance(decision, Failure):
             self.remember_messages()
             return []
+        if done := getattr(self.model, "require_not_done", None):
+            done(decision)
         agent: Any = self
         outcomes: list[Outcome] = []
         if decision.has_answer:
-            outcomes.append(self._deliver_answer(decision, seen or Observation()))
+            outcomes.append(self._deliver_answer(decision, seen or Observation(label=decision.label)))
         elif decision.actions:
             box: ToolBox = ToolBox.of(self, self.unique_id, self.worlds, agent.tools)
+            is_checked = decision is self._resolved
             for call in decision.actions:
                 if outcomes and agent not in agent.model.agents:  # removed by one of its actions
                     break
                 try:
-                    ok, returned = True, _run_action(box, call, is_checked=decision is self._resolved)
+                    ok, returned = True, _run_action(box, call, is_checked=is_checked)
                 except ToolError as error:
                     ok, returned = False, str(error)
                 outcomes.append(_outcome(self.unique_id, call.name, call.arguments, ok, returned, decision.label))
@@ -209,16 +213,13 @@ class LLMMixin(DeliberationMixin):
         else:
             self.remember_messages()
             self._remember_plan(decision, world, unit)
-        for outcome in outcomes:
-            result_text = outcome.result if outcome.ok else refused_text(outcome.result)
-            if outcome.action != "answer":
-                arguments = ", ".join([f"{name}={member_value(value)!r}" for name, value in outcome.arguments.items()])
-                result_text = f"{outcome.action}({arguments}): {result_text}"
-            elif not is_conversation:
-                text = answered_text(written_answer(decision.answer))
-                memory.add(MemoryEntry(now, "decision", text[:600], world=world, unit=unit))
-            if result_text:
-                memory.add(MemoryEntry(now, "outcome", str(result_text)[:600], world=world, unit=unit))
+        written = tuple(outcomes)
+        entries = partial(_outcome_entries, decision, written, now, world, unit, is_conversation=is_conversation)
+        if type(memory) is WindowMemory and all(_is_unchanging(outcome) for outcome in written):
+            memory.add_later(entries)
+            return
+        for entry in entries():
+            memory.add(entry)
 
     def _remember_plan(self, decision: Decision, world: str, unit: str) -> None:
         """Remember the plan behind a decision, if the design writes plans."""
@@ -231,9 +232,35 @@ class LLMMixin(DeliberationMixin):
 
     def remember_messages(self) -> None:
         """Remember the messages of this step once, up to `mailbox.MAX_INBOX` of them."""
-        for message in Mailbox.of(self.model).take(self.unique_id):
+        mailbox = Mailbox.of(self.model)
+        if mailbox.is_empty:
+            return
+        for message in mailbox.take(self.unique_id):
             text = f"agent {message.sender}: {message.text}"
             self.memory.add(MemoryEntry(self.now, "message", text[:600], unit=self.unit_in()))
+
+    def wake(
+        self, *, at: float | None = None, after: float | None = None, observation: Observation | None = None
+    ) -> Any:
+        """Decide at a time to come, together with all that are due in the same window; see `LLMModel.wake`.
+
+        An agent sets its own timer in an action, or is woken by another's: `other.wake()`.
+
+        Args:
+            at: Time, in Mesa's unit (steps); None: see `after`.
+            after: Time from now; None, and no `at`: now.
+            observation: What it decides on; None: the result of its `observe()` then.
+
+        Returns:
+            The turn, which `cancel()` takes back.
+
+        Raises:
+            ConfigError: If the model is no `LLMModel`, or the time has passed.
+        """
+        wake = getattr(self.model, "wake", None)
+        if wake is None:
+            raise ConfigError(f"{type(self.model).__name__} wakes nobody; only the agents of an LLMModel are woken")
+        return wake(self, at=at, after=after, observation=observation)
 
     def step(self) -> None:
         """Observe, decide and act alone, in plain Mesa models. In an `LLMModel` all agents decide together.
@@ -324,6 +351,29 @@ def _run_action(box: ToolBox, call: ToolCall, *, is_checked: bool) -> Any:
     if not box.is_usable(call.name):
         raise ToolError(reason_text("not_now", tool=call.name))
     return box.run(call) if is_checked else box.call(call)
+
+
+def _is_unchanging(outcome: Outcome) -> bool:
+    """Check whether an outcome will be the same when somebody reads it later: texts and numbers are, lists may not."""
+    return type(outcome.result) is str and SCALARS.issuperset(map(type, outcome.arguments.values()))
+
+
+def _outcome_entries(
+    decision: Decision, outcomes: Sequence[Outcome], now: int, world: str, unit: str, *, is_conversation: bool
+) -> list[MemoryEntry]:
+    """Write outcomes as entries of a memory; a conversation holds answers already."""
+    entries: list[MemoryEntry] = []
+    for outcome in outcomes:
+        result_text = outcome.result if outcome.ok else refused_text(outcome.result)
+        if outcome.action != "answer":
+            arguments = ", ".join([f"{name}={member_value(value)!r}" for name, value in outcome.arguments.items()])
+            result_text = f"{outcome.action}({arguments}): {result_text}"
+        elif not is_conversation:
+            text = answered_text(written_answer(decision.answer))
+            entries.append(MemoryEntry(now, "decision", text[:600], world=world, unit=unit))
+        if result_text:
+            entries.append(MemoryEntry(now, "outcome", str(result_text)[:600], world=world, unit=unit))
+    return entries
 
 
 def _actions_text(actions: Iterable[ToolCall]) -> str:

@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from inspect import isawaitable
 from types import MappingProxyType
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 from mesa_llm.agents.conversion import COMPONENTS
+from mesa_llm.agents.dialogue import Dialogue
 from mesa_llm.agents.strategies import Decide, open_decide
 from mesa_llm.config import AgentConfig, Reasoning, Settings
 from mesa_llm.engine.access import OpenedModel
 from mesa_llm.engine.answers import answer_schema
 from mesa_llm.engine.decision import NOT_ASKED, Query, decide
+from mesa_llm.engine.foreign import ForeignCall, recorded
+from mesa_llm.engine.numbering import Numbering
 from mesa_llm.engine.parsing import check_decision
 from mesa_llm.engine.plain import engine_of
 from mesa_llm.engine.prompt import compose_prompt
-from mesa_llm.engine.setup import no_action_warning, options_warning
-from mesa_llm.engine.survey import JUDGING, advise
+from mesa_llm.engine.setup import no_action_warning, options_warning, unrecorded_warning
+from mesa_llm.engine.survey import JUDGING, advise, check_purpose
 from mesa_llm.errors import ConfigError, ParseError, TransportError
 from mesa_llm.llm.protocol import LLM
 from mesa_llm.prompts import prompts_of
-from mesa_llm.records import ChatMessage, Decision, Failure, Observation, Request, ToolCall
+from mesa_llm.records import ChatMessage, ChoiceSituation, Decision, Failure, Observation, Request, ToolCall, Usage
 from mesa_llm.text import suggestion
-from mesa_llm.tools.tool import within
+from mesa_llm.tools.tool import impossible, within
 from mesa_llm.tools.toolbox import ToolBox
 from mesa_llm.world import tuple_of_worlds
 
@@ -37,6 +40,9 @@ class DeliberationMixin:
     is_minded = True
     request_purpose = "decide"
     request_series = ""
+    decides_without_llm: ClassVar[bool] = False
+    """Whether an own `decide` also decides under `llm="rule"`, in place of the rule twin."""
+
     _llm: str | LLM | None = None
     _worlds: tuple[Any, ...] | None = None
     _roles: Mapping[str, Any] = MappingProxyType({})
@@ -128,12 +134,20 @@ class DeliberationMixin:
     @property
     def waits_by_itself(self) -> bool:
         """Whether its own `decide`, or its design's, may wait for something."""
-        return type(self).decide is not DeliberationMixin.decide or self._design_decides is not None
+        return self._decides_itself or self._design_decides is not None or self._has_waiting_tools
 
     @property
     def _design_decides(self) -> Decide | None:
         design = getattr(self.model, "design", None)
         return None if design is None or design.decide is None else open_decide(design.decide)
+
+    @property
+    def _has_waiting_tools(self) -> bool:
+        """Whether one of its tools is async, and it may call it at random, without waiting for anything else."""
+        if self.opened.llm is None:
+            return False
+        agent: Any = self
+        return ToolBox.of(self, self.unique_id, self.worlds, agent.tools).is_async
 
     async def resolve(self, seen: Observation) -> Decision | Failure:
         """Decide on an observation and check the decision. Called by the engine.
@@ -143,15 +157,38 @@ class DeliberationMixin:
         """
         decide = self._design_decides
         if decide is not None:
-            decision = self.checked(await decide(self, seen), seen, self.opened.name)
+            decision = await self._decided(decide(self, seen), seen, "the design's decide")
         elif type(self).decide is DeliberationMixin.decide:
             decision = await self.decide(seen)
+        elif not self._decides_itself:
+            decision = await DeliberationMixin.decide(self, seen)
         elif isawaitable(deciding := cast("Any", self.decide(seen))):
-            decision = self.checked(await deciding, seen, self.opened.name)
+            decision = await self._decided(deciding, seen, f"{type(self).__name__}.decide")
         else:
             raise ConfigError(f"{type(self).__name__}.decide must be async; write async def decide(self, seen)")
         self._resolved = decision.labelled(seen.label)
         return self._resolved
+
+    @property
+    def _decides_itself(self) -> bool:
+        """Whether its class's own `decide` decides; by rule, its rule twin does, unless the class says otherwise."""
+        kind = type(self)
+        if kind.decide is DeliberationMixin.decide:
+            return False
+        return kind.decides_without_llm or kind.rule is DeliberationMixin.rule or self.opened.llm is not None
+
+    async def _decided(self, deciding: Awaitable[Any], seen: Observation, whose: str) -> Decision | Failure:
+        """Await the decision of own code, and check it; a failed foreign call fails the decision."""
+        numbers = Numbering.of_turn.get()
+        n_before = 0 if numbers is None else numbers.n_requests
+        try:
+            decision = self.checked(await deciding, seen, self.opened.name)
+        except TransportError as error:
+            return Failure(self.unique_id, str(error), type(error).__name__, self.opened.name)
+        is_unrecorded = numbers is not None and numbers.n_requests == n_before and decision.by != "rule"
+        if is_unrecorded and self.opened.is_language_model:
+            engine_of(self.model).warn_once(unrecorded_warning(whose))
+        return decision
 
     async def decide(self, seen: Observation) -> Decision | Failure:
         """Decide on an observation with one request, plus tool calls and one repair. Reads only.
@@ -185,10 +222,38 @@ class DeliberationMixin:
         """
         return await self._query_to(self.opened, seen)
 
-    async def _query_to(self, opened: OpenedModel, seen: Observation) -> Query | Decision | Failure:
-        engine, config = engine_of(self.model), self.config
+    async def opinion_of(self, member: Any, seen: Observation) -> Decision | Failure:
+        """Ask another agent what this one should decide, in an own `decide`: a team asks its members.
+
+        The member reads what this agent sees, with its own instructions, memories and persona, and decides with its own
+        language model, or its rule twin, out of what this agent may do. Neither acts, and the member remembers nothing
+        of it. Await several at once with `asyncio.gather`.
+
+        Args:
+            member: The agent to ask.
+            seen: What this agent observes.
+
+        Returns:
+            The decision, as this agent's own, or the failure.
+        """
+        opened = member.opened
+        if opened.llm is None:
+            return replace(self.checked(member.rule(seen), seen, "rule"), agent=self.unique_id)
+        query = await self._query_to(opened, seen, member)
+        if not isinstance(query, Query):
+            return query
+        query.request = replace(query.request, salt=query.request.salt._replace(purpose="opinion"))
+        return replace(await decide(query), agent=self.unique_id)
+
+    async def _query_to(self, opened: OpenedModel, seen: Observation, member: Any = None) -> Query | Decision | Failure:
+        """Prepare the query for an observation, put to this agent or to a member of its team."""
+        thinker: Any = self if member is None else member
+        engine, config = engine_of(self.model), thinker.config
         agent: Any = self
         box: ToolBox = agent.toolbox(seen)
+        limits = {} if engine.runlog.request_version == 1 else seen.limits
+        if limits and (refused := impossible(box.specs, limits)):
+            box = box.only([name for name in box if name not in refused])
         if seen.answer is None and not box.has_actions:
             agent.require_actions()
             if not (agent._takes_answers or ToolBox.of(self, self.unique_id, self.worlds, agent.tools).has_actions):
@@ -200,28 +265,28 @@ class DeliberationMixin:
         elif self.now == 1 and seen.options and seen.answer is None and not agent.servers:
             own = ToolBox.of(self, self.unique_id, self.worlds, agent.tools)
             engine.warn_once(options_warning(type(self), seen.options, own.specs))
-        salt = engine.salt(self.unique_id, self.now)
+        salt = engine.salt(thinker.unique_id, self.now)
         try:
-            prompt = () if opened.capabilities.ignores_prompt else self.prompt(seen)
+            prompt = () if opened.capabilities.ignores_prompt else thinker.prompt(seen)
         except TransportError as error:  # the memory uses a remote embedding model
             reason = f"the memory could not be looked up: {error}"
             return Failure(self.unique_id, reason, type(error).__name__, opened.name)
-        limits = {} if engine.runlog.request_version == 1 else seen.limits
         request = Request(
             opened.named(config.adapter),
             prompt,
             salt,
             tools=within(box.specs, limits) if seen.answer is None else box.readers,
             schema=answer_schema(seen.answer) if seen.answer not in (None, str) else None,
-            settings=self.request_settings,
+            settings=thinker.request_settings,
             options=seen.options,
             adapter=config.adapter,
             max_actions=seen.max_actions,
             name=config.name,
             prompts=prompts_of(self.model),
+            situation=situation_of(seen, config) if opened.capabilities.reads_facts else None,
         )
         request = engine.scored(request, opened)
-        return engine.query(opened, seen, box, request, self.request_reasoning(opened))
+        return engine.query(opened, seen, box, request, thinker.request_reasoning(opened))
 
     async def consult(
         self,
@@ -257,6 +322,40 @@ class DeliberationMixin:
         options = {"answer": answer, "settings": settings, "reasoning": reasoning, "rule": rule}
         return await advise(self, llm, prompt, purpose=purpose, **options)
 
+    async def recorded(
+        self,
+        name: str,
+        call: Callable[..., Any] | Awaitable[Any],
+        *arguments: Any,
+        result: Any = Any,
+        usage: Callable[[Any], Usage] | None = None,
+    ) -> Any:
+        """Call foreign code while deciding, in `decide`, a design's hook or an async tool: anything that is no model.
+
+        An agent of another framework, a retriever, a web service: what it returns is recorded, replayed, counted under
+        its name, and paid from the budget, like a reply. If it raises, so does every replay, and the decision fails.
+
+            hits = await self.recorded("retriever", store.search, seen.text, result=list[str])
+
+        Args:
+            name: What is called, in one word; the run log and `usage_by_purpose` name it so.
+            call: A function, which may be async; or an awaitable, such as a coroutine.
+            *arguments: Arguments of the function: plain values, by which a recorded result is found again.
+            result: Type of the result: any type pydantic can read from JSON, in which it is recorded.
+            usage: Returns what a result has cost, as a `Usage` with its tokens and dollars; None: one call.
+
+        Returns:
+            The result, as it is read back from JSON.
+
+        Raises:
+            ConfigError: If the name is taken, or JSON cannot hold an argument or the result.
+            TransportError: If it raised; a decision that lets this pass fails with the reason.
+            BudgetExceeded: If the budget does not allow the call.
+        """
+        check_purpose(name)
+        foreign = ForeignCall(name, call, arguments, result, usage)
+        return await recorded(engine_of(self.model), self.unique_id, self.now, foreign)
+
     @property
     def request_settings(self) -> Mapping[str, Any]:
         """Sampling settings of its requests: its config's, with the Mesa model's reply length."""
@@ -268,9 +367,9 @@ class DeliberationMixin:
         """Return how the agent reasons before deciding, as set by the Mesa model or else by its config.
 
         Args:
-            opened: Its language model. Rules, people and the random baseline do not reason.
+            opened: Its language model. Rules, people, the random baseline and surrogates do not reason.
         """
-        if not opened.is_language_model:
+        if not opened.is_language_model or opened.capabilities.reads_facts:
             return "none"
         return getattr(self.model, "reasoning", None) or self.config.reasoning
 
@@ -288,7 +387,19 @@ class DeliberationMixin:
         Raises:
             ConfigError: If it returned something other than actions where actions are expected.
         """
-        decided = self.rule(seen)
+        decided = self.rule_utterance(seen.facts) if isinstance(seen.facts, Dialogue) else self.rule(seen)
+        return self.rule_checked(decided, seen)
+
+    def rule_checked(self, decided: Any, seen: Observation) -> Decision | Failure:
+        """Check what the rule twin has returned.
+
+        Args:
+            decided: Result of `rule`.
+            seen: The observation.
+
+        Raises:
+            ConfigError: If it is something other than actions where actions are expected.
+        """
         decision = self.checked(decided, seen, "rule")
         if seen.answer is None and isinstance(decision, Failure) and not isinstance(decided, Failure):
             written = as_decision(self.unique_id, decided, "rule")
@@ -298,6 +409,19 @@ class DeliberationMixin:
                     'ToolCall("name", {"argument": value}), a list of them, or None to do nothing'
                 )
         return decision
+
+    def rule_utterance(self, conversation: Dialogue) -> Any:
+        """Speak in a conversation by rule: the rule twin of talking. Override it.
+
+        Args:
+            conversation: What was said so far, by whom.
+
+        Returns:
+            What the agent says; None: nothing; by default a failure.
+        """
+        kind = type(self).__name__
+        reason = f"{kind} thinks by rule, and says nothing by rule; write {kind}.rule_utterance"
+        return Failure(self.unique_id, reason, "NoRule", "rule")
 
     def checked(self, decided: Any, seen: Observation, by: str) -> Decision | Failure:
         """Normalise a decision and check it against the observation. The same for all deciders.
@@ -328,6 +452,11 @@ class DeliberationMixin:
             return check_decision(decision, seen, box)
         except ParseError as error:
             return Failure(self.unique_id, str(error), "Invalid", decision.by, decision.keys)
+
+
+def situation_of(seen: Observation, config: AgentConfig) -> ChoiceSituation:
+    """Return what an agent decides about and who it is, as values."""
+    return ChoiceSituation(seen.facts, seen.label, config.persona, config.traits)
 
 
 def _misdirected(decision: Decision | Failure, agent: int, label: str) -> Failure:

@@ -15,6 +15,7 @@ from mesa_llm._deprecated import current_name
 from mesa_llm.agents.strategies import STRATEGIES, Decide, strategy_named
 from mesa_llm.canonical import canonical_json
 from mesa_llm.config import AgentConfig, Reasoning, Settings, require_reasoning
+from mesa_llm.engine.presentation import AS_WRITTEN, Presentation
 from mesa_llm.engine.tool_server import ToolServer, checked_servers
 from mesa_llm.errors import ConfigError
 from mesa_llm.llm.address import written_name
@@ -46,7 +47,9 @@ class AgentDesign:
     """Language model of the agents, except those that `llm=` sets by agent or class; None for the model's choice."""
 
     persona: str = "keep"
-    """`keep` for the model's own, `none`, or one text for all. `none` also removes the traits, but keeps the name."""
+    """`keep` for the model's own, `none`, or one text for all. All but `keep` also remove traits and role, but keep the
+    name.
+    """
 
     style: str | None = None
     """How they write; None for the model's choice."""
@@ -82,6 +85,9 @@ class AgentDesign:
     a setting as in `vote:7`; see `mesa_llm.agents.strategies`).
     """
 
+    presentation: Presentation = AS_WRITTEN
+    """How what they read is put to their language model, in another form, order or place; see `Presentation`."""
+
     def __post_init__(self) -> None:
         """Check the fields, so a run does not fail halfway."""
         for name, kinds in _KINDS.items():
@@ -102,6 +108,8 @@ class AgentDesign:
                 f"got {self.decide!r}"
             )
         checked_tools(self.tools)
+        if self.presentation == AS_WRITTEN:  # one without changes is this object
+            object.__setattr__(self, "presentation", AS_WRITTEN)
         object.__setattr__(self, "servers", checked_servers(self.servers))
         self._settings_over(Settings())
 
@@ -144,7 +152,7 @@ class AgentDesign:
         updates: dict[str, Any] = {name: value for name, value in choices.items() if value is not None}
         updates["settings"] = self._settings_over(config.settings)
         if self.persona != "keep":
-            updates |= {"persona": "" if self.persona == "none" else self.persona, "traits": {}}
+            updates |= {"persona": "" if self.persona == "none" else self.persona, "traits": {}, "role": {}}
         return config.model_copy(update=updates)
 
     def _settings_over(self, settings: Settings) -> Settings:
@@ -160,9 +168,11 @@ class AgentDesign:
         document: dict[str, Any] = {}
         for own_field in fields(self):
             value = getattr(self, own_field.name)
-            if value in (None, (), {}) or (own_field.name == "persona" and value == "keep"):
+            if value in (None, (), {}, AS_WRITTEN) or (own_field.name == "persona" and value == "keep"):
                 continue
-            if isinstance(value, Settings):
+            if isinstance(value, Presentation):
+                value = value.model_dump(mode="json", exclude_defaults=True)
+            elif isinstance(value, Settings):
                 value = value.model_dump(mode="json", exclude_unset=True)
             elif own_field.name == "tools":
                 value = [_name_of(function) for function in value]
@@ -186,6 +196,11 @@ class AgentDesign:
         if unknown := sorted(set(document) - names):
             raise ConfigError(f"a design has no field {unknown[0]!r}; it has {', '.join(sorted(names))}")
         values = {name: value for name, value in document.items() if value is not None}
+        if "presentation" in values:
+            try:
+                values["presentation"] = Presentation.model_validate(values["presentation"])
+            except ValidationError as error:
+                raise ConfigError(f"invalid presentation in this design: {describe(error)}") from None
         for name in ("tools", "allowed"):
             if isinstance(values.get(name), list):
                 values[name] = tuple(map(_function_named, values[name]) if name == "tools" else values[name])
@@ -217,6 +232,7 @@ _KINDS: dict[str, tuple[type[Any], ...]] = {
     "world_tools": (bool, type(None)),
     "allowed": (tuple, list, type(None)),
     "adapter": (str, type(None)),
+    "presentation": (Presentation,),
 }
 """Field → accepted types, for fields not checked elsewhere."""
 

@@ -50,15 +50,28 @@ class Mailbox:
         self._sent.append(message)
         return message
 
-    def deliver(self) -> list[Message]:
-        """Deliver the messages sent, replacing those of the previous step."""
+    def deliver(self, *, keeps_unread: bool = False) -> list[Message]:
+        """Deliver the messages sent, replacing those delivered before.
+
+        Args:
+            keeps_unread: Whether agents that have not taken theirs since keep them, as between the stages of a step, in
+                which not everybody has a turn.
+        """
         messages, self._sent = self._sent, []
-        self._inboxes = {}
+        if keeps_unread:
+            self._inboxes = {agent: inbox for agent, inbox in self._inboxes.items() if agent not in self._taken_by}
+        else:
+            self._inboxes = {}
         self._taken_by.clear()
         for message in messages:
             for recipient in message.recipients:
                 self._inboxes.setdefault(recipient, []).append(message)
         return messages
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no message was delivered to anybody in this step."""
+        return not self._inboxes
 
     def inbox(self, agent_id: int) -> list[Message]:
         """Return the messages an agent received in the last step, oldest first."""

@@ -67,6 +67,7 @@ def join(seen: Mapping[str, Observation], worlds: Iterable[Any] = ()) -> Observa
         label=question.label,
         world=questioners[0] if questioners else "",
         persona_place=question.persona_place,
+        images=tuple(image for observation in seen.values() for image in observation.images),
     )
 
 

@@ -10,17 +10,17 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Container, Mapping
+from collections.abc import Awaitable, Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any, cast
 
 from mesa_llm.canonical import canonical_json
-from mesa_llm.engine.answers import plain_answer
+from mesa_llm.engine.answers import answer_schema, plain_answer
 from mesa_llm.engine.decision import Query, decide, reasoned_tool
 from mesa_llm.engine.plain import engine_of
 from mesa_llm.errors import ConfigError
-from mesa_llm.records import Decision, Failure, Observation, options_for
+from mesa_llm.records import Decision, Failure, Observation, ToolSpec, options_for
 from mesa_llm.text import counted
 
 Decide = Callable[[Any, Observation], Awaitable[Any]]
@@ -113,11 +113,26 @@ async def vote(agent: Any, seen: Observation, samples: int = 5) -> Decision | Fa
             ballots.append(result)
     if not ballots:
         return replace(next(one for one in results if isinstance(one, Failure)), keys=keys)
-    texts = [_ballot(decision, query) for decision in ballots]
-    winner, n_votes = Counter(texts).most_common(1)[0]
-    elected = ballots[texts.index(winner)]
+    winner, n_votes = elected(ballots, seen, request.tools)
     tally = f"({n_votes} of {counted(samples, 'sample')} decided so.)"
-    return replace(elected, text="\n".join(filter(None, (elected.text, tally))), keys=keys)
+    return replace(winner, text="\n".join(filter(None, (winner.text, tally))), keys=keys)
+
+
+def elected(ballots: Sequence[Decision], seen: Observation, tools: Iterable[ToolSpec]) -> tuple[Decision, int]:
+    """Return the decision that most have made, and by how many; a tie goes to the earliest.
+
+    Free text does not count, as no two are worded alike: two decisions are the same if they name the same action, with
+    the same targets and amounts.
+
+    Args:
+        ballots: The decisions, on the same observation.
+        seen: The observation.
+        tools: Descriptions of what could be done.
+    """
+    schemas = {spec.name: spec.parameters for spec in tools}
+    texts = [_ballot(decision, seen, schemas) for decision in ballots]
+    winner, n_votes = Counter(texts).most_common(1)[0]
+    return ballots[texts.index(winner)], n_votes
 
 
 async def _query(agent: Any, seen: Observation) -> Query | Decision | Failure:
@@ -125,22 +140,21 @@ async def _query(agent: Any, seen: Observation) -> Query | Decision | Failure:
     return await (agent.query_for(seen) if agent.opened.is_language_model else agent.decide(seen))
 
 
-def _ballot(decision: Decision, query: Query) -> str:
+def _ballot(decision: Decision, seen: Observation, schemas: Mapping[str, Mapping[str, Any]]) -> str:
     """Return a text that is equal for equal choices."""
     if not decision.has_answer:
-        schemas = {spec.name: spec.parameters for spec in query.request.tools}
         return canonical_json(
             [
                 [
                     call.name,
-                    _chosen(call.arguments, schemas.get(call.name, {}), options_for(call.name, query.seen.options)),
+                    _chosen(call.arguments, schemas.get(call.name, {}), options_for(call.name, seen.options)),
                 ]
                 for call in decision.actions
             ]
         )
     answer = plain_answer(decision.answer)
-    if isinstance(answer, dict) and query.request.schema is not None:
-        answer = _chosen(cast("dict[str, Any]", answer), query.request.schema, ()) or answer
+    if isinstance(answer, dict) and seen.answer is not None:
+        answer = _chosen(cast("dict[str, Any]", answer), answer_schema(seen.answer), ()) or answer
     return canonical_json([answer])
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -106,6 +107,61 @@ def changeable_line(kind: type[Any]) -> str:
     if not names:
         return "Nothing can be changed during a run, but news can be sent."
     return f"Can be changed during a run (branch --set, run --inject): {', '.join(names)}"
+
+
+LLM_OF = re.compile(r"\s*(main|others|\*|[1-9]\d*(?:/[1-9]\d*)?|[A-Za-z]\w*)\s*=\s*(.+?)\s*")
+"""One of several language models: for whom, and its name."""
+
+
+def llm_in(text: str) -> str | dict[str, str]:
+    """Read the value of `--llm`, which names one language model, or one for each of several kinds of agents.
+
+    Args:
+        text: A name; or `WHO=NAME` with commas between them, where `WHO` is `main` (agent 1), `others` (all that no
+            other name fits), the number of an agent, a name that the model knows (of a class, or of a role), or a
+            share: `1/2` is every second agent from the first, `2/2` every second from the second.
+
+    Returns:
+        The name, or names by the keys that `llm=` of a model takes.
+
+    Raises:
+        ConfigError: If one of several parts does not say for whom it is, or two are for the same agents.
+    """
+    parts = text.split(",")
+    found = [LLM_OF.fullmatch(part) for part in parts]
+    if not any(found):
+        return text
+    names: dict[str, str] = {}
+    for part, match in zip(parts, found, strict=True):
+        if match is None:
+            raise ConfigError(
+                f"--llm {part.strip()}: expected WHO=NAME in each part, such as main=gpt-4o,others=rule or "
+                "1/2=gpt-4o,2/2=gpt-4o-mini"
+            )
+        who = {"main": "1", "others": "*"}.get(match[1], match[1])
+        if who in names:
+            raise ConfigError(f"--llm names two language models for {match[1]}")
+        index, slash, count = who.partition("/")
+        if slash and int(index) > int(count):
+            raise ConfigError(f"--llm {part.strip()}: shares go from 1/{count} to {count}/{count}")
+        names[who] = match[2]
+    return names
+
+
+def llms_in(text: str) -> list[str | dict[str, str]]:
+    """Read the value of `--llm` where runs with several language models are compared.
+
+    Args:
+        text: Names with commas between them; or, with semicolons between them, values that `llm_in` takes.
+
+    Raises:
+        ConfigError: As for `llm_in`.
+    """
+    parts = [part.strip() for part in text.split(";") if part.strip()]
+    if len(parts) > 1:
+        return [llm_in(part) for part in parts]
+    llm = llm_in(text)
+    return [name.strip() for name in text.split(",")] if isinstance(llm, str) else [llm]
 
 
 def require_no_secrets(assignments: Iterable[str] = (), **options: str | None) -> None:

@@ -6,7 +6,7 @@ import json
 import time as clock
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -22,7 +22,7 @@ from mesa_llm.experiments.benchmark.cross import Cross, candidates_of, cross_of
 from mesa_llm.experiments.benchmark.designs import ORIGINAL_DESIGNS, ablations
 from mesa_llm.experiments.benchmark.report import BenchmarkReport, report_of, usage_of
 from mesa_llm.experiments.benchmark.runs import Candidate, PlannedRun, TaskRun, TaskRuns, estimate_plans
-from mesa_llm.experiments.benchmark.task import SHACHI, Task, find_task, find_tasks
+from mesa_llm.experiments.benchmark.task import SHACHI, Reference, Task, find_task, find_tasks, read_reference
 from mesa_llm.model.cost_estimate import Cost, estimate_cost
 from mesa_llm.model.model import LLMModel
 from mesa_llm.model.scenario import parameters_of
@@ -60,6 +60,9 @@ class Benchmark:
     written: Mapping[str, Any]
     """Options of the command, for the report."""
 
+    has_baseline: bool = field(default=False, kw_only=True)
+    """Whether the first candidate is also run as the baseline of a task's study, if that lacks components."""
+
     file: ClassVar[str] = "report"
     """Name of the report's files."""
 
@@ -71,7 +74,11 @@ class Benchmark:
 
     def plans(self, candidates: Sequence[Candidate]) -> list[PlannedRun]:
         """Return the planned runs of some candidates, one candidate after the other."""
-        return [PlannedRun(task, one, seed) for one in candidates for task in self.tasks for seed in self.seeds]
+        plans = [PlannedRun(task, one, seed) for one in candidates for task in self.tasks for seed in self.seeds]
+        if self.has_baseline:
+            short = [PlannedRun.of_baseline(task, candidates[0], seed) for task in self.tasks for seed in self.seeds]
+            plans += [plan for plan in short if plan is not None]
+        return plans
 
     def report(self, runs: Sequence[TaskRun], seconds: float) -> BenchmarkReport | Cross:
         """Return the report on runs, which took this many seconds."""
@@ -193,6 +200,28 @@ def _measured_by(tasks: Sequence[Task], typed: Sequence[str]) -> list[Task]:
     return [task.measured_by(measures[task.name]) if task.name in measures else task for task in tasks]
 
 
+def with_targets(tasks: Sequence[Task], typed: Sequence[str]) -> list[Task]:
+    """Return the tasks, with the targets that were typed as `TASK=FILE`, or as `FILE` for a single task.
+
+    Raises:
+        ConfigError: If there is no such task or file, or the file has none of the task's scores.
+    """
+    targets: dict[str, Reference] = {}
+    for text in typed:
+        name, equals, file = text.partition("=")
+        name, file = (name.strip().replace("-", "_"), file) if equals else (tasks[0].name, text)
+        if name not in {task.name for task in tasks} or (len(tasks) > 1 and not equals):
+            raise ConfigError(f"--target {text}: expected TASK=FILE, for {', '.join(task.name for task in tasks)}")
+        targets[name] = read_reference(file.strip())
+    for task in (task for task in tasks if task.name in targets):
+        names = _scores_by_rule(task.as_quick())
+        if not set(targets[task.name].values) & {*names, *(task.target.values if task.target else ())}:
+            raise ConfigError(
+                f"--target {task.name}: the file has no score of {task.name}, whose scores are {', '.join(names[:8])}"
+            )
+    return [task.with_target(targets[task.name]) if task.name in targets else task for task in tasks]
+
+
 def _scores_by_rule(task: Task) -> list[str]:
     """Return the names of the scores that a run by rule has; nothing is sent, not even to a judge."""
     models: list[LLMModel] = []
@@ -209,7 +238,7 @@ def _parameter_names(task: Task) -> set[str]:
     return {parameter.name for parameter in parameters_of(task.model_class)}
 
 
-def candidate_of(llm: str, typed: Sequence[str]) -> Candidate:
+def candidate_of(llm: str | Mapping[str, str], typed: Sequence[str]) -> Candidate:
     """Return the language model under test with the design that was typed, if any.
 
     Raises:
@@ -259,7 +288,7 @@ def print_cost(benchmark: Benchmark, *, as_json: bool, say: Say) -> dict[str, An
         say(json.dumps(figures))
         return figures
     if not total.requests:
-        say(f"{' and '.join(dict.fromkeys(str(one.thinks_with) for one in benchmark.tested))} costs nothing")
+        say(f"{' and '.join(dict.fromkeys(str(llm) for one in benchmark.tested for llm in one.llms))} costs nothing")
         return figures
     n_runs = Counter(plan.task.name for plan in plans)
     rows = [(name, n_runs[name], cost) for name, cost in costs.items()]
@@ -300,8 +329,14 @@ def run_benchmark(benchmark: Benchmark, folder: Path, *, as_json: bool, say: Say
         bar.set_postfix_str(f"{usage.calls} replies, {usage.tokens} tokens, ${usage.dollars:.4f}", refresh=False)
         bar.update()
 
+    def on_scoring(plan: PlannedRun, n_done: int, n: int) -> None:
+        bar.set_postfix_str(
+            f"scoring {plan.task.name}, {plan.candidate.name}, seed {plan.seed}: {n_done} of {n}", False
+        )
+        bar.update(0)
+
     try:
-        runs.run(on_run)
+        runs.run(on_run, on_scoring)
     finally:
         bar.close()
         report = benchmark.report(runs.done, clock.perf_counter() - start_s)

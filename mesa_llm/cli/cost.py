@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from mesa_llm.cli.command import Say
-from mesa_llm.model.cost_estimate import CAVEAT, IN_BATCHES, Cost, CostEstimate, estimate_cost
+from mesa_llm.model.cost_estimate import CAVEAT, IN_BATCHES, RANDOM_CAVEAT, Cost, CostEstimate, estimate_cost
 from mesa_llm.model.model import LLMModel
 from mesa_llm.text import NOT_KNOWN, counted, table
 
 COLUMNS = ("requests", "prompt tokens", "reply tokens", "at most", "$", "at most")
 """Columns of a cost."""
+
+OF_ONE_SEED = "The estimate takes the runs of one seed, multiplied by the number of seeds."
+"""What the estimate of several seeds leaves out besides that of a run."""
 
 
 def print_estimate(
@@ -53,12 +57,45 @@ def print_estimate(
         return
     for line in cost_table(("purpose",), [*estimate.by_purpose.items(), ("together", estimate.total)]):
         say(line)
-    for line in _remarks(estimate, arguments):
+    for line in remarks(estimate, arguments):
         say(line)
 
 
-def _remarks(estimate: CostEstimate, arguments: Mapping[str, Any]) -> Iterable[str]:
-    """Write remarks on the figures: what they leave out, and which budgets they exceed."""
+def print_cost_of_seeds(
+    cost: Cost, unpriced: Sequence[str], *, llm: object, n_seeds: int, is_batch: bool, as_json: bool, say: Say
+) -> None:
+    """Print what the runs of several seeds would cost, of which those of one were estimated.
+
+    Args:
+        cost: Cost of all of them.
+        unpriced: Language models without a known price.
+        llm: Language model of the agents.
+        n_seeds: Number of seeds.
+        is_batch: Whether requests are sent in batches.
+        as_json: Whether to print one line of JSON, and nothing else.
+        say: Prints a line.
+    """
+    note = f"{caveat(is_batch, RANDOM_CAVEAT)} {OF_ONE_SEED}"
+    if as_json:
+        say(json.dumps({"total": asdict(cost), "note": note}))
+    elif not cost.requests:
+        say(f"{llm} costs nothing")
+    else:
+        for line in cost_table(("seeds",), [(n_seeds, cost)]):
+            say(line)
+        say(f"\n{note}")
+        if unpriced:
+            say(f"litellm has no price for {', '.join(unpriced)}.")
+
+
+def remarks(estimate: CostEstimate, arguments: Mapping[str, Any], what: str = "this run") -> Iterable[str]:
+    """Write remarks on the figures: what they leave out, and which budgets they exceed.
+
+    Args:
+        estimate: The estimate.
+        arguments: Arguments of the run, with its budgets.
+        what: What is estimated.
+    """
     yield f"\n{caveat(arguments.get('batch'))}"
     if estimate.unpriced:
         yield f"litellm has no price for {', '.join(estimate.unpriced)}."
@@ -71,12 +108,12 @@ def _remarks(estimate: CostEstimate, arguments: Mapping[str, Any]) -> Iterable[s
     for option, need in needs.items():
         limit = arguments.get(option)
         if limit is not None and need is not None and need > limit:
-            yield f"--{option.replace('_', '-')} {limit:g} would end this run early: it needs {need:,.4g} or more."
+            yield f"--{option.replace('_', '-')} {limit:g} would end {what} early: it needs {need:,.4g} or more."
 
 
-def caveat(is_batch: object) -> str:
+def caveat(is_batch: object, text: str = CAVEAT) -> str:
     """Say what an estimate leaves out, and whether requests are sent in batches."""
-    return f"{CAVEAT} {IN_BATCHES}" if is_batch else CAVEAT
+    return f"{text} {IN_BATCHES}" if is_batch else text
 
 
 def cost_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> list[str]:

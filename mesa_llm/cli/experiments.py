@@ -1,4 +1,4 @@
-"""Commands for experiments: bench, sweep, study, branch, tournament."""
+"""Commands for experiments: audit, bench, sweep, calibrate, sensitivity, study, branch, tournament."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import typer
 
@@ -24,6 +24,8 @@ from mesa_llm.cli.options import (
     Config,
     Design,
     DryRun,
+    Labels,
+    Light,
     Llm,
     MaxCalls,
     MaxCallsOfAll,
@@ -31,6 +33,7 @@ from mesa_llm.cli.options import (
     MaxDollarsOfAll,
     MaxTokens,
     MaxTokensOfAll,
+    On,
     OnError,
     Parser,
     Reasoning,
@@ -40,8 +43,109 @@ from mesa_llm.cli.options import (
     Scoring,
     Trust,
     Users,
+    Workers,
 )
 from mesa_llm.errors import ConfigError
+
+
+@app.command("audit", rich_help_panel="Experiments")
+@exits
+def audit_claims(
+    model: Annotated[str, typer.Argument(help="Name of the model, or MODULE:CLASS for any other.")],
+    claims: Annotated[
+        Path | None, typer.Option(help="File of claims (TOML), each a table [claims.NAME]; see docs/auditing.md.")
+    ] = None,
+    measure: Annotated[
+        list[str] | None, typer.Option(help="Result whose level is audited, in place of claims; repeatable.")
+    ] = None,
+    smallest_effect: Annotated[
+        float | None, typer.Option(help="Smallest change of --measure that would matter to you, in its unit.")
+    ] = None,
+    llm: Annotated[
+        str,
+        typer.Option(help="Language model of the agents, or several separated by commas: the first is the baseline."),
+    ] = "rule",
+    seeds: Annotated[int, typer.Option(min=2, help="Number of runs of each condition, with consecutive seeds.")] = 10,
+    rng: Annotated[int, typer.Option(min=0, help="First seed.")] = 1,
+    steps: Annotated[
+        int | None, typer.Option(min=1, help="Steps of each run; by default until the model ends.")
+    ] = None,
+    dimensions: Annotated[
+        str | None, typer.Option(help="Dimensions to audit, separated by commas; by default all that the model has.")
+    ] = None,
+    rewrite: Annotated[
+        str | None,
+        typer.Option(help="Language model that says the instructions in other words, once, for you to read."),
+    ] = None,
+    judge: Annotated[
+        str, typer.Option(help="Language model that judges whether agents named the experiment; by default, words do.")
+    ] = "",
+    people: Annotated[
+        Path | None, typer.Option(help="Table of what people did, with columns named like the measures of the claims.")
+    ] = None,
+    no_awareness: Annotated[
+        bool, typer.Option("--no-awareness", help="Do not ask agents aside what they think is studied.")
+    ] = False,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", help="Parameter of all runs, as name=value; repeatable.")
+    ] = None,
+    users: Users = None,
+    config: Config = None,
+    design: Design = None,
+    on: On = "processes",
+    workers: Workers = 1,
+    out: Annotated[
+        Path, typer.Option(help="Output folder: the report and one run log per run. Existing runs are resumed.")
+    ] = (Path("runs", "audit")),
+    dry_run: DryRun = False,
+    api_base: ApiBase = None,
+    on_error: OnError = "skip",
+    max_calls: MaxCallsOfAll = None,
+    max_tokens: MaxTokensOfAll = None,
+    max_dollars: MaxDollarsOfAll = None,
+    batch: Batch = False,
+    concurrency: ConcurrencyOfAll = DEFAULT_CONCURRENCY,
+    requests_per_min: RequestsPerMin = None,
+    reply_tokens: ReplyTokens = None,
+    scoring: Scoring = None,
+    parser: Parser = None,
+    as_json: AsJson = False,
+) -> None:
+    """Test whether a claim about a model is stable under what should not matter: other wordings, forms, orders, models.
+
+    To resume an audit that was stopped, run the same command again.
+    """
+    from mesa_llm.cli.arguments import budget, design_in, parameters, require_no_secrets, set_options
+    from mesa_llm.cli.audit import claims_of, run_audit
+
+    require_no_secrets(set_ or (), api_base=api_base, llm=llm, parser=parser)
+    kind = model_named(model).load()
+    chosen = design_in(design)
+    spend = budget(max_calls=max_calls, max_tokens=max_tokens, max_dollars=max_dollars)
+    limits: dict[str, Any] = {**spend, "api_base": api_base, "batch": batch}
+    limits |= {"concurrency": concurrency, "requests_per_min": requests_per_min}
+    run_audit(
+        kind,
+        claims_of(kind, claims, measure or [], smallest_effect),
+        folder=out,
+        rewrite=rewrite,
+        access=limits,
+        is_dry=dry_run,
+        as_json=as_json,
+        say=say,
+        llm=[name.strip() for name in llm.split(",")],
+        seeds=range(rng, rng + seeds),
+        steps=steps,
+        parameters=parameters(kind, set_ or [], users, config),
+        design=None if chosen is None else chosen.to_json(),
+        options=set_options(on_error=on_error, reply_tokens=reply_tokens, scoring=scoring, parser=parser),
+        dimensions=None if dimensions is None else [name.strip() for name in dimensions.split(",")],
+        judge=judge,
+        people=people,
+        awareness=not no_awareness,
+        on=on,
+        workers=workers,
+    )
 
 
 @app.command(rich_help_panel="Experiments")
@@ -65,6 +169,17 @@ def bench(
     measure: Annotated[
         list[str] | None, typer.Option(help="Score by which designs are compared in a task, as TASK=SCORE; repeatable.")
     ] = None,
+    target: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Scores to compare a task's runs with, such as those of your own run of its original, as TASK=FILE "
+            "(JSON, or a table with the columns score and value); repeatable."
+        ),
+    ] = None,
+    baseline: Annotated[
+        bool,
+        typer.Option("--baseline", help="Also run the baselines of Shachi that lack a component: memory, tools."),
+    ] = False,
     repeats: Annotated[int, typer.Option(min=1, help="Number of runs of each task, with consecutive seeds.")] = 3,
     rng: Annotated[int, typer.Option(min=0, help="Seed of the first run.")] = 1,
     items: Annotated[
@@ -93,13 +208,14 @@ def bench(
     reply_tokens: ReplyTokens = None,
     scoring: Scoring = None,
     parser: Parser = None,
+    labels: Labels = None,
     as_json: AsJson = False,
 ) -> None:
     """Run benchmark tasks, with rule twins and random choice as baselines.
 
     To resume a benchmark that was stopped, run the same command again.
     """
-    from mesa_llm.cli.arguments import budget, require_no_secrets, set_options
+    from mesa_llm.cli.arguments import budget, llm_in, require_no_secrets, set_options
     from mesa_llm.cli.bench import (
         Benchmark,
         CrossBenchmark,
@@ -109,6 +225,7 @@ def bench(
         run_benchmark,
         task_list,
         tasks_named,
+        with_targets,
     )
     from mesa_llm.engine.access import Access
     from mesa_llm.experiments.benchmark.cross import candidates_of
@@ -131,17 +248,21 @@ def bench(
     )
     written = {"tasks": tasks, "cross": cross, "llm": llm, "design": design, "ablate": ablate, "items": items}
     written |= {"quick": quick, "set": set_, "repeats": repeats, "rng": rng, **set_options(api_base=api_base)}
-    written |= options | ({"measure": measure} if measure else {})
+    written |= options | {name: value for name, value in (("measure", measure), ("target", target)) if value}
+    written |= {"baseline": True} if baseline else {}
     options |= {"retry_failures": retry_failures, "ask_again": ask_again, "allow_new_endpoint": allow_new_endpoint}
+    options |= set_options(labels=labels)
     chosen = tasks_named(tasks or ORIGINAL_DESIGNS, set_ or [], is_quick=quick, items=items, measures=measure or [])
+    chosen = with_targets(chosen, target or [])
     seeds = range(rng, rng + repeats)
     with closing(Access(api_base=api_base, **limits)) as access:
         if is_cross:
-            by_design = candidates_of(llm, designs_of_cross(design or [], ablate))
+            by_design = candidates_of(llm_in(llm), designs_of_cross(design or [], ablate))
             tested = list(by_design.values())
             benchmark = CrossBenchmark(chosen, tested, seeds, access, options, written, list(by_design))
         else:
-            benchmark = Benchmark(chosen, [candidate_of(llm, design or [])], seeds, access, options, written)
+            tested = [candidate_of(llm_in(llm), design or [])]
+            benchmark = Benchmark(chosen, tested, seeds, access, options, written, has_baseline=baseline)
         if dry_run:
             print_cost(benchmark, as_json=as_json, say=say)
         else:
@@ -160,7 +281,13 @@ def run_sweep(
         list[str] | None,
         typer.Option(help=f"{DESIGN_NAMES}. Several are separated by commas."),
     ] = None,
-    llm: Annotated[str, typer.Option(help="Language model of the agents, or several separated by commas.")] = "rule",
+    llm: Annotated[
+        str,
+        typer.Option(
+            help="Language model of the agents, or several to compare, separated by commas; those of one run as "
+            "main=NAME,others=NAME or in shares, 1/2=NAME,2/2=NAME, several of these separated by semicolons."
+        ),
+    ] = "rule",
     api_base: ApiBase = None,
     seeds: Annotated[int, typer.Option(min=1, help="Number of runs of each combination, with consecutive seeds.")] = 10,
     rng: Annotated[int, typer.Option(min=0, help="First seed.")] = 1,
@@ -173,15 +300,8 @@ def run_sweep(
     ] = None,
     users: Users = None,
     config: Config = None,
-    on: Annotated[
-        str,
-        typer.Option(
-            help="Where runs are made: processes, threads, or ray (the cluster of RAY_ADDRESS, or this machine)."
-        ),
-    ] = "processes",
-    workers: Annotated[
-        int | None, typer.Option(min=1, help="Number of runs at a time; by default one per core.")
-    ] = None,
+    on: On = "processes",
+    workers: Workers = None,
     out: Annotated[
         Path, typer.Option(help="Output folder: the table and one run log per run. Existing runs are resumed.")
     ] = (Path("runs", "sweep")),
@@ -196,13 +316,15 @@ def run_sweep(
     reply_tokens: ReplyTokens = None,
     scoring: Scoring = None,
     parser: Parser = None,
+    light: Light = False,
+    labels: Labels = None,
     as_json: AsJson = False,
 ) -> None:
     """Run a model for every combination of parameters, designs, language models and seeds, and tabulate the results.
 
     To make only the missing runs of a sweep, run the same command again.
     """
-    from mesa_llm.cli.arguments import budget, designs_in, parameters, require_no_secrets, set_options
+    from mesa_llm.cli.arguments import budget, designs_in, llms_in, parameters, require_no_secrets, set_options
     from mesa_llm.cli.sweep import print_sweep, values_of
 
     require_no_secrets([*(vary or ()), *(set_ or ())], api_base=api_base, llm=llm, parser=parser)
@@ -214,7 +336,7 @@ def run_sweep(
         designs_in(design or []),
         say=say,
         as_json=as_json,
-        llm=[name.strip() for name in llm.split(",")],
+        llm=llms_in(llm),
         seeds=range(rng, rng + seeds),
         steps=DEFAULT_STEPS if steps is None and config is None else steps,
         fixed=parameters(kind, set_ or [], users, config),
@@ -222,11 +344,210 @@ def run_sweep(
         workers=workers,
         folder=out,
         options=set_options(
-            on_error=on_error, reasoning=reasoning, reply_tokens=reply_tokens, scoring=scoring, parser=parser
+            on_error=on_error,
+            reasoning=reasoning,
+            reply_tokens=reply_tokens,
+            scoring=scoring,
+            parser=parser,
+            light=light or None,
+            labels=labels,
         ),
         **spend,
         api_base=api_base,
         batch=batch,
+        concurrency=concurrency,
+        requests_per_min=requests_per_min,
+    )
+
+
+@app.command("calibrate", rich_help_panel="Experiments")
+@exits
+def calibrate(
+    model: Annotated[str, typer.Argument(help="Name of the model, or MODULE:CLASS for any other.")],
+    target: Annotated[
+        Path,
+        typer.Argument(
+            help="Table with the observed series: a column `step`, and columns named like the reporters of the model's "
+            "data collector."
+        ),
+    ],
+    fit: Annotated[list[str], typer.Option(help="Parameter and its range, as name=low:high; repeatable.")],
+    points: Annotated[
+        int, typer.Option(min=1, help="Number of points drawn from the ranges, of which the posterior is made.")
+    ] = 200,
+    seeds: Annotated[int, typer.Option(min=1, help="Number of runs of each point.")] = 2,
+    search: Annotated[
+        int, typer.Option(min=0, help="Number of points suggested after that to find the smallest error.")
+    ] = 20,
+    hold_out: Annotated[
+        float, typer.Option(help="Share of the steps that is held out, the last ones, to judge predictions by.")
+    ] = 0.25,
+    accept: Annotated[float, typer.Option(help="Share of the runs that the posterior is made of.")] = 0.25,
+    rng: Annotated[int, typer.Option(min=0, help="Seed of the points, and first seed of the runs.")] = 1,
+    llm: Llm = "rule",
+    design: Design = None,
+    api_base: ApiBase = None,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", help="Parameter of all runs, as name=value; repeatable.")
+    ] = None,
+    users: Users = None,
+    config: Config = None,
+    on: On = "processes",
+    workers: Workers = None,
+    out: Annotated[
+        Path, typer.Option(help="Output folder: the results and one run log per run. Existing runs are resumed.")
+    ] = (Path("runs", "calibration")),
+    dry_run: DryRun = False,
+    on_error: OnError = "skip",
+    max_calls: MaxCallsOfAll = None,
+    max_tokens: MaxTokensOfAll = None,
+    max_dollars: MaxDollarsOfAll = None,
+    batch: Batch = False,
+    concurrency: ConcurrencyOfAll = DEFAULT_CONCURRENCY,
+    requests_per_min: RequestsPerMin = None,
+    reasoning: Reasoning = None,
+    reply_tokens: ReplyTokens = None,
+    scoring: Scoring = None,
+    parser: Parser = None,
+    as_json: AsJson = False,
+) -> None:
+    """Find the parameters with which a model follows observed series, and how well it predicts steps held out.
+
+    Prints a posterior by approximate Bayesian computation, whether the method recovers known parameters, and the errors
+    of the best parameters beside those of the defaults. To resume a calibration that was stopped, run the same command
+    again.
+    """
+    from mesa_llm.cli.arguments import budget, design_in, parameters, require_no_secrets, set_options
+    from mesa_llm.cli.calibration import print_calibration_cost, ranges_in, run_calibration
+
+    require_no_secrets(set_ or (), api_base=api_base, llm=llm, parser=parser)
+    kind = model_named(model).load()
+    ranges = ranges_in(kind, fit, "--fit")
+    fixed = parameters(kind, set_ or [], users, config)
+    spend = budget(max_calls=max_calls, max_tokens=max_tokens, max_dollars=max_dollars)
+    limits: dict[str, Any] = {**spend, "api_base": api_base, "batch": batch}
+    options = set_options(
+        on_error=on_error, reasoning=reasoning, reply_tokens=reply_tokens, scoring=scoring, parser=parser
+    )
+    size: dict[str, Any] = {"points": points, "seeds": seeds, "search": search, "hold_out": hold_out, "rng": rng}
+    if dry_run:
+        arguments = {**fixed, **options, **limits, "llm": llm, "design": design_in(design)}
+        print_calibration_cost(model, kind, target, ranges, arguments, **size, say=say, as_json=as_json)
+        return
+    run_calibration(
+        kind,
+        target,
+        ranges,
+        say=say,
+        as_json=as_json,
+        **size,
+        accepted=accept,
+        llm=llm,
+        design=design_in(design),
+        fixed=fixed,
+        on=on,
+        workers=workers,
+        folder=out,
+        options=options,
+        **limits,
+        concurrency=concurrency,
+        requests_per_min=requests_per_min,
+    )
+
+
+@app.command("sensitivity", rich_help_panel="Experiments")
+@exits
+def analyse_sensitivity(
+    model: Annotated[str, typer.Argument(help="Name of the model, or MODULE:CLASS for any other.")],
+    vary: Annotated[list[str], typer.Option(help="Parameter and its range, as name=low:high; repeatable.")],
+    method: Annotated[
+        str, typer.Option(help="sobol (shares of the variance), or morris (sizes of effects, from fewer runs).")
+    ] = "sobol",
+    points: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Number of base points of sobol, a power of 2 (64 by default), each run once and once more for each "
+            "parameter and another; or of trajectories of morris (10 by default), of one run more than parameters.",
+        ),
+    ] = None,
+    seeds: Annotated[
+        int, typer.Option(min=1, help="Number of runs of each point, over which results are averaged.")
+    ] = 2,
+    measure: Annotated[
+        list[str] | None, typer.Option(help="Result to analyse; repeatable. By default all that are numbers.")
+    ] = None,
+    rng: Annotated[int, typer.Option(min=0, help="Seed of the points, and first seed of the runs.")] = 1,
+    steps: Annotated[
+        int | None,
+        typer.Option(min=1, help="Steps of each run; 10 by default, with --config until the model ends by itself."),
+    ] = None,
+    llm: Llm = "rule",
+    design: Design = None,
+    api_base: ApiBase = None,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", help="Parameter of all runs, as name=value; repeatable.")
+    ] = None,
+    users: Users = None,
+    config: Config = None,
+    on: On = "processes",
+    workers: Workers = None,
+    out: Annotated[
+        Path, typer.Option(help="Output folder: the results and one run log per run. Existing runs are resumed.")
+    ] = (Path("runs", "sensitivity")),
+    plot: Annotated[Path | None, typer.Option(help="File for a bar chart: PNG, SVG or PDF.")] = None,
+    dry_run: DryRun = False,
+    on_error: OnError = "skip",
+    max_calls: MaxCallsOfAll = None,
+    max_tokens: MaxTokensOfAll = None,
+    max_dollars: MaxDollarsOfAll = None,
+    batch: Batch = False,
+    concurrency: ConcurrencyOfAll = DEFAULT_CONCURRENCY,
+    requests_per_min: RequestsPerMin = None,
+    reasoning: Reasoning = None,
+    reply_tokens: ReplyTokens = None,
+    scoring: Scoring = None,
+    parser: Parser = None,
+    as_json: AsJson = False,
+) -> None:
+    """Measure how much of the variation of each result is due to each parameter: Sobol or Morris indices.
+
+    To resume an analysis that was stopped, run the same command again.
+    """
+    from mesa_llm.cli.arguments import budget, design_in, parameters, require_no_secrets, set_options
+    from mesa_llm.cli.calibration import print_sensitivity_cost, ranges_in, run_sensitivity
+
+    require_no_secrets(set_ or (), api_base=api_base, llm=llm, parser=parser)
+    kind = model_named(model).load()
+    ranges = ranges_in(kind, vary, "--vary")
+    fixed = parameters(kind, set_ or [], users, config)
+    spend = budget(max_calls=max_calls, max_tokens=max_tokens, max_dollars=max_dollars)
+    limits: dict[str, Any] = {**spend, "api_base": api_base, "batch": batch}
+    options = set_options(
+        on_error=on_error, reasoning=reasoning, reply_tokens=reply_tokens, scoring=scoring, parser=parser
+    )
+    n_steps = DEFAULT_STEPS if steps is None and config is None else steps
+    size: dict[str, Any] = {"method": method, "points": points, "seeds": seeds, "steps": n_steps, "rng": rng}
+    if dry_run:
+        arguments = {**fixed, **options, **limits, "llm": llm, "design": design_in(design)}
+        print_sensitivity_cost(model, kind, ranges, arguments, **size, say=say, as_json=as_json)
+        return
+    run_sensitivity(
+        kind,
+        ranges,
+        plot=plot,
+        say=say,
+        as_json=as_json,
+        **size,
+        measures=measure,
+        llm=llm,
+        design=design_in(design),
+        fixed=fixed,
+        on=on,
+        workers=workers,
+        folder=out,
+        options=options,
+        **limits,
         concurrency=concurrency,
         requests_per_min=requests_per_min,
     )
@@ -249,7 +570,11 @@ def study(
         int | None, typer.Option(min=1, help="Steps, months or tests of each run; the study's own by default.")
     ] = None,
     llm: Annotated[
-        str, typer.Option(help="Language model of the agents; for `shachi swap`, several separated by commas.")
+        str,
+        typer.Option(
+            help="Language model of the agents, or several in each run: main=NAME,others=NAME, or in shares "
+            "1/2=NAME,2/2=NAME. For `shachi swap`, several to compare, separated by commas."
+        ),
     ] = "rule",
     api_base: ApiBase = None,
     set_: Annotated[
@@ -261,6 +586,7 @@ def study(
     ] = None,
     plot: Annotated[Path | None, typer.Option(help="File for the figure: PNG, SVG or PDF.")] = None,
     workers: Annotated[int, typer.Option(min=1, help="Number of runs at a time.")] = 1,
+    dry_run: DryRun = False,
     max_calls: MaxCallsOfAll = None,
     max_tokens: MaxTokensOfAll = None,
     max_dollars: MaxDollarsOfAll = None,
@@ -270,10 +596,11 @@ def study(
     reasoning: Reasoning = None,
     reply_tokens: ReplyTokens = None,
     scoring: Scoring = None,
+    labels: Labels = None,
     as_json: AsJson = False,
 ) -> None:
     """Run a study: a question, the runs that answer it, and figures with intervals."""
-    from mesa_llm.cli.arguments import budget, require_no_secrets, set_options
+    from mesa_llm.cli.arguments import budget, llm_in, require_no_secrets, set_options
     from mesa_llm.cli.study import run_study, study_list
     from mesa_llm.experiments.study import StudySetup, find_study
     from mesa_llm.llm.budget import SharedBudget
@@ -288,9 +615,9 @@ def study(
     setup = StudySetup(
         range(rng, rng + (seeds or chosen.n_seeds)),
         folder=out,
-        llm=llm,
+        llm=llm_in(llm),
         workers=workers,
-        options=set_options(reasoning=reasoning, reply_tokens=reply_tokens, scoring=scoring),
+        options=set_options(reasoning=reasoning, reply_tokens=reply_tokens, scoring=scoring, labels=labels),
         access={
             "api_base": api_base,
             "batch": batch,
@@ -300,7 +627,7 @@ def study(
         purse=SharedBudget(max_calls, max_tokens, max_dollars) if has_budget else None,
         steps=steps,
     )
-    run_study(chosen, setup, set_ or [], plot=plot, as_json=as_json, say=say, warn=warn)
+    run_study(chosen, setup, set_ or [], plot=plot, as_json=as_json, say=say, warn=warn, is_dry=dry_run)
 
 
 @app.command("branch", rich_help_panel="Experiments")
@@ -407,3 +734,126 @@ def hold_tournament(
     else:
         for line in lines_of(standings):
             say(line)
+
+
+@app.command(rich_help_panel="Experiments")
+@exits
+def people(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            help="Table of what people said or did: CSV, .xlsx or others, with the columns question and answer, or "
+            "with a column for each question."
+        ),
+    ],
+    answers: Annotated[
+        list[str],
+        typer.Argument(
+            help="Run logs with surveys, names of recorded runs, or tables, such as that of a sweep; as NAME=FILE to "
+            "name a source. Several files of one name are put together."
+        ),
+    ],
+    by: Annotated[
+        list[str] | None, typer.Option(help="Column of both sides, whose groups are compared too; repeatable.")
+    ] = None,
+    question: Annotated[
+        list[str] | None, typer.Option(help="Question to compare; by default all that both sides have; repeatable.")
+    ] = None,
+    as_choice: Annotated[
+        list[str] | None, typer.Option(help="Question whose numbers are names of choices; repeatable.")
+    ] = None,
+    traits: Annotated[
+        Path | None, typer.Option(help="Table with the column agent, and further columns of the simulated agents.")
+    ] = None,
+    unit: Annotated[
+        str | None,
+        typer.Option(help="Column of both sides that names the same respondent; adds prediction-powered estimates."),
+    ] = None,
+    purpose: Annotated[str | None, typer.Option(help="Purpose of the surveys in run logs; by default all.")] = None,
+    csv: Annotated[Path | None, typer.Option(help="CSV file for the figures.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Compare simulated answers or results with those of people: distances, spread, subgroups, split-half ceiling."""
+    from mesa_llm.cli.people import compare_people
+
+    compare_people(
+        file,
+        answers,
+        csv=csv,
+        purpose=purpose,
+        as_json=as_json,
+        say=say,
+        by=by or (),
+        questions=question or None,
+        as_choices=as_choice or (),
+        traits=traits,
+        unit=unit,
+    )
+
+
+@app.command(rich_help_panel="Experiments")
+@exits
+def agreement(
+    labels: Annotated[Path, typer.Argument(help="File of people's labels: CSV, .xlsx or any other table.")],
+    files: Annotated[
+        list[Path],
+        typer.Argument(help="Run logs, or names of recorded runs (see `mesa-llm list`); they are replayed offline."),
+    ],
+    template: Annotated[
+        bool, typer.Option("--template", help="Write LABELS, for people to fill in, in place of reading it.")
+    ] = False,
+    sample: Annotated[int, typer.Option(min=1, help="Maximum number of texts in the template.")] = 50,
+    rng: Annotated[int, typer.Option(min=0, help="Seed of the texts that are drawn.")] = 1,
+    level: Annotated[
+        str | None,
+        typer.Option(help="Compare labels as nominal, ordinal or interval ones; by default numbers as interval."),
+    ] = None,
+    trust: Trust = False,
+    as_json: AsJson = False,
+) -> None:
+    """Check the judge of recorded runs against people's labels: Krippendorff's alpha, with intervals and a verdict.
+
+    Scores that a language model gives are no results before this. Write the
+    file with --template, let people fill it in, and run the command again.
+    """
+    from typing import get_args
+
+    from mesa_llm.cli.labels import compare_labels, write_template
+    from mesa_llm.statistics import Level
+
+    if level not in (None, *get_args(Level)):
+        raise ConfigError(f"--level {level}: expected {', '.join(get_args(Level))}")
+    logs = list(map(log_named, files))
+    if template:
+        write_template(labels, logs, sample=sample, rng=rng, trust=trust, say=say)
+    else:
+        compare_labels(labels, logs, level=cast("Any", level), trust=trust, as_json=as_json, say=say)
+
+
+@app.command(rich_help_panel="Experiments")
+@exits
+def distill(
+    files: Annotated[
+        list[Path],
+        typer.Argument(help="Run logs, or names of recorded runs (see `mesa-llm list`); they are replayed offline."),
+    ],
+    out: Annotated[
+        Path, typer.Option(help="JSON file for the surrogate; agents decide by it with --llm surrogate:FILE.")
+    ],
+    llm: Annotated[
+        str | None, typer.Option(help="Language model whose decisions are fitted; needed if several decided.")
+    ] = None,
+    without: Annotated[
+        list[str] | None, typer.Option(help="Fact that is not used, and may later take any value; repeatable.")
+    ] = None,
+    trust: Trust = False,
+    as_json: AsJson = False,
+) -> None:
+    """Fit a small choice model to the recorded decisions of a language model, which can then decide in its place.
+
+    Prints how well it predicts decisions that it was not fitted to, beside
+    chance, the recorded frequencies and the rule twin.
+    """
+    from mesa_llm.cli.distill import distill_runs
+
+    distill_runs(map(log_named, files), out, llm=llm, without=without or (), trust=trust, as_json=as_json, say=say)

@@ -49,8 +49,8 @@ def extract_characters(
         `cast` and `markets` (the contents of the files), and `by` (who found them).
 
     Raises:
-        ConfigError: If the text cannot be read or names nobody, or a file cannot be written; a wrong suffix or a
-            missing folder is reported before any request.
+        ConfigError: If the text cannot be read, names nobody or holds no question, or a file cannot be written; a wrong
+            suffix or a missing folder is reported before any request.
     """
     text = read_text(file)
     if not text.strip():
@@ -76,6 +76,11 @@ def extract_characters(
     _write(out, people)
     say(json.dumps(contents) if as_json else f"{counted(len(people), 'character')}: {out}")
     if markets is not None:
+        if not bets:
+            raise ConfigError(
+                f"{str(file)!r} asks no question to bet on, so that {markets} was not written; name one with "
+                f"--goal 'Will …?', or let a language model find some with --llm. The characters are in {out}"
+            )
         _write(markets, contents["markets"])
         if not as_json:
             say(f"{counted(len(bets), 'question')}: {markets}")

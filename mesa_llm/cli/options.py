@@ -35,7 +35,11 @@ def _of_every_run(name: str, scope: str = "") -> Any:
 
 
 Llm = Annotated[
-    str, typer.Option(help="What agents think with: rule, random, human, local, ollama/NAME, or any litellm model.")
+    str,
+    typer.Option(
+        help="What agents think with: rule, random, human, local, ollama/NAME, or any litellm model. In `run` and "
+        "`bench` also several, as WHO=NAME with commas: main=NAME,others=NAME; or in shares, 1/2=NAME,2/2=NAME."
+    ),
 ]
 ApiBase = Annotated[str | None, _of_every_run("api_base", "Put no key in it.")]
 Log = Annotated[Path | None, typer.Option(help="Run log. Recorded replies are reused; new ones are appended.")]
@@ -44,6 +48,11 @@ Config = Annotated[
     str | None, typer.Option(help="File that describes the run, for models with a `config` parameter (discussion).")
 ]
 Users = Annotated[Path | None, typer.Option(help="File with the population.")]
+On = Annotated[
+    str,
+    typer.Option(help="Where runs are made: processes, threads, or ray (the cluster of RAY_ADDRESS, or this machine)."),
+]
+Workers = Annotated[int | None, typer.Option(min=1, help="Number of runs at a time; by default one per core.")]
 OnError = Annotated[str, _of_every_run("on_error")]
 Reasoning = Annotated[str | None, _of_every_run("reasoning")]
 ReplyTokens = Annotated[int | None, _of_every_run("reply_tokens")]
@@ -61,9 +70,12 @@ MaxCalls = Annotated[int | None, _of_every_run("max_calls")]
 MaxTokens = Annotated[int | None, _of_every_run("max_tokens")]
 MaxDollars = Annotated[float | None, _of_every_run("max_dollars")]
 Concurrency = Annotated[int, _of_every_run("concurrency")]
+Clients = Annotated[int, _of_every_run("clients")]
 Batch = Annotated[bool, _of_every_run("batch")]
 RetryFailures = Annotated[bool, _of_every_run("retry_failures")]
 AskAgain = Annotated[bool, _of_every_run("ask_again")]
+Labels = Annotated[Path | None, _of_every_run("labels")]
+Light = Annotated[bool, _of_every_run("light")]
 AllowNewEndpoint = Annotated[bool, _of_every_run("allow_new_endpoint")]
 
 Port = Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 picks a free one.")]

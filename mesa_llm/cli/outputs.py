@@ -1,4 +1,4 @@
-"""Commands that write files: export, report, extract."""
+"""Commands that write files: export, report, bundle, extract, notebooks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from mesa_llm.cli.command import app, exits, log_named, say, warn
+from mesa_llm.cli.command import DIFFERENT, app, exits, log_named, say, warn
 from mesa_llm.cli.options import ApiBase, AsJson, Log, MaxDollars, MaxTokens, Trust
 
 
@@ -57,6 +57,37 @@ def report(
 
 @app.command(rich_help_panel="Files")
 @exits
+def bundle(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            help="Run log of the run, which is replayed offline, or the name of a recorded run.", callback=log_named
+        ),
+    ],
+    out: Annotated[Path, typer.Option(help="Zip file of the bundle.")],
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Write it without being asked, whatever private data it may hold.")
+    ] = False,
+    trust: Annotated[
+        bool,
+        typer.Option("--trust", help="Import the model that the log names, and put its code into the bundle."),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Put a recorded run into one file that replays on another machine.
+
+    It holds the log, its input files, prompts, code of your own, package
+    versions, tables, an ODD document and a hash of every file. Private
+    paths and what may be personal data are listed first; keys are refused.
+    """
+    from mesa_llm.cli.bundle import make_bundle
+
+    if not make_bundle(file, out, trust=trust, yes=yes, as_json=as_json, say=say):
+        raise typer.Exit(DIFFERENT)
+
+
+@app.command(rich_help_panel="Files")
+@exits
 def extract(
     file: Annotated[Path, typer.Argument(help="Text that names people and institutions, in UTF-8.")],
     out: Annotated[Path, typer.Option(help="JSON file for the characters; models read it with --users.")],
@@ -82,3 +113,15 @@ def extract(
     options = {**budget(max_tokens=max_tokens, max_dollars=max_dollars), "api_base": api_base, "log": log}
     counts: dict[str, Any] = {"goal": goal, "n_markets": n_markets, "markets": markets}
     extract_characters(file, llm, n, out, **counts, options=options, as_json=as_json, say=say, warn=warn)
+
+
+@app.command(rich_help_panel="Files")
+@exits
+def notebooks(
+    folder: Annotated[Path, typer.Argument(help="Folder to copy them into, which must not exist.")] = Path("notebooks"),
+) -> None:
+    """Copy the notebooks and lessons of this version into a folder, to open in JupyterLab."""
+    from mesa_llm.cli.notebooks import copy_notebooks
+
+    n_notebooks = copy_notebooks(folder)
+    say(f"Copied {n_notebooks} notebooks. To open them: jupyter lab {folder}")

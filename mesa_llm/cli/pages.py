@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -111,6 +111,17 @@ def open_classroom(
         str | None,
         typer.Option(help="Numbers of the agents that students play, such as 1,2,5; by default the first ones."),
     ] = None,
+    assignments: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="Parameter of the model at the start; repeatable."),
+    ] = None,
+    llm: Annotated[
+        str | None,
+        typer.Option(
+            help="What the agents without a seat think with: rule, random, local, ollama/NAME, or any litellm model; "
+            "by default that of the model's page, which is rule unless its author chose another."
+        ),
+    ] = None,
     timeout_s: Annotated[
         float | None,
         typer.Option(min=1, help="Seconds after which the rule twin decides for a student; by default never."),
@@ -133,23 +144,48 @@ def open_classroom(
     """Let a class play a model together: students join with a room code, the teacher steps.
 
     Each student sees and answers only the questions to their own agent. Only
-    the teacher's link can step, reset and spend. For students' own devices,
-    add --host 0.0.0.0 (and a token, see --token).
+    the teacher's link can step, reset and spend. An empty seat is decided for
+    by the rule twin of its agent, never by a language model; agents without a
+    seat think with --llm. For students' own devices, add --host 0.0.0.0 (and
+    a token, see --token).
     """
+    from mesa_llm.cli.arguments import parameters, require_no_secrets
     from mesa_llm.viz.classroom.lesson import Lesson
     from mesa_llm.viz.classroom.room import Classroom
     from mesa_llm.viz.server.model_page import model_page
     from mesa_llm.viz.server.server import PageServer
 
+    look_here()
+    require_no_secrets(assignments or (), llm=llm)
     numbers = _numbers(agents or "")
     item = model_page(model_named(model))
+    chosen: dict[str, Any] = {"parameters": parameters(item.entry.load(), assignments or (), None)}
+    if llm is not None:
+        chosen["llm"] = _llm_of_others(llm)
     lesson = Lesson(Classroom(timeout_s, room), title=item.title, n_seats=seats, agents=numbers)
-    page = item.placing(lesson=lesson)
+    page = item.placing(lesson=lesson, **chosen)
     access = _shared_access(max_calls, max_tokens, max_dollars)
+    seating = item.seating(lesson, **chosen)
     server = PageServer(page, host=host, port=port, token=token, names=allow_host or (), access=access, lesson=lesson)
     say(f"mesa-llm: the teacher's page (keep this link to yourself): {server.address}")
     say(f"mesa-llm: students open {' or '.join(lesson.links)} and type the room code {lesson.room.code}")
+    say(f"mesa-llm: {seating}")
     server.run(browser=browser)
+
+
+def _llm_of_others(name: str) -> str:
+    """Check what the agents without a seat are to think with.
+
+    Raises:
+        ConfigError: If it is a person, or one name for each of several kinds of agents.
+    """
+    from mesa_llm.cli.arguments import llm_in
+
+    if name == "human":
+        raise ConfigError("--llm human: students take the seats; name what the other agents think with, such as rule")
+    if name != name.strip() or not name or isinstance(llm_in(name), dict):
+        raise ConfigError(f"--llm {name}: expected one name for all agents without a seat, such as ollama/qwen3")
+    return name
 
 
 def _numbers(text: str) -> list[int]:

@@ -263,7 +263,8 @@ def summary(name: str, model: Any, seconds: float) -> dict[str, Any]:
 
     Returns:
         model, seed, steps, whether the model has `ended` by itself, digest, decisions, failures, decisions that were
-        asked for again or read with repairs, data quality (kind → how often `n` of how many `of`), calls, replayed,
+        asked for again or read with repairs, data quality (kind → how often `n` of how many `of`), agreement of the
+        judges with people where labels are given, calls, replayed,
         tokens, dollars, seconds, log; the model's results by name; usage and failures by purpose.
     """
     usage: Usage = model.usage
@@ -279,6 +280,7 @@ def summary(name: str, model: Any, seconds: float) -> dict[str, Any]:
         "asked_again": model.engine.reprompted,
         "repaired": model.engine.parsed_leniently,
         "quality": {name: rate._asdict() for name, rate in model.data_quality().items()},
+        "judges": [one.written for one in model.judge_agreement()],
         "calls": usage.calls,
         "replayed": usage.replayed,
         "tokens": usage.tokens,
@@ -324,6 +326,8 @@ def _describe(model: Any, figures: dict[str, Any], steps: int | None, say: Say) 
     beside = quality_texts({name: rate for name, rate in quality.items() if name not in IN_SUMMARY}, model.refusals)
     if beside:
         say(f"beside the results: {'; '.join(beside)}")
+    for one in model.judge_agreement():
+        say(f"judge, {one.text}")
     if figures["warning"]:
         say(f"WARNING: {figures['warning']}")
     elif note := quality_warning(quality):
@@ -350,14 +354,17 @@ def _reading_text(figures: Mapping[str, Any]) -> str:
     return (f", {again} asked again" if again else "") + (f", {repaired} read with repairs" if repaired else "")
 
 
-def replay_run(file: Path, *, as_json: bool, say: Say, trust: bool = False) -> dict[str, Any]:
+def replay_run(
+    file: Path, *, is_quiet: bool, say: Say, trust: bool = False, is_temporary: bool = False
+) -> dict[str, Any]:
     """Replay a recorded run from its log alone.
 
     Args:
         file: The run log.
-        as_json: Whether to print one line of JSON, and nothing else.
+        is_quiet: Whether to print nothing.
         say: Prints a line.
         trust: Whether to import what the log names even if it belongs to no listed model.
+        is_temporary: Whether the file is deleted afterwards, so that it is not named.
 
     Returns:
         The figures of `run_model`, the `recorded_digest`, and `differs_from`: the first step after which the digests
@@ -372,14 +379,16 @@ def replay_run(file: Path, *, as_json: bool, say: Say, trust: bool = False) -> d
     model = recording.rebuilt(log=recording.file, replay=True)
     name, last_step = listed_as(recording.model), recording.last_step
     also: dict[str, Any] = {"recorded_digest": str(recording.digests[last_step]), "differs_from": None}
+    also |= {"log": None} if is_temporary else {}
     figures: dict[str, Any] = {}
+    spoken: dict[str, Any] = {"as_json": is_quiet, "say": (lambda _: None) if is_quiet else say}
 
     def compare(step: int) -> None:
         if also["differs_from"] is None and step in recording.digests:
             also["differs_from"] = None if recording.is_repeated(model.runlog, step, step) else step
 
     def run() -> None:
-        figures.update(run_model(name, model, last_step, as_json=as_json, say=say, also=also, after_step=compare))
+        figures.update(run_model(name, model, last_step, also=also, after_step=compare, **spoken))
 
     recording.guarded(run)
     if figures["differs_from"] is None and figures["steps"] < last_step:

@@ -16,10 +16,13 @@ from mesa_llm.cli.options import (
     AsJson,
     AskAgain,
     Batch,
+    Clients,
     Concurrency,
     Config,
     Design,
     DryRun,
+    Labels,
+    Light,
     Llm,
     Log,
     MaxCalls,
@@ -60,8 +63,11 @@ def run(
     max_dollars: MaxDollars = None,
     batch: Batch = False,
     concurrency: Concurrency = DEFAULT_CONCURRENCY,
+    clients: Clients = 0,
     retry_failures: RetryFailures = False,
     ask_again: AskAgain = False,
+    light: Light = False,
+    labels: Labels = None,
     allow_new_endpoint: AllowNewEndpoint = False,
     reasoning: Reasoning = None,
     reply_tokens: ReplyTokens = None,
@@ -79,7 +85,7 @@ def run(
     as_json: AsJson = False,
 ) -> None:
     """Run a model. To resume a run that was stopped, run the same command with the same --log."""
-    from mesa_llm.cli.arguments import budget, design_in, parameters, require_no_secrets, scheduled, set_options
+    from mesa_llm.cli.arguments import budget, design_in, llm_in, parameters, require_no_secrets, scheduled, set_options
     from mesa_llm.cli.run import run_model
     from mesa_llm.model.recording import texts_in
 
@@ -92,13 +98,15 @@ def run(
     arguments = parameters(kind, set_ or [], users, config) | spend
     if steps is None and config is None:
         steps = DEFAULT_STEPS
-    arguments |= {"llm": llm, "api_base": api_base, "rng": rng, "log": log, "on_error": on_error}
+    llms = llm_in(llm)
+    arguments |= {"llm": llms, "api_base": api_base, "rng": rng, "log": log, "on_error": on_error}
     arguments |= {"batch": batch, "concurrency": concurrency, "retry_failures": retry_failures, "ask_again": ask_again}
-    arguments |= {"allow_new_endpoint": allow_new_endpoint}
+    arguments |= {"allow_new_endpoint": allow_new_endpoint, "light": light, "clients": clients}
+    arguments |= set_options(labels=labels)
     arguments |= set_options(reasoning=reasoning, reply_tokens=reply_tokens, scoring=scoring, parser=parser)
     arguments |= set_options(design=design_in(design))
     if design is not None:  # an address in its file has no right to a key
-        arguments["named"] = texts_in(llm, parser, [text.partition("=")[2] for text in set_ or ()])
+        arguments["named"] = texts_in(llms, parser, [text.partition("=")[2] for text in set_ or ()])
     how: dict[str, Any] = {"interventions": scheduled(inject or ()), "as_json": as_json, "say": say}
     if dry_run:
         from mesa_llm.cli.cost import print_estimate
@@ -114,25 +122,26 @@ def replay(
     file: Annotated[
         Path,
         typer.Argument(
-            help="Run log of the run, or the name of a recorded run (see `mesa-llm list`).", callback=log_named
+            help="Run log of the run, a study bundle (.zip), or the name of a recorded run (see `mesa-llm list`).",
+            callback=log_named,
         ),
     ],
+    into: Annotated[
+        Path | None,
+        typer.Option(help="New or empty folder for the files of a bundle; by default they are deleted afterwards."),
+    ] = None,
     trust: Trust = False,
     as_json: AsJson = False,
 ) -> None:
-    """Replay a run offline and check its digest."""
-    from mesa_llm.cli.run import replay_run
-    from mesa_llm.model.recording import Recording
+    """Replay a run offline, and say whether it is the recorded one.
 
-    figures = replay_run(file, as_json=as_json, say=say, trust=trust)
-    if (step := figures["differs_from"]) is not None:
-        version = Recording.read(file).version
-        recorded_with = f"; it was recorded with version {version}" if version else ""
-        digests = f"recorded {figures['recorded_digest']}, now {figures['digest']}{recorded_with}"
-        say(f"mesa-llm: the digests differ from step {step} on: {digests}", err=True)
-        raise typer.Exit(DIFFERENT)
-    if not as_json and figures["digest"] == figures["recorded_digest"]:
-        say("The digest is the recorded one: this is the same run.")
+    The last line is the verdict: identical, differs from a step on, or
+    cannot be replayed; exits with 0, 1 or 2.
+    """
+    from mesa_llm.cli.replay import replay_file
+
+    if code := replay_file(file, into, trust=trust, as_json=as_json, say=say, warn=warn):
+        raise typer.Exit(code)
 
 
 @app.command()
@@ -168,6 +177,21 @@ def inspect(
         sections.append("decisions")
     for text in tables(file, sections, agent, csv=csv, full=full):
         say(text)
+
+
+@app.command()
+@exits
+def odd(
+    model: Annotated[
+        str, typer.Argument(help="Name of the model, or MODULE:CLASS for any other, also in this folder.")
+    ],
+    out: Annotated[Path | None, typer.Option(help="Markdown file; by default the document is printed.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Describe a model by the ODD protocol (Grimm et al. 2020); what nobody has written is marked."""
+    from mesa_llm.cli.odd import write_odd
+
+    write_odd(model_named(model), out, as_json=as_json, say=say, warn=warn)
 
 
 @app.command()

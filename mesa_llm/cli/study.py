@@ -12,8 +12,9 @@ from typing import Any
 from mesa_llm.canonical import member_value
 from mesa_llm.cli.arguments import parameters
 from mesa_llm.cli.command import Say
+from mesa_llm.cli.cost import print_cost_of_seeds
 from mesa_llm.errors import ConfigError
-from mesa_llm.experiments.study import Findings, Study, StudySetup, find_studies, studies_of
+from mesa_llm.experiments.study import Findings, Study, StudySetup, estimate_study, find_studies, studies_of
 from mesa_llm.model.quality import quality_warning
 from mesa_llm.model.scenario import Parameter
 
@@ -62,7 +63,8 @@ def run_study(
     as_json: bool,
     say: Say,
     warn: Say,
-) -> Findings:
+    is_dry: bool = False,
+) -> Findings | None:
     """Run a study, print its findings, and write them into its folder.
 
     Args:
@@ -73,6 +75,10 @@ def run_study(
         as_json: Whether to print one line of JSON, and nothing else.
         say: Prints a line.
         warn: Prints a warning.
+        is_dry: Whether to print the expected cost only, without sending a request.
+
+    Returns:
+        The findings; None if only the cost was printed.
 
     Raises:
         ConfigError: If an option is unknown or invalid, or the findings cannot be written.
@@ -88,7 +94,20 @@ def run_study(
     missing = [one.name for one in study.options if one.default is inspect.Parameter.empty and one.name not in own]
     if missing:
         raise ConfigError(f"the study {study.name} needs --set {missing[0]}=…; `mesa-llm study` lists its options")
-    findings = study.run(replace(setup, parameters=given), **own)
+    setup = replace(setup, parameters=given)
+    if is_dry:
+        cost, unpriced = estimate_study(study, setup, **own)
+        print_cost_of_seeds(
+            cost,
+            unpriced,
+            llm=setup.llm,
+            n_seeds=len(setup.seeds),
+            is_batch=bool(setup.access.get("batch")),
+            as_json=as_json,
+            say=say,
+        )
+        return None
+    findings = study.run(setup, **own)
     summary: dict[str, Any] = findings.summary()
     try:
         if folder is not None:

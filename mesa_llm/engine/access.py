@@ -7,9 +7,9 @@ import logging
 import threading
 import weakref
 from collections.abc import Callable, Collection, Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 from mesa_llm.engine.event_loop import close_all
 from mesa_llm.engine.options import AccessKeywords, AccessOptions, checked_options, keyword_parameters
@@ -22,8 +22,14 @@ from mesa_llm.llm.endpoints import Endpoint, EndpointFile, checked_endpoints, re
 from mesa_llm.llm.keys import AddressSource, Keyring, Origin, environment
 from mesa_llm.llm.limits import Limits
 from mesa_llm.llm.protocol import LLM, Capabilities, Closable
+from mesa_llm.llm.providers import is_provided, open_provided
 from mesa_llm.llm.redaction import Redacted, environment_keys
 from mesa_llm.llm.retry import Refusals, Retry
+from mesa_llm.llm.surrogate.model import SurrogateLLM
+from mesa_llm.llm.surrogate.names import file_in
+
+if TYPE_CHECKING:
+    from mesa_llm.llm.openai.processes import ClientProcesses
 
 logger = logging.getLogger(__name__)
 
@@ -62,7 +68,16 @@ class OpenedModel:
         return self.capabilities.name
 
     def named(self, adapter: str | None) -> str:
-        """Return the model's name in requests, prefixed by the adapter if there is one."""
+        """Return the model's name in requests, prefixed by the adapter if there is one.
+
+        Raises:
+            ConfigError: If the model takes no adapters.
+        """
+        if adapter is not None and not self.capabilities.takes_adapters:
+            raise ConfigError(
+                f"{self.name} takes no adapter, but an agent's config names {adapter!r}: serve the model with its "
+                "adapters (vLLM, llama.cpp) and name it NAME@URL, or leave the adapter out"
+            )
         return self.name if adapter is None else f"{adapter} on {self.name}"
 
     @property
@@ -118,7 +133,13 @@ class Access:
         self._budget = Budget(_Nobody(), *budget, purse=purse)
         self._lock = threading.Lock()
         self._connections: dict[Hashable, OpenedModel] = {}
-        self._transports: list[LLM] = []
+        self._transports: list[object] = []
+        self._processes: ClientProcesses | None = None
+        if self._options.clients:
+            from mesa_llm.llm.openai.processes import ClientProcesses
+
+            self._processes = ClientProcesses(self._options.clients)
+            self._transports.append(self._processes)
         self.close = weakref.finalize(self, _close_all, self._transports)
 
     def open(self, llm: str | LLM, *, is_auxiliary: bool = False, origin: Origin = Origin.USER) -> OpenedModel:
@@ -134,19 +155,32 @@ class Access:
             ConfigError: If a string names nothing, a package that it needs is not installed, or the provider of a
                 second model is unknown.
         """
+        simple = open_simple(llm) if isinstance(llm, str) else None
+        if isinstance(simple, SurrogateLLM) and simple.otherwise:
+            return self._surrogate(simple, str(llm), origin)
         with self._lock:
             if not isinstance(llm, str):
                 return self._connection(id(llm), lambda: llm, is_auxiliary=is_auxiliary)
             text = llm.strip()
-            if (simple := open_simple(text)) is not None:
+            if simple is not None:
                 return self._connection(text, lambda: self._owned(simple), is_auxiliary=is_auxiliary)
+            if (provided := open_provided(text)) is not None:
+                opened = self._connection(text, lambda: self._owned(provided), is_auxiliary=is_auxiliary)
+                return replace(opened, capabilities=replace(opened.capabilities, name=text))
             endpoint = self._find(text, is_auxiliary)
             key = self._keys.key_for(self._source_of(text, endpoint, is_auxiliary, origin))
             timeout_s = endpoint.timeout_s or self._options.timeout_s
-            connect = partial(_remote, endpoint, key, timeout_s, is_auxiliary=is_auxiliary)
+            connect = partial(_remote, endpoint, key, timeout_s, self._processes, is_auxiliary=is_auxiliary)
             return self._connection(
                 (endpoint, key), lambda: self._owned(connect()), endpoint, is_auxiliary=is_auxiliary
             )
+
+    def _surrogate(self, surrogate: SurrogateLLM, text: str, origin: Origin) -> OpenedModel:
+        """Return a surrogate mind with the language model that it asks otherwise, within that model's limits."""
+        inner = self.open(surrogate.otherwise, origin=origin)
+        name = self.name_of(surrogate.otherwise)
+        opened = SurrogateLLM(file_in(text.strip()), surrogate.otherwise, inner.transport, name)
+        return OpenedModel(Capabilities.of(opened), opened, False, inner.concurrency)
 
     def require(self, llm: str | LLM) -> None:
         """Check that a language model can be opened and its provider is known; may load litellm, but sends nothing.
@@ -160,7 +194,7 @@ class Access:
         if isinstance(llm, str) and llm.strip() == "rule":
             return
         self.open(llm)
-        if isinstance(llm, str) and open_simple(llm) is None:
+        if isinstance(llm, str) and open_simple(llm) is None and not is_provided(llm):
             self.require_provider(llm)
 
     def require_provider(self, text: str, *, is_auxiliary: bool = False) -> None:
@@ -196,6 +230,11 @@ class Access:
             is_auxiliary: As for `open`.
         """
         simple = open_simple(text)
+        if is_provided(text):
+            return text.strip()
+        if isinstance(simple, SurrogateLLM) and simple.otherwise:
+            name = self.name_of(simple.otherwise)
+            simple = SurrogateLLM(file_in(text.strip()), simple.otherwise, inner_name=name)
         return Capabilities.of(simple).name if simple is not None else self._find(text.strip(), is_auxiliary).name
 
     @property
@@ -233,10 +272,12 @@ class Access:
         if not self._options.batch:
             return False
         transport = open_simple(llm) if isinstance(llm, str) else llm
+        if isinstance(transport, SurrogateLLM) and transport.otherwise:
+            return self.sends_in_batches(transport.otherwise, is_auxiliary=is_auxiliary)
         if transport is None:
             endpoint = self._find(str(llm).strip(), is_auxiliary)
             key = None if endpoint.api_base is None else ""
-            transport = _remote(endpoint, key, self.timeout_s, is_auxiliary=False)
+            transport = _remote(endpoint, key, self.timeout_s, None, is_auxiliary=False)
         return self._batched(transport, is_auxiliary) is not None
 
     # -- finding endpoints
@@ -344,6 +385,14 @@ class Access:
         retried = Retry(paid, attempts=min(self._options.attempts, BATCH_ATTEMPTS))
         return OpenedModel(Capabilities.of(transport), Batched(retried), False, MAX_TOGETHER)
 
+    def paid(self, transport: LLM) -> LLM:
+        """Return a transport around another one that pays for its replies from the budget, without limits or retries.
+
+        Args:
+            transport: What is called in place of a language model.
+        """
+        return self._budget.also(Redacted.around(transport, environment_keys()), transport, sends_together=True)
+
     def _owned(self, transport: LLM) -> LLM:
         """Keep a transport that was made here, so that it is closed in the end."""
         self._transports.append(transport)
@@ -380,18 +429,22 @@ def _ollama() -> str:
     return f"{base.rstrip('/')}/v1" if address.base == address.origin else base
 
 
-def _remote(endpoint: Endpoint, key: str | None, timeout_s: float, *, is_auxiliary: bool) -> LLM:
+def _remote(
+    endpoint: Endpoint, key: str | None, timeout_s: float, processes: ClientProcesses | None, *, is_auxiliary: bool
+) -> LLM:
     if endpoint.api_base is not None:
         from mesa_llm.llm.openai.client import OpenAIHTTP
 
-        first = OpenAIHTTP(endpoint.model, endpoint.api_base, key, timeout_s=timeout_s)
+        def open_server(base: str, key: str | None) -> OpenAIHTTP:
+            return OpenAIHTTP(endpoint.model, base, key, timeout_s=timeout_s, processes=processes)
+
+        first = open_server(endpoint.api_base, key)
         if not endpoint.replicas:
             return first
         from mesa_llm.llm.openai.replicas import Replicas
 
         own_key = key if endpoint.key_env is not None else ""  # no other key was meant for these hosts
-        others = [OpenAIHTTP(endpoint.model, base, own_key, timeout_s=timeout_s) for base in endpoint.replicas]
-        return Replicas([first, *others])
+        return Replicas([first, *(open_server(base, own_key) for base in endpoint.replicas)])
     if key == "":
         raise ConfigError(
             f"{endpoint.model!r} is asked at its provider, whose key would be looked for in the environment, and "
@@ -412,7 +465,7 @@ class _Nobody:
         raise ConfigError(f"no language model was opened for {request.model}")
 
 
-def _close_all(transports: list[LLM]) -> None:
+def _close_all(transports: list[object]) -> None:
     """Close transports that were forgotten, or are still open when the process ends."""
     closables = [transport for transport in transports if isinstance(transport, Closable)]
     transports.clear()

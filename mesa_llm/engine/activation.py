@@ -227,9 +227,12 @@ class Hourly:
         if callable(self.probabilities):
             return np.array([self.probabilities(agent)[hour] for agent in agents], dtype=np.float64)
         column = self.probabilities.at(hour)
-        if len(agents) == len(column):
+        n = len(column)
+        if len(agents) == n and (not n or agents[-1].unique_id == n):
             return column
-        return column[[agent.unique_id - 1 for agent in agents]]  # some may have left
+        indices = [agent.unique_id - 1 for agent in agents]  # some may have left, and others come
+        come = [agent.hours[hour] for agent in agents[sum(index < n for index in indices) :]]
+        return np.concatenate([column[[index for index in indices if index < n]], np.array(come, dtype=np.float64)])
 
 
 ACTIVATIONS: dict[str, Activation] = {

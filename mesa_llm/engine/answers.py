@@ -37,7 +37,8 @@ _JSON = json.JSONEncoder(ensure_ascii=False)
 
 _ANYTHING = TypeAdapter[Any](Any)
 
-_SCALARS = frozenset({int, float, str, bool, type(None)})
+SCALARS = frozenset({int, float, str, bool, type(None)})
+"""Types of the values that JSON holds as they are."""
 
 _TEXT = frozenset({str})
 
@@ -150,23 +151,23 @@ def written_answer(answer: object, kind: Any = None) -> str:
 
 def plain_answer(answer: object) -> Any:
     """Return an answer as JSON values; sets are sorted, as their order differs between runs."""
-    if type(answer) in _SCALARS:
+    if type(answer) in SCALARS:
         return answer
     if type(answer) is dict:
         fields = cast("dict[Any, Any]", answer)
-        if _TEXT.issuperset(map(type, fields)) and _SCALARS.issuperset(map(type, fields.values())):
+        if _TEXT.issuperset(map(type, fields)) and SCALARS.issuperset(map(type, fields.values())):
             return fields
     return to_jsonable_python(_without_sets(_ANYTHING.dump_python(answer, by_alias=True)), fallback=plain)
 
 
 def _without_sets(value: object) -> Any:
-    if type(value) in _SCALARS:
+    if type(value) in SCALARS:
         return value
     if isinstance(value, set | frozenset):
         return sorted((_without_sets(item) for item in cast("set[Any]", value)), key=repr)
     if isinstance(value, Mapping):
         items = cast("Mapping[Any, Any]", value).items()
-        return {key: item if type(item) in _SCALARS else _without_sets(item) for key, item in items}
+        return {key: item if type(item) in SCALARS else _without_sets(item) for key, item in items}
     if isinstance(value, list | tuple):
         return [_without_sets(item) for item in cast("list[Any]", value)]
     return value
@@ -268,7 +269,7 @@ def _are_listed(value: object, kind: object) -> bool:
     if choices is None:
         return True
     if not _is_sheet(kind):
-        return type(value) in _SCALARS and value in choices[0] and type(value) is not bool
+        return type(value) in SCALARS and value in choices[0] and type(value) is not bool
     fields = cast("dict[str, Any]", value)
     names = bare_schema(kind)["properties"]
     if len(fields) != len(names) or not _CHOICES.issuperset(map(type, fields.values())):

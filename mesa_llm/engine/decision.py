@@ -10,17 +10,31 @@ from typing import Any, cast
 
 from mesa_llm.canonical import canonical_json
 from mesa_llm.config import Reasoning
+from mesa_llm.engine.aliases import Aliases
 from mesa_llm.engine.answers import answer_schema
 from mesa_llm.engine.numbering import follow_up, parsing, tool_call
-from mesa_llm.engine.parsing import MAX_TEXT, REASONING, read, thought_in
+from mesa_llm.engine.parsing import MAX_TEXT, read, thought_in
+from mesa_llm.engine.presentation import AS_WRITTEN, Presentation, presented
 from mesa_llm.engine.reasoning import split_reasoning
 from mesa_llm.engine.text import ALL_TOKENS, reason_text
-from mesa_llm.errors import ParseError, Refused, ToolBroken, ToolError, TransportError
+from mesa_llm.errors import (
+    AccessRefused,
+    BudgetExceeded,
+    ParseError,
+    Refused,
+    ReplayError,
+    Stopped,
+    ToolBroken,
+    ToolError,
+    TransportError,
+)
 from mesa_llm.llm.openai.request import wire_tools
 from mesa_llm.llm.protocol import LLM
 from mesa_llm.llm.refusals import declines
 from mesa_llm.llm.replies import as_reply
 from mesa_llm.llm.schema.flat import flat_schema, narrow, only_call, only_value
+from mesa_llm.llm.schema.grammar import REASONING
+from mesa_llm.llm.surrogate.names import PREFIX, is_surrogate
 from mesa_llm.prompts import Prompts
 from mesa_llm.records import (
     ChatMessage,
@@ -38,7 +52,7 @@ from mesa_llm.tools.toolbox import ToolBox
 logger = logging.getLogger(__name__)
 
 MAX_TOOL_ROUNDS = 5
-"""Maximum number of times a model may call tools before it decides."""
+"""Maximum number of times a model may call tools before it decides; the request after them offers actions alone."""
 
 MAX_TOOL_RESULT = 4_000
 """Maximum number of characters of a tool's result that a model reads."""
@@ -90,6 +104,15 @@ class Query:
     must_ask: Callable[[Request], bool] = field(default=lambda request: True)
     """Whether a request is made even if only one decision is possible, as one whose reply was recorded and paid is."""
 
+    presentation: Presentation = AS_WRITTEN
+    """Order in which the language model reads tools and options."""
+
+    aliases: Aliases | None = None
+    """Names that it reads in place of the agents' own; None: their own."""
+
+    drops_spent_tools: bool = True
+    """Whether tools that have nothing more to say are not offered again; False for recordings from before."""
+
     keys: list[str] = field(default_factory=list)
     """Keys of the requests made so far."""
 
@@ -102,14 +125,27 @@ class Query:
     is_declined: bool = False
     """Whether the last reply that could not be used refuses the task."""
 
+    by: str = ""
+    """Surrogate that the last reply is from; empty: it is from the model of the request, or one it has asked."""
+
     async def ask(self, request: Request, llm: LLM | None = None) -> Reply:
         """Send a request, and return what was said; its key is stored after that, as computing it takes a while."""
+        request = self.as_sent(request)
         try:
             reply = split_reasoning(await (llm or self.llm).reply(request))
+            if self.aliases is not None:
+                reply = self.aliases.reply(reply)
             self.probabilities = reply.probabilities
+            self.by = reply.model if request.model.startswith(PREFIX) and is_surrogate(reply.model) else ""
             return reply
         finally:
             self.keys.append(request.key)
+
+    def as_sent(self, request: Request) -> Request:
+        """Return a request as the language model reads it: in the presentation's order, and with its names."""
+        if self.presentation is not AS_WRITTEN:
+            request = presented(request, self.presentation)
+        return request if self.aliases is None else self.aliases.request(request)
 
     def failure(self, reason: str, kind: str) -> Failure:
         """Return the failure of this decision."""
@@ -171,6 +207,8 @@ async def decide(query: Query) -> Decision | Failure:
             if any(query.box[call.name].tool.shows_more for call in decision):
                 query = replace(query, seen=replace(query.seen, options={}))
                 request = replace(request, options={})
+            if query.drops_spent_tools:
+                request = _without_spent_tools(request, decision, query, is_last=rounds == MAX_TOOL_ROUNDS)
     except ParseError as error:
         return query.failure(str(error), error.kind) if partial is None else _with_origin(query, partial, thought)
     except (TransportError, ToolBroken) as error:
@@ -191,7 +229,7 @@ def _only_decision(query: Query) -> Decision | None:
         reply = as_reply(only) if (only := only_call(request.tools, request.options)) is not None else None
     else:
         reply = _only_answer(request)
-    if reply is None or query.must_ask(_first_request(query)):
+    if reply is None or query.must_ask(query.as_sent(_first_request(query))):
         return None
     try:
         decision = read(reply, seen, query.box)
@@ -249,7 +287,7 @@ def _with_origin(query: Query, decided: Decision | tuple[ToolCall, ...], thought
         raise ParseError(reason_text("tools_in_form"))
     request, text = query.request, "\n".join(filter(None, (thought, decided.text)))[:MAX_TEXT]
     agent, keys, is_null = request.salt.agent, tuple(query.keys), decided.is_null
-    origin = (request.model, keys, query.seen.label, is_null, query.described(decided.reading))
+    origin = (query.by or request.model, keys, query.seen.label, is_null, query.described(decided.reading))
     return Decision(agent, decided.actions, decided.answer, text, *origin, query.probabilities)
 
 
@@ -367,6 +405,29 @@ async def _answer_tools(request: Request, reply: Reply, calls: Sequence[ToolCall
     return _next(request, _assistant_message(reply), *answers)
 
 
+def _without_spent_tools(request: Request, calls: Sequence[ToolCall], query: Query, *, is_last: bool) -> Request:
+    """Return a request without the tools that have nothing more to say, so that a model cannot read the same for ever.
+
+    Those are the tools without parameters that were called, unless their results may differ: tools outside the program,
+    and those that ask somebody. The last request offers actions alone.
+
+    Args:
+        request: The next request.
+        calls: What was called in the round before it.
+        query: The decision, with its tools.
+        is_last: Whether the model has to decide now.
+    """
+    tools = {call.name: query.box[call.name].tool for call in calls}
+    spent = {name for name, tool in tools.items() if not (tool.is_outside or tool.is_async)}
+    left = tuple(
+        spec
+        for spec in request.tools
+        if spec.is_action or not (is_last or (spec.name in spent and not spec.parameters.get("properties")))
+    )
+    can_decide = left or query.seen.answer is not None
+    return replace(request, tools=left) if can_decide and len(left) < len(request.tools) else request
+
+
 def _shortened(text: str, prompts: Prompts) -> str:
     """Cut a tool's result to `MAX_TOOL_RESULT` characters, and mark the cut."""
     if len(text) <= MAX_TOOL_RESULT:
@@ -388,9 +449,13 @@ async def _result(call: ToolCall, query: Query, salt: Salt, number: int) -> str:
         return await tool.function(call.arguments, tool_call(salt, number))
     try:
         result = query.box.run(call)
+        if tool.is_async:
+            result = await result
         return result if isinstance(result, str) else canonical_json(result)
     except ToolError as error:
         return query.request.prompts.fill("tool_error.md", reason=error)
+    except (TransportError, BudgetExceeded, AccessRefused, ReplayError, Stopped):  # of what an async tool has asked
+        raise
     except Exception as error:  # a tool is user code: its error ends one agent's decision, not the step
         is_first = (fault := (call.name, type(error))) not in query.tracebacks
         query.tracebacks.add(fault)

@@ -19,18 +19,22 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Protocol, TypeVar, ca
 from mesa_llm._deprecated import deprecated_attribute
 from mesa_llm.config import Reasoning
 from mesa_llm.engine.access import EngineOptions, OpenedModel
+from mesa_llm.engine.aliases import Aliases
+from mesa_llm.engine.allowance import Allowances
 from mesa_llm.engine.decision import ASKED_AGAIN, NOT_ASKED, Query, is_declined
 from mesa_llm.engine.event_loop import EventLoop, run_now, submit
 from mesa_llm.engine.gc_pause import gc_paused, gc_running
 from mesa_llm.engine.mcp import ToolSessions
 from mesa_llm.engine.numbering import Numbering, TurnNumbers, purpose_counted
 from mesa_llm.engine.opening import OpenedModels
+from mesa_llm.engine.presentation import AS_WRITTEN, SAMPLE_SEEDS, Presentation
 from mesa_llm.engine.recorder import Recorder
 from mesa_llm.errors import BudgetExceeded, ConfigError, HumanTimeout, Stopped
 from mesa_llm.llm.batches.stage import BatchProgress, BatchStage
 from mesa_llm.llm.limits import InFlight
 from mesa_llm.llm.probabilities import Scoring, choices_of
 from mesa_llm.llm.protocol import LLM
+from mesa_llm.llm.surrogate.names import is_surrogate
 from mesa_llm.records import Decision, Failure, Observation, Request, Salt, Usage
 from mesa_llm.runlog.batches import OpenBatches, keys_in_batches
 from mesa_llm.runlog.log import RunLog
@@ -93,6 +97,10 @@ class Thinker(Protocol):
         ...
 
 
+DecisionListener = Callable[[Sequence[Any], Sequence[Observation], Sequence[Decision | Failure]], None]
+"""Called with agents, their observations and their decisions."""
+
+
 class Engine:
     """Sends the requests of one Mesa model's agents to language models.
 
@@ -100,15 +108,20 @@ class Engine:
         runlog: Run log in which replies are looked up and recorded.
         run_seed: Seed of the run, the first part of every request's salt.
         scoring: What decisions of few choices are scored by; see `RunOptions`.
+        presentation: How what agents read is put to their language models; set it with `present`.
         usage_by_purpose: Calls, tokens, dollars and failures so far by purpose: `decide`, `survey`, `memory`, …
         decisions: Number of decisions made so far.
         reprompted: Number of decisions whose first reply could not be used, so that the model was prompted again.
         parsed_leniently: Number of decisions whose reply was parsed with repairs; `Decision.reading` names them.
         not_asked: Number of decisions that needed no request, as only one was possible.
+        by_surrogate: Number of decisions made by a surrogate mind, fitted to recorded decisions of a language model.
         declined: Number of decisions in which a language model refused the task, in words.
         human_timeouts: Number of decisions that people did not make in time; these also count as failures.
+        allowances: What agents may spend, by agent or class; see `allow`.
         tool_sessions: Sessions with the servers whose tools agents may call.
         on_decision: Called with the usage after each decision, from any thread.
+        on_decisions: Called with the agents that have decided together, their observations and their decisions, before
+            anybody acts.
         on_batch: Called with the progress of a batch after each look at it, from any thread.
         while_waiting: Context manager entered while the engine waits for replies; nothing is written meanwhile.
         warn: Called with one line the first time in a run that more than half of a step's decisions fail, and about
@@ -131,20 +144,24 @@ class Engine:
         self.run_seed = run_seed
         self.options: EngineOptions = options or {}
         self.scoring: Scoring = "replies"
+        self.presentation: Presentation = AS_WRITTEN
+        self._aliases: Callable[[], Aliases] | None = None
         self.decisions = self.human_timeouts = self.reprompted = self.parsed_leniently = 0
-        self.not_asked = self.declined = 0
+        self.not_asked = self.declined = self.by_surrogate = 0
         self.on_decision: Callable[[Usage], None] | None = None
+        self.on_decisions: DecisionListener | None = None
         self.on_batch: Callable[[BatchProgress], object] = lambda progress: logger.info("%s", progress)
         self.warn: Callable[[str], object] = logger.warning
         self.while_waiting: Callable[[], AbstractContextManager[None]] = nullcontext
         self.should_stop: Callable[[], bool] = bool
-        self.is_interrupted = False
+        self.is_interrupted = self._is_handling = self._is_deferring = False
         self.usage_by_purpose: dict[str, Usage] = {}
         self._lock = threading.Lock()
         self._recorder = Recorder(self.runlog, self.count)
         self._models = OpenedModels(self._recorder, self.options)
         if not self._models.access.asks_in_batches:
             self._recorder.in_batches = keys_in_batches(self.runlog)
+        self.allowances = Allowances()
         self.tool_sessions = ToolSessions(self.runlog, run_seed, self.options.get("named"))
         self._numbering = Numbering()
         self._has_warned = False
@@ -185,6 +202,8 @@ class Engine:
     def usage(self) -> Usage:
         """Calls, tokens and dollars so far, and decisions that failed."""
         by_purpose = dict(self.usage_by_purpose)
+        if not by_purpose:
+            return _NOTHING
         total = sum(by_purpose.values(), _NOTHING)
         return replace(total, failures=by_purpose.get("decide", _NOTHING).failures)
 
@@ -235,9 +254,30 @@ class Engine:
             time: The step.
             purpose: Purpose of the request; each purpose has a numbering of its own.
         """
-        return Salt(self.run_seed, agent, time, purpose, self._numbering.take(agent, time, purpose))
+        seed = self.run_seed + SAMPLE_SEEDS * self.presentation.sample
+        return Salt(seed, agent, time, purpose, self._numbering.take(agent, time, purpose))
+
+    def present(self, presentation: Presentation, aliases: Callable[[], Aliases]) -> None:
+        """Put what agents read to their language models in another way from now on.
+
+        Args:
+            presentation: The presentation.
+            aliases: Returns the names that are exchanged, if the presentation exchanges names.
+        """
+        self.presentation = presentation
+        self._aliases = aliases if presentation.names == "exchanged" else None
 
     # -- asking
+
+    def allow(self, allowances: Mapping[Any, Any] | None) -> None:
+        """Set what agents may spend; see `Allowances`.
+
+        Raises:
+            ConfigError: If one is invalid.
+        """
+        self.allowances = Allowances(allowances)
+        if self.allowances:
+            self._recorder.charge = self.allowances.charge
 
     def open(self, llm: str | LLM, *, is_auxiliary: bool = False) -> OpenedModel:
         """Open a language model; all agents that name it share it.
@@ -247,6 +287,14 @@ class Engine:
             is_auxiliary: Whether it is asked in addition to the models that agents think with, as a judge is.
         """
         return self._models.open(llm, is_auxiliary=is_auxiliary)
+
+    def paid(self, transport: LLM) -> LLM:
+        """Return a transport whose replies are recorded and paid from the budget, and which no limit slows.
+
+        Args:
+            transport: What is called in place of a language model.
+        """
+        return self._models.paid(transport)
 
     def declare(self, llms: Iterable[str | LLM]) -> None:
         """Register the models that agents think with, so that a second model of that name uses their endpoint."""
@@ -263,12 +311,16 @@ class Engine:
     ) -> Query:
         """Prepare a decision, including the second model that parses replies, if there is one.
 
-        A language model is not asked where only one decision is possible, unless its reply is recorded already.
+        A language model, or its surrogate, is not asked where only one decision is possible, unless its reply is
+        recorded already.
         """
         query = Query(opened.transport, seen, box, request, reasoning=reasoning, tracebacks=self._recorder.tracebacks)
+        query.drops_spent_tools = self.runlog.request_version > 2
+        query.presentation = self.presentation
+        query.aliases = None if self._aliases is None else self._aliases()
         if (parser := self._models.parser) is not None:
             query.parser, query.parser_name = parser.llm, parser.name
-        if opened.is_language_model:
+        if opened.is_language_model or opened.capabilities.reads_facts:
             query.must_ask = self.runlog.holds
         return query
 
@@ -289,13 +341,16 @@ class Engine:
             Stopped: If `stop` was called meanwhile.
         """
         for agent, observation in zip(agents, observations, strict=True):
-            _require_observation(agent, observation)
+            require_observation(agent, observation)
         turns = [
             ((agent.unique_id, agent.request_purpose, agent.request_series or observation.label), agent.now)
             for agent, observation in zip(agents, observations, strict=True)
         ]
         with self._numbering.reserved(turns) as numbers:
-            return self._gather(agents, observations, numbers)
+            decisions = self._gather(agents, observations, numbers)
+        if self.on_decisions is not None:
+            self.on_decisions(agents, observations, decisions)
+        return decisions
 
     def _gather(
         self, agents: Sequence[Thinker], observations: Sequence[Observation], numbers: Sequence[TurnNumbers]
@@ -390,6 +445,19 @@ class Engine:
             has_ended.set()
 
     @contextmanager
+    def interrupts_handled(self) -> Generator[None]:
+        """Install once, for a whole run, what `interrupts_deferred` would install for each of its blocks."""
+        if self._is_handling or threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        self._is_deferring, self._is_handling = False, True
+        try:
+            with self._own_handlers():
+                yield
+        finally:
+            self._is_handling = False
+
+    @contextmanager
     def interrupts_deferred(self) -> Generator[None]:
         """Defer a first Ctrl-C until the block is over; the caller then checks `is_interrupted`.
 
@@ -398,12 +466,23 @@ class Engine:
         if threading.current_thread() is not threading.main_thread():
             yield
             return
+        was_deferring, self._is_deferring = self._is_deferring, True
+        try:
+            with nullcontext() if self._is_handling else self._own_handlers():
+                yield
+        finally:
+            self._is_deferring = was_deferring
+
+    @contextmanager
+    def _own_handlers(self) -> Generator[None]:
+        """Handle Ctrl-C, and SIGTERM if the program handles it, in the main thread."""
         handlers = {signal_number: signal.getsignal(signal_number) for signal_number in (signal.SIGINT, signal.SIGTERM)}
         previous = {signal_number: handler for signal_number, handler in handlers.items() if callable(handler)}
 
         def defer(signal_number: int, frame: FrameType | None) -> None:
-            if self.is_interrupted:
+            if not self._is_deferring or self.is_interrupted:
                 previous[signal.Signals(signal_number)](signal_number, frame)
+                return
             self.is_interrupted = True
             logger.warning("the step is being finished; interrupt again to break it off")
 
@@ -510,6 +589,26 @@ class Engine:
         """Whether decisions were asked for, and every one of them failed, as when an endpoint is dead."""
         return 0 < self.n_asked <= self.usage.failures
 
+    def count_at_once(
+        self, agents: Sequence[Thinker], observations: Sequence[Observation], decisions: Sequence[Decision | Failure]
+    ) -> None:
+        """Count decisions that rules have made without `gather`; each takes the number of a turn, as all do.
+
+        Args:
+            agents: The agents that decided.
+            observations: Observation of each of them.
+            decisions: Decision or failure of each of them.
+        """
+        if not agents:
+            return
+        turns = [(agent.unique_id, "decide", seen.label) for agent, seen in zip(agents, observations, strict=True)]
+        self._numbering.skip(turns, agents[0].now)
+        if self.on_decision is None and Failure not in set(map(type, decisions)):
+            self.decisions += len(decisions)
+            return
+        for decision in decisions:
+            self._count_decision(decision, "decide")
+
     def _count_decision(self, decision: Decision | Failure, purpose: str) -> Decision | Failure:
         if isinstance(decision, Failure):
             self.count_failure(purpose)
@@ -518,6 +617,7 @@ class Engine:
         self.decisions += 1
         self.human_timeouts += isinstance(decision, Failure) and decision.kind == HumanTimeout.__name__
         self.not_asked += decision.reading == NOT_ASKED
+        self.by_surrogate += bool(decision.keys) and isinstance(decision, Decision) and is_surrogate(decision.by)
         self.declined += bool(decision.keys) and is_declined(decision)
         if ";" in decision.reading or decision.reading == ASKED_AGAIN:
             reading = decision.reading.removeprefix(ASKED_AGAIN)
@@ -534,7 +634,7 @@ class Engine:
         self.runlog.close()
 
 
-def _require_observation(agent: Thinker, seen: Any) -> None:
+def require_observation(agent: Thinker, seen: Any) -> None:
     """Check that an observation has the right types, and options in an order that is the same on every machine.
 
     Raises:

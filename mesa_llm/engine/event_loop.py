@@ -33,7 +33,7 @@ class EventLoop:
         with cls.lock:
             if cls.loop is None or cls.thread is None or not cls.thread.is_alive():
                 cls.loop = asyncio.SelectorEventLoop()  # which watches libcurl's connections, on Windows too
-                cls.thread = threading.Thread(target=cls.loop.run_forever, name="mesa-llm", daemon=True)
+                cls.thread = threading.Thread(target=_run_for_ever, args=(cls.loop,), name="mesa-llm", daemon=True)
                 cls.thread.start()
             return cls.loop
 
@@ -45,6 +45,15 @@ class EventLoop:
 
 if hasattr(os, "register_at_fork"):  # not on Windows
     os.register_at_fork(after_in_child=EventLoop.forget)
+
+
+def _run_for_ever(loop: asyncio.AbstractEventLoop) -> None:
+    """Run a loop, also after a task of it has called `sys.exit`, whose exception is for whoever waits for the task."""
+    while True:
+        try:
+            return loop.run_forever()
+        except (SystemExit, KeyboardInterrupt):
+            continue
 
 
 def submit(work: Coroutine[Any, Any, T]) -> concurrent.futures.Future[T]:

@@ -16,7 +16,7 @@ Recordings find replies by these numbers: the layout must never change.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
@@ -77,11 +77,28 @@ class Numbering:
         """Start before the first step."""
         self._turns: dict[SeriesKey, tuple[int, int]] = {}
         self._step = 0
+        self._skipped: list[tuple[int, Sequence[SeriesKey]]] = []
 
     def take(self, agent: int, step: int, purpose: str) -> int:
         """Return the number of an agent's next request: one of those reserved for its turn, if it has one now."""
-        numbers = self.of_turn.get() or self._reserve((agent, purpose, ""), step)
+        numbers = self.of_turn.get()
+        if numbers is None:
+            self._reserve_skipped()
+            numbers = self._reserve((agent, purpose, ""), step)
         return numbers.take()
+
+    def skip(self, turns: Sequence[SeriesKey], step: int) -> None:
+        """Pass over turns that need no request; their numbers are reserved only if others are, later in the step."""
+        if self._skipped and self._skipped[0][0] != step:
+            self._skipped.clear()
+        self._skipped.append((step, turns))
+
+    def _reserve_skipped(self) -> None:
+        """Reserve the numbers of the turns passed over in this step, in order."""
+        skipped, self._skipped = self._skipped, []
+        for step, turns in skipped:
+            for key in turns:
+                self._reserve(key, step)
 
     @contextmanager
     def reserved(self, turns: Iterable[tuple[SeriesKey, int]]) -> Generator[list[TurnNumbers]]:
@@ -91,6 +108,7 @@ class Numbering:
             turns: Series and step of each turn.
         """
         turns = list(turns)
+        self._reserve_skipped()
         before = {key: self._turns.get(key) for key, _ in turns}
         numbers = [self._reserve(key, step) for key, step in turns]
         try:

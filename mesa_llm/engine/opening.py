@@ -15,6 +15,8 @@ from mesa_llm.llm import open_simple
 from mesa_llm.llm.address import split_name, written_name
 from mesa_llm.llm.keys import Origin
 from mesa_llm.llm.protocol import LLM, Capabilities, require_llm
+from mesa_llm.llm.providers import is_provided
+from mesa_llm.llm.surrogate.model import SurrogateLLM
 from mesa_llm.records import Reply, Request
 from mesa_llm.runlog.log import CAPABILITIES, RunLog
 
@@ -88,6 +90,23 @@ class OpenedModels:
                     opened = self._opened[key] = self._open(llm, is_auxiliary)
         return opened
 
+    def paid(self, transport: LLM) -> LLM:
+        """Return a transport whose replies are recorded and paid from the budget; see `Engine.paid`."""
+        self._require_log("what recorded() calls")
+        return Recorded(self.recorder, self.access.paid(transport))
+
+    def _require_log(self, name: str) -> None:
+        """Check that replies, which are paid for, are not lost.
+
+        Raises:
+            ConfigError: If the run is light, and keeps none.
+        """
+        if self.runlog.is_light:
+            raise ConfigError(
+                f"light=True (--light) keeps no replies, and those of {name} would be lost; leave it out, or use "
+                "llm='rule' or 'random'"
+            )
+
     def _open(self, llm: str | LLM, is_auxiliary: bool) -> OpenedModel:
         if isinstance(llm, str):
             if llm.strip() == "rule":
@@ -103,8 +122,9 @@ class OpenedModels:
         opened = self.access.open(llm, is_auxiliary=is_auxiliary, origin=self._origin_of(llm))
         if opened.llm is None or opened.is_immediate:
             return opened
+        self._require_log(opened.name)
         capabilities = replace(opened.capabilities, name=self._name_recorded(opened.name))
-        if not isinstance(llm, str):
+        if not isinstance(llm, str) or is_provided(llm):
             self.runlog.note_capabilities(capabilities.name, capabilities.noted)
         return replace(opened, capabilities=capabilities, llm=Recorded(self.recorder, opened.llm))
 
@@ -118,7 +138,7 @@ class OpenedModels:
     def _open_silent(self, llm: str | LLM, is_auxiliary: bool) -> OpenedModel:
         """Open a model of a replay, in which nothing is sent."""
         transport = open_simple(llm) if isinstance(llm, str) else llm
-        if transport is None:
+        if transport is None or (isinstance(transport, SurrogateLLM) and transport.otherwise):
             name = recorded_name(str(llm).strip(), is_auxiliary, self.access, self.runlog)
             attributes = self.runlog.manifest.get(CAPABILITIES)
             attributes = cast("Mapping[str, Any]", attributes).get(name) if isinstance(attributes, Mapping) else None

@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping
 from functools import cache
+from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
@@ -54,6 +55,9 @@ class AccessOptions(BaseModel):
     concurrency: Concurrency = 64
     """Maximum number of requests in flight to each model."""
 
+    clients: Annotated[int, Field(ge=0, le=64)] = 0
+    """Number of further processes that send the requests to endpoints with a URL; 0: this process sends them itself."""
+
     attempts: Annotated[int, Field(ge=1)] = 4
     """Maximum number of times that one request is sent."""
 
@@ -85,7 +89,7 @@ class AccessOptions(BaseModel):
     @property
     def limits(self) -> dict[str, Any]:
         """Limits and budgets as a run log records them: those that are set, without keys and addresses."""
-        limits = self.model_dump(exclude={"endpoints", "api_base", "api_key"}, exclude_none=True)
+        limits = self.model_dump(exclude={"endpoints", "api_base", "api_key", "clients"}, exclude_none=True)
         for name in ("loading_timeout_s", "batch"):
             if limits[name] == type(self).model_fields[name].default:
                 del limits[name]
@@ -122,6 +126,12 @@ class RunOptions(AccessOptions):
     ask_again: bool = False
     """Send requests again that differ from those in the run log, as after a prompt was changed."""
 
+    light: bool = False
+    """Keep no log and no digest, only results: for runs by rule that nobody replays. No language model may be asked."""
+
+    labels: str | Path | None = None
+    """Table of people's labels, with which the judgements of language models are compared."""
+
     allow_new_endpoint: bool = False
     """Continue a run log although one of its models is now at another address."""
 
@@ -135,6 +145,7 @@ class AccessKeywords(TypedDict, total=False):
     timeout_s: float
     batch: bool
     concurrency: int
+    clients: int
     attempts: int
     loading_timeout_s: float
     requests_per_min: float | None

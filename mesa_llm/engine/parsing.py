@@ -22,6 +22,7 @@ from mesa_llm.engine.text import reason_text
 from mesa_llm.engine.tool_calls import MAX_CALLS, Call, Offers, calls_in, native, offers_of, require_usable
 from mesa_llm.errors import ParseError, ToolError
 from mesa_llm.llm.lenient_json import Value, read_value, values_in
+from mesa_llm.llm.schema.grammar import REASONING
 from mesa_llm.records import Decision, Observation, Reply, ToolCall, options_for
 from mesa_llm.tools.toolbox import ToolBox
 
@@ -30,9 +31,6 @@ MAX_TEXT = 100_000
 
 MAX_READING = 500
 """Maximum number of characters of the description of how a reply was read."""
-
-REASONING = "reasoning"
-"""Name of the field in which a model reasons before it decides."""
 
 
 def read(
@@ -325,7 +323,7 @@ def _check_call(call: ToolCall, options: Mapping[str, tuple[Any, ...]], box: Too
     except ToolError as error:
         raise ParseError(str(error)) from None
     if options:
-        _check_options(checked, options)
+        check_options(checked, options)
     return checked
 
 
@@ -344,7 +342,7 @@ def _require_call(call: Any) -> None:
         raise ParseError(reason_text("not_named", name=name, arguments=arguments))
 
 
-def _check_options(call: ToolCall, options: Mapping[str, tuple[Any, ...]]) -> None:
+def check_options(call: ToolCall, options: Mapping[str, tuple[Any, ...]]) -> None:
     """Check that arguments come from the lists of options.
 
     Raises:

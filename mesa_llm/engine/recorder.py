@@ -30,6 +30,7 @@ class Recorder:
         count: Called with the usage and the purpose of each reply, from any thread.
         awaited: The requests whose replies are awaited, in the order asked.
         in_batches: Keys of requests that may not be sent, as a batch holds them that is not collected yet.
+        charge: Called with the agent and the usage of each reply, also of a recorded one.
         tracebacks: Names of transports and tools, with the types of their exceptions for which a traceback has been
             shown.
     """
@@ -46,6 +47,7 @@ class Recorder:
         self.awaited: dict[int, _Awaited] = {}
         self.in_batches: Collection[str] = frozenset()
         self.tracebacks: set[tuple[str, type[Exception]]] = set()
+        self.charge: Callable[[int, Usage], object] = lambda agent_id, used: None
         self._next_commit: _Commit | None = None
 
     async def prepare_calls(self) -> None:
@@ -106,6 +108,7 @@ class Recorded:
         if entry is not None:
             self.recorder.count(Usage(replayed=1), request.salt.purpose)
             if isinstance(entry, Reply):
+                self.recorder.charge(request.salt.agent, usage_of(entry, entry.attempts))
                 return entry
             raise entry
         if log.mode == "replay":
@@ -145,7 +148,9 @@ class Recorded:
             reply = reply.timed(clock.perf_counter() - start)
         log.keep(request, reply, reply.latency_s, prepared=awaited.prepared, commit=False)
         await self.recorder.commit()
-        self.recorder.count(usage_of(reply, reply.attempts), request.salt.purpose)
+        used = usage_of(reply, reply.attempts)
+        self.recorder.count(used, request.salt.purpose)
+        self.recorder.charge(request.salt.agent, used)
         return reply
 
     async def _keep_failure(self, awaited: _Awaited, failure: TransportError, paid: Usage, start: float) -> None:

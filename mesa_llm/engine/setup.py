@@ -86,6 +86,14 @@ def no_action_warning(kind: type) -> str:
     )
 
 
+def unrecorded_warning(whose: str) -> str:
+    """Return the warning about a decision of own code of which nothing can be replayed."""
+    return (
+        f"{whose} has decided without a request that is recorded: a replay runs its code again, and pays again for "
+        "what it calls; write await self.recorded(name, call, …) around whatever it awaits"
+    )
+
+
 def options_warning(kind: type, names: Iterable[str], tools: Iterable[ToolSpec]) -> str:
     """Return a warning of options for arguments that no tool of an agent has, such as misspelt ones; empty: none.
 

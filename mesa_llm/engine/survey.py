@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     import pandas as pd
     from mesa import Model
 
+OWN_PURPOSES = frozenset({"decide", "survey", "memory", "reflection"})
+"""Purposes of the run's own requests."""
+
 
 @dataclass(frozen=True)
 class Question:
@@ -77,7 +80,7 @@ def survey(
     """
     import pandas as pd
 
-    _check_purpose(purpose, OWN_PURPOSES - {"survey"})
+    check_purpose(purpose, OWN_PURPOSES - {"survey"})
     if isinstance(questions, str | Question):
         raise ConfigError("a survey takes a list of questions, got one; write [question]")
     items = [question if isinstance(question, Question) else Question(question) for question in questions]
@@ -109,7 +112,16 @@ def survey(
     return table
 
 
-def _check_purpose(purpose: str, reserved: Iterable[str]) -> None:
+def check_purpose(purpose: str, reserved: Iterable[str] = OWN_PURPOSES) -> None:
+    """Check that a request may be counted under a purpose.
+
+    Args:
+        purpose: The purpose, in one word.
+        reserved: Purposes of the run itself.
+
+    Raises:
+        ConfigError: If it may not.
+    """
     if purpose in reserved or not purpose.isidentifier():
         raise ConfigError(f"purpose={purpose!r} cannot be; name what is asked for in one word, such as 'judge'")
 
@@ -240,9 +252,6 @@ NO_TOOLS = ToolBox.of(object(), 0)
 JUDGING = Settings(temperature=0.0)
 """Default sampling settings of consultations."""
 
-OWN_PURPOSES = frozenset({"decide", "survey", "memory", "reflection"})
-"""Purposes of the run's own requests."""
-
 
 class _Interview(SideRequest):
     """One question of a survey to one agent."""
@@ -366,7 +375,7 @@ def consult(
     """Put all prompts at once to a language model that takes no part in the run; see `LLMModel.consult`."""
     if isinstance(prompts, str):
         raise ConfigError("consult takes a list of prompts, got one text; write [text]")
-    _check_purpose(purpose, OWN_PURPOSES)
+    check_purpose(purpose)
     jobs: list[Consultation] = []
     for prompt in prompts:
         messages = _conversation(prompt)
@@ -402,7 +411,7 @@ async def advise(
     the log's table `calls`.
     """
     purpose = options.pop("purpose")
-    _check_purpose(purpose, OWN_PURPOSES)
+    check_purpose(purpose)
     result = await Consultation(
         agent.model, llm, _conversation(prompt), purpose, unique_id=agent.unique_id, **options
     ).resolve(Observation())

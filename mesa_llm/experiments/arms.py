@@ -97,6 +97,9 @@ class Arms:
     setting: Mapping[str, Any] | None = None
     """Parameters of all arms."""
 
+    defaults: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None
+    """Computes parameters of all arms from those of the setup, which override them; None for the model's own."""
+
     def run(self, setup: StudySetup) -> ArmFindings:
         """Run each arm with each seed.
 
@@ -112,7 +115,8 @@ class Arms:
         if fixed := own & set(setup.parameters):
             raise ConfigError(f"{', '.join(sorted(fixed))} cannot be set: the study {self.name} sets it")
         n_steps = self.steps if setup.steps is None else setup.steps
-        common = {**(self.setting or {}), "llm": setup.llm, **setup.options, **setup.parameters}
+        usual = {} if self.defaults is None else self.defaults(setup.parameters)
+        common = {**(self.setting or {}), **usual, "llm": setup.llm, **setup.options, **setup.parameters}
         jobs = [
             ArmJob(self.model, self.name, arm, seed, {**common, **changes}, n_steps, self.measures, setup.folder)
             for seed in setup.seeds
@@ -150,7 +154,7 @@ def arm_findings(
         draw: Draws the figure; None for no figure.
     """
     rows = [{"figure": figure, **estimate_cells(one), "runs": float(one.n)} for figure, one in outcomes.items()]
-    setting = {"seeds": list(setup.seeds), "language model": setup.llm, "steps": steps, **setup.parameters}
+    setting = {"seeds": list(setup.seeds), "language model": setup.llm_text, "steps": steps, **setup.parameters}
     tables = [Table("Figures", rows, "Means over seeds, with 95 % bootstrap intervals.")]
     drawn = None if draw is None else partial(draw, name, bands, len(setup.seeds))
     return ArmFindings(name, question, setting, cost, tables, drawn, bands=bands, outcomes=outcomes)

@@ -15,6 +15,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from multiprocessing.connection import wait
 from queue import SimpleQueue
@@ -146,13 +147,16 @@ def run_jobs[J: Job[Any]](
     Raises:
         ConfigError: If `on` is unknown or not installed, or the limits cannot be divided among the workers.
     """
+    if (only := _ONLY.get()) is not None:
+        yield from _in_turn(jobs, *only)
+        return
     if on == "threads":
         if workers is not None and workers < 1:
             raise ConfigError(f"workers must be a number of concurrent runs, 1 or more; got {workers!r}")
         yield from _in_threads(jobs, access, workers or N_THREADS)
         return
     if isinstance(access, Access):
-        yield from _in_turn(jobs, access)
+        yield from _in_turn(jobs, access, Stop())
         return
     n_workers = n_workers_for(workers, len(jobs), access)
     with limits_of_each(access, n_workers, _host_for(on)) as limits:
@@ -164,18 +168,35 @@ def run_jobs[J: Job[Any]](
             raise ConfigError(f"on={on!r}: expected 'processes', 'threads', 'ray', or an executor")
         elif n_workers == 1:
             try:
-                yield from _in_turn(jobs, _access(limits))
+                yield from _in_turn(jobs, _access(limits), Stop())
             finally:
                 _forget(limits)
         else:
             yield from _in_processes(jobs, limits, n_workers)
 
 
+_ONLY: ContextVar[tuple[Access, Stop] | None] = ContextVar("only", default=None)
+
+
+@contextmanager
+def through(access: Access, stop: Stop | None = None) -> Generator[None]:
+    """Execute all jobs that are started in this context in this process, through one access, whatever their own.
+
+    Args:
+        access: The access, such as one that counts requests and sends none.
+        stop: Stops them from another thread, by its `end`; None: nothing does.
+    """
+    token = _ONLY.set((access, stop or Stop()))
+    try:
+        yield
+    finally:
+        _ONLY.reset(token)
+
+
 # -- in this process
 
 
-def _in_turn[J: Job[Any]](jobs: Sequence[J], access: Access) -> Results[J, Any]:
-    stop = Stop()
+def _in_turn[J: Job[Any]](jobs: Sequence[J], access: Access, stop: Stop) -> Results[J, Any]:
     for job in jobs:
         yield job, job.run(access, stop)
 
@@ -251,7 +272,7 @@ def _host_for(on: str | Executor) -> str:
     """Return the address of this machine that all workers can reach; on a cluster, its network address."""
     if on != "ray" or not os.environ.get("RAY_ADDRESS"):
         return "127.0.0.1"
-    return _ray().util.get_node_ip_address()
+    return ray_module().util.get_node_ip_address()
 
 
 def _in_processes[J: Job[Any]](jobs: Sequence[J], limits: Mapping[str, Any], n_workers: int) -> Results[J, Any]:
@@ -351,7 +372,7 @@ def _on_executor[J: Job[Any]](executor: Executor, jobs: Sequence[J], limits: Map
             future.cancel()
 
 
-def _ray() -> Any:
+def ray_module() -> Any:
     """Import Ray.
 
     Raises:
@@ -364,28 +385,44 @@ def _ray() -> Any:
     return ray
 
 
-def _on_ray[J: Job[Any]](jobs: Sequence[J], limits: Mapping[str, Any], n_workers: int) -> Results[J, Any]:
-    ray = _ray()
+@contextmanager
+def ray_cluster(n_cpus: int) -> Generator[Any]:
+    """Yield Ray's module, connected to the cluster of `RAY_ADDRESS`; without that, to one of this machine.
+
+    Where it is connected already, it stays so; else the connection ends with the block.
+
+    Args:
+        n_cpus: Number of processors of a cluster of this machine.
+
+    Raises:
+        ConfigError: If Ray is not installed.
+    """
+    ray = ray_module()
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    is_ours = not ray.is_initialized()
-    if is_ours:
-        paths = {"env_vars": {"PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)}}
-        own = {"num_cpus": n_workers, "include_dashboard": False, "_node_ip_address": "127.0.0.1"}
-        cluster = {"address": os.environ["RAY_ADDRESS"]} if os.environ.get("RAY_ADDRESS") else own
-        ray.init(log_to_driver=False, runtime_env=paths, **cluster)
-    run_there = ray.remote(num_cpus=1, max_retries=0)(_run)
-    under_way: list[Any] = []
-
-    def start(job: J) -> Any:
-        under_way.append(run_there.remote(job, limits))
-        return under_way[-1]
-
-    def first() -> Any:
-        (future, *_), under_way[:] = ray.wait(under_way, num_returns=1)
-        return future
-
+    if ray.is_initialized():
+        yield ray
+        return
+    paths = {"env_vars": {"PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)}}
+    own = {"num_cpus": n_cpus, "include_dashboard": False, "_node_ip_address": "127.0.0.1"}
+    cluster = {"address": os.environ["RAY_ADDRESS"]} if os.environ.get("RAY_ADDRESS") else own
+    ray.init(log_to_driver=False, runtime_env=paths, **cluster)
     try:
-        yield from _by_turns(jobs, n_workers, start, first, ray.get)
+        yield ray
     finally:
-        if is_ours:
-            ray.shutdown()
+        ray.shutdown()
+
+
+def _on_ray[J: Job[Any]](jobs: Sequence[J], limits: Mapping[str, Any], n_workers: int) -> Results[J, Any]:
+    with ray_cluster(n_workers) as ray:
+        run_there = ray.remote(num_cpus=1, max_retries=0)(_run)
+        under_way: list[Any] = []
+
+        def start(job: J) -> Any:
+            under_way.append(run_there.remote(job, limits))
+            return under_way[-1]
+
+        def first() -> Any:
+            (future, *_), under_way[:] = ray.wait(under_way, num_returns=1)
+            return future
+
+        yield from _by_turns(jobs, n_workers, start, first, ray.get)

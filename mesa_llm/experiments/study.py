@@ -23,7 +23,8 @@ import json
 import math
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import closing
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -31,15 +32,19 @@ from typing import TYPE_CHECKING, Any
 import docstring_parser
 
 from mesa_llm.agents.design import AgentDesign
-from mesa_llm.errors import AllDecisionsFailed, ConfigError, MesaLLMError
+from mesa_llm.engine.access import Access
+from mesa_llm.errors import ConfigError
+from mesa_llm.experiments.runner import through
 from mesa_llm.experiments.sweep import sweep
+from mesa_llm.llm.address import written_llm
 from mesa_llm.llm.budget import SharedBudget
+from mesa_llm.model.cost_estimate import Cost, CountingAccess
 from mesa_llm.model.model import LLMModel
 from mesa_llm.model.quality import Quality, Rate, quality_texts, quality_warning, total_quality
 from mesa_llm.model.scenario import Parameter
 from mesa_llm.registry import find_parts, same_name
 from mesa_llm.statistics import Comparison, Estimate
-from mesa_llm.text import counted, figure_text, none_succeeded, suggestion, table
+from mesa_llm.text import counted, figure_text, suggestion, table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -65,8 +70,8 @@ class StudySetup:
     folder: Path | None = None
     """Folder of the run logs, which are resumed if they exist; None to keep nothing."""
 
-    llm: str = "rule"
-    """Language model of the agents, or `rule`."""
+    llm: str | Mapping[str, str] = "rule"
+    """Language model of the agents, or `rule`; or several by agent, as `llm=` of a model takes them."""
 
     workers: int = 1
     """Number of concurrent runs."""
@@ -85,6 +90,11 @@ class StudySetup:
 
     steps: int | None = None
     """Number of steps of a run; None for the study's own."""
+
+    @property
+    def llm_text(self) -> str:
+        """Names of the language models, for tables."""
+        return written_llm(self.llm)
 
     @property
     def limits(self) -> dict[str, Any]:
@@ -123,6 +133,29 @@ class Study:
             for name, one in inspect.signature(self.run).parameters.items()
             if one.kind is inspect.Parameter.KEYWORD_ONLY
         )
+
+
+def estimate_study(study: Study, setup: StudySetup, **own: Any) -> tuple[Cost, list[str]]:
+    """Estimate the cost of a study without sending a request or touching its folder.
+
+    Its runs of the first seed are made with random replies, and the others are assumed to cost the same.
+
+    Args:
+        study: The study.
+        setup: Settings of the runs.
+        **own: Options of the study.
+
+    Returns:
+        Total cost of its runs; and names of the language models without a known price.
+
+    Raises:
+        ConfigError: If a parameter is invalid, or a provider is unknown.
+    """
+    counting = CountingAccess(Access(**setup.access))
+    with closing(counting), through(counting):
+        study.run(replace(setup, seeds=setup.seeds[:1], folder=None, purse=None, workers=1), **own)
+    one = sum(counting.costs.values(), Cost())
+    return sum([one] * len(setup.seeds), Cost()), list(counting.unpriced)
 
 
 def find_studies(package: str | None = None) -> tuple[dict[str, dict[str, Study]], dict[str, str]]:
@@ -201,7 +234,7 @@ class StudySweeps:
         *,
         steps: int | None = None,
         fixed: Mapping[str, Any] | None = None,
-        llm: str | Sequence[str] | None = None,
+        llm: str | Mapping[str, str] | Sequence[str | Mapping[str, str]] | None = None,
         designs: Mapping[str, AgentDesign | None] | None = None,
         seeds: Sequence[int] | None = None,
     ) -> pd.DataFrame:
@@ -219,7 +252,7 @@ class StudySweeps:
 
         Raises:
             BudgetExceeded: If the sweep exceeded the budget.
-            MesaLLMError: If a run failed.
+            MesaLLMError: If a run failed, or all decisions did.
         """
         setup = self.setup
         done = sweep(
@@ -235,18 +268,10 @@ class StudySweeps:
             options=setup.options,
             **setup.limits,
         )
-        if done.error is not None:
-            raise done.error
-        if done.n_failed:
-            first = done.table.loc[done.table["error"] != "", "error"].iloc[0]
-            raise MesaLLMError(f"{counted(done.n_failed, 'run')} of {name} failed. The first one: {str(first)[:300]}")
+        done.require_whole(name)
         self.n_done += done.n_done
         self.made.append(done.table.assign(sweep=name))
-        rows = done.table
-        n_asked = int(_total(rows, "decisions")) - _quality_of([rows]).get("not_asked", Rate(0, 0)).n
-        if 0 < n_asked <= _total(rows, "failures"):
-            raise AllDecisionsFailed(none_succeeded(n_asked, name))
-        return rows
+        return done.table
 
     def cost(self) -> dict[str, Any]:
         """Return the totals of all runs: runs, decisions, calls, tokens and dollars."""

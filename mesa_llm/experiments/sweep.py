@@ -25,15 +25,17 @@ from mesa_llm.agents.design import OWN_DESIGN, AgentDesign
 from mesa_llm.canonical import plain, with_text_names
 from mesa_llm.engine.access import Access
 from mesa_llm.engine.options import ACCESS_OPTIONS
-from mesa_llm.errors import BudgetExceeded, ConfigError, MesaLLMError
+from mesa_llm.errors import AllDecisionsFailed, BudgetExceeded, ConfigError, MesaLLMError
 from mesa_llm.experiments.runner import MAX_STARTS, Stop, run_jobs
+from mesa_llm.llm.address import written_llm
 from mesa_llm.llm.shared_budget import n_workers_for
 from mesa_llm.model.identity import class_named, name_of, setting_digest
 from mesa_llm.model.model import LLMModel
 from mesa_llm.model.options import OPTIONS
+from mesa_llm.model.quality import Rate, total_quality
 from mesa_llm.model.scenario import parameters_of
 from mesa_llm.runlog.log import RunLog
-from mesa_llm.text import suggestion
+from mesa_llm.text import counted, none_succeeded, suggestion
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,7 +48,7 @@ _COUNTS = ("calls", "prompt_tokens", "reply_tokens", "dollars")
 LAST = ("ended", "decisions", "failures", "quality", *_COUNTS, "seconds", "digest", "log", "error")
 """Last columns of the table."""
 
-NOT_LISTED = ("max_steps", "tokens_now", "dollars_now", "error_kind")
+NOT_LISTED = ("max_steps", "tokens_now", "dollars_now", "error_kind", "series")
 """Fields of a row left out of the table."""
 
 
@@ -64,8 +66,8 @@ class SweepJob:
     parameters: Mapping[str, Any]
     """Parameters of its scenario."""
 
-    llm: str
-    """Language model of the agents."""
+    llm: str | Mapping[str, str]
+    """Language model of the agents, or several by agent."""
 
     design: str
     """Name of the agents' design."""
@@ -85,10 +87,14 @@ class SweepJob:
     options: Mapping[str, Any]
     """Options of all models."""
 
+    series: tuple[str, ...] = ()
+    """Reporters of its data collector whose values in each step are kept."""
+
     @cached_property
     def log(self) -> Path:
         """Path of its run log, one for each setting; cached, as other machines may lack the files of the setting."""
-        setting = [first_name(self.model), dict(self.parameters), self.llm, dict(self.design_json)]
+        llm = self.llm if isinstance(self.llm, str) else dict(self.llm)
+        setting = [first_name(self.model), dict(self.parameters), llm, dict(self.design_json)]
         digest = setting_digest(setting, self.options, self.parameters)
         return self.folder / f"{digest[:12]}-{self.seed}.sqlite"
 
@@ -98,10 +104,22 @@ class SweepJob:
             row = json.loads(self.log.with_suffix(".json").read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return None
-        if not isinstance(row, dict) or row.get("error"):
+        if not isinstance(row, dict) or row.get("error") or not row.get("series", {}).keys() >= set(self.series):
             return None
         is_over = row.get("ended") is True and (self.steps is None or row.get("steps", 0) <= self.steps)
         return row if is_over or row.get("max_steps") == self.steps else None
+
+    def make(self, access: Access, log: Path | None = None) -> LLMModel:
+        """Make its model.
+
+        Args:
+            access: Access to language models.
+            log: Path of the run log; None to record nothing.
+        """
+        design = {"design": AgentDesign.from_json(self.design_json)} if self.design_json else {}
+        kind = class_named(self.model, LLMModel)
+        arguments = {**self.parameters, **design, **self.options}
+        return kind(**arguments, llm=self.llm, rng=self.seed, access=access, log=log)
 
     def run(self, access: Access, stop: Stop) -> Row:
         """Execute the run and return its row, which is also written beside its log. Errors are rows too.
@@ -115,10 +133,7 @@ class SweepJob:
         error: Exception | SystemExit | None = None
         is_new = not self.log.exists()
         try:
-            design = {"design": AgentDesign.from_json(self.design_json)} if self.design_json else {}
-            kind = class_named(self.model, LLMModel)
-            arguments = {**self.parameters, **design, **self.options}
-            model = kind(**arguments, llm=self.llm, rng=self.seed, access=access, log=self.log)
+            model = self.make(access, None if self.options.get("light") else self.log)
             is_new = False
             with closing(model):
                 try:
@@ -126,6 +141,7 @@ class SweepJob:
                 except (Exception, SystemExit) as fault:  # noqa: BLE001 - anybody's code ends one run, not the sweep
                     error = fault
                 figures = _figures(model, row)
+                figures |= {"series": series_of(model, self.series)} if self.series else {}
         except (Exception, SystemExit) as fault:  # noqa: BLE001 - as above
             error = error or fault
         if is_new:  # a model that failed to construct has recorded nothing
@@ -156,6 +172,17 @@ class SweepJob:
 
 
 @dataclass(frozen=True)
+class SweepPoint:
+    """A combination of parameters, with seeds of its own."""
+
+    parameters: Mapping[str, Any]
+    """The parameters."""
+
+    seeds: Sequence[int]
+    """The seeds."""
+
+
+@dataclass(frozen=True)
 class Sweep:
     """The result of a sweep."""
 
@@ -182,20 +209,47 @@ class Sweep:
     error: MesaLLMError | None
     """Why the sweep stopped early; None if every run was made."""
 
+    series: pd.DataFrame
+    """One row per run and step: log, step, and the reporters that were asked for; empty without any."""
+
+    def require_whole(self, name: str = "") -> None:
+        """Check that every run was made, and that language models decided something.
+
+        Args:
+            name: Name of the sweep, for errors.
+
+        Raises:
+            BudgetExceeded: If the budget ended it.
+            MesaLLMError: If a run failed.
+            AllDecisionsFailed: If all decisions failed.
+        """
+        if self.error is not None:
+            raise self.error
+        of = f" of {name}" if name else ""
+        if self.n_failed:
+            first = self.table.loc[self.table["error"] != "", "error"].iloc[0]
+            raise MesaLLMError(f"{counted(self.n_failed, 'run')}{of} failed. The first one: {str(first)[:300]}")
+        texts: Any = self.table.get("quality", ())
+        rates = total_quality(json.loads(text) for text in texts if isinstance(text, str))
+        n_asked = sum(self.table["decisions"].tolist()) - rates.get("not_asked", Rate(0, 0)).n
+        if 0 < n_asked <= sum(self.table["failures"].tolist()):
+            raise AllDecisionsFailed(none_succeeded(n_asked, name))
+
 
 def sweep(
     model: type[LLMModel],
-    vary: Mapping[str, Iterable[Any]] | None = None,
+    vary: Mapping[str, Iterable[Any]] | Sequence[SweepPoint] | None = None,
     *,
     folder: str | Path,
     steps: int | None = 10,
     seeds: int | Iterable[int] = 1,
-    llm: str | Sequence[str] = "rule",
+    llm: str | Mapping[str, str] | Sequence[str | Mapping[str, str]] = "rule",
     designs: Mapping[str, AgentDesign | None] | None = None,
     fixed: Mapping[str, Any] | None = None,
     on: Literal["processes", "threads", "ray"] | Executor = "processes",
     workers: int | None = None,
     options: Mapping[str, Any] | None = None,
+    series: Iterable[str] = (),
     on_run: Callable[[Mapping[str, Any]], object] = lambda row: None,
     **access: Any,
 ) -> Sweep:
@@ -206,11 +260,12 @@ def sweep(
 
     Args:
         model: The model's class, which workers import by its name.
-        vary: Parameter → its values.
+        vary: Parameter → its values; or points, each with its seeds, in place of all combinations.
         folder: Folder of the table and of one log per run. Runs already in it are not repeated.
         steps: Number of steps of each run; None to run until the model ends.
         seeds: The seeds, or their number, counting from 1.
-        llm: Language model of the agents, or several.
+        llm: Language model of the agents, or several to compare; a mapping names those of one run by agent, as `llm=`
+            of a model does.
         designs: Designs of the agents by name, None for each model's own; only `own` by default.
         fixed: Parameters that are the same in all runs.
         on: `processes`; `threads` of this process, which suit language models called over a network; `ray`, on the
@@ -219,6 +274,7 @@ def sweep(
         workers: Number of concurrent runs, each with a share of the limits; None for one per core as far as the limits
             can be divided. With 1, runs are made in this process.
         options: Options of all models: `reasoning`, `reply_tokens`, `parser`, `on_error`, …
+        series: Reporters of the model's data collector whose values in each step are kept, in `Sweep.series`.
         on_run: Called with the row of each new run as it ends.
         **access: Endpoints, limits and budget shared by all runs, see `Access`. Several sweeps may share a `purse`.
 
@@ -234,7 +290,8 @@ def sweep(
             f"sweep has no {unknown[0]}={hint} (options of models go into options=, parameters into fixed=)"
         )
     place = Path(folder).resolve()
-    jobs = list(_jobs(model, vary or {}, fixed or {}, _names(llm), designs, _seeds(seeds), steps, place, options or {}))
+    points = _points(model, {} if vary is None else vary, fixed or {}, _seeds(seeds))
+    jobs = list(_jobs(model, points, _each(llm), designs, steps, place, options or {}, tuple(series)))
     _require_different(jobs)
     Access(**access).close()  # checks the options
     rows = {job.log: row for job in jobs if (row := job.row()) is not None}
@@ -260,7 +317,8 @@ def sweep(
             table = _write_table([rows[job.log] for job in jobs if job.log in rows], place)
     n_failed = sum(bool(row["error"]) for row in rows.values())
     tokens, dollars = (sum(row[name] for row in new_rows) for name in ("tokens_now", "dollars_now"))
-    return Sweep(table, len(jobs), len(new_rows), n_failed, tokens, dollars, stop)
+    steps_of_runs = _series([rows[job.log] for job in jobs if job.log in rows])
+    return Sweep(table, len(jobs), len(new_rows), n_failed, tokens, dollars, stop, steps_of_runs)
 
 
 def _write_table(rows: Sequence[Mapping[str, Any]], folder: Path) -> pd.DataFrame:
@@ -286,8 +344,8 @@ def _write_table(rows: Sequence[Mapping[str, Any]], folder: Path) -> pd.DataFram
 # -- the runs
 
 
-def _names(llm: str | Sequence[str]) -> list[str]:
-    return [llm] if isinstance(llm, str) else list(llm)
+def _each(llm: str | Mapping[str, str] | Sequence[str | Mapping[str, str]]) -> list[str | Mapping[str, str]]:
+    return [llm] if isinstance(llm, (str, Mapping)) else list(llm)
 
 
 def _seeds(seeds: int | Iterable[int]) -> list[int]:
@@ -302,40 +360,60 @@ def _seeds(seeds: int | Iterable[int]) -> list[int]:
     return all_seeds
 
 
-def _jobs(
+def _points(
     model: type[LLMModel],
-    vary: Mapping[str, Iterable[Any]],
+    vary: Mapping[str, Iterable[Any]] | Sequence[SweepPoint],
     fixed: Mapping[str, Any],
-    llms: Sequence[str],
-    designs: Mapping[str, AgentDesign | None] | None,
     seeds: Sequence[int],
-    steps: int | None,
-    folder: Path,
-    options: Mapping[str, Any],
-) -> Iterator[SweepJob]:
-    """Return the runs, in order of their parameters.
+) -> list[SweepPoint]:
+    """Return the combinations of parameters with their seeds, in order.
 
     Raises:
         ConfigError: If a name is unknown, given twice, or has no values.
     """
+    are_points = not isinstance(vary, Mapping)
+    varied = list(dict.fromkeys(name for point in vary for name in point.parameters)) if are_points else list(vary)
     known = [parameter.name for parameter in parameters_of(model)]
-    for name in (*vary, *fixed):
+    for name in (*varied, *fixed):
         if name not in known:
             raise ConfigError(f"{model.__name__} has no parameter {name!r} to vary; it has {', '.join(known)}")
-        if name in vary and name in fixed:
+        if name in varied and name in fixed:
             raise ConfigError(f"{name!r} is both varied and fixed; give it once")
-    if unknown := sorted(set(options) - OPTIONS):
-        raise ConfigError(f"models have no option {unknown[0]!r}; they have {', '.join(sorted(OPTIONS))}")
+    if are_points:
+        if not vary:
+            raise ConfigError("the sweep has no points; give at least one")
+        return [SweepPoint({**fixed, **point.parameters}, _seeds(point.seeds)) for point in vary]
     values = {name: list(choices) for name, choices in vary.items()}
     for name, choices in values.items():
         if not choices:
             raise ConfigError(f"{name!r} is varied over no values; give at least one")
+    combinations = itertools.product(*values.values())
+    return [SweepPoint({**fixed, **dict(zip(values, one, strict=True))}, seeds) for one in combinations]
+
+
+def _jobs(
+    model: type[LLMModel],
+    points: Iterable[SweepPoint],
+    llms: Sequence[str | Mapping[str, str]],
+    designs: Mapping[str, AgentDesign | None] | None,
+    steps: int | None,
+    folder: Path,
+    options: Mapping[str, Any],
+    series: tuple[str, ...],
+) -> Iterator[SweepJob]:
+    """Return the runs, in order of their parameters.
+
+    Raises:
+        ConfigError: If an option is unknown.
+    """
+    if unknown := sorted(set(options) - OPTIONS):
+        raise ConfigError(f"models have no option {unknown[0]!r}; they have {', '.join(sorted(OPTIONS))}")
     kinds = designs or {OWN_DESIGN: None}
-    for combination in itertools.product(*values.values()):
-        parameters = {**fixed, **dict(zip(values, combination, strict=True))}
-        for llm, (name, design), seed in itertools.product(llms, kinds.items(), seeds):
+    for point in points:
+        for llm, (name, design), seed in itertools.product(llms, kinds.items(), point.seeds):
             design_json = {} if design is None else design.to_json()
-            yield SweepJob(name_of(model), parameters, llm, name, design_json, seed, steps, folder, options)
+            setting = (name_of(model), point.parameters, llm, name, design_json, seed)
+            yield SweepJob(*setting, steps, folder, options, series)
 
 
 def _require_different(jobs: Sequence[SweepJob]) -> None:
@@ -351,8 +429,8 @@ def _require_different(jobs: Sequence[SweepJob]) -> None:
             names = ", ".join(f"{name}={value!r}" for name, value in job.parameters.items())
             designs = " and ".join(dict.fromkeys((first.design, job.design)))
             raise ConfigError(
-                f"the sweep repeats a run ({names or 'no parameters'}, llm {job.llm}, design {designs}, seed "
-                f"{job.seed}); name each value, language model, design and seed once"
+                f"the sweep repeats a run ({names or 'no parameters'}, llm {written_llm(job.llm)}, design {designs}, "
+                f"seed {job.seed}); name each value, language model, design and seed once"
             )
 
 
@@ -374,10 +452,11 @@ def _require_importable(model: type[LLMModel], *, is_here: bool) -> None:
 
 def _empty_row(job: SweepJob) -> Row:
     """Return the row of a run that has no results yet."""
-    setting = {**job.parameters, "llm": job.llm, "design": job.design, "seed": job.seed, "steps": 0}
+    setting = {**job.parameters, "llm": written_llm(job.llm), "design": job.design, "seed": job.seed, "steps": 0}
     nothing = {"ended": False, "decisions": 0, "failures": 0, **dict.fromkeys(_COUNTS, 0), "seconds": 0.0}
     nothing |= {"digest": "", "quality": "{}"}
-    return setting | nothing | {"log": job.log.name, "max_steps": job.steps, "tokens_now": 0, "dollars_now": 0.0}
+    log = "" if job.options.get("light") else job.log.name
+    return setting | nothing | {"log": log, "max_steps": job.steps, "tokens_now": 0, "dollars_now": 0.0}
 
 
 def _figures(model: LLMModel, row: Mapping[str, Any]) -> dict[str, Any]:
@@ -396,6 +475,44 @@ def _figures(model: LLMModel, row: Mapping[str, Any]) -> dict[str, Any]:
         "tokens_now": model.usage.tokens,
         "dollars_now": model.usage.dollars,
     }
+
+
+def series_of(model: LLMModel, names: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Return what a model's data collector holds: name of a reporter → step, as text → value.
+
+    Args:
+        model: A model that has run.
+        names: Names of the reporters.
+
+    Raises:
+        ConfigError: If it has no such reporter.
+    """
+    collected: Mapping[str, Sequence[Any]] = {} if model.datacollector is None else model.datacollector.model_vars
+    if unknown := [name for name in names if name not in collected]:
+        known = ", ".join(collected) or "nothing"
+        hint = suggestion(unknown[0], collected)
+        raise ConfigError(f"{type(model).__name__} collects no {unknown[0]!r}; it collects {known}{hint}")
+    series: dict[str, dict[str, Any]] = {}
+    for name in names:
+        values = collected[name]
+        first = int(model.time) - len(values) + 1
+        series[name] = {str(step): value for step, value in enumerate(values, first)}
+    return series
+
+
+def _series(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    """Return the series of all runs, one row per run and step."""
+    import pandas as pd
+
+    frames = [
+        pd.DataFrame(row["series"]).rename_axis("step").reset_index().assign(log=row["log"])
+        for row in rows
+        if row.get("series")
+    ]
+    if not frames:
+        return pd.DataFrame(columns=["log", "step"])
+    table = pd.concat(frames, ignore_index=True).astype({"step": int})
+    return table.reindex(columns=["log", "step", *table.columns.drop(["log", "step"])])
 
 
 def _costs(log: RunLog) -> dict[str, Any]:

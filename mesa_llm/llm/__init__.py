@@ -6,7 +6,8 @@ from mesa_llm.llm.protocol import LLM
 
 
 def open_simple(text: str) -> LLM | None:
-    """Open a transport that needs no endpoint: `random`, `human`, `local`, `local:1.5b`, `local:FILE.gguf`.
+    """Open a transport that needs no endpoint: `random`, `human`, `local`, `local:1.5b`, `local:FILE.gguf`,
+    `surrogate:FILE`.
 
     Args:
         text: Model string.
@@ -15,7 +16,7 @@ def open_simple(text: str) -> LLM | None:
         The transport; None for other names.
 
     Raises:
-        ConfigError: If `local:` names no file.
+        ConfigError: If `local:` or `surrogate:` names no file.
     """
     name = text.strip()
     if name in {"random", "human"}:
@@ -28,4 +29,8 @@ def open_simple(text: str) -> LLM | None:
 
         profile, path = profile_of(name)
         return LocalLLM(path, profile)
+    if name.startswith("surrogate:"):
+        from mesa_llm.llm.surrogate.model import open_surrogate
+
+        return open_surrogate(name)
     return None

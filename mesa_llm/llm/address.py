@@ -6,7 +6,7 @@ import base64
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import SplitResult, parse_qsl, quote, quote_plus, unquote, urlsplit
 
@@ -121,6 +121,17 @@ def written_name(text: str) -> str:
     """
     model, base = split_name(text.strip())
     return text if base is None else f"{model}@{Address.of(base).base}"
+
+
+def written_llm(llm: str | Mapping[str, str]) -> str:
+    """Return the name of a language model for tables, or of several by agent, as in `1/2=NAME, 2/2=NAME`.
+
+    Raises:
+        ConfigError: If it holds a URL that cannot be an address.
+    """
+    if isinstance(llm, str):
+        return written_name(llm)
+    return ", ".join(f"{who}={written_name(one)}" for who, one in llm.items())
 
 
 def secret_in(text: str) -> str:

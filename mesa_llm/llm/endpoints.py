@@ -20,7 +20,7 @@ from mesa_llm.llm.tokens import prices_of
 CONFIG_FILE = AGREED_NAME
 """File in the working directory from which endpoints are read, unless `MESA_LLM_CONFIG` names another."""
 
-OWN_NAMES = frozenset({"rule", "random", "human", "local"})
+OWN_NAMES = frozenset({"rule", "random", "human", "local", "surrogate"})
 """Names that no endpoint may have, as `llm=` gives them another meaning."""
 
 Concurrency = Annotated[int, Field(ge=1)]

@@ -94,6 +94,8 @@ class LiteLLM:
         timeout_s: Seconds until a request is given up.
     """
 
+    takes_images = True
+
     def __init__(
         self,
         model: str,
@@ -273,6 +275,9 @@ class LiteLLM:
         elif request.tools:
             arguments["tools"] = wire_tools(request.tools, request.options)
             arguments["tool_choice"] = tool_choice(request)
+        elif any(message.tool_calls for message in request.messages):  # which Claude takes with tools only
+            messages = adapted(request.messages, without_tools(Dialect()), "")
+            arguments["messages"] = [message.to_wire() for message in messages]
         if request.schema is not None:
             arguments["response_format"] = response_format(request.schema)
         if self._base is not None:

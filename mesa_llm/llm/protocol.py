@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, Protocol, cast, runtime_checkable
 
 from mesa_llm.errors import ConfigError
@@ -15,7 +16,8 @@ class LLM(Protocol):
     """Replies to requests; transports and the layers around them all have this one method.
 
     A transport may describe itself by attributes, each of which has a default (see `Capabilities`): `name`,
-    `is_immediate`, `is_person`, `needs_options`, `ignores_prompt`, `max_in_flight`.
+    `is_immediate`, `is_person`, `needs_options`, `ignores_prompt`, `max_in_flight`, `reads_facts`,
+    `takes_adapters`.
     """
 
     async def reply(self, request: Request) -> Reply:
@@ -65,6 +67,15 @@ class Capabilities:
     max_in_flight: int | None = None
     """Maximum number of requests that it handles at once; None: no limit."""
 
+    takes_images: bool = False
+    """Whether its prompts may hold images."""
+
+    reads_facts: bool = False
+    """Whether it reads a request's `situation`, the facts in place of the prompt."""
+
+    takes_adapters: bool = True
+    """Whether it answers by the adapter (LoRA) that a request names."""
+
     @classmethod
     def of(cls, llm: LLM) -> Capabilities:
         """Read the capabilities of a transport from its attributes; without a `name`, it has that of its class."""
@@ -75,12 +86,18 @@ class Capabilities:
             bool(getattr(llm, "needs_options", False)),
             bool(getattr(llm, "ignores_prompt", False)),
             getattr(llm, "max_in_flight", None),
+            bool(getattr(llm, "takes_images", False)),
+            bool(getattr(llm, "reads_facts", False)),
+            bool(getattr(llm, "takes_adapters", True)),
         )
 
     @property
     def noted(self) -> dict[str, bool]:
-        """The flags that are set and that a replay, which does not have the transport, needs to know."""
-        return {flag: True for flag in _RECORDED_FLAGS if getattr(self, flag)}
+        """The flags that are set and that a replay, which does not have the transport, needs to know.
+
+        Whether it takes images is noted with the first image.
+        """
+        return {flag: True for flag in _RECORDED_FLAGS if getattr(self, flag) and flag != "takes_images"}
 
     @classmethod
     def of_name(cls, name: str, attributes: object) -> Capabilities:
@@ -94,7 +111,7 @@ class Capabilities:
         return cls(name, **{flag: True for flag in _RECORDED_FLAGS if flags.get(flag) is True})
 
 
-_RECORDED_FLAGS = ("is_person", "needs_options", "ignores_prompt")
+_RECORDED_FLAGS = ("is_person", "needs_options", "ignores_prompt", "takes_images")
 """Capabilities that change the requests of a run, and are recorded."""
 
 
@@ -107,6 +124,12 @@ class Describing(Protocol):
         ...
 
 
+@lru_cache(maxsize=256)
+def _is_describing(kind: type) -> bool:
+    """Check whether transports of a class are `Describing`; cached, as the check of a protocol takes several µs."""
+    return issubclass(kind, Describing)
+
+
 def with_sent(request: Request, llm: LLM) -> Request:
     """Return a request with what its transport adds to it, for the run log; unchanged if that is nothing.
 
@@ -117,7 +140,7 @@ def with_sent(request: Request, llm: LLM) -> Request:
     transport: Any = llm
     while (inner := getattr(transport, "inner", None)) is not None:
         transport = inner
-    if not isinstance(transport, Describing):
+    if not _is_describing(type(transport)):
         return request
     text = transport.wire_text(request)
     return replace(request, sent=text) if text else request

@@ -83,6 +83,7 @@ class ScriptedLLM:
     """
 
     name = "ScriptedLLM"
+    takes_images = True
 
     def __init__(
         self,

@@ -22,6 +22,9 @@ MAX_TOKENS = 100_000_000
 MAX_DOLLARS = 1_000.0
 """Maximum price of one reply that is believed, in US dollars."""
 
+IMAGE_TOKENS = 1_000
+"""Number of tokens that an image is counted as; providers count from a hundred to a few thousand."""
+
 _WORDS = (
     r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+"
     r"|\s++$|\s*[\r\n]|\s+(?!\S)|\s"
@@ -68,7 +71,9 @@ def count_tokens(sent: Request | str) -> int:
     """
     if isinstance(sent, str):
         return len(_encoding().encode_ordinary(sent))
-    return len(_encoding().encode_ordinary("\n".join(_parts(sent)))) + 4 * len(sent.messages)
+    n_images = sum(len(message.images) for message in sent.messages)
+    n_text = len(_encoding().encode_ordinary("\n".join(_parts(sent))))
+    return n_text + 4 * len(sent.messages) + IMAGE_TOKENS * n_images
 
 
 def size_of(request: Request) -> int:

@@ -4,7 +4,7 @@ from typing import Any
 
 from mesa_llm._deprecated import deprecated_name
 from mesa_llm.memory.chat import ChatMemory
-from mesa_llm.memory.entry import CHARACTERS_PER_TOKEN, EntryKind, Memory, MemoryEntry, estimate_tokens
+from mesa_llm.memory.entry import CHARACTERS_PER_TOKEN, EntryKind, EntryMemory, Memory, MemoryEntry, estimate_tokens
 from mesa_llm.memory.factory import KINDS, MemoryMixin, MemorySpec, memory_from_json, open_memory, past_memory
 from mesa_llm.memory.reflection import ReflectiveMemory
 from mesa_llm.memory.stream import StreamMemory
@@ -28,6 +28,7 @@ __all__ = [
     "AgentMemory",
     "ChatMemory",
     "EntryKind",
+    "EntryMemory",
     "Memory",
     "MemoryEntry",
     "MemoryMixin",

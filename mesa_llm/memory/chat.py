@@ -16,7 +16,7 @@ from mesa_llm.memory.entry import (
 from mesa_llm.records import ChatMessage
 from mesa_llm.text import clip, one_line
 
-_BY_AGENT = frozenset({"decision", "thought"})
+_BY_AGENT = frozenset({"decision", "utterance", "thought"})
 """Kinds of entries written by the agent itself."""
 
 _OF_MANY_LINES = frozenset({"observation", "decision", "thought"})

@@ -15,7 +15,11 @@ from mesa_llm.records import ChatMessage
 from mesa_llm.records.frozen import frozen
 from mesa_llm.text import one_line
 
-EntryKind = Literal["observation", "decision", "outcome", "message", "thought", "insight"]
+EntryKind = Literal["observation", "decision", "utterance", "outcome", "message", "thought", "insight"]
+"""Kinds of entries that the library makes."""
+
+MAX_KIND = 40
+"""Maximum number of characters of a kind of one's own."""
 
 CHARACTERS_PER_TOKEN = 4
 """Number of characters per token: accurate to about 20 % for English, too high for Chinese or Japanese."""
@@ -31,14 +35,14 @@ class MemoryEntry:
     """One entry of an agent's memory.
 
     Raises:
-        ValueError: If the kind is unknown, or the importance is outside 0..1.
+        ValueError: If the kind is blank, long or of several lines, or the importance is outside 0..1.
     """
 
     time: int
     """Step in which it happened."""
 
-    kind: EntryKind
-    """Kind of the entry."""
+    kind: EntryKind | str
+    """Kind of the entry; one of your own stands in its line as it is, such as `you noticed`."""
 
     text: str
     """Text of the entry."""
@@ -60,8 +64,11 @@ class MemoryEntry:
 
     def __post_init__(self) -> None:
         """Check the kind and the importance."""
-        if self.kind not in LEADS:
-            raise ValueError(f"kind must be one of {', '.join(get_args(EntryKind))}; got {self.kind!r}")
+        if self.kind not in LEADS and (not 0 < len(self.kind) <= MAX_KIND or one_line(self.kind) != self.kind):
+            raise ValueError(
+                f"kind must be one of {', '.join(get_args(EntryKind))}, or a few words of your own on one line; got "
+                f"{self.kind!r:.60}"
+            )
         if not 0 <= self.importance <= 1:
             raise ValueError(f"importance must be in 0..1, got {self.importance!r}")
 
@@ -73,7 +80,7 @@ class MemoryEntry:
     @property
     def lead(self) -> str:
         """Beginning of its line, before the text: when it happened, and what kind of entry it is."""
-        return f"{self.when}, {LEADS[self.kind]}"
+        return f"{self.when}, {LEADS.get(self.kind, self.kind)}"
 
     @property
     def line(self) -> str:

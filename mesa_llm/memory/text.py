@@ -7,6 +7,7 @@ from functools import lru_cache
 LEADS = {
     "observation": "you saw",
     "decision": "you decided",
+    "utterance": "you said",
     "outcome": "the result was",
     "message": "you were told",
     "thought": "you thought",

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from typing import ClassVar
 
 from mesa_llm.memory.entry import (
     CHARACTERS_PER_TOKEN,
     EntryMemory,
     MemoryEntry,
+    SavedMemory,
     whole_number,
 )
+
+MakesEntries = Callable[[], list[MemoryEntry]]
+"""Makes entries when they are needed."""
+
+MAX_UNREAD = 60
+"""Number of additions, beyond those that are kept, after which a window is settled though nobody reads it."""
 
 
 class NoMemory(EntryMemory):
@@ -29,7 +37,7 @@ class NoMemory(EntryMemory):
 class WindowMemory(EntryMemory):
     """Remembers the last `k` entries that fit into a number of tokens."""
 
-    __slots__ = ("_characters", "_lines", "k", "max_tokens")
+    __slots__ = ("_added", "_lines", "k", "max_tokens")
     kind: ClassVar[str] = "window"
     settings: ClassVar[tuple[str, ...]] = ("k", "max_tokens")
 
@@ -46,23 +54,67 @@ class WindowMemory(EntryMemory):
         super().__init__()
         self.k = whole_number("k", k, 1)
         self.max_tokens = whole_number("max_tokens", max_tokens, 32)
-        self._characters = 0
         self._lines: list[str] = []  # the line of each entry
+        self._added: list[MemoryEntry | MakesEntries] = []  # since somebody last read it
 
     def add(self, entry: MemoryEntry) -> None:
         """Add an entry; beyond `k` entries or `max_tokens`, the oldest are forgotten."""
-        max_characters = CHARACTERS_PER_TOKEN * self.max_tokens
-        line_entry = entry.as_line_within(max_characters - 1)
-        if not line_entry.text:
-            return
-        line = line_entry.line
-        self._entries.append(line_entry)
-        self._lines.append(line)
-        self._characters += len(line) + 1
-        while len(self._entries) > self.k or self._characters > max_characters:
-            del self._entries[0]
-            self._characters -= len(self._lines.pop(0)) + 1
+        self._add(entry)
+
+    def add_later(self, entries: MakesEntries) -> None:
+        """Add entries that are written when somebody reads the memory, if they are not forgotten by then.
+
+        Args:
+            entries: Makes them, in order; what it makes must not depend on when it is called.
+        """
+        self._add(entries)
+
+    def _add(self, added: MemoryEntry | MakesEntries) -> None:
+        self._added.append(added)
+        if len(self._added) > MAX_UNREAD + self.k:
+            self._settle()
+
+    @property
+    def entries(self) -> tuple[MemoryEntry, ...]:
+        """The entries, in order of addition."""
+        self._settle()
+        return super().entries
+
+    def saved(self) -> SavedMemory:
+        """Return the saved form of the memory."""
+        self._settle()
+        return super().saved()
 
     def recall(self, cue: str, time: int, *, aside: bool = False) -> str:
         """Return all entries, one line each, oldest first."""
+        self._settle()
         return "\n".join(self._lines)
+
+    def _settle(self) -> None:
+        """Keep the newest entries that fit, and forget all others."""
+        if not self._added:
+            return
+        characters = self._max_characters
+        entries: list[MemoryEntry] = []
+        lines: list[str] = []
+        for entry, line in self._newest_first():
+            characters -= len(line) + 1
+            if characters < 0 or len(entries) >= self.k:
+                break
+            entries.append(entry)
+            lines.append(line)
+        self._entries, self._lines, self._added = entries[::-1], lines[::-1], []
+
+    def _newest_first(self) -> Iterator[tuple[MemoryEntry, str]]:
+        """Go back through what was added, and then through what was kept before; yield entries and their lines."""
+        for added in reversed(self._added):
+            for entry in (added,) if isinstance(added, MemoryEntry) else reversed(added()):
+                line_entry = entry.as_line_within(self._max_characters - 1)
+                if line_entry.text:
+                    yield line_entry, line_entry.line
+        yield from zip(reversed(self._entries), reversed(self._lines), strict=True)
+
+    @property
+    def _max_characters(self) -> int:
+        """Maximum number of characters of all lines, line breaks included."""
+        return CHARACTERS_PER_TOKEN * self.max_tokens

@@ -1,6 +1,6 @@
 """Cost of a run in advance: prompts are written and counted, rule twins decide, and nothing is sent.
 
-A estimate is an estimate; pages and the command line show its `CAVEAT` beside the figures.
+An estimate is no promise; pages and the command line show its `CAVEAT` beside the figures.
 """
 
 from __future__ import annotations
@@ -32,18 +32,23 @@ from mesa_llm.records import Decision, Failure, Observation, Reply, Request
 THOUGHT = "What matters here is weighed in a few sentences, one after the other. " * 5
 """Stand-in for a reply in free text, which rule twins do not write: about 70 tokens."""
 
-CAVEAT = (
-    "An estimate, for which nothing was sent: the prompts are those of a run in which rule twins decide, with the "
-    "shortest and the longest replies. Repairs of faulty replies are not counted, and replies that a run log already "
-    "holds are not deducted."
+_CAVEAT = (
+    "An estimate, for which nothing was sent: the prompts are those of a run in which {}, with the shortest and the "
+    "longest replies. Repairs of faulty replies are not counted, and replies that a run log already holds are not "
+    "deducted."
 )
+
+CAVEAT = _CAVEAT.format("rule twins decide")
 """What an estimate leaves out, for its readers."""
+
+RANDOM_CAVEAT = _CAVEAT.format("decisions are drawn at random")
+"""The same, for an estimate without rule twins."""
 
 IN_BATCHES = "Prices are those of the provider's batches."
 """What an estimate with `batch` says besides that."""
 
-OF_THE_LOG = ("log", "replay", "retry_failures", "ask_again", "allow_new_endpoint")
-"""Options that a estimate leaves out, as it neither reads nor writes a run log."""
+OF_THE_LOG = ("log", "replay", "retry_failures", "ask_again", "light", "allow_new_endpoint")
+"""Options that an estimate leaves out, as it neither reads nor writes a run log."""
 
 _DECIDING: ContextVar[tuple[Any, Observation] | None] = ContextVar("mesa_llm_deciding", default=None)
 """Agent that decides in this task of the event loop, and its observation."""
@@ -137,7 +142,7 @@ def estimate_cost(make: Callable[..., LLMModel], steps: int | None = None, **arg
     access = arguments.pop("access", None)
     design = arguments.pop("design", None) or AgentDesign()
     hook = _Estimated(None if design.decide is None else open_decide(design.decide))
-    counting = _CountingAccess(access or Access(**limits))
+    counting = CountingAccess(access or Access(**limits))
     with closing(make(**arguments, access=counting, design=replace(design, decide=hook))) as model:
         model.run(steps)
         return CostEstimate(int(model.time), model.engine.decisions, counting.costs, tuple(counting.unpriced))
@@ -161,8 +166,8 @@ class _Estimated:
             _DECIDING.reset(token)
 
 
-class _CountingAccess(Access):
-    """An access that opens no connection and counts the requests.
+class CountingAccess(Access):
+    """An access that opens no connection and counts the requests, which get random replies unless a twin decides.
 
     Attributes:
         costs: Cost so far, by purpose.
@@ -202,7 +207,7 @@ class _CountingAccess(Access):
 class _Counter:
     """Transport that counts each request, and replies with the decision of the rule twin."""
 
-    def __init__(self, access: _CountingAccess, capabilities: Capabilities, *, is_free: bool, is_batch: bool) -> None:
+    def __init__(self, access: CountingAccess, capabilities: Capabilities, *, is_free: bool, is_batch: bool) -> None:
         self.access = access
         self.name = capabilities.name
         self.is_person = capabilities.is_person

@@ -23,13 +23,15 @@ from mesa_llm.engine.opening import model_part
 from mesa_llm.errors import ConfigError
 from mesa_llm.llm.address import split_name, written_name
 from mesa_llm.llm.protocol import LLM, Capabilities
+from mesa_llm.llm.surrogate.names import PREFIX, file_in, with_file
 from mesa_llm.model.options import fields_of
 from mesa_llm.runlog.log import RunLog
 
 T = TypeVar("T")
 
 RESUME_OPTIONS = frozenset(
-    {"log", "replay", "rng", "retry_failures", "ask_again", *EngineOptions.__annotations__} - {"parser"}
+    {"log", "replay", "rng", "retry_failures", "ask_again", "light", "labels", *EngineOptions.__annotations__}
+    - {"parser"}
 )
 """Options that may differ when a run is resumed."""
 
@@ -97,8 +99,8 @@ def with_recorded_addresses(run: dict[str, Any], recorded: Mapping[str, Any]) ->
 def _files(parameters: Any) -> Iterator[tuple[str, str]]:
     """Find the files named in parameters, and compute digests of their contents."""
     for name, text in _texts(parameters):
-        if _is_file(text):
-            yield f"{name}={text}", _digest(text)
+        if _is_file(text) or (text.startswith(PREFIX) and os.path.isfile(file_in(text))):
+            yield f"{name}={text}", _digest(file_in(text))
 
 
 def _texts(parameters: Any, name: str = "") -> Iterator[tuple[str, str]]:
@@ -157,11 +159,46 @@ def located(parameters: Mapping[str, Any], files: Mapping[str, str], log: Path) 
 
     def present_path(name: str, text: str) -> str:
         digest = files.get(f"{name}={text}")
-        if digest is None or _digest(text) == digest:
-            return text
-        return next((str(folder / text) for folder in log.absolute().parents if _digest(folder / text) == digest), text)
+        found = None if digest is None else _location(file_in(text), digest, log)
+        return text if found is None else with_file(text, found)
 
     return _with_texts(parameters, present_path)
+
+
+def present_files(files: Mapping[str, str], log: Path) -> dict[str, Path | None]:
+    """Return where the files of a recorded run are now; None: nowhere that a replay looks.
+
+    Args:
+        files: Digests of its files, from the manifest: `parameter=path` → digest.
+        log: The run log.
+    """
+    locations = {f"{name}={text}": _location(file_in(text), digest, log) for name, text, digest in _split(files)}
+    return {name: None if location is None else Path(location) for name, location in locations.items()}
+
+
+def _location(file: str, digest: str, log: Path) -> str | None:
+    """Find a file with this content: as it is named, or in the folder of a log or above it."""
+    candidates = (file, *(str(folder / file) for folder in log.absolute().parents))
+    return next((path for path in candidates if _digest(path) == digest), None)
+
+
+def with_moved_files(
+    parameters: Mapping[str, Any], files: Mapping[str, str], moved: Mapping[str, str]
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return the parameters and the files of a recorded run with other paths of its files.
+
+    Args:
+        parameters: Parameters from the manifest.
+        files: Digests of their files, from the manifest: `parameter=path` → digest.
+        moved: `parameter=path` → the new path.
+    """
+
+    def new_path(name: str, text: str) -> str:
+        path = moved.get(f"{name}={text}")
+        return text if path is None else with_file(text, path)
+
+    renamed = {f"{name}={new_path(name, text)}": digest for name, text, digest in _split(files)}
+    return _with_texts(dict(parameters), new_path), renamed
 
 
 def missing_file(parameters: Mapping[str, Any], files: Mapping[str, str]) -> tuple[str, str] | None:
@@ -171,7 +208,7 @@ def missing_file(parameters: Mapping[str, Any], files: Mapping[str, str]) -> tup
         parameters: The parameters, with present locations of files.
         files: Digests of the recorded files.
     """
-    named = (f"{name}={text}" for name, text in _texts(parameters) if not os.path.isfile(text))
+    named = (f"{name}={text}" for name, text in _texts(parameters) if not os.path.isfile(file_in(text)))
     return next(((file, files[file]) for file in named if file in files), None)
 
 

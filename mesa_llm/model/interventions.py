@@ -17,7 +17,7 @@ from mesa_llm.errors import ConfigError, ToolError
 from mesa_llm.llm.address import written_name
 from mesa_llm.llm.protocol import Capabilities
 from mesa_llm.model.scenario import LLMScenario
-from mesa_llm.records import Event
+from mesa_llm.records import Event, ToolCall
 from mesa_llm.text import clip, one_line, quoted
 from mesa_llm.tools.tool import describe
 from mesa_llm.world import Changeable, Publisher
@@ -128,7 +128,23 @@ class Minds(_Intervention, frozen=True, arbitrary_types_allowed=True):
         return {"kind": self.kind, "llm": None if self.llm is None else name, "design": design}
 
 
-Intervention = News | Post | Change | Minds
+class ManualAction(_Intervention, frozen=True):
+    """An action that somebody outside lets an agent carry out, in place of its own decision or beside it."""
+
+    kind: Literal["action"] = "action"
+    """What it is."""
+
+    agent: Annotated[int | str, Field(union_mode="left_to_right")] = ""
+    """The agent that acts, by number or name; empty where it is named beside the action, as in OASIS's `step`."""
+
+    action: Annotated[str, Field(min_length=1, max_length=100)]
+    """Name of the action."""
+
+    arguments: dict[str, Any] = {}
+    """Its arguments by name, as JSON values."""
+
+
+Intervention = News | Post | Change | Minds | ManualAction
 """Any intervention."""
 
 _WRITTEN: TypeAdapter[Intervention] = TypeAdapter(Annotated[Intervention, Field(discriminator="kind")])
@@ -143,7 +159,7 @@ def intervention_from(value: Any) -> Intervention:
     Raises:
         ConfigError: If it is not an intervention.
     """
-    if isinstance(value, News | Post | Change | Minds):
+    if isinstance(value, News | Post | Change | Minds | ManualAction):
         return value
     if isinstance(value, str):
         value = {"kind": "news", "text": value}
@@ -152,7 +168,7 @@ def intervention_from(value: Any) -> Intervention:
     try:
         return _WRITTEN.validate_python(value)
     except ValidationError as error:
-        wanted = "a text, or an object with the kind news, post, change or minds and its fields"
+        wanted = "a text, or an object with the kind news, post, change, minds or action and its fields"
         reason = f"{clip(str(value), 80)!r} is not an intervention: {describe(error)}; wanted {wanted}"
         raise ConfigError(reason) from None
 
@@ -335,6 +351,8 @@ def description(intervention: Intervention) -> str:
             return f"post by {one_line(str(author), 80)}: {quoted(text)}"
         case Change(variable=variable, value=value):
             return f"{variable} = {one_line(canonical_json(value), 200)}"
+        case ManualAction(agent=who, action=name, arguments=arguments):
+            return one_line(f"{who} acts by hand: {ToolCall(name, arguments)}", 300)
         case Minds():
             names = {name: value for name, value in intervention.document.items() if value and name != "kind"}
             return f"agents think with {one_line(canonical_json(names), 200)}"
@@ -389,6 +407,8 @@ def check(model: Any, intervention: Intervention) -> None:
                 raise ConfigError(f"no world {world or 'of this model'} supports posts; those that do: {there_are}")
         case Change():
             owner_of(model, intervention)
+        case ManualAction():
+            agent_of(model, intervention)
         case Minds(llm=llm, design=design):
             if llm is None and design is None:
                 raise ConfigError("minds: give an llm, a design, or both")
@@ -413,6 +433,20 @@ def readers_of(model: Any, news: News) -> tuple[frozenset[int] | None, str]:
     if unknown := [reader for reader in news.to if str(reader) not in by_name]:
         raise ConfigError(f"news to {unknown[0]!r}: there is no such agent")
     return frozenset(by_name[str(reader)] for reader in news.to), ""
+
+
+def agent_of(model: Any, manual: ManualAction) -> Any:
+    """Return the agent that a manual action is for.
+
+    Raises:
+        ConfigError: If there is none, or several share the name.
+    """
+    who = str(manual.agent)
+    agents = [agent for agent in llm_agents(model) if who in (str(agent.unique_id), agent.config.name)]
+    if len(agents) != 1:
+        found = "there is no such agent" if not agents else "several agents have that name; give the number"
+        raise ConfigError(f"a manual action of {who!r}: {found}")
+    return agents[0]
 
 
 def owner_of(model: Any, change: Change) -> Changeable | None:
@@ -454,6 +488,8 @@ def apply(model: Any, intervention: Intervention) -> None:
                 _change_scenario(model, variable, value)
             else:
                 owner.change(variable, value)
+        case ManualAction(action=name, arguments=arguments):
+            model.act_by_hand(agent_of(model, intervention), ToolCall(name, arguments))
         case Minds(llm=llm, design=design):
             model.change_minds(llm, design)
 

@@ -6,7 +6,7 @@ import inspect
 import weakref
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
@@ -15,9 +15,11 @@ from mesa_llm.agents.design import AgentDesign
 from mesa_llm.config import Reasoning, Settings
 from mesa_llm.engine.access import EngineOptions
 from mesa_llm.engine.activation import Activation, everyone, llm_agents
+from mesa_llm.engine.aliases import Aliases, aliases_of
 from mesa_llm.engine.engine import Engine, run_seed_of
 from mesa_llm.engine.opening import written_options
 from mesa_llm.engine.options import OnError, RunOptions, checked_options, option
+from mesa_llm.engine.presentation import AS_WRITTEN
 from mesa_llm.engine.survey import JUDGING, Question, consult, survey
 from mesa_llm.errors import ConfigError
 from mesa_llm.llm.address import written_name
@@ -27,12 +29,14 @@ from mesa_llm.memory import past_memory
 from mesa_llm.model.bridge import Bridge
 from mesa_llm.model.identity import check_files, identity, with_recorded_addresses, with_recorded_paths
 from mesa_llm.model.interventions import Interventions
+from mesa_llm.model.judgements import JudgeAgreement, Judgements, read_labels
 from mesa_llm.model.options import constructor, resolve_parameters
 from mesa_llm.model.quality import Rate, quality_of
 from mesa_llm.model.scenario import LLMScenario, parameters_of, signature_of
 from mesa_llm.model.stages import StagedModel
 from mesa_llm.prompts import Prompts, find_prompt
 from mesa_llm.records import ChatMessage, Decision, Failure, Usage
+from mesa_llm.runlog.light import LightLog
 from mesa_llm.runlog.log import RunLog
 from mesa_llm.runlog.versions import versions
 from mesa_llm.text import counted, suggestion
@@ -53,6 +57,7 @@ class LLMModel(StagedModel):
         option_defaults: Option common to all models → its default.
         changeable: Fields of the scenario that may change during a run, because the model reads them in every step or
             passes them on in `scenario_changed`.
+        judge_purposes: Purposes of consultations whose answers are judgements, see `mesa_llm.model.judgements`.
         instructions: File in the folder `prompts` beside the model's code that all agents read first; empty: none.
         worlds: Worlds of the agents.
         schedule: Order of visits to the worlds; None: all of them in every step.
@@ -62,6 +67,7 @@ class LLMModel(StagedModel):
         mailbox: Messages between agents.
         bridge: News between worlds.
         interventions: Interventions from outside the run.
+        judgements: What its judges have said, and people's labels of the same texts.
         now: The current step, from 1.
         reasoning: Reasoning of all agents before they decide; None: from their configs.
         reply_tokens: Maximum number of tokens of a reply, for all agents; None: from their configs.
@@ -72,6 +78,7 @@ class LLMModel(StagedModel):
     scenario_class: ClassVar[type[LLMScenario]] = LLMScenario
     option_defaults: ClassVar[Mapping[str, Any]] = {}
     changeable: ClassVar[tuple[str, ...]] = ()
+    judge_purposes: ClassVar[frozenset[str]] = frozenset({"judge"})
     instructions: str = "instructions.md"
     population: Any = None
     scenario: Any
@@ -117,11 +124,14 @@ class LLMModel(StagedModel):
         replay: bool = False,
         retry_failures: bool = False,
         ask_again: bool = False,
+        light: bool = False,
+        labels: str | Path | None = None,
         on_error: OnError = "skip",
         reasoning: Reasoning | None = None,
         reply_tokens: int | None = None,
         scoring: Scoring | None = None,
         memories: Mapping[Any, Mapping[str, Any]] | None = None,
+        allowances: Mapping[Any, Any] | None = None,
         rng: int | str | None = None,
         **options: Any,
     ) -> None:
@@ -136,8 +146,11 @@ class LLMModel(StagedModel):
             design: Task-independent choice of the agents' components; takes precedence over the model's own.
             bridge: Carries news between worlds; None: a plain `Bridge`.
             log: File of the run, or an open log: replies that it holds are used, the others are requested and recorded.
-            replay, retry_failures, ask_again, on_error, reasoning, reply_tokens, scoring: See `RunOptions`.
+            replay, retry_failures, ask_again, light, labels: See `RunOptions`.
+            on_error, reasoning, reply_tokens, scoring: See `RunOptions`.
             memories: Agent (its id or name) → memory of an earlier life, from `to_json`, that it starts with.
+            allowances: Agent id or class name → what it may spend in the run: `{"calls": 20, "dollars": 0.5}`, or
+                `tokens`; whoever has spent it fails to decide, and the others go on.
             rng: Seed; None: that of the scenario, of the log, or a new one.
             **options: Options for reaching language models and for budgets, see `RunOptions`; and, in place of
                 `scenario`, its fields.
@@ -157,8 +170,14 @@ class LLMModel(StagedModel):
             raise ConfigError(f"design must be an AgentDesign, got {design!r:.60}; see AgentDesign.from_json")
         if replay and log is None:
             raise ConfigError("replay=True needs the log= of a recorded run")
+        if light and log is not None:
+            raise ConfigError("light=True (--light) keeps no log; leave out light, or log= (--log)")
+        self.judgements = Judgements(None if labels is None else read_labels(labels))
         mode = "replay" if replay else "record"
-        self.runlog = log if isinstance(log, RunLog) else RunLog(log, mode, retry_failures, ask_again)
+        if isinstance(log, RunLog):
+            self.runlog = log
+        else:
+            self.runlog = LightLog() if light else RunLog(log, mode, retry_failures, ask_again)
         by_keyword |= {name: value for name, value in self._arguments.arguments.items() if name != "scenario"}
         scenario, seed = resolve_parameters(type(self), scenario, by_keyword, rng, self.runlog)
         super().__init__(scenario, worlds=worlds, activation=activation, bridge=bridge, on_error=checked.on_error)
@@ -170,8 +189,9 @@ class LLMModel(StagedModel):
         self.engine.declare(llm.values() if isinstance(llm, Mapping) else [llm])
         self.design = design
         self.reasoning, self.reply_tokens = checked.reasoning, checked.reply_tokens
+        self.engine.allow(allowances)
         self.engine.scoring = checked.scoring or "replies"
-        self._prompts = Prompts(type(self))
+        self._present(design)
         self._memories = {str(agent): saved for agent, saved in (memories or {}).items()}
         run = identity(self, self._arguments, seed)
         if engine_options.get("allow_new_endpoint"):
@@ -220,7 +240,7 @@ class LLMModel(StagedModel):
         """
         if not self.instructions:
             return ""
-        if find_prompt(type(self), self.instructions) is None:
+        if find_prompt(type(self), self.instructions, self._prompts.wording) is None:
             if self.instructions == LLMModel.instructions:
                 return ""
             raise ConfigError(
@@ -229,7 +249,7 @@ class LLMModel(StagedModel):
             )
         return self.prompt(self.instructions, model=self, scenario=self.scenario)
 
-    def prompt(self, name: str, **values: Any) -> str:
+    def prompt(self, name: str, /, **values: Any) -> str:
         """Fill in a template of the model's folder `prompts`, or of the library.
 
         A changed file is reloaded in the next step.
@@ -259,6 +279,21 @@ class LLMModel(StagedModel):
             for name in names:
                 agent.memory = past_memory(self._memories.pop(name))
 
+    def _present(self, design: AgentDesign | None) -> None:
+        """Put what agents read to their language models as a design says."""
+        presentation = AS_WRITTEN if design is None else design.presentation
+        self._prompts = Prompts(type(self), presentation.named_wording)
+        this = weakref.ref(self)
+
+        @lru_cache(maxsize=1)
+        def aliases_at(time: float, n_agents: int) -> Aliases:  # arguments are what they depend on
+            return aliases_of(this())
+
+        def aliases() -> Aliases:
+            return aliases_at((model := cast("LLMModel", this())).time, len(model.agents))
+
+        self.engine.present(presentation, aliases)
+
     def llm_of(self, agent: Any) -> str | LLM:
         """Return an agent's language model: from `llm=`, from the design, or the default."""
         design_llm = None if self.design is None else self.design.llm
@@ -270,9 +305,24 @@ class LLMModel(StagedModel):
                 return llm[name]
         if design_llm is not None:
             return design_llm
+        for name in llm:
+            index, _, count = str(name).partition("/")  # a share: 2/3 is every third agent, from the second on
+            if index.isdecimal() and count.isdecimal() and (agent.unique_id - int(index)) % max(int(count), 1) == 0:
+                return llm[name]
         if "*" in llm:
             return llm["*"]
         raise ConfigError(f"llm= names no model for agent {agent.unique_id} ({type(agent).__name__}); add one for '*'")
+
+    @property
+    def decides_by_rule(self) -> bool:
+        """Whether all agents without a language model of their own are left to their rule twins."""
+        design = self.design
+        return (
+            self.llm == "rule"
+            and type(self).llm_of is LLMModel.llm_of
+            and (design is None or (design.llm is None and design.decide is None))
+            and not self.engine.allowances
+        )
 
     def begin_step(self) -> None:
         """Deliver messages and news, and draw the stages; does nothing if the step has begun or the run is over.
@@ -283,6 +333,11 @@ class LLMModel(StagedModel):
         if self._memories and self.now == 1 and self.running:
             raise ConfigError(f"memories= names {', '.join(sorted(self._memories))}, and there are no such agents")
         super().begin_step()
+
+    def _open_interval(self) -> None:
+        self._require_set_up()
+        self.interventions.start_step()  # those that were made before the events of this interval
+        super()._open_interval()
 
     def _deliver(self) -> None:
         self._prompts.forget()
@@ -323,6 +378,7 @@ class LLMModel(StagedModel):
             self.engine.declare([llm])
         if design is not None:
             self.design = design
+            self._present(design)
             for agent in llm_agents(self):
                 design.apply_to(agent)
 
@@ -365,6 +421,14 @@ class LLMModel(StagedModel):
         Override it to add kinds of your own.
         """
         return quality_of(self)
+
+    def judge_agreement(self) -> list[JudgeAgreement]:
+        """Compare what the run's judges have said so far with people's labels (`labels=`); empty without labels.
+
+        Raises:
+            ConfigError: If the labels cannot be compared with the judgements.
+        """
+        return self.judgements.agreements()
 
     def survey(
         self,
@@ -423,7 +487,11 @@ class LLMModel(StagedModel):
             ConfigError: If the purpose is reserved, or `llm="rule"` is used without a rule.
         """
         how = {"answer": answer, "settings": settings, "reasoning": reasoning, "rule": rule}
-        return consult(self, llm, prompts, purpose=purpose, **how)
+        asked = prompts if isinstance(prompts, str) else list(prompts)
+        results = consult(self, llm, asked, purpose=purpose, **how)
+        if purpose in self.judge_purposes:
+            self.judgements.add(purpose, asked, results)
+        return results
 
     def close(self) -> None:
         """Close the run log and all connections."""

@@ -31,11 +31,14 @@ class LLMOptions(EngineOptions, total=False, extra_items=Any):
     replay: bool
     retry_failures: bool
     ask_again: bool
+    light: bool
+    labels: str | Path | None
     on_error: OnError
     reasoning: Reasoning | None
     reply_tokens: int | None
     scoring: Scoring | None
     memories: Mapping[Any, Mapping[str, Any]] | None
+    allowances: Mapping[Any, Any] | None
 
 
 OPTIONS = frozenset({"scenario", "llm", "worlds", "rng", *LLMOptions.__annotations__})

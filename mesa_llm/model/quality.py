@@ -42,15 +42,21 @@ KINDS = {
     "parsed_leniently": "{n} of {of} decisions were read with repairs",
     "refused": "{n} of {of} actions and answers were refused by the world",
     "declined": "{n} of {of} decisions were declined by the language model",
+    "by_surrogate": "{n} of {of} decisions were made by a surrogate of a language model",
     "straight_lined": "{n} of {of} questionnaires with reversed items hold one number throughout",
     "items_missing": "{n} of {of} items have no answer",
     "items_unparsable": "{n} of {of} answers to items could not be read",
     "items_off_scale": "{n} of {of} answers to items are not on the scale",
+    "judge_unchecked": "{n} of {of} judgements were not checked against people's labels (mesa-llm agreement does so)",
+    "judge_unreliable": "{n} of {of} judgements are by a judge that agrees too little with people (alpha below 0.667)",
+    "judge_tentative": "{n} of {of} judgements are by a judge that agrees with people to some extent (alpha below 0.8)",
+    "judge_reliable": "{n} of {of} judgements are by a judge that agrees with people (alpha of 0.8 or more)",
+    "judged_by_rule": "{n} of {of} judgements were made by a rule, not by a language model or a person",
     "not_asked": "{n} of {of} decisions needed no request, as only one was possible",
 }
 """Kind of `Quality` → its description. Kinds of one's own are described by their name."""
 
-HARMLESS = frozenset({"not_asked", "parsed_leniently"})
+HARMLESS = frozenset({"not_asked", "parsed_leniently", "judge_reliable", "judged_by_rule"})
 """Kinds that say nothing against the scores."""
 
 
@@ -68,11 +74,14 @@ def quality_of(model: Any) -> dict[str, Rate]:
         **{name: getattr(engine, name) for name in ("reprompted", "parsed_leniently", "declined", "not_asked")},
     }
     quality = {name: Rate(n, engine.decisions) for name, n in counts.items()}
+    if engine.by_surrogate:
+        quality["by_surrogate"] = Rate(engine.by_surrogate, engine.decisions)
     quality["refused"] = Rate(model.n_refused, model.n_outcomes)
     for world in model.worlds:
         if isinstance(world, Questioner):
             for name, (n, of) in world.quality().items():
                 quality[name] = quality.get(name, Rate(0, 0)).plus(n, of)
+    quality |= {name: Rate(n, of) for name, (n, of) in model.judgements.rates().items()}
     return {name: quality[name] for name in (*(kind for kind in KINDS if kind in quality), *quality)}
 
 
@@ -104,6 +113,15 @@ def quality_warning(quality: Quality) -> str:
     texts = quality_texts(high)
     shares = [f"{text} ({rate.share:.0%})" for text, rate in zip(texts, high.values(), strict=True)]
     return f"Read the results with care: {'; '.join(shares)}."
+
+
+def judge_text(model: Any) -> str:
+    """Say whether the judges of a run were checked against people's labels; empty if nobody judged.
+
+    Args:
+        model: The model, an `LLMModel`.
+    """
+    return "; ".join(quality_texts({name: Rate(n, of) for name, (n, of) in model.judgements.rates().items()}))
 
 
 def total_quality(qualities: Iterable[Mapping[str, Sequence[int]]]) -> dict[str, Rate]:

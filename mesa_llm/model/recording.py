@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, cast
 
 from pydantic import BaseModel, ValidationError
@@ -73,8 +74,13 @@ class Recording:
     n_rows: int
     """Number of decisions that it holds."""
 
-    version: str = ""
-    """Version of this package that recorded it; empty: unknown."""
+    versions: Mapping[str, str] = MappingProxyType({})
+    """Versions of the packages that recorded it, by name."""
+
+    @property
+    def version(self) -> str:
+        """Version of this package that recorded it; empty: unknown."""
+        return self.versions.get(DISTRIBUTION, "")
 
     @classmethod
     def read(cls, file: str | Path) -> Recording:
@@ -112,8 +118,8 @@ class Recording:
             fault = f"it holds {len(digests)} steps, the last of which is step {steps}"
             raise ConfigError(f"{str(file)!r} is damaged: {fault}")
         rows = tuple(row.model_dump(exclude_defaults=True) for row in run.interventions)
-        version = str(run.versions.get(DISTRIBUTION, ""))
-        return cls(file, run.model, run.parameters, run.rng, run.files, rows, dict(digests), n_rows, version)
+        versions = {name: str(version) for name, version in run.versions.items()}
+        return cls(file, run.model, run.parameters, run.rng, run.files, rows, dict(digests), n_rows, versions)
 
     @property
     def last_step(self) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import math
 import textwrap
 import typing
 from collections.abc import Iterator, Mapping
@@ -40,7 +41,8 @@ class Slider:
     """Largest value on the slider."""
 
     step: float | None = None
-    """Distance between values; None: 1 for whole numbers, else a hundredth of the range."""
+    """Distance between values; None: 1 for whole numbers, else a hundredth of the range. Where the default would lie
+    between two values, it is divided, so that no page moves the default."""
 
     label: str = ""
     """Label on the page; empty: made of the name."""
@@ -57,6 +59,25 @@ class Label:
 @dataclass(frozen=True)
 class Hidden:
     """Keeps a parameter off the page; stands in its `Annotated`."""
+
+
+@dataclass(frozen=True, init=False)
+class Structure:
+    """Marks a parameter as a part of a model's structure that audits vary; stands in the `Annotated`.
+
+    Such are the size of a space, the form of a network or who is its hub: what a claim about people should not hang on.
+    """
+
+    values: tuple[Any, ...]
+    """Values that an audit tries, besides the one that the model runs with."""
+
+    dimension: str
+    """Dimension of the audit that it belongs to."""
+
+    def __init__(self, *values: Any, dimension: str = "environment structure") -> None:
+        """Store the values."""
+        object.__setattr__(self, "values", values)
+        object.__setattr__(self, "dimension", dimension)
 
 
 @dataclass(frozen=True)
@@ -92,6 +113,11 @@ class Parameter:
     def is_output(self) -> bool:
         """Whether it names a file that the model writes."""
         return any(isinstance(mark, Output) for mark in self._marks)
+
+    @property
+    def structure(self) -> Structure | None:
+        """Its mark as a part of the structure; None without one."""
+        return next((mark for mark in self._marks if isinstance(mark, Structure)), None)
 
     @property
     def _marks(self) -> tuple[Any, ...]:
@@ -157,12 +183,24 @@ class Parameter:
             return {"type": "Checkbox", "label": label, "value": self.default}
         if slider is not None and kind in ("integer", "number") and self.default is not None:
             is_whole = kind == "integer"
-            step = slider.step or (1 if is_whole else (slider.maximum - slider.minimum) / 100)
-            ends = {"min": slider.minimum, "max": slider.maximum, "step": step}
+            ends = {"min": slider.minimum, "max": slider.maximum, "step": _step_of(slider, self.default, is_whole)}
             return {"type": "SliderInt" if is_whole else "SliderFloat", "label": label, "value": self.default, **ends}
         if kind in _PLAIN:
             return {"type": "InputText", "label": label, "value": "" if self.default is None else str(self.default)}
         return None
+
+
+def _step_of(slider: Slider, default: float, is_whole: bool) -> float:
+    """Return the distance between two values of a slider, of which the default is one."""
+    if is_whole:
+        return slider.step or 1
+    step = slider.step or (slider.maximum - slider.minimum) / 100
+    finer = (step / parts for parts in (1, 2, 3, 5, 6, 10, 50, 100))
+    return next((one for one in finer if _is_multiple(default - slider.minimum, one)), step)
+
+
+def _is_multiple(distance: float, step: float) -> bool:
+    return math.isclose(distance / step, round(distance / step), abs_tol=1e-6)
 
 
 if TYPE_CHECKING:

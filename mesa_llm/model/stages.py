@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import time as clock
-from collections import Counter
-from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import Any, ClassVar
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, ClassVar, Literal
 
 from mesa.datacollection import DataCollector
 
@@ -14,17 +12,16 @@ from mesa_llm.agents.agent import LLMMixin
 from mesa_llm.agents.deliberation import as_decision
 from mesa_llm.agents.mailbox import Mailbox
 from mesa_llm.agents.memory_maintenance import maintain_memories
-from mesa_llm.agents.news import with_announcements
 from mesa_llm.engine.activation import Activation, Stage, Turn, llm_agents, turns_of
 from mesa_llm.engine.engine import Engine
 from mesa_llm.engine.gc_pause import gc_paused, gc_running
 from mesa_llm.engine.options import OnError
-from mesa_llm.engine.setup import require_minds, require_parts, require_rules
-from mesa_llm.errors import ConfigError, DecisionError, Stopped
+from mesa_llm.engine.setup import require_parts
+from mesa_llm.errors import ConfigError, DecisionError
+from mesa_llm.model.asking import AskingModel, keys_of
 from mesa_llm.model.bridge import Bridge
 from mesa_llm.model.options import activation_for
 from mesa_llm.model.schedule import WorldSchedule
-from mesa_llm.model.step import ResumableModel
 from mesa_llm.records import Decision, Event, Failure, Observation, Outcome, Usage
 from mesa_llm.runlog.log import RunLog
 from mesa_llm.text import counted
@@ -40,7 +37,7 @@ USAGE = {
 """Columns added to every DataCollector of an LLM model; they are not part of the digest."""
 
 
-class StagedModel(ResumableModel):
+class StagedModel(AskingModel):
     """A model whose step is a series of stages; `LLMModel` adds the language models."""
 
     worlds: tuple[World, ...] = ()
@@ -52,8 +49,15 @@ class StagedModel(ResumableModel):
         "bridge": Bridge,
         "schedule": WorldSchedule,
     }
-    engine: Engine
-    runlog: RunLog
+
+    max_stages: ClassVar[int] = 100
+    """Maximum number of stages that `next_stage` may add to a step."""
+
+    goes_on_after_failures: ClassVar[bool] = False
+    """Whether `next_stage` is called although every decision of a stage has failed."""
+
+    messages_arrive: ClassVar[Literal["next_step", "next_stage"]] = "next_step"
+    """When agents read messages: in the next step, or in the next stage of a step, so that they talk, then decide."""
 
     def __init__(
         self,
@@ -65,24 +69,16 @@ class StagedModel(ResumableModel):
         on_error: OnError,
     ) -> None:
         """Create the parts of a step; see `LLMModel`."""
-        super().__init__(scenario=scenario)
+        super().__init__(scenario=scenario, bridge=bridge, on_error=on_error)
         self.worlds = tuple_of_worlds(worlds)
         self.activation = activation_for(activation)
         self.mailbox = Mailbox()
-        self.bridge = bridge or Bridge()
-        self.on_error: OnError = on_error
-        self.last_decisions: dict[int, Decision | Failure] = {}
-        self.last_outcomes: dict[int, list[Outcome]] = {}
-        self._acted: dict[int, Any] = {}
-        self._failed: list[Failure] = []
-        self._step_decisions: dict[int, list[Decision | Failure]] = {}
+        self.failed_agents: list[Any] = []
+        self._n_stages_added = 0
         self._usage_before, self._step_usage, self._step_start = Usage(), Usage(), 0.0
         self.step_seconds = 0.0
-        self._n_outcomes = 0
-        self._refusals: Counter[str] = Counter()
         self._datacollector: DataCollector | None = None
         self._is_set_up = False
-        self._known_kinds: set[type] = set()
 
     def step(self) -> None:
         """Let all due agents decide together and act in order; does nothing if an event has ended the run."""
@@ -96,6 +92,7 @@ class StagedModel(ResumableModel):
                     with gc_running():  # the observations of this stage are freed by now
                         self._stop_if_interrupted()
             maintain_memories(agent for agent in self._acted.values() if agent in self.agents)
+            self._acted = {}
             self._finish_step()
         self._stop_if_interrupted()
 
@@ -103,35 +100,49 @@ class StagedModel(ResumableModel):
         """Deliver messages and news, and draw the stages; does nothing if the step has begun or the run is over."""
         if self._stages is not None or not self.running:
             return
-        if not self._is_set_up:
-            tuple_of_worlds(self.worlds)
-            require_parts(self, self._parts)
-            self._is_set_up = True
+        self._require_set_up()
         self._step_start = clock.perf_counter()
         self._usage_before = self.engine.usage
-        self._failed.clear()
-        self._step_decisions.clear()
-        self.last_outcomes = {}
-        self._acted = {}
+        self._n_stages_added = 0
+        self._begin_outcomes()
         with self._writing():
             self._deliver()
             self.start_step()
             if self.schedule is not None:
                 for agent in llm_agents(self):
                     self.schedule.enter(agent)
-            stages = [turns_of(stage) for stage in activation_for(self.activation)(self)]
+            woken = self._agenda.take(self.time)
+            stages = [woken, *(turns_of(stage) for stage in activation_for(self.activation)(self))]
             if self.schedule is not None:
                 stages = [[turn for turn in stage if self.schedule.includes(turn.agent.unique_id)] for stage in stages]
         self._stages = [stage for stage in stages if stage]
         if self.now == 1 and not self.agents:
             self.engine.warn("step 1: the model has no agents; their __init__ must call super().__init__(model)")
 
+    def _require_set_up(self) -> None:
+        """Check, once, that nothing hides a part of the model."""
+        if not self._is_set_up:
+            tuple_of_worlds(self.worlds)
+            require_parts(self, self._parts)
+            self._is_set_up = True
+
+    def _open_interval(self) -> None:
+        with self._writing():
+            self.start_interval()
+
+    def start_interval(self) -> None:
+        """Override to do something at the beginning of an interval, before its events and the step that ends it."""
+
     def _deliver(self) -> None:
         """Deliver messages and news of other worlds."""
-        for message in self.mailbox.deliver():
-            self.runlog.add(message, self.now)
+        self._deliver_messages()
         for event in self.bridge.start_step(self.now):
             self.runlog.add(event, self.now)
+
+    def _deliver_messages(self) -> None:
+        """Deliver the messages sent so far, and record them."""
+        for message in self.mailbox.deliver(keeps_unread=self.messages_arrive == "next_stage"):
+            self.runlog.add(message, self.now)
 
     def start_step(self) -> None:
         """Override to do something before agents are activated, such as changing their worlds."""
@@ -151,23 +162,6 @@ class StagedModel(ResumableModel):
         """Length by which this step advances the schedule's visit; override to count units other than steps."""
         return 1
 
-    @contextmanager
-    def _writing(self) -> Generator[None]:
-        """Mark a block that writes to the model, which must not be stopped, since its changes cannot be undone."""
-        self._is_writing = True
-        try:
-            with self.engine.interrupts_deferred():
-                yield
-        except BaseException:
-            self._is_writing = self._in_step  # read by the guard of the step
-            raise
-        self._is_writing = False
-
-    @property
-    def _is_to_stop(self) -> bool:
-        """Whether to stop the next request; stopping a run does not affect requests made outside of steps."""
-        return self._stopping and not self._is_writing and (self._in_step or self._stages is not None)
-
     def _stop_if_interrupted(self) -> None:
         """Raise a Ctrl-C that was deferred during a write to the model."""
         if self.engine.is_interrupted:
@@ -185,7 +179,7 @@ class StagedModel(ResumableModel):
             ConfigError: If an earlier step was broken off for good.
         """
         turns, seen = self._look()
-        return dict(zip(_keys(turns, seen), seen, strict=True))
+        return dict(zip(keys_of(turns, seen), seen, strict=True))
 
     def _look(self) -> tuple[list[Turn], list[Observation]]:
         """Let the due agents observe, unless they have already."""
@@ -207,20 +201,12 @@ class StagedModel(ResumableModel):
                 self._stages[0] = turns
         return turns, self._seen
 
-    def _view_of(self, turn: Turn) -> Observation:
-        """Return the observation of a turn, including news from outside the run."""
-        seen = turn.agent.observe() if turn.observation is None else turn.observation
-        if not self.bridge.has_announcements:
-            return seen
-        worlds = turn.agent.worlds if isinstance(turn.agent, LLMMixin) else ()
-        return with_announcements(turn.agent, [world.name for world in worlds], seen)
-
     def apply(self, decisions: Mapping[Any, Any]) -> dict[Any, list[Outcome]]:
         """Carry out the decisions of an outside controller: the second half of a step.
 
         Args:
             decisions: Agent (or its id; `(agent, label)` if it has several turns) → an action (`ToolCall`), a list of
-                actions, a typed answer, or a result of `ask`; agents left out do nothing.
+                actions, a typed answer, or a result of `decide`; agents left out do nothing.
 
         Returns:
             Outcomes by the keys of `observations`. An invalid decision (an action that is not offered, arguments or an
@@ -237,8 +223,9 @@ class StagedModel(ResumableModel):
             if strangers := set(by_key) - {_id_key(key) for key in keys}:
                 names = ", ".join(sorted(" ".join(map(str, stranger)) for stranger in strangers))
                 raise ConfigError(f"not due in this step: agents {names}; see observations()")
+            recorded = {id(decision) for decision in self._step_decisions}
             results = [
-                self._from_outside(turn, seen, by_key.get(_id_key(key)))
+                self._from_outside(turn, seen, by_key.get(_id_key(key)), recorded)
                 for turn, seen, key in zip(self.due_turns, self._seen or (), keys, strict=True)
             ]
             try:
@@ -254,62 +241,16 @@ class StagedModel(ResumableModel):
             for key, outcome_list, decision in zip(keys, outcomes, results, strict=True)
         }
 
-    def _from_outside(self, turn: Turn, seen: Observation, raw: Any) -> Decision | Failure:
-        """Check and record the decision of an outside controller; decisions from `ask` are recorded already."""
-        if any(
-            raw is earlier and raw.label == seen.label for earlier in self._step_decisions.get(turn.agent.unique_id, ())
-        ):
+    def _from_outside(self, turn: Turn, seen: Observation, raw: Any, recorded: Collection[int]) -> Decision | Failure:
+        """Check and record the decision of an outside controller, unless `decide` made it, by its `id`."""
+        self.require_not_done(raw)
+        if id(raw) in recorded and (raw.agent, raw.label) == (turn.agent.unique_id, seen.label):
             return raw
         checked = turn.agent.checked(raw, seen, "outside").labelled(seen.label)
         self.runlog.add(checked, self.now)
         if isinstance(checked, Failure):
             self.engine.count_failure("decide")
         return checked
-
-    def ask(self, agents: Sequence[Any], observations: Sequence[Observation] | None = None) -> list[Decision | Failure]:
-        """Let agents decide together and record their decisions; the building block of a step.
-
-        Args:
-            agents: The agents.
-            observations: Observation of each; None: its own `observe()`.
-
-        Returns:
-            Decision or failure of each, in the order of the agents; with `on_error="rule"`, the decision of its rule
-            twin (its rule-based counterpart) instead of a failure.
-
-        Raises:
-            ConfigError: If an agent is not an LLM agent.
-        """
-        self._check_agents(agents)
-        observations = [agent.observe() for agent in agents] if observations is None else observations
-        states = self.random.getstate(), self.rng.bit_generator.state
-        try:
-            if self._stopping and not self._is_writing:
-                raise Stopped("stopped before agents decided; the next step() resumes this one")
-            results = self.engine.gather(agents, observations)
-        except BaseException:
-            self._stopping &= self._in_step  # an outside controller has been notified now
-            self.random.setstate(states[0])
-            self.rng.bit_generator.state = states[1]
-            raise
-        now = self.now
-        for index, (agent, decision) in enumerate(zip(agents, results, strict=True)):
-            self.runlog.add(decision, now)
-            if isinstance(decision, Failure):
-                self._failed.append(decision)
-                if self.on_error == "rule":
-                    results[index] = agent.rule_decision(observations[index]).labelled(observations[index].label)
-                    self.runlog.add(results[index], now)
-            self._step_decisions.setdefault(agent.unique_id, []).append(results[index])
-        return results
-
-    def _check_agents(self, agents: Sequence[Any]) -> None:
-        """Check the classes of agents that are asked for the first time, before any request is sent and paid for."""
-        if not self._known_kinds.issuperset(map(type, agents)):
-            require_minds(agents)
-            if self.on_error == "rule":
-                require_rules(agents, LLMMixin.rule)
-            self._known_kinds.update(map(type, agents))
 
     @property
     def due_turns(self) -> list[Turn]:
@@ -326,8 +267,8 @@ class StagedModel(ResumableModel):
         turns, seen = self._look()
         agents = [turn.agent for turn in turns]
         if len(set(agents)) < len(agents):
-            _keys(turns, seen)  # raises if two are the same
-        return self.ask(agents, seen)
+            keys_of(turns, seen)  # raises if two are the same
+        return self.decide(agents, seen)
 
     def _act(self, decisions: Sequence[Decision | Failure]) -> list[list[Outcome]]:
         """Let the agents of the current stage act."""
@@ -337,27 +278,38 @@ class StagedModel(ResumableModel):
             was_last = self._stages is not None and len(self._stages) == 1
             if self._stages:
                 self._stages.pop(0)
-            results: list[list[Outcome]] = []
-            now, living = self.now, self.agents
-            for turn, observation, decision in zip(turns, observations, decisions, strict=True):
-                agent = turn.agent
-                is_alive = agent in living  # agents that acted before it may have removed it
-                outcomes = agent.act(decision, observation) if is_alive else []
-                self._acted[agent.unique_id] = agent
-                self.last_decisions[agent.unique_id] = decision
-                self.last_outcomes.setdefault(agent.unique_id, []).extend(outcomes)
-                self._n_outcomes += len(outcomes)
-                for outcome in outcomes:
-                    if not outcome.ok:
-                        self._refusals[outcome.action] += 1
-                    self.runlog.add(outcome, now)
-                results.append(outcomes)
-            if was_last and (next_turns := self.next_stage([turn.agent for turn in turns])):
-                self._stages = [turns_of(next_turns)]
+            results = self._carry_out([turn.agent for turn in turns], observations, decisions)
+            self.failed_agents = [
+                turn.agent for turn, decision in zip(turns, decisions, strict=True) if isinstance(decision, Failure)
+            ]
+            if self.messages_arrive == "next_stage":
+                self._deliver_messages()
+            if was_last and (self.goes_on_after_failures or len(self.failed_agents) < len(turns)):
+                self._add_stage([turn.agent for turn in turns])
         return results
+
+    def _add_stage(self, acted: list[Any]) -> None:
+        """Add the stage that `next_stage` returns, if it does.
+
+        Raises:
+            ConfigError: If it has added `max_stages` to this step.
+        """
+        turns = turns_of(self.next_stage(acted))
+        if not turns:
+            return
+        self._n_stages_added += 1
+        if self._n_stages_added > self.max_stages:
+            raise ConfigError(
+                f"step {self.now}: {type(self).__name__}.next_stage() has added {self.max_stages} stages and goes on; "
+                "let it return [] when the step is over (failed_agents says who failed), or raise max_stages"
+            )
+        self._stages = [turns]
 
     def next_stage(self, acted: list[Any]) -> Stage:
         """Override to add stages after those of the activation; an empty stage ends the step.
+
+        `self.failed_agents` are those of them whose decision failed. If all did, the step ends without asking, unless
+        `goes_on_after_failures`. A step has at most `max_stages` of these stages.
 
         Args:
             acted: Agents that have just acted, once for each turn.
@@ -384,15 +336,17 @@ class StagedModel(ResumableModel):
                 if self.now <= 2:  # what step() itself collects shows in the next step
                     self._warn_of_rows_collected_twice(self._datacollector)
                 self._datacollector.collect(self)
-            self.runlog.end_step(self.now, self._collected())
+            self.runlog.end_step(self.now, {} if self.runlog.is_light else self._collected())
             if self.schedule is not None and not self.schedule.advance(length, self.worlds):
                 self.running = False
         self._is_over = True
-        if self._failed:
-            self.engine.warn_of(self._failed, sum(map(len, self._step_decisions.values())), self.now)
-        if self._failed and self.on_error == "raise":
-            reasons = "; ".join(f"agent {f.agent}: {f.kind}: {f.reason}" for f in self._failed[:5])
-            raise DecisionError(f"{counted(len(self._failed), 'decision')} failed in step {self.now}: {reasons}")
+        failed, n_decisions = self._failed, len(self._step_decisions)
+        self._failed, self._step_decisions, self._carried_out = [], [], []
+        if failed:
+            self.engine.warn_of(failed, n_decisions, self.now)
+        if failed and self.on_error == "raise":
+            reasons = "; ".join(f"agent {f.agent}: {f.kind}: {f.reason}" for f in failed[:5])
+            raise DecisionError(f"{counted(len(failed), 'decision')} failed in step {self.now}: {reasons}")
 
     def _warn_of_rows_collected_twice(self, collector: DataCollector) -> None:
         """Warn once if the model calls `collect` in `step` or `end_step`, as plain Mesa models must."""
@@ -436,21 +390,6 @@ class StagedModel(ResumableModel):
     # -- results of a step
 
     @property
-    def n_refused(self) -> int:
-        """Number of actions and answers refused by the worlds so far."""
-        return self._refusals.total()
-
-    @property
-    def n_outcomes(self) -> int:
-        """Number of actions and answers that reached the worlds so far."""
-        return self._n_outcomes
-
-    @property
-    def refusals(self) -> Mapping[str, int]:
-        """Number of refusals by the worlds so far, by action (`answer` for a typed answer), the most frequent first."""
-        return dict(self._refusals.most_common())
-
-    @property
     def datacollector(self) -> Any:
         """Mesa's data collector, extended by calls, tokens, dollars, failures and seconds of each step."""
         return self._datacollector
@@ -481,18 +420,6 @@ class StagedModel(ResumableModel):
     def step_failures(self) -> int:
         """Number of failed decisions in the last step."""
         return self._step_usage.failures
-
-
-def _keys(turns: Sequence[Turn], observations: Sequence[Observation]) -> list[Any]:
-    """Return the key of each turn: its agent, or (agent, label) if the agent has several turns."""
-    counts = Counter(turn.agent.unique_id for turn in turns)
-    keys = [
-        turn.agent if counts[turn.agent.unique_id] == 1 else (turn.agent, observation.label)
-        for turn, observation in zip(turns, observations, strict=True)
-    ]
-    if len(set(keys)) < len(keys):
-        raise ConfigError("an agent has several turns with the same label; give each Observation its own label=")
-    return keys
 
 
 def _looks_at(turn: Turn, world: World) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -37,6 +38,7 @@ class ResumableModel(mesa.Model[Any, Any]):
         """
         self.step = self._guarded_step
         self._in_run = self._in_step = self._stopping = self._is_writing = self._is_over = False
+        self._interval = 0  # the last one that has begun, by the number of its step
         self._this_step = 0  # Mesa's `time` during a step, which is slower to read
         self._stages: list[list[Turn]] | None = None  # remaining stages of the current step
         self._seen: list[Observation] | None = None  # observations of the current stage
@@ -75,6 +77,7 @@ class ResumableModel(mesa.Model[Any, Any]):
         with self._alone():
             self._require_outside()
             if self.running:
+                self._begin_interval()
                 self._mesa_step()
 
     def run(self, max_steps: int | None = None) -> None:
@@ -97,7 +100,17 @@ class ResumableModel(mesa.Model[Any, Any]):
         """Run until a time, until the model is done, or `stop` is called."""
         with self._run():
             while self.running and self.time < end_time:
-                super().run_until(min(self.time + 1, end_time))
+                self._begin_interval()
+                super().run_until(min(math.floor(self.time) + 1, end_time))
+
+    def _begin_interval(self) -> None:
+        """Call the hook of an interval, once, before its first event."""
+        if self._interval < self.now and self.time == self.now - 1 and self._stages is None and not self._broken_off:
+            self._interval = self.now
+            self._open_interval()
+
+    def _open_interval(self) -> None:
+        """Do what comes before the events of an interval."""
 
     @contextmanager
     def _run(self) -> Generator[None]:

@@ -172,6 +172,71 @@ def preferential_edges(n: int, each: int, rng: random.Random) -> npt.NDArray[np.
     return edges
 
 
+MAX_REJECTED = 50
+"""Number of draws in vain after which the users who can still be followed are listed."""
+
+
+def ranked_edges(
+    n: int,
+    each: int,
+    rng: random.Random,
+    *,
+    ranks: Sequence[int] | None = None,
+    camps: Sequence[int] | None = None,
+    homophily: float | None = None,
+) -> npt.NDArray[np.int32]:
+    """Let every user follow a fixed number of others, of whom those of the first ranks are the hubs.
+
+    Each follow goes to a user of one's own camp with a given probability, and otherwise to one of another camp; where
+    there is none left, to anybody. Among these, the user of rank 1 is twice as likely to be followed as that of rank 2,
+    three times as likely as that of rank 3, and so on.
+
+    Args:
+        n: Number of users.
+        each: Number of others that each follows.
+        rng: Source of random draws.
+        ranks: Rank of each user, from 1; None: all are equal, so that there are no hubs.
+        camps: Camp of each user; None: all are in one.
+        homophily: Probability that a follow goes to somebody of one's own camp; None: camps do not matter.
+
+    Returns:
+        (follower, followee), sorted, shape `(n * each, 2)`.
+
+    Raises:
+        ValueError: If `each` exceeds the number of others, or the probability is outside 0 to 1.
+
+    Source:
+        Goh, Kahng and Kim (2001), Universal behavior of load distribution in scale-free networks, PRL 87, 278701, with
+        an exponent of 1; here directed and with camps.
+    """
+    _check_others(n, each)
+    _check_probability(homophily or 0.0)
+    weights = np.ones(n) if ranks is None else 1 / np.asarray(ranks)
+    own_camps = np.zeros(n, dtype=np.int64) if camps is None or homophily is None else np.asarray(camps)
+    members = {camp: np.flatnonzero(own_camps == camp) for camp in np.unique(own_camps).tolist()}
+    sums = {camp: weights[users].cumsum() for camp, users in members.items()}
+    everybody, all_sums = np.arange(n), weights.cumsum()
+    edges = np.empty((n, each, 2), dtype=np.int32)
+    for user in range(n):
+        camp = int(own_camps[user])
+        followed: dict[int, None] = {}
+        while len(followed) < each:
+            is_same = homophily is None or rng.random() < homophily
+            pool, pool_sums = (members[camp], sums[camp]) if is_same else (everybody, all_sums)
+            excluded = {user, *followed}
+            for _ in range(MAX_REJECTED):
+                found = int(pool[np.searchsorted(pool_sums, rng.random() * pool_sums[-1], side="right")])
+                if found not in excluded and (own_camps[found] == camp) == is_same:
+                    break
+            else:
+                left = [one for one in pool.tolist() if one not in excluded and (own_camps[one] == camp) == is_same]
+                left = left or [one for one in range(n) if one not in excluded]
+                found = rng.choices(left, weights[left].tolist())[0]
+            followed[found] = None
+        edges[user, :, 0], edges[user, :, 1] = user, sorted(followed)
+    return edges.reshape(-1, 2)
+
+
 def watts_strogatz_follows(n: int, each: int, rewired: float, rng: random.Random | int) -> Edges:
     """Let users on a ring follow their nearest neighbours, and rewire some of these follows.
 

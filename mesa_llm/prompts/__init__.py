@@ -23,6 +23,9 @@ from mesa_llm.errors import ConfigError
 FOLDER = "prompts"
 """Name of the folder beside the code."""
 
+WORDINGS = "variants"
+"""Name of the folder, beside the templates, of folders with the same templates in other words."""
+
 LIBRARY = Path(__file__).parent
 """Folder of the library's own templates."""
 
@@ -102,22 +105,24 @@ class Prompts:
     Each is looked up once, until `forget` is called: it may be edited while a model runs.
     """
 
-    __slots__ = ("_files", "kind")
+    __slots__ = ("_files", "kind", "wording")
 
-    def __init__(self, kind: type[Any] = object) -> None:
+    def __init__(self, kind: type[Any] = object, wording: str = "") -> None:
         """Start with no template looked up.
 
         Args:
             kind: Class of the model; by default none, for the library's templates alone.
+            wording: Name of a folder in `variants` beside the templates, whose files replace those of the same name.
         """
         self.kind = kind
+        self.wording = wording
         self._files: dict[str, PromptFile] = {}
 
     def __getitem__(self, name: str) -> PromptFile:
         """Return a template by its file name."""
         file = self._files.get(name)
         if file is None:
-            file = self._files[name] = open_prompt(self.kind, name)
+            file = self._files[name] = open_prompt(self.kind, name, self.wording)
         return file
 
     def fill(self, name: str, /, **values: Any) -> str:
@@ -139,7 +144,7 @@ class Prompts:
     def digests(self) -> dict[str, str]:
         """Return a digest of every template, and of every `text.py`, by file name, to tell later which have changed."""
         digests = _library_digests().copy()
-        for folder in reversed(_folders(self.kind)[:-1]):
+        for folder in reversed(_folders(self.kind, self.wording)[:-1]):
             digests |= {path.name: _file_digest(path) for path in sorted(Path(folder).glob("*.md"))}
             if (text := Path(folder).with_name("text.py")).is_file():
                 digests[text.name] = _file_digest(text)
@@ -173,23 +178,45 @@ LIBRARY_PROMPTS = Prompts()
 """The library's templates, for texts that belong to no model."""
 
 
-def find_prompt(kind: type[Any], name: str) -> Path | None:
+def find_prompt(kind: type[Any], name: str, wording: str = "") -> Path | None:
     """Find a template of a class, of the first class that it inherits from and that has one, or of the library.
 
     Args:
         kind: The class; the folder `prompts` lies beside the file that defines it.
         name: File name, such as `instructions.md`.
+        wording: Name of a folder in `variants` that is searched first.
 
     Returns:
         The file; None if there is none.
     """
-    found = _found(kind, name)
+    found = _found(kind, name, wording)
     return None if found is None else Path(found[0])
 
 
-def _found(kind: type[Any], name: str) -> tuple[str, int, int] | None:
+def wordings_of(kind: type[Any]) -> list[str]:
+    """List the wordings of a class's own templates, or of the library's: the folders in `variants` beside them.
+
+    Args:
+        kind: The class.
+    """
+    places = [Path(folder) / WORDINGS for folder in _folders(kind)]
+    return sorted({one.name for place in places if place.is_dir() for one in place.iterdir() if any(one.glob("*.md"))})
+
+
+def templates_in(kind: type[Any], wording: str) -> set[str]:
+    """Return the file names of the templates that a wording of a class replaces.
+
+    Args:
+        kind: The class.
+        wording: Name of the wording.
+    """
+    places = [Path(folder) / WORDINGS / wording for folder in _folders(kind)]
+    return {path.name for place in places for path in place.glob("*.md")}
+
+
+def _found(kind: type[Any], name: str, wording: str = "") -> tuple[str, int, int] | None:
     """Return a template's file, its modification time and its size: it may be edited while a model runs."""
-    for folder in _folders(kind):
+    for folder in _folders(kind, wording):
         path = f"{folder}{os.sep}{name}"
         try:
             state = os.stat(path)
@@ -201,9 +228,12 @@ def _found(kind: type[Any], name: str) -> tuple[str, int, int] | None:
 
 
 @lru_cache(maxsize=256)
-def _folders(kind: type[Any]) -> tuple[str, ...]:
-    """List the folders of templates of a class, its own first and the library's last."""
-    return (*dict.fromkeys(_own_folders(kind)), str(LIBRARY))
+def _folders(kind: type[Any], wording: str = "") -> tuple[str, ...]:
+    """List the folders of templates of a class, its own first and the library's last; each after that of a wording."""
+    folders = (*dict.fromkeys(_own_folders(kind)), str(LIBRARY))
+    if not wording:
+        return folders
+    return tuple(place for folder in folders for place in (f"{folder}{os.sep}{WORDINGS}{os.sep}{wording}", folder))
 
 
 def _own_folders(kind: type[Any]) -> Iterator[str]:
@@ -214,17 +244,18 @@ def _own_folders(kind: type[Any]) -> Iterator[str]:
             yield str(Path(inspect.getfile(cls)).parent / FOLDER)
 
 
-def open_prompt(kind: type[Any], name: str) -> PromptFile:
+def open_prompt(kind: type[Any], name: str, wording: str = "") -> PromptFile:
     """Read a template of a class; see `find_prompt`.
 
     Args:
         kind: The class.
         name: File name.
+        wording: Name of a folder in `variants` that is searched first.
 
     Raises:
         ConfigError: If there is no such file, or it is no template.
     """
-    found = _found(kind, name)
+    found = _found(kind, name, wording)
     if found is None:
         raise ConfigError(f"{kind.__name__} has no {FOLDER}/{name}; put it beside the file that defines the class")
     return _opened(*found)

@@ -11,9 +11,11 @@ from mesa_llm.records.decisions import (
     Outcome,
     options_for,
 )
+from mesa_llm.records.images import Image
 from mesa_llm.records.requests import (
     BatchIntent,
     ChatMessage,
+    ChoiceSituation,
     Prompt,
     Reply,
     Request,
@@ -28,9 +30,11 @@ __all__ = [
     "ActionResult",
     "BatchIntent",
     "ChatMessage",
+    "ChoiceSituation",
     "Decision",
     "Event",
     "Failure",
+    "Image",
     "LazyObservation",
     "Message",
     "Observation",

@@ -6,10 +6,11 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from mesa_llm.errors import ConfigError
 from mesa_llm.records.frozen import frozen
+from mesa_llm.records.images import Image
 from mesa_llm.records.requests import ToolCall, html_block
 
 
@@ -64,6 +65,9 @@ class Observation:
     They bound the offer to those who are asked. Rule twins may try other numbers, which the world refuses.
     """
 
+    images: tuple[Image, ...] = ()
+    """Images for language models that take them; the text must do for all others."""
+
     def _repr_html_(self) -> str:
         """Show the text and the options in Jupyter."""
         options = "\n".join(f"{name}: {', '.join(map(str, values))}" for name, values in self.options.items())
@@ -71,9 +75,16 @@ class Observation:
 
 
 class LazyObservation(Observation):
-    """An observation that builds its text on first read, since rule twins read only the facts."""
+    """An observation that builds its text on first read, since rule twins read only the facts.
+
+    Its facts, too, may be a function that returns them.
+    """
 
     __slots__ = ()
+
+    if TYPE_CHECKING:
+
+        def __init__(self, text: str | Callable[[], str] = "", **fields: Any) -> None: ...
 
     @property
     def text(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -88,9 +99,25 @@ class LazyObservation(Observation):
     def text(self, text: str | Callable[[], str]) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]
         _TEXT.__set__(self, text)
 
+    @property
+    def facts(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """The same observation as values."""
+        facts = _FACTS.__get__(self)
+        if callable(facts):
+            facts = facts()
+            _FACTS.__set__(self, facts)
+        return facts
+
+    @facts.setter
+    def facts(self, facts: Any) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]
+        _FACTS.__set__(self, facts)
+
 
 _TEXT: Any = vars(Observation)["text"]
 """The slot that stores an observation's text."""
+
+_FACTS: Any = vars(Observation)["facts"]
+"""The slot that stores its facts."""
 
 
 def options_for(action: str, options: Mapping[str, tuple[Any, ...]]) -> Mapping[str, tuple[Any, ...]]:
@@ -254,6 +281,8 @@ def _json_value(value: Any, name: str) -> Any:
     Raises:
         ConfigError: If JSON cannot represent it.
     """
+    if type(value) is tuple and _SCALARS.issuperset(map(type, value)):  # coordinates
+        return list(value)
     try:
         return json.loads(json.dumps(value, default=_plain_value))
     except (TypeError, ValueError):

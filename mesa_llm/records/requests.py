@@ -13,6 +13,7 @@ from typing import Any, Literal, NamedTuple
 from mesa_llm.canonical import canonical_json, compact_json, flat_json, options_json, schema_json
 from mesa_llm.prompts import LIBRARY_PROMPTS, Prompts
 from mesa_llm.records.frozen import frozen
+from mesa_llm.records.images import Image
 
 Role = Literal["system", "user", "assistant", "tool"]
 
@@ -57,9 +58,14 @@ class ChatMessage(_Cache):
     call_id: str = ""
     """Id of the call a tool message answers."""
 
+    images: tuple[Image, ...] = ()
+    """Images that come after the text."""
+
     def to_wire(self) -> dict[str, Any]:
         """Return the message in the format of OpenAI's chat completions, as JSON values."""
         wire: dict[str, Any] = {"role": self.role, "content": self.content}
+        if self.images:
+            wire["content"] = [{"type": "text", "text": self.content}, *(image.wire for image in self.images)]
         if self.tool_calls:
             wire["tool_calls"] = [
                 {
@@ -88,7 +94,8 @@ class ChatMessage(_Cache):
         encoded: bytes | None = getattr(self, "_framed", None)
         if encoded is None:
             calls = [canonical_json([call.name, call.arguments, call.call_id]) for call in self.tool_calls]
-            text = _framed([self.role, self.content, self.call_id, *calls])
+            images = [image.digest for image in self.images]
+            text = _framed([self.role, self.content, self.call_id, *calls, *images])
             encoded = text.encode("utf-8", "surrogatepass")
             object.__setattr__(self, "_framed", encoded)
         return encoded
@@ -166,6 +173,23 @@ def _framed(parts: Sequence[str]) -> str:
     return "".join([f"{len(part)}:{part}" for part in parts])
 
 
+@frozen
+class ChoiceSituation:
+    """What an agent decides about and who it is, as values: what a surrogate mind reads in place of a prompt."""
+
+    facts: Any = None
+    """Facts of the observation."""
+
+    label: str = ""
+    """Label of the observation."""
+
+    persona: str = ""
+    """Persona of the agent."""
+
+    traits: Mapping[str, Any] = field(default_factory=dict)
+    """Traits of the agent."""
+
+
 @lru_cache(maxsize=1024)
 def _framed_digests(tools: tuple[ToolSpec, ...]) -> bytes:
     """Join the digests of tools. Cached, since many requests offer the same ones."""
@@ -214,6 +238,9 @@ class Request:
 
     sent: str = field(default="", compare=False)
     """What the transport adds to the messages, such as the form of the reply, for people. Not part of the key."""
+
+    situation: ChoiceSituation | None = field(default=None, repr=False, compare=False)
+    """What the agent decides about, as values, for transports that read no prompt. Not part of the key."""
 
     @cached_property
     def settings_text(self) -> str:
@@ -377,7 +404,10 @@ class BatchIntent(NamedTuple):
 
 
 def _message_html(message: ChatMessage) -> str:
-    return html_block(message.role, "\n".join(filter(None, (message.content, *map(str, message.tool_calls)))))
+    return html_block(
+        message.role,
+        "\n".join(filter(None, (message.content, *map(str, message.tool_calls), *map(str, message.images)))),
+    )
 
 
 def html_block(heading: str, text: str) -> str:

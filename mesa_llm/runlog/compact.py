@@ -11,8 +11,10 @@ import os
 import sqlite3
 import tempfile
 import zlib
+from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 from mesa_llm.canonical import canonical_json
 from mesa_llm.errors import ConfigError
@@ -81,16 +83,32 @@ def write_compact(source: sqlite3.Connection, target: Path) -> int:
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent) as folder:
         copy, packed = Path(folder, "copy.sqlite"), Path(folder, "packed")
-        source.execute("VACUUM INTO ?", (str(copy),))
-        with closing(connect(str(copy))) as database:
-            with database:
-                row = database.execute("SELECT since FROM writer").fetchone()
-                database.execute("DELETE FROM writer")
-                if row is not None:
-                    date = canonical_json(str(row[0])[:10])
-                    database.execute("INSERT OR IGNORE INTO manifest VALUES (?, ?)", (RECORDED_ON, date))
-            database.execute("VACUUM")
+        write_clean(source, copy)
         with packed.open("wb") as file, gzip.GzipFile("", "wb", 9, file, mtime=0) as archive:
             archive.write(copy.read_bytes())
         os.replace(packed, target)
     return target.stat().st_size
+
+
+def write_clean(source: sqlite3.Connection, target: Path, facts: Mapping[str, Any] | None = None) -> None:
+    """Write a copy of an open run log without the process that wrote it, and its host; equal logs give equal files.
+
+    Args:
+        source: Connection to the log, which has no open transaction.
+        target: The new file, which must not exist.
+        facts: Entries of the manifest that differ in the copy.
+
+    Raises:
+        sqlite3.Error: If the log cannot be read, or the copy not be written.
+    """
+    source.execute("VACUUM INTO ?", (str(target),))
+    with closing(connect(str(target))) as database:
+        with database:
+            row = database.execute("SELECT since FROM writer").fetchone()
+            database.execute("DELETE FROM writer")
+            if row is not None:
+                date = canonical_json(str(row[0])[:10])
+                database.execute("INSERT OR IGNORE INTO manifest VALUES (?, ?)", (RECORDED_ON, date))
+            for name, value in (facts or {}).items():
+                database.execute("UPDATE manifest SET value = ? WHERE name = ?", (canonical_json(value), name))
+        database.execute("VACUUM")

@@ -11,15 +11,15 @@ import hashlib
 import json
 import sqlite3
 import time as clock
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
-from mesa_llm.canonical import canonical_json
+from mesa_llm.canonical import canonical_json, text_json
 from mesa_llm.errors import ConfigError, ReplayError, TransportError
 from mesa_llm.records import Decision, Event, Failure, Message, Outcome, Reply, Request, Usage
-from mesa_llm.runlog.compact import write_compact
+from mesa_llm.runlog.compact import write_clean, write_compact
 from mesa_llm.runlog.database import Mode
 from mesa_llm.runlog.layout import FORMAT, FORMATS, columns, connect
 from mesa_llm.runlog.queries import UNANSWERED, Queries, unanswered_in
@@ -51,6 +51,9 @@ _SELECT_REPLY = {
 }
 """Format of a log → query that looks up a reply."""
 
+MAX_ENDED = 20_000
+"""Maximum number of rows of ended steps that a log in memory holds back; they are also written before any is read."""
+
 _IN_PLACE = "FROM calls WHERE agent = ? AND time = ? AND purpose = ? AND call = ?"
 
 _OTHER = f"SELECT 1 {_IN_PLACE} AND rowid > ? AND rowid <= ? AND (error_kind IS NULL OR NOT ?) LIMIT 1"
@@ -59,7 +62,11 @@ _ANSWER = "INSERT INTO answers VALUES (:time, :agent, :question, :answer, :failu
 
 REQUEST_VERSION = "requests"
 """Manifest key: how requests are put together. 2: agents are offered only what their worlds would accept, and read last
-who they are. Logs without it, from before 0.12, are continued and replayed with the requests of before."""
+who they are; 3: tools that have nothing more to say are not offered again. Logs with a lower number, or none (those of
+before 0.12), are continued and replayed with the requests of before."""
+
+_NEWEST_REQUESTS = 3
+"""How the requests of a new run are put together."""
 
 CAPABILITIES = "capabilities"
 """Manifest key: capabilities of custom transports, by name."""
@@ -87,7 +94,10 @@ class RunLog(Queries):
         may_repeat: Whether requests must be looked up because some may have been recorded before.
         request_version: How requests are put together; see `REQUEST_VERSION`.
         n_copied: Number of replies copied from the parent's log.
+        is_light: Whether nothing is kept, so that no language model may be asked.
     """
+
+    is_light: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -118,6 +128,9 @@ class RunLog(Queries):
                 another model.
         """
         self._pending: list[tuple[Any, ...]] = []  # rows of calls for the next commit
+        self._ended: dict[str, list[tuple[Any, ...]]] = {}  # rows of steps that are not written yet
+        self._ended_span: tuple[int, int] | None = None  # first and last of these steps
+        self._n_ended = 0  # number of these rows
         super().__init__(path, mode)
         self._retry_failures = retry_failures
         self._may_differ = ask_again
@@ -128,9 +141,8 @@ class RunLog(Queries):
         self.n_copied = 0
         self.may_repeat = self._calls_before > 0 or parent is not None
         recorded = self.manifest
-        self.request_version: int = (
-            parent.request_version if parent else 1 if recorded and REQUEST_VERSION not in recorded else 2
-        )
+        own = recorded.get(REQUEST_VERSION, 1) if recorded else _NEWEST_REQUESTS
+        self.request_version: int = parent.request_version if parent else own
         self._answers_before: int = self._read_one(self._trace, "SELECT ifnull(max(rowid), 0) FROM answers")
         self._replaced = 0  # see `_REPLACED_AFTER`
         self._is_past_replaced = False  # whether this run has used a call recorded after that one
@@ -292,6 +304,23 @@ class RunLog(Queries):
             with self._lock:
                 return write_compact(self._recorded, path)
         except (OSError, *SQL_ERRORS) as error:
+            raise ConfigError(f"{str(path)!r} cannot be written: {line_of(error)}") from error
+
+    def clean_to(self, path: Path, facts: Mapping[str, Any]) -> None:
+        """Write a copy of the recording so far that names neither process nor host, and replays like the log itself.
+
+        Args:
+            path: The new file.
+            facts: Entries of the manifest that differ in the copy.
+
+        Raises:
+            ConfigError: If it cannot be written.
+        """
+        self.commit()
+        try:
+            with self._lock:
+                write_clean(self._recorded, path, facts)
+        except SQL_ERRORS as error:
             raise ConfigError(f"{str(path)!r} cannot be written: {line_of(error)}") from error
 
     # -- replies
@@ -483,7 +512,11 @@ class RunLog(Queries):
             self.commit()
 
     def _write_pending(self) -> None:
-        """Write the buffered replies with one statement, which is faster than one each."""
+        """Write the buffered replies with one statement, which is faster than one each, then the steps that ended."""
+        self._write_replies()
+        self._write_ended()
+
+    def _write_replies(self) -> None:
         if not self._pending or self._fault is not None:
             return
         try:
@@ -556,44 +589,64 @@ class RunLog(Queries):
         """
         self._check_open()
         self._is_used = True
-        label = getattr(record, "label", "")
         match record:
             case Decision():
-                acts = [f"[{canonical_json(call.name)},{self._json_of(call.arguments)}]" for call in record.actions]
-                decision = f"[[{','.join(acts)}],{self._json_of(record.answer)}]"
-                facts = ["decision", time, record.agent, decision, label]
-                values = (decision, record.text, None, None, stored_keys(record.keys), label, record.reading)
-                table, row = "decisions", (time, record.agent, record.by, *values)
+                self._add_decision(record, time)
             case Outcome():
-                if record.action == "answer" and tuple(record.arguments) == ("answer",):
-                    arguments = f'{{"answer":{self._json_of(record.arguments["answer"])}}}'
-                else:
-                    arguments = self._json_of(record.arguments)
-                result = canonical_json(record.result)
-                facts = ["outcome", time, record.agent, record.action, arguments, record.ok, result, label]
-                table, row = "actions", (*facts[1:], canonical_json(record.facts) if record.facts else None)
+                self._add_outcome(record, time)
             case Failure():
-                facts = ["failure", time, record.agent, record.kind, label]
-                values = (None, None, record.kind, record.reason, stored_keys(record.keys), label, record.reading)
-                table, row = "decisions", (time, record.agent, record.by, *values)
+                origin = (record.kind, record.reason, stored_keys(record.keys), record.label, record.reading)
+                facts = ["failure", time, record.agent, record.kind, record.label]
+                self._buffer("decisions", facts, (time, record.agent, record.by, None, None, *origin))
             case Event():
                 event_facts = canonical_json(record.facts)
                 facts = ["event", time, record.source, record.kind, event_facts]
-                table, row = "events", (time, record.source, record.kind, event_facts, record.text)
+                self._buffer("events", facts, (time, record.source, record.kind, event_facts, record.text))
             case Message():
                 recipients = canonical_json(record.recipients)
                 facts = ["message", time, record.sender, recipients, record.text]
-                table, row = "messages", (time, record.sender, recipients, record.text)
+                self._buffer("messages", facts, (time, record.sender, recipients, record.text))
+
+    def add_all(self, records: Sequence[Decision | Failure], time: int) -> None:
+        """Buffer the decisions of a stage, in order; see `add`.
+
+        Raises:
+            ConfigError: If the log is closed.
+        """
+        for record in records:
+            self.add(record, time)
+
+    def _buffer(self, table: str, facts: list[Any], row: tuple[Any, ...]) -> None:
         self._facts.append(facts)
         self._rows.setdefault(table, []).append(row)
 
-    def _json_of(self, value: object) -> str:
+    def _add_decision(self, record: Decision, time: int) -> None:
+        acts = [f"[{text_json(call.name)},{self._json_of(call.arguments)}]" for call in record.actions]
+        decision = f"[[{','.join(acts)}],{self._json_of(record.answer)}]"
+        agent, label, keys = record.agent, record.label, record.keys
+        row = (time, agent, record.by, decision, record.text, None, None, stored_keys(keys), label, record.reading)
+        self._buffer("decisions", ["decision", time, agent, decision, label], row)
+
+    def _add_outcome(self, record: Outcome, time: int) -> None:
+        if record.action == "answer" and tuple(record.arguments) == ("answer",):
+            arguments = f'{{"answer":{self._json_of(record.arguments["answer"])}}}'
+        else:
+            arguments = self._json_of(record.arguments)
+        result = text_json(record.result) if type(record.result) is str else canonical_json(record.result)
+        row = (time, record.agent, record.action, arguments, record.ok, result, record.label)
+        facts = canonical_json(record.facts) if record.facts else None
+        self._buffer("actions", ["outcome", *row], (*row, facts))
+
+    def _json_of(self, value: Any) -> str:
         """Serialise arguments or an answer, cached for the step: decision and outcome share it."""
         if value is None:
             return "null"
+        if type(value) is str:
+            return text_json(value)
         entry = self._written.get(id(value))
         if entry is None:
-            entry = self._written[id(value)] = (value, canonical_json(value))  # holding the value keeps its id unique
+            text = "{}" if type(value) is dict and not value else canonical_json(value)
+            entry = self._written[id(value)] = (value, text)  # holding the value keeps its id unique
         return entry[1]
 
     def end_step(self, time: int, row: Mapping[str, Any]) -> str:
@@ -614,28 +667,47 @@ class RunLog(Queries):
         record = json.dumps([self._facts, collected], ensure_ascii=False)
         self._digest.update(record.encode("utf-8", "surrogatepass"))
         digest = self.digest
-        self.commit()
-        span = (min(self._first_open, time), time)  # includes steps broken off since the last completed one
-        try:
-            with self._lock, self._trace:
-                for table in ("decisions", "actions", "events", "messages", "steps"):
-                    self._replace_rows(table, span)
-                self._trace.execute("INSERT INTO steps VALUES (?, ?, ?)", (time, storable(collected), digest))
-        except sqlite3.Error as error:
-            raise self._give_up(error) from error
+        self._rows["steps"] = [(time, storable(collected), digest)]
+        self._end_rows((min(self._first_open, time), time))  # includes steps broken off since the last completed one
+        if self.path is not None or self._n_ended > MAX_ENDED:
+            self.commit()
         if self._has_new_replies or clock.monotonic() >= self._check_due_s:
             self._checkpoint()
             self._has_new_replies = False
         self._first_open = time + 1
         self._facts.clear()
-        self._rows.clear()
         self._written.clear()
         return digest
 
-    def _replace_rows(self, table: str, span: tuple[int, int]) -> None:
-        """Replace the rows of a table for a range of steps (first, last) by the buffered ones."""
+    def _end_rows(self, span: tuple[int, int]) -> None:
+        """Add the buffered rows of a range of steps (first, last) to those that are written together."""
+        with self._lock:
+            if self._ended_span is not None and span[0] <= self._ended_span[1]:  # a step is written again
+                self._write_ended()
+            first = span[0] if self._ended_span is None else self._ended_span[0]
+            self._ended_span = (first, span[1])
+            for table, rows in self._rows.items():
+                self._ended.setdefault(table, []).extend(rows)
+                self._n_ended += len(rows)
+            self._rows.clear()
+
+    def _write_ended(self) -> None:
+        """Write the rows of the steps that have ended since the last time, in one transaction."""
+        if self._ended_span is None or self._fault is not None:
+            return
+        try:
+            with self._lock, self._trace:
+                span, ended = self._ended_span, self._ended
+                self._ended_span, self._ended, self._n_ended = None, {}, 0
+                for table in ("decisions", "actions", "events", "messages", "steps"):
+                    self._replace_rows(table, ended.get(table, ()), span)
+        except sqlite3.Error as error:
+            raise self._give_up(error) from error
+
+    def _replace_rows(self, table: str, rows: Sequence[tuple[Any, ...]], span: tuple[int, int]) -> None:
+        """Replace the rows of a table for a range of steps (first, last)."""
         self._trace.execute(f"DELETE FROM {table} WHERE time BETWEEN ? AND ?", span)
-        if rows := self._rows.get(table):
+        if rows:
             insert = f"INSERT INTO {table} VALUES ({','.join('?' * len(rows[0]))})"
             try:
                 self._trace.executemany(insert, rows)

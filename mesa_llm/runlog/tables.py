@@ -11,7 +11,7 @@ import struct
 import weakref
 import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import lru_cache
 from typing import Any
 
@@ -19,7 +19,7 @@ from mesa_llm import errors
 from mesa_llm._deprecated import FAILURES
 from mesa_llm.canonical import canonical_json, compact_json, schema_json
 from mesa_llm.errors import ConfigError, TransportError
-from mesa_llm.records import Reply, Request, ToolCall, ToolSpec
+from mesa_llm.records import ChatMessage, Reply, Request, ToolCall, ToolSpec
 
 IN_COLUMNS = ("prompt_tokens", "reply_tokens", "dollars", "latency_s", "attempts")
 """Reply fields with their own columns; the others, if not empty, are stored as one JSON object."""
@@ -107,8 +107,10 @@ class Texts:
                 if message is not request.messages[-1]:  # later prompts repeat all but the last message
                     self._stored_contents[message.content] = content
                     self._contents_size += len(message.content)
-            if message.tool_calls or message.call_id:
+            if message.tool_calls or message.call_id or message.images:
                 rest = {name: value for name, value in message.to_wire().items() if name not in ("role", "content")}
+                if message.images:
+                    rest["images"] = [image.note for image in message.images]
                 messages.append((message.role, content, self.number(_PLAIN.encode(rest))))
             else:
                 messages.append((message.role, content))
@@ -309,8 +311,16 @@ _SENT = ',"sent":"'
 
 def readable(request: Request) -> tuple[str, str, str, str]:
     """Return a request in the form for `difference`: model, messages, parameters, options."""
-    messages = _PLAIN.encode([message.to_wire() for message in request.messages])
+    messages = _PLAIN.encode([_without_images(message) for message in request.messages])
     return request.model, messages, _parameters(request), request.options_text
+
+
+def _without_images(message: ChatMessage) -> dict[str, Any]:
+    """Return a message as it is sent, with what is kept of its images in their place."""
+    if not message.images:
+        return message.to_wire()
+    wire = replace(message, images=()).to_wire()
+    return {**wire, "images": [image.note for image in message.images]}
 
 
 def _parameters(request: Request) -> str:

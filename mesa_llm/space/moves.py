@@ -12,7 +12,7 @@ from mesa_llm.errors import ConfigError, ToolError
 from mesa_llm.records import ActionResult, Observation
 from mesa_llm.space.compass import Direction, compass_direction, grid_offset, hexagon_direction
 from mesa_llm.space.text import NOWHERE_TO_GO, TERMS, advice_text, choices_text, moved_text, reason_text
-from mesa_llm.space.view import Describe, Near, kind_of, near_cells, others_text, space_of, surroundings
+from mesa_llm.space.view import Describe, cell_label, kind_of, near_cells, others_text, space_of, surroundings
 from mesa_llm.tools.tool import action
 
 _COORDINATES = re.compile(r"\s*[(\[]?\s*-?[\d.]+(\s*,\s*-?[\d.]+)*\s*[)\]]?\s*")
@@ -45,7 +45,8 @@ class MovesToPlaces:
         Raises:
             ConfigError: If this kind of agent has no cell.
         """
-        return any(not near.cell.is_full for near in _next_cells(self))
+        here = _cell_of(self)
+        return here is not None and any(cell is not here and not cell.is_full for cell in here.connections.values())
 
     @action(when="can_move")
     def go_to(self, place: PlaceName) -> ActionResult:
@@ -54,8 +55,8 @@ class MovesToPlaces:
         Args:
             place: Name of the place, as you were shown it.
         """
-        by_label = {near.spot.label: near for near in _next_cells(self)}
-        return _enter(self, by_label.get(place), place)
+        named = (cell for cell in reversed(_next_cells(self)) if cell_label(cell) == place)
+        return _enter(self, next(named, None), place)
 
 
 class MovesOnGrid:
@@ -70,7 +71,7 @@ class MovesOnGrid:
         Raises:
             ConfigError: If the agent is in a space other than a two-dimensional grid.
         """
-        return any(not near.cell.is_full for near in _by_direction(self).values())
+        return any(not cell.is_full for cell in _by_direction(self).values())
 
     @action(when="can_move")
     def move(self, direction: Direction) -> ActionResult:
@@ -82,15 +83,16 @@ class MovesOnGrid:
         return _enter(self, _by_direction(self).get(direction), direction)
 
 
-def describe_surroundings(agent: Any, radius: float = 1, describe: Describe | None = None) -> Observation:
+def describe_surroundings(agent: Any, radius: float | None = None, describe: Describe | None = None) -> Observation:
     """Return an agent's surroundings as an observation.
 
     Without a space, the observation lists the other agents. With `MovesOnGrid` or `MovesToPlaces`, it also lists where
     the agent can go, as do the `options` of its action. The `facts` are the `Surroundings`.
 
     Args:
-        agent: Any Mesa agent, in any space or in none.
-        radius: Range of sight: in moves, or in units of a continuous space.
+        agent: Any Mesa agent, in any space, on a map of mesa-geo, or in none.
+        radius: Range of sight: in moves, or in units of a continuous space or map; 1 by default, and on a map the
+            nearest 20 at any distance.
         describe: Describes a neighbour; by default by its name or class, and its id.
 
     Raises:
@@ -106,19 +108,20 @@ def describe_surroundings(agent: Any, radius: float = 1, describe: Describe | No
     options: dict[str, tuple[str, ...]] = {}
     if isinstance(agent, MovesOnGrid):
         directions = _by_direction(agent).items()
-        options["direction"] = tuple(direction for direction, near in directions if not near.cell.is_full)
+        options["direction"] = tuple(direction for direction, cell in directions if not cell.is_full)
     if isinstance(agent, MovesToPlaces):
         options["place"] = tuple(spot.label for spot in seen.open)
     return Observation(f"{seen.text}\n{choices_text(seen.open)}", facts=seen, options=options)
 
 
-def _next_cells(agent: Any) -> list[Near]:
+def _next_cells(agent: Any) -> list[Any]:
     """Return the cells one move away; none if the agent has not been placed.
 
     Raises:
         ConfigError: If this kind of agent has no cell.
     """
-    return [] if _cell_of(agent) is None else near_cells(space_of(agent), agent.cell, 1)[1:]
+    here = _cell_of(agent)
+    return [] if here is None else [cell for cell in dict.fromkeys(here.connections.values()) if cell is not here]
 
 
 def _cell_of(agent: Any) -> Any:
@@ -136,7 +139,7 @@ def _cell_of(agent: Any) -> Any:
         ) from None
 
 
-def _by_direction(agent: Any) -> dict[Direction, Near]:
+def _by_direction(agent: Any) -> dict[Direction, Any]:
     """Return the cells one move away by direction.
 
     Raises:
@@ -147,29 +150,28 @@ def _by_direction(agent: Any) -> dict[Direction, Near]:
     space, start = space_of(agent), agent.cell.coordinate
     if not isinstance(space, Grid) or len(space.dimensions) != 2:
         raise ConfigError(f"MovesOnGrid is for two-dimensional grids; in a {type(space).__name__} use MovesToPlaces")
-    directions: dict[Direction, Near] = {}
-    for near in _next_cells(agent):
-        offset = grid_offset(space, start, near.cell.coordinate)
-        is_hexagonal = kind_of(space) == "hexagonal grid"
-        direction = hexagon_direction(start, offset) if is_hexagonal else compass_direction(*offset)
-        directions[direction] = near
+    directions: dict[Direction, Any] = {}
+    is_hexagonal = kind_of(space) == "hexagonal grid"
+    for cell in _next_cells(agent):
+        offset = grid_offset(space, start, cell.coordinate)
+        directions[hexagon_direction(start, offset) if is_hexagonal else compass_direction(*offset)] = cell
     return directions
 
 
-def _enter(agent: Any, near: Near | None, destination: str) -> ActionResult:
+def _enter(agent: Any, cell: Any, destination: str) -> ActionResult:
     """Move an agent into a neighbouring cell, and return where it is now.
 
     Raises:
         ToolError: If there is no such cell next to it, or the cell is full.
     """
-    if near is not None and not near.cell.is_full:
-        agent.cell = near.cell
-        return ActionResult(moved_text(near.spot.label), coordinate=near.cell.coordinate)
+    if cell is not None and not cell.is_full:
+        agent.cell = cell
+        return ActionResult(moved_text(cell_label(cell)), coordinate=cell.coordinate)
     if agent.cell is None:
         raise ToolError(reason_text("nowhere"))
-    spot = TERMS[kind_of(space_of(agent))].spot
-    free = tuple(neighbour.spot for neighbour in _next_cells(agent) if not neighbour.cell.is_full)
-    advice = advice_text(free)
-    if near is None:
+    space = space_of(agent)
+    spot = TERMS[kind_of(space)].spot
+    advice = advice_text([near.spot for near in near_cells(space, agent.cell, 1)[1:] if not near.cell.is_full])
+    if cell is None:
         raise ToolError(reason_text("not_next_to", spot=spot, place=destination[:80], advice=advice))
     raise ToolError(reason_text("full", spot=spot, place=destination[:80], advice=advice))

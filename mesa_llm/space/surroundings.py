@@ -42,7 +42,7 @@ class Neighbour:
     """Its direction from the agent."""
 
     distance: float
-    """Its distance: in moves, or in units of a continuous space."""
+    """Its distance: in moves, or in units of a continuous space or map."""
 
     place: Place
     """Its coordinates."""
@@ -59,7 +59,7 @@ class Surroundings:
     """The agent's own place; None if it is in no space."""
 
     radius: float = 0
-    """Range of sight: in moves, or in units of a continuous space."""
+    """Range of sight: in moves, or in units of a continuous space or map; infinite if the nearest are seen."""
 
     neighbours: tuple[Neighbour, ...] = ()
     """The agents within the radius, nearest first, then by id."""
@@ -71,7 +71,10 @@ class Surroundings:
     """The cells one move away that have room."""
 
     layers: Mapping[str, Any] = field(default_factory=dict)
-    """Property layers and other plain properties of its cell: name → value."""
+    """Property layers and other plain properties of its cell, or layers of a map at its point: name → value."""
+
+    unit: str = ""
+    """Unit of distances on a map: `metres`."""
 
     @property
     def text(self) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
 from mesa_llm.text import one_line, sentences
 
-SpaceKind = Literal["grid", "hexagonal grid", "network", "regions", "plane", "nowhere"]
+SpaceKind = Literal["grid", "hexagonal grid", "network", "regions", "plane", "map", "area", "nowhere"]
 Place = tuple[int, ...] | tuple[float, ...] | int | str
 
 MAX_SHOWN = 20
@@ -36,6 +37,8 @@ TERMS: dict[SpaceKind, Terms] = {
     "network": Terms("You are at node {} of a network.", "node", "link"),
     "regions": Terms("You are in region {}.", "region", "region"),
     "plane": Terms("You are at point {}.", "point", ""),
+    "map": Terms("You are at point {} of a map.", "point", ""),
+    "area": Terms("Your area lies around point {} of a map.", "area", ""),
 }
 """Kind of space → its terms."""
 
@@ -52,7 +55,7 @@ def surroundings_text(seen: Any) -> str:
     if seen.place is None:
         return ""
     terms = TERMS[seen.kind]
-    lines = [terms.here.format(place_label(seen.place))]
+    lines = [terms.here.format(_shown_place(seen, seen.place))]
     if seen.layers:
         values = [f"{name} {_shown(value)}" for name, value in seen.layers.items()]
         lines.append(f"Here: {', '.join(values)}.")
@@ -66,17 +69,26 @@ def _neighbour_lines(seen: Any, terms: Terms) -> list[str]:
     """List the neighbours, one a line."""
     reach = f"within {seen.radius:g} {terms.move}" + "s" * (seen.radius != 1)
     if not terms.move:
-        reach = f"within a distance of {seen.radius:g}"
+        reach = " ".join(filter(None, [f"within a distance of {seen.radius:g}", seen.unit]))
     elif not seen.radius:
         reach = f"in your {terms.spot}"
+    if math.isinf(seen.radius):
+        reach = "around you, nearest first" if seen.neighbours else "on the map"
     if not seen.neighbours:
         return [f"Nobody else is {reach}."]
     lines = [f"{reach[0].upper()}{reach[1:]}:"]
     for other in seen.neighbours[:MAX_SHOWN]:
-        lines.append(f"- {other.description}: {other.where} ({place_label(other.place)})")
+        lines.append(f"- {other.description}: {other.where} ({_shown_place(seen, other.place)})")
     if len(seen.neighbours) > MAX_SHOWN:
         lines.append(f"- and {len(seen.neighbours) - MAX_SHOWN} more")
     return lines
+
+
+def _shown_place(seen: Any, place: Place) -> str:
+    """Write a place; on a map to a centimetre, or a hundred-thousandth of a degree."""
+    if seen.kind not in ("map", "area") or not isinstance(place, tuple):
+        return place_label(place)
+    return ",".join(f"{part:.{5 if seen.unit == 'degrees' else 2}f}".rstrip("0").rstrip(".") for part in place)
 
 
 def others_text(own: str, others: Sequence[str]) -> str:
@@ -111,6 +123,8 @@ def place_label(place: Place) -> str:
     """Write a place as texts show it and actions take it."""
     if not isinstance(place, tuple):
         return one_line(str(place))
+    if len(place) == 2 and type(place[0]) is type(place[1]) is int:  # nearly all
+        return f"{place[0]},{place[1]}"
     return ",".join(f"{part:.4g}" if isinstance(part, float) else str(part) for part in place)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, cast
 
 import mesa
@@ -14,7 +14,7 @@ from mesa.experimental.continuous_space import ContinuousSpaceAgent
 
 from mesa_llm.config import ConfigMixin
 from mesa_llm.errors import ConfigError
-from mesa_llm.space import text
+from mesa_llm.space import geography, text
 from mesa_llm.space.compass import compass_direction, grid_offset, grid_words, hexagon_words
 from mesa_llm.space.surroundings import Neighbour, Spot, Surroundings
 from mesa_llm.space.text import MAX_LINE_CHARACTERS, MAX_SHOWN, TERMS, Place, SpaceKind
@@ -23,19 +23,25 @@ from mesa_llm.text import one_line
 Describe = Callable[[Any], str]
 
 
-def surroundings(agent: mesa.Agent[Any], radius: float = 1, describe: Describe | None = None) -> Surroundings:
-    """Collect the surroundings of an agent, in any Mesa space.
+def surroundings(agent: mesa.Agent[Any], radius: float | None = None, describe: Describe | None = None) -> Surroundings:
+    """Collect the surroundings of an agent, in any Mesa space or on a map of mesa-geo.
 
-    Only cells within the radius are visited, so the cost does not depend on the number of agents.
+    Only cells within the radius are visited, so the cost does not depend on the number of agents, save on a map.
 
     Args:
         agent: The observer.
-        radius: Range of sight: a whole number of moves, 0 for its own cell, or units of a continuous space.
+        radius: Range of sight: a whole number of moves, 0 for its own cell, or units of a continuous space or map; 1
+            by default, and on a map the nearest 20 at any distance.
         describe: Describes a neighbour; by default by its name or class, and its id.
 
     Raises:
         ConfigError: If the radius does not fit the space, or the space cannot be found.
     """
+    if geography.is_on_map(agent):
+        if radius is not None and not 0 <= radius < math.inf:
+            raise ConfigError(f"a radius on a map must be a finite number of 0 or more, got {radius!r}")
+        return _around_shape(agent, radius, describe or description)
+    radius = 1 if radius is None else radius
     if getattr(agent, "cell", None) is not None:
         if not math.isfinite(radius) or radius < 0 or radius != int(radius):
             raise ConfigError(f"a radius in cells must be a whole number of 0 or more, got {radius!r}")
@@ -121,6 +127,11 @@ def near_cells(space: DiscreteSpace[Cell], start: Cell, radius: int) -> list[Nea
     ]
 
 
+def cell_label(cell: Any) -> str:
+    """Return the name of a cell, as texts show it and actions take it."""
+    return text.place_label(_plain_place(cell.coordinate))
+
+
 def _around_cell(agent: mesa.Agent[Any], radius: int, describe: Describe) -> Surroundings:
     """Collect the surroundings of an agent in a cell."""
     start, space = cast("Any", agent).cell, space_of(agent)
@@ -165,6 +176,28 @@ def _around_point(agent: ContinuousSpaceAgent, radius: float, describe: Describe
     return Surroundings("plane", _point_place(point), radius, _in_order(neighbours))
 
 
+def _around_shape(agent: Any, radius: float | None, describe: Describe) -> Surroundings:
+    """Collect the surroundings of an agent on a map, where x points east and y north."""
+    shape, unit, space = agent.geometry, geography.unit_of_map(agent), geography.map_of(agent)
+    point = geography.point_of(shape)
+    neighbours: list[Neighbour] = []
+    for other, distance in geography.shapes_near(agent, space, radius):
+        place = geography.point_of(other.geometry)
+        where = "" if distance else geography.relation_words(shape, other.geometry)
+        where = where or _point_words(distance, np.subtract(place, point), unit)
+        neighbours.append(
+            Neighbour(other.unique_id, one_line(describe(other), MAX_LINE_CHARACTERS), where, distance, place)
+        )
+    return Surroundings(
+        kind="map" if shape.geom_type == "Point" else "area",
+        place=point,
+        radius=math.inf if radius is None else radius,
+        neighbours=tuple(neighbours),
+        layers=_plain_values(geography.layers_at(space, point)),
+        unit=unit,
+    )
+
+
 def _in_order(neighbours: list[Neighbour]) -> tuple[Neighbour, ...]:
     """Sort neighbours by distance, then by id."""
     return tuple(sorted(neighbours, key=lambda other: (other.distance, other.agent)))
@@ -194,11 +227,12 @@ def _cell_words(space: DiscreteSpace[Cell], start: Cell, cell: Cell, moves: int)
     return grid_words(offset, moves)
 
 
-def _point_words(distance: float, offset: Any) -> str:
-    """Describe the distance of a point and, in two dimensions, its direction."""
-    if not distance:
+def _point_words(distance: float, offset: Any, unit: str = "") -> str:
+    """Describe the distance of a point or shape and, in two dimensions, its direction."""
+    if not np.any(offset):
         return "at your point"
-    far = f"{distance:.1f} away" if distance >= 1 else f"{distance:.2g} away"
+    number = f"{distance:.1f}" if distance >= 1 else f"{distance:.2g}"
+    far = " ".join(filter(None, [number, unit, "away"])) if distance else "touching"
     return f"{far}, {compass_direction(-offset[1], offset[0])}" if len(offset) == 2 else far
 
 
@@ -211,6 +245,11 @@ def _layers(space: DiscreteSpace[Cell], cell: Cell) -> dict[str, Any]:
     if isinstance(space, Grid):
         layers = [name for name, member in vars(type(cell)).items() if isinstance(member, property)]
         values |= {name: getattr(cell, name) for name in layers if name != "empty"}
+    return _plain_values(values)
+
+
+def _plain_values(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values that are numbers, texts or yes and no, by name, in order."""
     plain = {name: _plain(value) for name, value in sorted(values.items())}
     return {name: value for name, value in plain.items() if isinstance(value, bool | int | float | str)}
 
@@ -220,8 +259,13 @@ def _plain(value: object) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
+_WHOLE = frozenset({int})
+
+
 def _plain_place(coordinate: object) -> Place:
     """Convert a cell's coordinate to plain values, and any other node to text."""
+    if type(coordinate) is tuple and _WHOLE.issuperset(map(type, cast("tuple[object, ...]", coordinate))):
+        return cast("Place", coordinate)
     if isinstance(coordinate, tuple):
         parts = [_plain(part) for part in cast("tuple[object, ...]", coordinate)]
         return tuple(parts) if all(isinstance(part, int) for part in parts) else str(coordinate)

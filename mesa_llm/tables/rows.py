@@ -29,6 +29,12 @@ MAX_CELL = 2**23
 NUMBER = re.compile(r"-?(?:0|[1-9]\d{0,4000})(?:\.\d{1,20})?", re.ASCII)
 """A number in plain digits."""
 
+WRITTEN_NUMBER = re.compile(r"[-+−]?\d{1,300}(?:[.,]\d{1,20})?", re.ASCII)
+"""A number as people write it, with a decimal point or comma."""
+
+THOUSANDS = re.compile(r"[-+−]?[1-9]\d{0,2},\d{3}", re.ASCII)
+"""A number whose comma may mean two things."""
+
 
 def folded(column: Any) -> str:
     """Normalise a column name: case-folded, with underscores for spaces."""
@@ -142,6 +148,21 @@ def plain_number(text: str) -> int | float | None:
         return None
     number = float(text) if "." in text else int(text)
     return number if str(number) == text else None
+
+
+def number_in(cell: Any) -> float | None:
+    """Return the number in a cell, also one written with a decimal comma (3,5); None if there is none.
+
+    Raises:
+        ConfigError: If a comma may stand for a decimal point or for thousands.
+    """
+    if isinstance(cell, int | float) and not isinstance(cell, bool):
+        return float(cell)
+    if not isinstance(cell, str) or (match := WRITTEN_NUMBER.fullmatch(cell.strip())) is None:
+        return None
+    if THOUSANDS.fullmatch(match[0]):
+        raise ConfigError(f"{cell!r} may be thousands, or a number with three decimals; write it without a comma")
+    return float(match[0].replace(",", ".").replace("−", "-"))
 
 
 def with_numbers(columns: Sequence[str], rows: Iterable[dict[str, Any]]) -> None:

@@ -11,7 +11,7 @@ import inspect
 import math
 import sys
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from types import MappingProxyType
@@ -133,9 +133,15 @@ class Tool:
     allowed: Mapping[str, str] = field(default=MappingProxyType({}), hash=False)
     """Argument → name of the method that says whether a value would be accepted, as `@action(allowed=…)` declares."""
 
+    is_async: bool = False
+    """Whether its result is awaited, as a tool that consults somebody needs."""
+
     is_outside: bool = False
     """Whether somebody outside the run answers: its function is called with the arguments by name and the number of the
     call in the run, is awaited, and records its answers."""
+
+    takes_arguments: bool = True
+    """Whether it has any parameter that the model fills in."""
 
     def arguments(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Check arguments and convert them to their types.
@@ -179,6 +185,33 @@ def within(specs: tuple[ToolSpec, ...], limits: Mapping[str, Bounds]) -> tuple[T
         name, _, argument = key.partition(".")
         by_tool.setdefault(name, {})[argument] = bounds
     return tuple(_bounded(spec, tuple(by_tool[spec.name].items())) if spec.name in by_tool else spec for spec in specs)
+
+
+def impossible(specs: Iterable[ToolSpec], limits: Mapping[str, Bounds]) -> set[str]:
+    """Return the actions that their world would refuse now whatever their arguments are, as no number is left.
+
+    Args:
+        specs: The tools.
+        limits: As in `Observation.limits`.
+    """
+    by_name = {spec.name: spec for spec in specs}
+    names: set[str] = set()
+    for key, (low, high) in limits.items():
+        name, _, argument = key.partition(".")
+        spec = by_name.get(name)
+        if spec is None or argument not in spec.parameters.get("required", ()):
+            continue
+        schema = spec.parameters.get("properties", {}).get(argument, {})
+        lows = [schema.get("minimum"), schema.get("exclusiveMinimum"), low]
+        highs = [schema.get("maximum"), schema.get("exclusiveMaximum"), high]
+        least = max((bound for bound in lows if bound is not None), default=-math.inf)
+        most = min((bound for bound in highs if bound is not None), default=math.inf)
+        if schema.get("type") == "integer" and math.isfinite(least) and math.isfinite(most):
+            least, most = math.ceil(least), math.floor(most)
+        is_excluded = least in (schema.get("exclusiveMinimum"), schema.get("exclusiveMaximum"))
+        if least > most or (least == most and is_excluded):
+            names.add(name)
+    return names
 
 
 @lru_cache(maxsize=1024)
@@ -241,13 +274,19 @@ def compile_tool(function: Callable[..., Any], leading: int) -> Tool:
         leading: Number of first parameters that the model does not see (`self`, the acting agent).
 
     Raises:
-        ConfigError: If it is asynchronous, or a parameter has no type or one that cannot be found, cannot be described
-            as JSON, or is variadic.
+        ConfigError: If it is an async action or a generator, or a parameter has no type or one that cannot be found,
+            cannot be described as JSON, or is variadic.
     """
     mark = getattr(function, _MARK, _Mark(is_action=False, when=None))
     name = function.__name__
-    if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
-        raise ConfigError(f"tool {name!r} is async; tools are called as plain functions, write def without async")
+    is_async = inspect.iscoroutinefunction(function)
+    if inspect.isasyncgenfunction(function):
+        raise ConfigError(f"tool {name!r} is an async generator; return its whole result")
+    if is_async and mark.is_action:
+        raise ConfigError(
+            f"action {name!r} is async; actions run one after another, write def without async (only a @tool, which "
+            "runs while an agent decides, may await something; an action may call model.ask)"
+        )
     signature = inspect.signature(function)
     parameters = list(signature.parameters.values())[leading:]
     try:
@@ -280,7 +319,17 @@ def compile_tool(function: Callable[..., Any], leading: int) -> Tool:
         ) from error
     description = _describe_arguments(function, schema)
     spec = ToolSpec(name, description, plain_schema(schema), mark.is_action)
-    return Tool(spec, function, check, mark.when, mark.shows_more, mark.options, mark.allowed)
+    return Tool(
+        spec,
+        function,
+        check,
+        mark.when,
+        mark.shows_more,
+        mark.options,
+        mark.allowed,
+        is_async,
+        takes_arguments=bool(parameters),
+    )
 
 
 def _describe_arguments(function: Callable[..., Any], schema: dict[str, Any]) -> str:

@@ -54,6 +54,7 @@ class Plan:
         self.readers = tuple(spec for spec in self.specs if not spec.is_action)
         self.is_conditional = any(tool.when for tool, _ in self.tools.values())
         self.shows_more = any(tool.shows_more for tool, _ in self.tools.values())
+        self.is_async = any(tool.is_async for tool, _ in self.tools.values())
 
 
 def _renamed(spec: ToolSpec, name: str) -> ToolSpec:
@@ -176,6 +177,21 @@ class ToolBox(Mapping[str, Bound]):
         self._plan = plan
         self._leading = leading
 
+    @staticmethod
+    def actions_of(agent: type, worlds: Sequence[Named]) -> Mapping[str, tuple[Tool, int]]:
+        """Return the actions that all agents of a class have in the same worlds: name → action and its owner.
+
+        Args:
+            agent: The class.
+            worlds: The worlds.
+
+        Returns:
+            The owner is 0 for the agent itself, or the number of the world, from 1.
+        """
+        kinds = tuple([(type(world), world.name if len(worlds) > 1 else "") for world in worlds])
+        tools = _plan(agent, kinds, ()).tools
+        return {name: (tool, owner) for name, (tool, owner) in tools.items() if tool.spec.is_action}
+
     @classmethod
     def of(
         cls,
@@ -189,6 +205,8 @@ class ToolBox(Mapping[str, Bound]):
         A name that two worlds share is prefixed with the world's name (`market_comment`), unless both mean the
         very same function (`do_nothing`).
         """
+        if not worlds and not functions:
+            return cls(_plan(type(agent), (), ()), ((agent,),))
         may_clash = len(worlds) > 1
         kinds = tuple([(type(world), world.name if may_clash else "") for world in worlds])
         plan = _plan(type(agent), kinds, tuple(functions))
@@ -259,6 +277,11 @@ class ToolBox(Mapping[str, Bound]):
         """Whether a tool among them shows more ids than observations do."""
         return self._plan.shows_more
 
+    @property
+    def is_async(self) -> bool:
+        """Whether one of them is async, so that its result has to be awaited."""
+        return self._plan.is_async
+
     def is_action(self, name: str) -> bool:
         """Check whether there is an action of this name."""
         found = self._plan.tools.get(name)
@@ -266,7 +289,10 @@ class ToolBox(Mapping[str, Bound]):
 
     def is_usable(self, name: str) -> bool:
         """Check whether a tool's own condition, if it has one, lets it be used now."""
-        return not self._plan.is_conditional or name not in self or self[name].is_usable
+        found = self._plan.tools.get(name)
+        if found is None or found[0].when is None:
+            return True
+        return Bound(found[0], self._leading[found[1]]).is_usable
 
     def check(self, call: ToolCall) -> ToolCall:
         """Check a call without running it.
@@ -294,7 +320,8 @@ class ToolBox(Mapping[str, Bound]):
         Raises:
             ToolError: If there is no such tool here, or the world refuses.
         """
-        if call.name not in self._plan.tools:
+        found = self._plan.tools.get(call.name)
+        if found is None:
             raise ToolError(reason_text("no_tool", name=call.name[:80]))
-        tool, owner = self._plan.tools[call.name]
+        tool, owner = found
         return tool.function(*self._leading[owner], **call.arguments)

@@ -34,7 +34,7 @@ def rerun(kind: type[M], log: str | Path, lack: str) -> M:
 
 
 def export(module: str, convert: Callable[[str], Any], arguments: Sequence[str]) -> int:
-    """Write a recorded run in another format, as the command of a module.
+    """Write a recorded run as JSON, as the command of a module.
 
     Args:
         module: Name of the module.
@@ -44,12 +44,30 @@ def export(module: str, convert: Callable[[str], Any], arguments: Sequence[str])
     Returns:
         Exit code: 0, or 2 on bad input.
     """
+
+    def write(log: str, file: str) -> None:
+        text = json.dumps(convert(log), ensure_ascii=False, indent=1)
+        Path(file).write_text(text, encoding="utf-8")
+
+    return export_by(module, write, arguments)
+
+
+def export_by(module: str, write: Callable[[str, str], None], arguments: Sequence[str]) -> int:
+    """Write a recorded run in another format, as the command of a module.
+
+    Args:
+        module: Name of the module.
+        write: Writes the converted run, given the paths of a run log and of the file.
+        arguments: The run log, and the file to write.
+
+    Returns:
+        Exit code: 0, or 2 on bad input.
+    """
     if len(arguments) != 2:
         sys.stderr.write(f"python -m {module} LOG FILE\n")
         return 2
     try:
-        text = json.dumps(convert(arguments[0]), ensure_ascii=False, indent=1)
-        Path(arguments[1]).write_text(text, encoding="utf-8")
+        write(*arguments)
     except (ConfigError, OSError) as error:
         sys.stderr.write(f"{error}\n")
         return 2

@@ -394,6 +394,7 @@ class Adder:
         return a
 
 
+@action
 async def fetch(city: str) -> str:
     """Fetch the weather."""
     return city
@@ -720,6 +721,16 @@ def test_numbers_that_the_world_would_refuse_are_out_of_bounds() -> None:
         0,
         2,
     )
+
+
+@pytest.mark.parametrize("bounds", [(1, 0), (None, -3), (11, None), (1.2, 1.8)])
+def test_an_action_for_which_no_number_is_left_is_not_offered(bounds) -> None:
+    asked = []
+    model = PotModel(1, ScriptedLLM(lambda request: asked.append(request) or call("do_nothing")), rng=1)
+    (agent,) = model.agents
+    agent.observe = lambda: Observation("A pot.", limits={"pay.coins": bounds})
+    model.step()
+    assert [spec.name for spec in asked[0].tools] == ["do_nothing", "count"]
 
 
 def test_bounds_of_several_worlds_are_those_of_their_own_actions() -> None:

@@ -38,7 +38,7 @@ ROOT = Path(__file__).parents[2]
 
 FIELDS = {
     *("model", "seed", "steps", "ended", "digest", "decisions", "failures", "calls"),
-    *("asked_again", "repaired", "quality"),
+    *("asked_again", "repaired", "quality", "judges"),
     *("replayed", "tokens", "dollars", "seconds", "log"),
     *("results", "failures_by_purpose", "usage_by_purpose", "failed_steps", "warning"),
 }
@@ -58,8 +58,17 @@ def test_a_recorded_run_is_listed_with_its_model_and_replayed_by_its_name() -> N
     assert "schelling/town  A small town of two groups" in run_command("list", "schelling").stdout
     for name in ("schelling", "schelling/town"):
         done = run_command("replay", name)
-        assert (done.exit_code, "this is the same run" in done.stdout) == (0, True), done.output
+        assert (done.exit_code, done.stdout.splitlines()[-1][:11]) == (0, "identical: "), done.output
     assert "no run log at 'schelling/village'" in run_command("replay", "schelling/village").stderr
+
+
+def test_the_notebooks_are_copied_into_a_new_folder_and_never_over_one(tmp_path) -> None:
+    done = run_command("notebooks", tmp_path / "mine")
+    assert (done.exit_code, f"jupyter lab {tmp_path / 'mine'}" in done.stdout.replace("\n", "")) == (0, True)
+    assert (tmp_path / "mine" / "lessons" / "recordings.zip").is_file()
+    assert {file.name for file in (tmp_path / "mine").glob("*.ipynb")} >= {"10_market.ipynb", "30_classics.ipynb"}
+    again = run_command("notebooks", tmp_path / "mine")
+    assert (again.exit_code, "exists; name a new folder" in again.stderr) == (2, True)
 
 
 def test_the_models_are_listed_with_their_question() -> None:
@@ -86,7 +95,11 @@ def test_a_run_of_a_file_goes_to_its_end(tmp_path) -> None:
     for words, fault in {
         ("social", "--config", str(file)): "SocialModel takes no --config",
         ("discussion", "--config", str(file), "--set", "config=debate"): "--set gives another one, 'debate'",
-        ("discussion", "--config", "nowhere.json"): "config=nowhere.json: wanted one of debate, trolley, or a file",
+        (
+            "discussion",
+            "--config",
+            "nowhere.json",
+        ): "config=nowhere.json: wanted one of debate, debate_guns, debate_climate, trolley, or a file",
     }.items():
         refused = run_command("run", *words)
         assert (refused.exit_code, fault in refused.stderr) == (2, True)
@@ -171,7 +184,7 @@ def test_a_replay_says_from_which_step_on_it_differs(tmp_path) -> None:
         file.execute("UPDATE steps SET digest = 'another' WHERE time >= 2")
     done = run_command("replay", log)
     assert done.exit_code == 1
-    assert "mesa-llm: the digests differ from step 2 on: recorded another, now " in done.stderr
+    assert done.stdout.splitlines()[-1].startswith("differs from step 2 on: recorded another, now ")
 
 
 def test_a_scenario_of_a_recorded_run_is_built_again_for_its_replay(tmp_path) -> None:
@@ -687,7 +700,7 @@ def test_a_run_of_a_model_in_the_working_directory_is_replayed_as_it_says(tmp_pa
         done = run_command(*command.split())
         assert done.exit_code == 0
     assert hint in done.stdout
-    assert "this is the same run" in done.stdout
+    assert done.stdout.splitlines()[-1].startswith("identical: ")
 
 
 def test_a_model_that_is_not_listed_is_run_by_its_module_and_class() -> None:

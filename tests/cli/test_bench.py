@@ -11,8 +11,11 @@ import pytest
 from typer.testing import CliRunner
 
 from mesa_llm.cli.app import app
+from mesa_llm.cli.arguments import llm_in
+from mesa_llm.errors import ConfigError
 from mesa_llm.experiments.benchmark.report import BenchmarkReport
 from mesa_llm.experiments.benchmark.task import SHACHI
+from mesa_llm_models.stock_agent.model import StockAgentModel
 from tests.faulty_server import FaultyServer, refused
 from tests.processes import Python
 
@@ -207,7 +210,7 @@ def test_a_benchmark_that_was_interrupted_or_killed_goes_on_with_what_is_missing
             time.sleep(0.01)
         first.send_signal(sent)
         first.wait(250)
-        before = server.count
+        before = server.count_after_all()
         again = told(*words)
     assert first.returncode == (130 if sent == signal.SIGINT else -signal.SIGKILL)
     assert again["usage"]["calls"] == server.count - before
@@ -221,3 +224,25 @@ def test_a_report_says_by_which_command_it_is_made_again(tmp_path) -> None:
     report = BenchmarkReport.read(tmp_path / "report.json")
     again = told(*shlex.split(report.command(tmp_path))[2:])
     assert again["options"] == first["options"]
+
+
+def test_several_language_models_play_against_each_other(tmp_path) -> None:
+    words = ["auction_arena", "--quick", "--repeats", 1, "--out", tmp_path]
+    for llm, more in (("main=random,others=rule", ()), ("1/2=random,2/2=rule", ()), ("random", ("opponents=rule",))):
+        (task,) = told(*words, "--llm", llm, *(word for one in more for word in ("--set", one)))["tasks"]
+        assert set(task["results"]) >= {"rule", "random"}
+        (run,) = next(iter(task["results"].values()))["runs"]
+        assert run["decisions"] > 0
+
+
+@pytest.mark.parametrize("text", ["main=a,b", "1=a,main=b", "3/2=a"])
+def test_language_models_that_are_for_nobody_are_refused(text: str) -> None:
+    with pytest.raises(ConfigError, match="--llm"):
+        llm_in(text)
+
+
+def test_shares_are_every_nth_agent() -> None:
+    assert llm_in("m@http://h/v1?a=b,c") == "m@http://h/v1?a=b,c"
+    llms = llm_in("1/2=random, 2/2=rule")
+    model = StockAgentModel(n_agents=6, days=1, llm=llms, rng=1)
+    assert [model.llm_of(agent) for agent in model.agents] == ["random", "rule"] * 3

@@ -62,6 +62,27 @@ def test_an_agent_that_only_calls_tools_fails_after_five_rounds() -> None:
     assert model.runlog.failures() == ["called tools 6 times without deciding"]
 
 
+def test_a_tool_that_has_nothing_more_to_say_is_not_offered_again_and_at_last_none_that_reads_is() -> None:
+    offered: list[list[str]] = []
+
+    def script(request):
+        offered.append([spec.name for spec in request.tools if spec.name != "do_nothing"])
+        return call("weigh", coins=2) if "weigh" in offered[-1] and request.salt.call else call("count")
+
+    model = PotModel(1, ScriptedLLM(script), rng=1, design=AgentDesign(tools=(weigh,)))
+    model.step()
+    assert offered == [["pay", "count", "weigh"], *[["pay", "weigh"]] * 4, ["pay"]]
+
+
+def test_after_five_rounds_an_answer_is_asked_for_without_tools() -> None:
+    def script(request):
+        return call("count") if request.tools else {"value": 3}
+
+    model = PotModel(1, ScriptedLLM(script), rng=1)
+    decision = model.decide([model.agents[0]], [Observation("How many?", answer=int)])[0]
+    assert (decision.answer, model.usage.calls) == (3, 2)
+
+
 def test_a_faulty_reply_is_repaired_by_one_more_request_that_says_what_was_wrong() -> None:
     def script(request):
         if request.salt.call == 0:
@@ -350,6 +371,6 @@ class Ballot(BaseModel):
 @pytest.mark.parametrize(("kind", "answer"), [(Ballot, Ballot(name="Ann")), (Literal["yes"], "yes"), (None, None)])
 def test_a_question_with_one_possible_answer_is_not_asked(kind, answer) -> None:
     model = SavingModel(llm=ScriptedLLM(saving), rng=1)
-    (decision,) = model.ask(list(model.agents), [Observation(answer=kind or Literal["yes", "no"])])
+    (decision,) = model.decide(list(model.agents), [Observation(answer=kind or Literal["yes", "no"])])
     assert decision.answer == answer if kind else isinstance(decision, Failure)
     assert model.usage.calls == (0 if kind else 2)

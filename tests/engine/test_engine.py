@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import random
+import sys
 
 import pytest
 
@@ -31,7 +32,7 @@ class Same(QuizModel):
     def step(self):
         (stage,) = self._everything(self)
         seen = [turn.observation or Observation() for turn in stage]
-        decided = self.ask([turn.agent for turn in stage], seen)
+        decided = self.decide([turn.agent for turn in stage], seen)
         self.numbers = [made.answer for made in decided if isinstance(made, Decision)]
 
 
@@ -133,7 +134,7 @@ def test_numbers_of_steps_that_are_over_are_forgotten() -> None:
 
         def step(self):
             agents = list(self.agents)
-            self.ask(agents, [self.observe_lot(agent) for agent in agents])
+            self.decide(agents, [self.observe_lot(agent) for agent in agents])
 
     model = Lots(2, ScriptedLLM(paid), rng=1)
     model.run_for(5)
@@ -176,3 +177,15 @@ def test_the_garbage_collector_works_between_stages_and_never_while_agents_decid
         gc.callbacks.remove(note)
     assert len(found) >= 2 * 4
     assert all(found)
+
+
+def test_code_that_exits_ends_the_step_and_the_next_one_runs() -> None:
+    def leave(request):
+        sys.exit(3)
+
+    model = PotModel(2, ScriptedLLM(leave), rng=1)
+    with pytest.raises(SystemExit):
+        model.step()
+    other = PotModel(2, ScriptedLLM(lambda request: call("pay", coins=1)), rng=1)
+    other.step()
+    assert other.coins == 2

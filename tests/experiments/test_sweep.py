@@ -55,6 +55,16 @@ def test_a_sweep_is_one_row_a_run_and_each_has_its_log(tmp_path: Path) -> None:
     pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "table.csv").filter(COUNTED), table.filter(COUNTED))
 
 
+def test_mixtures_of_language_models_are_compared_like_single_ones(tmp_path: Path) -> None:
+    words = ["sweep", "stock_agent", "--llm", "rule;1/2=random,2/2=rule", "--seeds", "1", "--steps", "4"]
+    words += ["--set", "n_agents=4", "--out", str(tmp_path), "--workers", "1", "--json"]
+    first, again = (json.loads(CliRunner().invoke(app, words).stdout.splitlines()[-1]) for _ in range(2))
+    assert (first["done"], first["failed"], again["done"]) == (2, 0, 0)
+    table: Any = pd.read_csv(tmp_path / "table.csv")
+    assert list(table["llm"]) == ["rule", "1/2=random, 2/2=rule"]
+    assert table["digest"].nunique() == 2
+
+
 def test_a_misspelt_argument_of_a_sweep_gets_a_suggestion(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"sweep has no llms=; did you mean llm\?"):
         small(tmp_path, llms="random")

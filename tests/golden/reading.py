@@ -18,6 +18,10 @@ from typing import Any
 import pytest
 
 
+class NotRecorded(KeyError):
+    """A case lacks a key that its test needs, so that the test is skipped."""
+
+
 class Recorded(dict[str, Any]):
     """An object of a golden file, which notes which of its keys are read."""
 
@@ -33,6 +37,9 @@ class Recorded(dict[str, Any]):
     def __getitem__(self, key: str) -> Any:
         self.read.add(key)
         return super().__getitem__(key)
+
+    def __missing__(self, key: str) -> Any:
+        raise NotRecorded(key)
 
     def get(self, key: str, default: Any = None) -> Any:
         self.read.add(key)
@@ -174,6 +181,11 @@ def assert_close(found: Any, wanted: Any, rel: float = 1e-9, place: str = "", ab
         assert same, f"{place}: {found!r}, wanted {wanted!r}"
     else:
         assert found == wanted, f"{place}: {found!r}, wanted {wanted!r}"
+
+
+def recorded_part(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those fields of what we found that a case records."""
+    return {key: value for key, value in found.items() if key in wanted}
 
 
 def _objects_in(value: Any) -> Iterator[Recorded]:

@@ -64,7 +64,7 @@ def economy_of(scenario: dict[str, Any]) -> MonthlyEconomy:
     first, count = scenario["init"], scenario["n_agents"]
     bands = np.array(first.get("offer_band", [0] * count))
     homes = Households(first["skill"], first["age"], first.get("coin", np.zeros(count)), bands * TITLES_PER_BAND)
-    parameters = MacroParameters(first_rate=first.get("interest_rate", MacroParameters.first_rate))
+    parameters = MacroParameters(first_rate=first.get("interest_rate", MacroParameters().first_rate))
     recorded = RecordedDraws(scenario["draws"])
     return MonthlyEconomy(homes, recorded, rules="original", parameters=parameters, price=first.get("price"))
 

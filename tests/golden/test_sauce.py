@@ -107,12 +107,12 @@ def made_or_refused(config: Any, r: Any, folder: Path, rng: int, *, in_batch: bo
     Whether several rooms are run is an option of the original's command line, and stands in the file itself here: one
     of the other form stops the original alone.
     """
+    persons = config.get("persons") if isinstance(config, dict) else None
+    forms = {"names" in one for one in persons if isinstance(one, dict)} if isinstance(persons, list) else set()
+    if forms == {not in_batch} and (r.get("load_raises") or r.get("run_raises")):
+        r.read_all()
+        return None
     if r.get("load_raises"):
-        persons = config.get("persons") if isinstance(config, dict) else None
-        forms = {"names" in one for one in persons if isinstance(one, dict)} if isinstance(persons, list) else set()
-        if forms == {not in_batch}:
-            r.read_all()
-            return None
         with pytest.raises(ConfigError, match=r"config\.json: "):
             model_of(config, folder)
         return None
@@ -156,13 +156,19 @@ def test_a_batch_is_what_it_was(case: Any, tmp_path: Path) -> None:
 def asynchronous(case: Any) -> dict[str, Any]:
     """Return the configuration of an asynchronous case, which says only what differs from one to the next."""
     persons = [
-        {"class": kind, "name": name, "background_story": "b", "opinion": "o"}
+        {"class": kind, "name": name, "background_story": "b", "opinion": "o", **lines_of(case, kind, name)}
         for kind, name in zip(case["persons"], "ABCDEFGH", strict=False)
     ]
     host = {"class": "Round Robin Host", "start_person_index": 0}
     questions = [{"id": name, "question": "Q", "iterations": times} for name, times in moments_of(case).items()]
     experiment = {"scenario": "s", "survey_questions": case.get("survey_questions", questions)}
     return {"persons": persons, "host": host, "endType": case["end"], "experiment": experiment}
+
+
+def lines_of(case: Any, kind: str, name: str) -> dict[str, list[str]]:
+    """Return the lines of a fake person, which are what it was recorded to say; other kinds have none."""
+    said = case["r"].get("room_so_far") or case["r"].get("out", {}).get("chat_entry", [])
+    return {"things_to_say": [text for who, text in spoken(said) if who == name]} if kind == "fake_person" else {}
 
 
 def moments_of(case: Any) -> dict[str, list[int]]:

@@ -86,7 +86,7 @@ def test_a_digest_holds_the_events_of_other_worlds(case: dict[str, Any]) -> None
     assert len(bridge.digest(worlds).splitlines()) == case["n_lines"]
 
 
-@pytest.mark.parametrize("case", section(CASES, "bridge_scheduled"), ids=lambda case: case["round"])
+@pytest.mark.parametrize("case", section(CASES, "bridge_scheduled"), ids=lambda case: case.get("round"))
 def test_scheduled_events_arrive_in_their_step(case: dict[str, Any]) -> None:
     kinds = [(one["round"], kind) for one in section(CASES, "bridge_scheduled") for kind in one["types"]]
     every = [Event("", kind, {"number": number}, time=step) for number, (step, kind) in enumerate(kinds)]

@@ -282,9 +282,9 @@ def check_history(replay: Replay) -> None:
 def varied(scenario: dict[str, Any]) -> dict[str, Any]:
     """Write a scenario as another recording could: other names, keys that may lack left out, debts as lists."""
     other: dict[str, Any] = {**deepcopy(scenario), "id": "another", "description": ""}
-    for first in other["init"]:
+    for first in other.get("init", ()):
         first["debt"] = debts_of(first)
-    for event in other["events"]:
+    for event in other.get("events", ()):
         if not any(is_acted_on(asked["result"], "loan") for asked in event.get("loans", ())):
             event.pop("loans", None)
         event.pop("book", None)

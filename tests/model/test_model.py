@@ -441,7 +441,7 @@ def test_a_broken_tool_shows_its_traceback_once_in_a_run_and_later_a_line(caplog
 def test_what_was_asked_apart_and_then_applied_is_noted_once() -> None:
     model = PotModel(3, ScriptedLLM(lambda request: "?" if request.salt.agent == 2 else call("pay", coins=1)), rng=1)
     seen = model.observations()
-    model.apply(dict(zip(seen, model.ask(list(seen), list(seen.values())), strict=True)))
+    model.apply(dict(zip(seen, model.decide(list(seen), list(seen.values())), strict=True)))
     assert (len(model.runlog.decisions()), len(model.runlog.failures()), model.pot.coins) == (3, 1, 2)
 
 

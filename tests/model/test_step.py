@@ -36,7 +36,9 @@ class Polled(PotModel):
         (judged,) = self.consult(judge, ["How much is it worth?"], answer=int)
         assert isinstance(judged, Decision)
         self.pot.coins += judged.answer
-        self.pot.coins += sum(len(one.actions) for one in self.ask(list(self.agents)[:1]) if isinstance(one, Decision))
+        self.pot.coins += sum(
+            len(one.actions) for one in self.decide(list(self.agents)[:1]) if isinstance(one, Decision)
+        )
 
 
 class Script:
@@ -315,7 +317,7 @@ def test_an_answer_of_another_type_from_a_controller_reaches_no_world(decided) -
 def test_an_agent_does_not_act_upon_the_decision_of_another() -> None:
     model = PotModel(2, rng=1)
     one, other = model.observations()
-    (decision,) = model.ask([other])
+    (decision,) = model.decide([other])
     assert not any(outcome.ok for outcome in model.apply({one: decision})[one])
     assert model.runlog.failures() == [f"agent {other.unique_id} has decided that, not agent {one.unique_id}"]
 

@@ -85,6 +85,16 @@ def test_a_cast_that_could_not_be_written_is_not_asked_for(tmp_path: Path, words
     assert reason in done.stderr
 
 
+def test_a_text_without_a_question_keeps_its_cast_and_says_how_to_get_one(tmp_path: Path) -> None:
+    (tmp_path / "text.txt").write_text("Mayor Lund spoke of the hall.")
+    files = ["--out", tmp_path / "cast.json", "--markets", tmp_path / "markets.json"]
+    words = [str(word) for word in ("extract", tmp_path / "text.txt", *files)]
+    done = CliRunner().invoke(app, words)
+    assert (done.exit_code, (tmp_path / "cast.json").exists(), (tmp_path / "markets.json").exists()) == (2, True, False)
+    assert "name one with --goal" in done.stderr
+    assert CliRunner().invoke(app, [*words, "--goal", "Will it be built?"]).exit_code == 0
+
+
 def test_bad_texts_are_one_clear_line(tmp_path: Path) -> None:
     made(tmp_path)
     for text, reason in (("", "is empty"), ("nobody is here.", "names nobody")):

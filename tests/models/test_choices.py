@@ -33,7 +33,7 @@ def play(playing: Any) -> None:
     """Play twelve steps, and check each decision against the options that its agent saw."""
     for _ in range(12):
         seen = playing.observations()
-        decided = playing.ask(playing.due, list(seen.values()))  # an agent may be asked several things at once
+        decided = playing.decide(playing.due, list(seen.values()))  # an agent may be asked several things at once
         for sight, decision in zip(seen.values(), decided, strict=True):
             for action in decision.actions if isinstance(decision, Decision) else ():
                 options = options_for(action.name, sight.options)

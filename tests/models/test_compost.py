@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.metrics import f1_score
 
 from mesa_llm import ConfigError, ScriptedLLM
 from mesa_llm.records import Request
@@ -15,7 +17,9 @@ from mesa_llm_models.compost.scores import (
     CorpusText,
     PersonaTopic,
     exaggeration,
+    forest_predictions,
     log_odds,
+    macro_f1,
     read_corpus,
     tokens,
 )
@@ -224,3 +228,19 @@ def test_what_a_language_model_says_in_its_own_voice_is_no_text_of_the_persona()
     model.step()
     assert (model.n_texts, model.n_missing, model.n_declined) == (2, 4, 4)
     assert {one.text for one in model.corpus} == {"I love long walks."}
+
+
+def test_the_mean_f1_score_is_that_of_scikit_learn() -> None:
+    rng = np.random.default_rng(1)
+    for n_labels in (1, 2, 3):
+        labels, predictions = (np.array([f"persona {one}" for one in rng.integers(0, n_labels, 9)]) for _ in range(2))
+        assert macro_f1(labels, predictions) == pytest.approx(f1_score(labels, predictions, average="macro"), rel=1e-12)
+
+
+def test_the_fast_forest_predicts_as_scikit_learns() -> None:
+    rng = np.random.default_rng(1)
+    for n, n_classes in ((9, 2), (32, 2), (32, 3), (40, 1)):
+        known, others = rng.normal(size=(n, 48)), rng.normal(size=(8, 48))
+        labels = np.array([f"persona {index % n_classes}" for index in range(n)])
+        expected = RandomForestClassifier(random_state=0).fit(known, labels).predict(others)
+        assert forest_predictions(known, labels, others).tolist() == expected.tolist()

@@ -56,3 +56,14 @@ def test_chance_is_one_however_it_is_named(entry) -> None:
         model.run_for(3)
         digests.append((model.runlog.digest, model.runlog.manifest["parameters"]["llm"]))
     assert digests[0] == digests[1]
+
+
+@pytest.mark.parametrize("entry", find_models(), ids=lambda entry: entry.name)
+def test_no_slider_moves_a_default(entry) -> None:
+    sliders = {name: one for name, one in controls(entry.load()).items() if isinstance(one, dict) and "step" in one}
+    off = {name: one for name, one in sliders.items() if not _is_on_grid(one["value"] - one["min"], one["step"])}
+    assert off == {}
+
+
+def _is_on_grid(distance: float, step: float) -> bool:
+    return abs(distance / step - round(distance / step)) < 1e-6

@@ -11,6 +11,7 @@ from typing import Any, get_args
 import pytest
 
 from mesa_llm import ConfigError, Failure, ScriptedLLM, ToolCall
+from mesa_llm.experiments.study import StudySetup
 from mesa_llm.viz import markup
 from mesa_llm.worlds.room import Line, Manner, Wish
 from mesa_llm_models.discussion.agents import attitude_after
@@ -20,7 +21,8 @@ from mesa_llm_models.discussion.config import plan_of, read_plan
 from mesa_llm_models.discussion.config.plan import MANNERS
 from mesa_llm_models.discussion.model import DiscussionModel
 from mesa_llm_models.discussion.output import sauce_output
-from mesa_llm_models.discussion.studies import choice_shares, curve, drift, run_rooms, talk_shares
+from mesa_llm_models.discussion.scores import choice_shares, curve, drift, talk_shares
+from mesa_llm_models.discussion.studies import TOPICS, run_rooms, study_debate
 
 HOST = {"class": "Round Robin Host", "start_person_index": 0}
 QUESTION = {"id": "vote", "question": "Yes or no?", "iterations": [0, 2, -1], "choices": ["yes", "no"]}
@@ -74,6 +76,8 @@ def discussion(tmp_path):
         ({"persons": [person("A\nB"), person("A B")]}, r"persons: 'A B' is there 2 times; names have to differ"),
         ({"persons": [person("A"), person(" ")]}, r"persons\[1\]\.name: missing"),
         ({"persons": [person("A", "fake_person", things_to_say=["a", ""])]}, r"things_to_say: ''; lines of 1 to 2000"),
+        ({"persons": [person("A", "async_group_discussant")]}, r"persons\[0\]\.opinion: missing"),
+        ({"persons": [person("A", "async_group_discussant", opinion=" ")]}, r"persons\[0\]\.opinion: missing"),
         ({"persons": [3]}, r"persons\[0\]: input should be a valid object, got 3"),
         ({"host": {"class": "random"}}, r"host\.start_person_index: missing; a number from -2 to 1"),
         ({"host": {"class": "king"}}, r"host\.class: input should be 'Round Robin Host'"),
@@ -125,7 +129,7 @@ def test_a_file_that_is_not_there_or_no_json_is_named(tmp_path) -> None:
     file = tmp_path / "broken.json"
     file.write_text("{", encoding="utf-8")
     for config in (str(file), "nothing", str(tmp_path)):
-        with pytest.raises(ConfigError, match="debate, trolley, or a file in JSON or TOML"):
+        with pytest.raises(ConfigError, match="debate_climate, trolley, or a file in JSON or TOML"):
             DiscussionModel(config=config)
 
 
@@ -161,6 +165,7 @@ def test_the_original_takes_no_file_without_its_only_end() -> None:
         ({"host": HOST | {"class": "moderator"}}, r"host\.class: 'moderator'; SAUCE's hosts are 'Round Robin Host'"),
         ({"sessionRoom": "batch"}, r"sessionRoom: 'batch', where nobody has names"),
         ({"sessionRoom": {"name": "batch"}}, r"sessionRoom: 'batch', where nobody has names"),
+        ({"persons": [seat("A")], "sessionRoom": "base"}, r"sessionRoom: 'base', where persons have names"),
         ({"persons": [person("A", "batchPersonHuggingFace", model_path="m")]}, r"persons\[0\]\.names: missing"),
         ({"persons": [seat("A", tag=None)]}, r"persons\[0\]\.tag: missing; SAUCE's batches label each seat"),
         ({"persons": [seat("A", person_kwargs={"name": "B"})]}, r"persons\[0\]\.person_kwargs\.name: stands in names"),
@@ -389,6 +394,33 @@ def test_agreement_ends_the_talk(discussion) -> None:
     assert model.results()["ends"] == {"all answered 'vote' alike: yes": 1}
 
 
+@pytest.mark.parametrize(("after", "messages"), [(None, 3), (0, 1), (2, 2)])
+def test_answers_that_happen_to_agree_at_first_do_not_end_the_talk(discussion, after, messages) -> None:
+    persons = [person(name, attitude=9) for name in "ABC"]
+    end = {"agreement": "vote", "agreement_after": after, "max_num_msgs": 12}
+    question = {**QUESTION, "iterations": "always", "choices": ["no", "yes"]}
+    model = finished(discussion(config_of(*persons, questions=[question], end=end)))
+    assert (model.results()["ends"], model.n_messages) == ({"all answered 'vote' alike: yes": 1}, messages)
+
+
+def test_the_output_holds_what_each_message_and_answer_was_a_reply_to(discussion) -> None:
+    def reply(request):
+        if request.salt.purpose == "survey":
+            return {"answer": "yes"}
+        return {"speak": True, "reason": "."} if request.schema else ToolCall("say", {"text": "I am for it."})
+
+    persons = [person("Ada"), person("Ben", "first_decides_then_generates")]
+    model = finished(discussion(config_of(*persons, questions=[QUESTION]), llm=ScriptedLLM(reply)))
+    output = sauce_output(model)
+    entries = [*output["chat_entry"], *(entry for one in output["survey_question"] for entry in one["chat_entry"])]
+    texts = ["\n".join(message["content"] for message in entry["prompt"]) for entry in entries]
+    assert all(f"{entry['entity']['name']} is here." in text for entry, text in zip(entries, texts, strict=True))
+    assert "Yes or no?" in texts[-1]
+    assert "I am for it." not in str(output["chat_entry"][0]["prompt"])
+    by_rule = sauce_output(finished(discussion(config_of(*persons))))
+    assert {entry["prompt"] for entry in by_rule["chat_entry"]} == {None}
+
+
 @pytest.mark.parametrize(("apart", "end"), [(1, "a judge found agreement"), (5, "6 messages")])
 def test_a_judge_by_rule_ends_the_talk_of_those_who_agree(discussion, apart, end) -> None:
     persons = [person(name, attitude=attitude, strength=1) for name, attitude in (("A", 4), ("B", 4 + apart))]
@@ -556,3 +588,12 @@ def test_times_called_on_are_drawn_in_whole_numbers_from_zero_before_anybody_is(
     axes = talk_figure(DiscussionModel(rng=1)).axes[0]
     assert axes.get_xlim()[0] == 0
     assert {float(tick).is_integer() for tick in axes.get_xticks()} == {True}
+
+
+@pytest.mark.parametrize("topic", TOPICS)
+def test_the_parties_of_every_debate_start_apart_and_its_page_shows_how_they_move(topic, tmp_path) -> None:
+    findings = study_debate(StudySetup([1], tmp_path), rooms=2, topic=topic)
+    starts: list[Any] = [row["first"] for row in findings.tables[1].rows]
+    assert starts[0] > 6 > 4 > starts[1]
+    assert findings.draw is not None
+    assert findings.draw().axes[0].get_xlabel() == "messages so far"

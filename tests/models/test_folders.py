@@ -8,6 +8,7 @@ from tests.test_class_names import FOLDERS
 
 USUAL = {
     "README.md",
+    "odd.md",
     "__init__.py",
     "model.py",
     "agents.py",

@@ -22,6 +22,7 @@ from mesa_llm.experiments.study import StudySetup
 from mesa_llm.llm.scripted import call
 from mesa_llm.statistics import Estimate
 from mesa_llm.worlds.social.curves import SpreadCurves
+from mesa_llm_models.oasis.ablations import ARMS, TOPIC_ARMS
 from mesa_llm_models.oasis.charts import course_figure
 from mesa_llm_models.oasis.herd import GROUPS, HerdModel, like_probability, read_threads, rule_disagreement
 from mesa_llm_models.oasis.polarisation import ANSWERS, PolarisationModel, stance_of
@@ -45,17 +46,19 @@ from mesa_llm_models.oasis.spreading import (
     split_topics,
     spread,
 )
+from mesa_llm_models.oasis.spreading_studies import CURVES, study_spreading
 from mesa_llm_models.oasis.studies import (
     ABLATIONS,
     COUNTERFACTUAL,
-    CURVES,
     HERD,
     POLARISATION,
     SCALE,
     STUDIES,
-    study_spreading,
+    false_posts,
+    study_ablations,
 )
 from mesa_llm_models.oasis.studies_app import PAGES, SHOWN, Studies
+from mesa_llm_models.oasis.text import CAUTIOUS
 from tests.faulty_server import FaultyServer, refused
 
 DATA = os.environ.get("MESA_LLM_DATA")
@@ -157,6 +160,38 @@ def test_files_of_threads_are_refused_with_the_entry(tmp_path, content, message)
         read_threads(path)
 
 
+def test_what_oasis_claims_is_the_post_where_posts_get_the_votes(tmp_path) -> None:
+    path = tmp_path / "threads.json"
+    entry = {"RS": {"title": "None", "selftext": "Fans say so."}, "RC_1": {"body": "It is so.", "group": "down"}}
+    path.write_text(json.dumps([entry]), encoding="utf-8")
+    (thread,), (claim,) = read_threads(path), read_threads(path, claims=True)
+    assert (thread.post, thread.comments, claim.post, claim.comments) == (
+        "Fans say so.",
+        ("It is so.",),
+        "It is so.",
+        (),
+    )
+    assert thread.groups == claim.groups == ("down",)
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_everything_in_a_world_of_its_own_has_the_same_first_vote(group) -> None:
+    model = HerdModel(n_agents=10, preset="counterfactual_herd", first_votes=group, active_share=0, rng=1)
+    model.run(2)
+    assert model.scores() == {one: [GROUPS[one]] * 16 if one == group else [] for one in GROUPS}
+
+
+def test_posts_and_hot_lists_grow_with_the_users_as_in_oasis() -> None:
+    for n, n_posts, pool in ((100, 30, 50), (1_000, 300, 500), (10_000, 3_000, 5_000)):
+        assert false_posts({"n_agents": n})["posts_per_step"] == n_posts
+        model = HerdModel(n_agents=n, preset="counterfactual_herd", light=True, rng=1)
+        assert model.world.settings.chosen_feed.pool == pool
+    assert HERD.defaults is not None
+    assert HERD.defaults({"n_agents": 3_600})["posts_per_step"] == 200
+    assert HerdModel(n_agents=20, rng=1).world.settings.chosen_feed.pool == 300
+    assert HerdModel(n_agents=20, pool=7, rng=1).world.settings.chosen_feed.pool == 7
+
+
 @pytest.mark.skipif(not DATA, reason="needs OASIS's files in MESA_LLM_DATA")
 def test_oasis_own_counterfactual_posts_keep_their_groups() -> None:
     path = str(Path(DATA or "", "oasis", "counterfactual_36.json"))
@@ -214,6 +249,30 @@ def test_a_study_of_a_dead_endpoint_finds_nothing_and_says_so() -> None:
         done = study(*command, "--llm", "stub", "--api-base", server.url)
     assert (done.exit_code, done.stdout) == (4, "")
     assert "the only decision failed" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "parameter", "panels"),
+    [
+        ("spreading", "n_agents=10", 3),
+        ("polarisation", "n_agents=6", 3),
+        ("groups", "sizes=10,20", 2),
+        ("herd", "n_agents=10", 2),
+        ("counterfactual", "n_agents=10", 2),
+        ("scale", "sizes=10,20", 2),
+        ("rumours", "n_agents=10", 2),
+        ("ablations", "n_agents=10", len(ARMS)),
+    ],
+)
+def test_each_study_is_one_command(name, parameter, panels, tmp_path) -> None:
+    done = study(name, "--seeds", 2, "--steps", 2, "--set", parameter, "--plot", tmp_path / "figure.png", "--json")
+    found = json.loads(done.stdout.splitlines()[-1])
+    n_runs = {"spreading": 2, "polarisation": 6, "counterfactual": 12, "scale": 12, "ablations": 2 * len(ARMS)}.get(
+        name, 4
+    )
+    assert (found["study"], found["runs"]) == (name, n_runs)
+    assert {row["runs"] for row in found["tables"]["Figures"]} == {2}
+    assert (tmp_path / "figure.png").stat().st_size > 0
 
 
 def test_a_study_is_one_command_that_goes_on_with_its_logs(tmp_path) -> None:
@@ -341,6 +400,38 @@ def test_the_frozen_twin_is_that_of_the_training_topics_and_beats_four_baselines
     assert fit_times(training) == pytest.approx((FITTED.look_minutes, FITTED.look_sigma), abs=0.005)
 
 
+@pytest.fixture
+def two_topics(tmp_path) -> Path:
+    """Write the files of two topics, whose users all follow the first."""
+    for name, n in (("a", 6), ("b", 8)):
+        rows = "".join(f'P{i},p{i},x,x,"[0]"\n' for i in range(n))
+        (tmp_path / f"{name}.csv").write_text(f"name,username,user_char,description,following_agentid_list\n{rows}")
+        real = {key: value for one in CURVES for key, value in ((one, [1, 2, 3]), (f"{one}_time", [0, 1, 3]))}
+        (tmp_path / f"{name}_real_propagation.json").write_text(json.dumps(real))
+    return tmp_path
+
+
+def test_parts_are_taken_out_of_the_spread_of_topics(two_topics) -> None:
+    findings = study_ablations(setup([1, 2], 3), data=two_topics)
+    reached = {part: findings.outcomes[f"{part}: users reached, of the real ones"].value for part in TOPIC_ARMS}
+    assert reached["always active"] == pytest.approx((6 + 8) / 2 / 3)
+    assert reached["always active"] > reached["whole"] >= reached["no recommender"] > 0
+    assert findings.draw is not None
+    assert len(findings.draw().axes) == len(findings.bands) == 3
+
+
+def test_several_topics_are_compared_and_the_interval_is_over_topics(two_topics) -> None:
+    findings = study_spreading(setup([1, 2], 4), data=two_topics)
+    assert findings.cost["runs"] == 8
+    whole = findings.outcomes["NRMSE of scale (paper), twin"]
+    by_topic = [findings.outcomes[f"NRMSE of scale (paper), twin, {name}"].value for name in "ab"]
+    assert (whole.n, whole.value) == (2, pytest.approx(fmean(by_topic)))
+    assert set(findings.bands["loss of scale"]) == {"twin", "twin, real follows", *SEES}
+    assert findings.bands["loss of scale"]["twin"].mean[0] == 0
+    with pytest.raises(ConfigError, match="has no topic"):
+        study_spreading(setup([1], 1), data=two_topics / "none")
+
+
 def test_a_broken_table_of_topics_is_refused_with_the_line(tmp_path) -> None:
     path = tmp_path / "topics.csv"
     path.write_text("topic_name,num_users\na,many\n", encoding="utf-8")
@@ -358,6 +449,58 @@ def test_a_group_that_leans_one_way_and_listens_moves_further_that_way(leaning, 
     assert model.more_extreme > 0.5 > model.less_extreme
     first, last = (fmean(stance_of(one.answer) for one in by_step[step]) for step in (0, 16))
     assert sign * last > sign * first > 0
+
+
+def test_nothing_is_added_to_the_personas_of_bold_users_nor_to_those_of_a_file(tmp_path) -> None:
+    (tmp_path / "users.csv").write_text("name,persona\nAnn,Bakes.\nBo,Runs.\n")
+    file = {"users": str(tmp_path / "users.csv")}
+    for options, added in (
+        ({}, f" {CAUTIOUS}"),
+        ({"leaning": "bold"}, ""),
+        (file, ""),
+        ({**file, "stance": "Be brave."}, " Be brave."),
+    ):
+        model = PolarisationModel(**options, rng=1)
+        people = model.population.people
+        assert [one.persona for one in model.population] == [f"{one.persona}{added}" for one in people]
+        assert list(model.agents)[1].config.persona.endswith(added or people[1].persona)
+
+
+def test_dilemma_question_and_stance_are_ones_own_and_may_come_from_a_file(tmp_path) -> None:
+    (tmp_path / "texts.json").write_text('{"dilemma": "Sea or land?", "stance": "You swim."}')
+    model = PolarisationModel(n_agents=4, texts=str(tmp_path / "texts.json"), question="Which?", rng=1)
+    model.step()
+    assert model.world.post_view(model.root_id).content == "Sea or land?"
+    assert model.question == "Sea or land?\nWhich?"
+    assert {one.answer for one in model.verdicts} <= set(ANSWERS.values())
+    assert all(persona.persona.endswith("You swim.") for persona in model.population)
+    for content, message in (
+        ("[]", "contains a list"),
+        ('{"b": ""}', "no text 'b'"),
+        ('{"question": 1}', "question must"),
+    ):
+        (tmp_path / "texts.json").write_text(content)
+        with pytest.raises(ConfigError, match=message):
+            PolarisationModel(texts=str(tmp_path / "texts.json"))
+
+
+@pytest.mark.skipif(not DATA, reason="needs OASIS's files in MESA_LLM_DATA")
+def test_all_users_of_oasis_are_read_and_discuss_its_dilemma_in_groups_of_any_size() -> None:
+    path = str(Path(DATA or "", "oasis", "197_baoshou.csv"))
+    small = PolarisationModel(users=path, rng=1)
+    assert (len(small.agents), small.asker.unique_id) == (196, 2)
+    assert small.dilemma.startswith("Helen is a talented writer")
+    assert small.n_posts == 1
+    large = PolarisationModel(users=path, population="oasis_x", n_agents=1_000, n_interviewed=195, light=True, rng=1)
+    assert (len(large.agents), large.dilemma) == (1_000, small.dilemma)
+    ids = [agent.unique_id for agent in large.interviewed]
+    assert ids == [agent.unique_id for agent in small.debaters]
+    assert [small.world.names[one] for one in ids] == [large.world.names[one] for one in ids]
+
+
+def test_the_core_of_a_larger_group_is_that_of_the_smaller_one() -> None:
+    groups = [PolarisationModel(population="oasis_x", core_users=10, n_agents=n, rng=1) for n in (10, 40)]
+    assert list(groups[0].population)[:10] == list(groups[1].population)[:10]
 
 
 def test_who_listens_to_nobody_stays_as_extreme_as_before() -> None:
@@ -389,6 +532,30 @@ def test_posts_on_truths_and_rumours_are_counted_with_what_passes_them_on() -> N
     assert by_root.count("rumour") == 4 < model.truths
     assert {story.topic for story in model.stories.values()} == set(TOPICS)
     assert sum(agent.is_core for agent in model.agents) == model.n_core == 2
+
+
+def test_follows_of_rumours_grow_with_the_number_of_users() -> None:
+    models = [RumourModel(n_agents=n, rng=1, light=True) for n in (5_000, 10_000, 20_000)]
+    assert [model.n_core for model in models] == [196] * 3
+    per_user = [model.n_follows / len(model.agents) for model in models]
+    assert per_user == pytest.approx([8.7] * 3, abs=0.5)  # 22 core users in each of two topics, followed with 0.2
+
+
+def test_core_users_of_rumours_are_those_of_the_file_or_of_the_number_given(tmp_path) -> None:
+    rows = [["a", "0"], ["b", "0"], ["c", "0,1"]]
+    lines = [f'{name},{name},Reads.,Reads.,"[{followed}]","[\'An old post.\']"' for name, followed in rows]
+    head = "name,username,user_char,description,following_agentid_list,previous_tweets"
+    (tmp_path / "core.csv").write_text("\n".join([head, *lines]))
+    model = RumourModel(
+        users=str(tmp_path / "core.csv"), n_agents=50, core_activity=1, activity=0, follow_probability=1, rng=1
+    )
+    model.run(1)
+    assert (model.n_core, len(model.agents), set(model.last_outcomes)) == (3, 50, {1, 2, 3})
+    edges = model.world.measures.follow_edges().tolist()
+    assert [edge for edge in edges if edge[0] <= 3] == [[2, 1], [3, 1], [3, 2]]
+    assert {followee for _, followee in edges} == {1, 2, 3}
+    assert model.n_posts == len(model.stories) == 8
+    assert RumourModel(n_agents=50, core_users=20, rng=1).n_core == 20
 
 
 def test_rule_twins_pass_on_stories_alone() -> None:

@@ -68,7 +68,7 @@ def driven(model: LLMModel, steps: int, chosen: Callable[[int], bool] = lambda i
         seen = list(model.observations().items())
         asked = [(key, sight) for index, (key, sight) in enumerate(seen) if chosen(index)]
         agents = [key[0] if isinstance(key, tuple) else key for key, _ in asked]
-        decisions = model.ask(agents, [sight for _, sight in asked])
+        decisions = model.decide(agents, [sight for _, sight in asked])
         model.apply(dict(zip([key for key, _ in asked], decisions, strict=True)))
         if not seen:
             model.step()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 from datetime import date
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +15,12 @@ from typer.testing import CliRunner
 from mesa_llm import ConfigError, Reply, ScriptedLLM
 from mesa_llm.cli.app import app
 from mesa_llm.errors import BudgetExceeded
-from mesa_llm.experiments.study import Findings, StudySetup
+from mesa_llm.experiments.study import Findings, StudySetup, estimate_study, find_study
 from mesa_llm.llm.budget import SharedBudget
 from mesa_llm.llm.replies import call
 from mesa_llm.registry import find_model
 from mesa_llm.testing import CHECKS
+from mesa_llm_models.shachi.dynamics import study_prices, study_priorities
 from mesa_llm_models.shachi.memory_transfer import study_memory
 from mesa_llm_models.shachi.other_life import DIRECTIONS
 from mesa_llm_models.shachi.swap import interaction_p, study_swap
@@ -209,9 +212,25 @@ def test_a_study_is_one_command_that_goes_on_from_its_logs_and_leaves_a_page(tmp
 
 
 @pytest.mark.parametrize(
+    "words",
+    [
+        ["shachi", "swap", "--steps", "2", "--set", "n_agents=4"],
+        ["oasis", "polarisation", "--steps", "2", "--set", "n_agents=10"],
+        ["classics", "schelling"],
+    ],
+    ids=lambda words: words[1],
+)
+def test_agents_of_a_study_may_have_several_language_models(words) -> None:
+    mixed = ["--llm", "1/2=random,others=rule", "--seeds", "1"]
+    done = CliRunner().invoke(app, ["study", *words, *mixed])
+    assert done.exit_code == 0, done.output
+    assert "1/2=random, *=rule" in done.output
+
+
+@pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["love"], "shachi has no study 'love'; it has swap, memory, worlds, validity"),
+        (["love"], "shachi has no study 'love'; it has prices, priorities, swap, memory, worlds, validity"),
         (["worlds", "--set", "stock=A"], "--set stock=A: expected name=value, where name is one of"),
         (["validity", "--set", "event=tomorrow"], "--set event=tomorrow: input should be a valid date"),
         (["validity", "--set", "event=2025-04-03"], "belong together"),
@@ -232,3 +251,62 @@ def test_all_runs_of_a_study_spend_from_one_purse(tmp_path) -> None:
         with pytest.raises(BudgetExceeded):
             study_worlds(setup)
         assert server.count == 9
+
+
+def test_where_a_line_is_missing_the_study_says_what_it_takes() -> None:
+    short = study_swap(StudySetup([1], parameters={"n_agents": 4, "policy": "len"}, steps=6))
+    assert short.tables[-1].title == "Published and ours"
+    assert "dashes need 48 months" in short.text()
+    assert "an interval and a test need 2 seeds" in short.text()
+    long = study_swap(StudySetup([1], parameters={"n_agents": 20, "policy": "len"}, steps=48))
+    assert "dashes need" not in long.text()
+    assert long.tables[-1].rows[0]["ours"] is not None
+
+
+def test_all_indicators_stand_beside_figure_7_and_a_dash_says_what_it_takes() -> None:
+    short, long = (
+        study_swap(StudySetup([1, 2], llm="random", parameters={"n_agents": 4}, steps=steps)) for steps in (6, 36)
+    )
+    rows = [row for row in short.tables[-1].rows if row["figure"] == "Figure 7"]
+    assert [row["it takes"] for row in rows] == ["--steps 36", "--seeds 2 --steps 24"]
+    rows = [row for row in long.tables[-1].rows if row["figure"] == "Figure 7"]
+    assert rows[0]["ours"] == "5 of 5 change in every run"
+    assert "of 5 differ" in str(rows[1]["ours"])
+
+
+# -- prices and priorities
+
+
+def test_prices_stand_beside_the_originals_session_by_session() -> None:
+    found = study_prices(StudySetup([1, 2], parameters={"n_agents": 10, "days": 2}))
+    courses = frame(found, 1)
+    assert list(courses["original A"]) == [29, 29, 30, 29, 28.4, 28.6]
+    assert courses["low A"].le(courses["high A"]).all()
+    assert frame(found)["correlation with the original"].str.contains(r"\[").all()
+    assert "data:image/svg+xml" in found.page()
+    other = study_prices(StudySetup([1], parameters={"n_agents": 10, "days": 1, "sessions": 4}))
+    assert frame(other, 1)["original A"].isna().all()
+    assert "needs 3 sessions a day" in other.text()
+
+
+def test_priorities_are_those_of_the_lots_that_remain_dearest_first() -> None:
+    found = study_priorities(StudySetup([1, 2], parameters={"n_lots": 4}))
+    before, changes = frame(found, 1), frame(found, 2)
+    assert [text.split(". ")[0] for text in before["before"]] == ["1", "2", "3", "4"]
+    for row, column in product(range(4), range(4)):
+        cell = before[str(column + 1)][row]
+        assert 1 <= cell <= 3 if column >= row else math.isnan(cell)
+    assert changes["4"][0] == pytest.approx(before["4"][1] - before["4"][0])
+    assert "data:image/svg+xml" in found.page()
+
+
+def test_the_priorities_of_bidders_who_do_not_plan_are_dashes() -> None:
+    found = study_priorities(StudySetup([1], parameters={"n_lots": 2, "planning": "none"}))
+    assert list(frame(found)["ours"]) == ["–"] * 3
+    assert "An interval needs 2 seeds" in found.text()
+
+
+def test_a_studys_cost_is_estimated_without_a_request() -> None:
+    setup = StudySetup([1, 2, 3], llm="gpt-4.1-nano", parameters={"n_agents": 2, "policy": "len"}, steps=2)
+    cost, unpriced = estimate_study(find_study("shachi", "swap"), setup)
+    assert (cost.requests, unpriced) == (3 * 2 * 2, [])

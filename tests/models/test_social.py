@@ -3,6 +3,7 @@
 import os
 import random
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from hypothesis import given, settings
@@ -12,9 +13,9 @@ from mesa_llm import ConfigError, ScriptedLLM
 from mesa_llm.llm.scripted import call
 from mesa_llm.testing import honest, honest_reply
 from mesa_llm.tools.tool import marked_methods
-from mesa_llm.worlds.social import PRESETS, SocialWorld
+from mesa_llm.worlds.social import PRESETS, PresetName, SocialWorld
 from mesa_llm_models.social.agents import SocialUser
-from mesa_llm_models.social.model import SocialModel, SocialScenario
+from mesa_llm_models.social.model import OWN_PRESETS, SocialModel, SocialScenario
 
 DATA = os.environ.get("MESA_LLM_DATA")
 
@@ -48,7 +49,7 @@ def test_replies_after_random_delays_never_change_a_run(seed) -> None:
 @pytest.mark.parametrize("preset", PRESETS)
 @pytest.mark.parametrize("llm", ["rule", "random"])
 def test_each_preset_lives(preset, llm) -> None:
-    model = SocialModel(n_agents=15, preset=preset, llm=llm, rng=3)
+    model = SocialModel(n_agents=15, preset=preset, first_posts=0.25, llm=llm, rng=3)
     model.run_for(8)
     actions = model.runlog.actions()
     assert (actions["ok"] == 1).mean() > 0.6
@@ -236,8 +237,27 @@ def test_follows_of_ones_own_stand_in_place_of_drawn_ones_and_what_is_drawn_is_s
     caplog.clear()
     assert SocialModel(users=users, follows=0, rng=1).n_follows == 0
     assert [one.getMessage().partition(".csv: ")[2] for one in caplog.records] == [
-        "it has no earlier posts (column previous_tweets): 1 first post was invented"
+        "it has no earlier posts (column previous_tweets): 1 first post was invented; set first_posts=0 for none"
     ]
+
+
+@pytest.mark.parametrize(
+    ("preset", "first_posts", "n"),
+    [
+        *(("x", None, 5), ("x", 0, 0), ("herd_effect", 0.25, 5)),
+        *((preset, None, 0) for preset in get_args(PresetName) if preset not in OWN_PRESETS),
+    ],
+)
+def test_first_posts_are_invented_on_request_alone_in_presets_of_oasis(preset, first_posts, n) -> None:
+    assert SocialModel(preset=preset, first_posts=first_posts, n_agents=20, rng=1).n_posts == n
+
+
+def test_a_network_in_which_nobody_can_write_says_what_is_missing(caplog) -> None:
+    SocialModel(preset="information_spreading", rng=1)
+    assert "nobody can write one: set first_posts=" in caplog.text
+    caplog.clear()
+    assert SocialModel(preset="information_spreading", first_posts=0.25, rng=1).n_posts == 5
+    assert not caplog.records
 
 
 @pytest.mark.parametrize("population", ["invented", "oasis_x", "oasis_reddit"])

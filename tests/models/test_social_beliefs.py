@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mesa_llm import ScriptedLLM
+from mesa_llm import ConfigError, ScriptedLLM
 from mesa_llm.worlds.text import position_band
 from mesa_llm_models.social.model import SocialModel
 
@@ -82,3 +82,37 @@ def test_what_could_not_be_read_moves_nobody() -> None:
     model.run_for(2)
     assert set(model.opinions.stances.values()) == {None}
     assert model.opinions.positions == before
+
+
+# -- camps and hubs
+
+
+def test_with_full_homophily_users_follow_their_own_side_alone() -> None:
+    model = SocialModel(n_agents=40, beliefs=True, homophily=1.0, rng=1)
+    sides = {user: position > 0 for user, position in model.stances().items()}
+    edges = model.world.measures.follow_edges().tolist()
+    assert len(edges) == 120
+    assert all(sides[follower] == sides[followed] for follower, followed in edges)
+
+
+@pytest.mark.parametrize(("hubs", "is_extreme"), [("extreme", True), ("moderate", False)])
+def test_the_most_followed_users_are_of_the_position_that_hubs_names(hubs: str, is_extreme: bool) -> None:
+    model = SocialModel(n_agents=100, beliefs=True, hubs=hubs, rng=1)
+    famous = sorted(model.agents, key=lambda user: user.n_followers)[-5:]
+    distances = sorted(map(abs, model.stances().values()))
+    assert all((abs(user.position) > distances[80]) == is_extreme for user in famous)
+    assert all((abs(user.position) < distances[20]) != is_extreme for user in famous)
+
+
+def test_networks_of_other_forms_have_the_same_people_positions_and_first_posts() -> None:
+    plain, other = (SocialModel(beliefs=True, rng=1, **form) for form in ({}, {"homophily": 0.9, "hubs": "random"}))
+    assert plain.stances() == other.stances()
+    assert plain.world.measures.posts_table() == other.world.measures.posts_table()
+    assert plain.n_follows == other.n_follows
+
+
+def test_hubs_of_a_position_need_positions_and_only_drawn_follows_are_shaped() -> None:
+    with pytest.raises(ConfigError, match="hubs='extreme' goes by users' positions on the topic; set beliefs=true"):
+        SocialModel(hubs="extreme")
+    with pytest.raises(ConfigError, match="this population has its own"):
+        SocialModel(population="oasis_x", homophily=0.9)

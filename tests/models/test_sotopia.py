@@ -18,7 +18,7 @@ from mesa_llm_models.exports import export
 from mesa_llm_models.sotopia.agents import demand
 from mesa_llm_models.sotopia.app import EPISODE, episode_items, person_values, title_of
 from mesa_llm_models.sotopia.charts import goal_figure, score_figure
-from mesa_llm_models.sotopia.judge import STANDARD, intraclass, judge_prompt, krippendorff_alpha
+from mesa_llm_models.sotopia.judge import STANDARD, intraclass, judge_prompt
 from mesa_llm_models.sotopia.model import SotopiaModel
 from mesa_llm_models.sotopia.output import episode_logs, logs_of_run, read_episode_logs
 from mesa_llm_models.sotopia.scenes import ORIGINAL, RELATIONS, Scenes, load_scenes
@@ -529,18 +529,6 @@ def test_a_run_is_written_and_read_in_the_form_of_sotopias_logs(tmp_path) -> Non
 def test_intraclass_correlation_of_the_example_of_shrout_and_fleiss() -> None:
     by_case = [[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]]
     assert intraclass(np.array(by_case).T) == pytest.approx(0.29, abs=0.005)
-
-
-def test_alpha_of_the_example_of_krippendorff() -> None:
-    x = math.nan
-    observers = [
-        [1, 2, 3, 3, 2, 1, 4, 1, 2, x, x, x],
-        [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, x, 3],
-        [x, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, x],
-        [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, x],
-    ]
-    assert krippendorff_alpha(observers) == pytest.approx(0.849, abs=0.0005)
-    assert math.isnan(krippendorff_alpha([[1, 1], [1, 1]]))
 
 
 def test_published_means_and_normalised_means_follow_from_the_published_rows() -> None:

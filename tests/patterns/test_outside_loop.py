@@ -95,7 +95,7 @@ def drive(model: TableModel, steps: int, own: Mapping[str, Any] = MappingProxyTy
         seen = model.observations()
         asked = [key for key, sight in seen.items() if sight.label not in own]
         agents = [key[0] if isinstance(key, tuple) else key for key in asked]
-        decided = dict(zip(asked, model.ask(agents, [seen[key] for key in asked]), strict=True))
+        decided = dict(zip(asked, model.decide(agents, [seen[key] for key in asked]), strict=True))
         model.apply({key: decided[key] if key in decided else own[sight.label] for key, sight in seen.items()})
 
 
@@ -143,6 +143,6 @@ def test_an_answer_to_one_question_is_no_answer_to_another() -> None:
     model = TableModel(rng=1)
     model.apply({model.proposer: 5})
     seen = model.observations()
-    reply, guess = model.ask([model.responder] * 2, list(seen.values()))
+    reply, guess = model.decide([model.responder] * 2, list(seen.values()))
     ((outcome,), _) = model.apply(dict(zip(seen, (guess, reply), strict=True))).values()
     assert outcome.result == "agent 2 has decided that on 'guess', not agent 2 on 'reply'"

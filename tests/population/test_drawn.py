@@ -27,6 +27,7 @@ from mesa_llm.population import (
     watts_strogatz_follows,
 )
 from mesa_llm.population.columns import residents
+from mesa_llm.population.follows import ranked_edges
 from mesa_llm.population.traits import MBTI, REDDIT_AGES, X_AGES, X_TOPICS
 
 GRAPHS: dict[str, Callable[[int, int, int], list[tuple[int, int]]]] = {
@@ -139,6 +140,33 @@ def test_nobody_follows_more_users_than_there_are(name: str) -> None:
 def test_preferential_follows_make_a_few_famous() -> None:
     followers = Counter(b for _, b in preferential_follows(2000, 3, 1))
     evenly = Counter(b for _, b in random_follows(2000, 3, 1))
+    assert max(followers.values()) > 4 * max(evenly.values())
+
+
+@given(st.integers(2, 30), st.data())
+def test_ranked_follows_are_sorted_unique_and_never_of_oneself(n: int, data: st.DataObject) -> None:
+    each, camps = data.draw(st.integers(0, n - 1)), data.draw(st.lists(st.integers(0, 2), min_size=n, max_size=n))
+    homophily = data.draw(st.sampled_from([None, 0.0, 0.5, 1.0]))
+    edges = ranked_edges(n, each, random.Random(1), ranks=range(1, n + 1), camps=camps, homophily=homophily)
+    found = [tuple(edge) for edge in edges.tolist()]
+    assert found == sorted(set(found))
+    assert Counter(a for a, _ in found) == {user: each for user in range(n) if each}
+    assert all(a != b for a, b in found)
+
+
+@pytest.mark.parametrize("homophily", [0.0, 0.3, 0.9, 1.0])
+def test_follows_go_to_ones_own_camp_as_often_as_asked(homophily: float) -> None:
+    camps = [user % 2 for user in range(1000)]
+    edges = ranked_edges(1000, 3, random.Random(1), camps=camps, homophily=homophily)
+    own = np.mean([camps[a] == camps[b] for a, b in edges.tolist()])
+    assert own == pytest.approx(homophily, abs=0.03)  # three standard errors of 3,000 draws
+
+
+def test_users_of_the_first_ranks_have_most_followers_and_equal_users_as_many() -> None:
+    ranked = ranked_edges(200, 3, random.Random(1), ranks=range(200, 0, -1))
+    followers = Counter(ranked[:, 1].tolist())
+    assert followers.most_common(1)[0] == (199, max(followers.values()))
+    evenly = Counter(ranked_edges(200, 3, random.Random(1))[:, 1].tolist())
     assert max(followers.values()) > 4 * max(evenly.values())
 
 

@@ -26,7 +26,8 @@ from mesa_llm.viz.classroom.admission import (
     Throttle,
     TooSoon,
 )
-from mesa_llm.viz.classroom.lesson import Lesson, LessonSession
+from mesa_llm.viz.classroom.lesson import Lesson, LessonSession, Seating
+from mesa_llm.viz.classroom.panel import summary
 from mesa_llm.viz.classroom.room import ABSENT_S, Classroom, NoSeat, Visitor, clean_name
 from mesa_llm.viz.classroom.students import MAX_BODY, MAX_TEXT, StudentPages
 from mesa_llm.viz.components.controls import tiles_of
@@ -313,6 +314,15 @@ def test_the_rule_twin_stands_in_after_a_time_or_when_the_teacher_says_so(lesson
     assert lesson.greetings == ["Good day"] * 4
     assert (lesson.runner.alarm, lesson.runner.n_failed) == ("", 0)
     assert lesson.runner.model.engine.human_timeouts == 3
+
+
+def test_a_seat_says_who_decides_for_it_while_it_is_empty_and_who_for_agents_without_a_seat(lesson: Class) -> None:
+    assert (lesson.lesson.has_twins, lesson.lesson.n_others, lesson.lesson.others) == (True, 1, "rule")
+    lesson.session.build(RunSettings("random", parameters={"n_agents": 6}))
+    assert (lesson.lesson.n_others, lesson.lesson.others) == (3, "random")
+    seating = Seating(((1, "Ana"),), 3, has_twins=False, others="random")
+    assert "1 seat for 3 agents; empty seats decide nothing: this model has no rule twins" in seating.summary
+    assert summary(1, 0, 0, is_running=False, has_twins=False) == "0 of 1 seat taken. Nobody plays the empty seats."
 
 
 def test_students_keep_their_seats_when_the_teacher_begins_anew(lesson: Class) -> None:

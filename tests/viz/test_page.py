@@ -38,7 +38,7 @@ from mesa_llm.viz.components.runs import Reopen, Runs
 from mesa_llm.viz.components.tables import ActionTable
 from mesa_llm.viz.render.agents import portrait
 from mesa_llm.viz.render.trace import MAX_CHARACTERS, action_row, agent_steps, call_text, decision_text, shortened
-from mesa_llm.viz.server.page import _Component, tabs_of
+from mesa_llm.viz.server.page import _Component, initial_settings, tabs_of
 from mesa_llm.viz.session.forms import hint_of, read_fields
 from mesa_llm.viz.session.refresh import CHECK_S, watch
 from mesa_llm.viz.session.run_settings import RunSettings, accepts, offered_llms, public_address
@@ -612,6 +612,20 @@ def test_a_list_offers_textfor_the_values_that_a_model_takes() -> None:
 def test_a_parameter_of_a_type_that_no_page_knows_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"model_params\['a'\] has the type 'Dial'"):
         controls_of({"a": {"type": "Dial", "value": 3}})
+
+
+def test_a_slider_has_room_for_the_value_that_a_page_begins_with() -> None:
+    part = {"type": "SliderFloat", "value": 0.1, "min": 0, "max": 0.5, "step": 0.1}
+    whole, share = controls_of({"n": Slider("n", 20, 5, 200, 5), "p": part})
+    assert [whole.with_place_for(value) for value in (20, None)] == [whole, whole]
+    shown = whole.with_place_for(503)
+    assert (shown.minimum, shown.maximum, shown.step) == (5, 503, 1)
+    assert share.with_place_for(0.25).step == 0
+
+
+def test_a_page_begins_with_the_parameters_that_it_is_given() -> None:
+    begun = initial_settings({"n": Slider("n", 20, 2, 200), "fixed": 1}, llm="random", parameters={"n": 7, "more": 2})
+    assert (begun.llm_kind, dict(begun.parameters)) == ("random", {"fixed": 1, "n": 7, "more": 2})
 
 
 def test_a_model_that_cannot_be_built_leaves_the_old_one() -> None:

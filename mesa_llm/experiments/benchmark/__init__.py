@@ -1,6 +1,7 @@
 """Benchmark tasks: published settings of models, their scores, and how far these lie from published ones."""
 
 from mesa_llm.experiments.benchmark.task import (
+    Baseline,
     Measure,
     PublishedError,
     Reference,
@@ -9,9 +10,12 @@ from mesa_llm.experiments.benchmark.task import (
     find_tasks,
     mean_absolute_error,
     mean_of,
+    note_scoring,
+    read_reference,
 )
 
 __all__ = [
+    "Baseline",
     "Measure",
     "PublishedError",
     "Reference",
@@ -20,4 +24,6 @@ __all__ = [
     "find_tasks",
     "mean_absolute_error",
     "mean_of",
+    "note_scoring",
+    "read_reference",
 ]

@@ -14,10 +14,10 @@ from mesa_llm.agents.design import OWN_DESIGN, AgentDesign
 from mesa_llm.engine.access import Access
 from mesa_llm.errors import ConfigError
 from mesa_llm.experiments.benchmark.designs import ORIGINAL_DESIGNS, PUBLISHED_RATIOS, Installation, installations
-from mesa_llm.experiments.benchmark.report import Results, RunRow, gaps, setting_of, totals
+from mesa_llm.experiments.benchmark.report import Results, RunRow, gaps, result_of, setting_of, totals
 from mesa_llm.experiments.benchmark.runs import Candidate, PlannedRun, TaskRun, TaskRuns
 from mesa_llm.experiments.benchmark.task import Task, find_task
-from mesa_llm.llm.address import written_name
+from mesa_llm.llm.address import written_llm
 from mesa_llm.llm.protocol import LLM, Capabilities
 from mesa_llm.statistics import (
     MIN_PAIRS,
@@ -87,6 +87,9 @@ class DesignResult:
 
     figure: Estimate | None
     """The task's measure, averaged over runs; None if no run has it."""
+
+    error: Estimate | None = None
+    """Its error against the task's target; None without comparable values."""
 
     ratio: Estimate | None
     """Its ratio to the reference design, over pairs of runs with the same seed; None where a ratio is meaningless."""
@@ -165,7 +168,7 @@ class Cross(Results):
     @property
     def difference_head(self) -> list[str]:
         """Table headings of the differences."""
-        return ["task", "design", "runs", "measure", "less the diagonal's", "in SDs", "p", "corrected"]
+        return ["task", "design", "runs", "error", "measure", "less the diagonal's", "in SDs", "p", "corrected"]
 
     def difference_rows(self) -> Iterator[list[str]]:
         """Return a row for each design in each task: its measure, and the difference from the reference design."""
@@ -173,7 +176,7 @@ class Cross(Results):
             for design in self.designs:
                 cell = self.cell(task, design)
                 n = 0 if cell.figure is None else cell.figure.n
-                row = [task.name, design, str(n), with_interval(cell.figure)]
+                row = [task.name, design, str(n), with_interval(cell.error), with_interval(cell.figure)]
                 yield [*row, *_comparison_texts(cell.comparison)]
 
     @property
@@ -276,6 +279,7 @@ class _Figures:
                 task=self.task.name,
                 design=name,
                 figure=mean_estimate(figures),
+                error=result_of(self.task, self.runs[name]).error,
                 ratio=self._ratio(name),
                 comparison=None if name == self.diagonal else compare(figures, diagonal),
                 installation=components[name],
@@ -328,11 +332,13 @@ def star_of(comparison: Comparison) -> str:
     return " *" if comparison.adjusted_p is not None and comparison.adjusted_p < SIGNIFICANT else ""
 
 
-def candidates_of(llm: str | LLM, designs: Mapping[str, AgentDesign | None]) -> dict[str, Candidate]:
+def candidates_of(
+    llm: str | LLM | Mapping[str, str], designs: Mapping[str, AgentDesign | None]
+) -> dict[str, Candidate]:
     """Return a language model combined with each of several designs, by design name.
 
     Args:
-        llm: Language model of the agents, unless a design sets another.
+        llm: Language model of the agents, or several by agent, unless a design sets another.
         designs: Designs by name; None for each model's own components.
 
     Raises:
@@ -340,7 +346,7 @@ def candidates_of(llm: str | LLM, designs: Mapping[str, AgentDesign | None]) -> 
     """
     if not designs:
         raise ConfigError("a cross needs at least one design")
-    name = written_name(llm) if isinstance(llm, str) else Capabilities.of(llm).name
+    name = written_llm(llm) if isinstance(llm, (str, Mapping)) else Capabilities.of(llm).name
     return {
         key: Candidate(name if key == OWN_DESIGN else f"{name} + {key}", llm, design) for key, design in designs.items()
     }

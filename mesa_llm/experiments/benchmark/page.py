@@ -89,6 +89,9 @@ def error_plot(report: BenchmarkReport, tasks: list[TaskReport]) -> Figure:
         marks: list[tuple[str, Estimate | None, str]] = [
             (one, task.results[one].error, colour) for one, colour in zip(report.candidates, COLOURS, strict=False)
         ]
+        result = task.baseline_result
+        if result is not None and result.error is not None:
+            marks.append(("its baseline", result.error, GREY))
         references = {"constant": task.constant_error, "people": task.people_error}
         if task.published_error is not None:
             references |= {"study: agent": task.published_error.agent, "study: baseline": task.published_error.baseline}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -26,15 +26,20 @@ MAX_SCORES = 12
 
 FLAGS = (
     *("llm", "api_base", "parser", "reasoning", "reply_tokens", "scoring", "design", "ablate", "measure", "items"),
-    *("quick", "set", "repeats", "rng"),
+    *("target", "baseline", "quick", "set", "repeats", "rng"),
 )
 """Options of the command, in writing order."""
 
 
+OTHER_TARGET = " ≠"
+"""Mark of a study's error that was measured against another target than ours."""
+
 COMPARISON = (
     "The errors of the candidates, constant and people are distances from the same target: compare them along a row. "
-    "halves is the noise between runs. The study's errors are of its own runs: compare them with the candidates' only "
-    "where the items, the target and the unit are the study's, as the task's note says. A dash: nothing to compare."
+    "its baseline is the kind that the study has, run here: random choice, shuffled replies, or the first candidate "
+    "without some components (with --baseline). halves is the noise between runs. The study's errors are of its own "
+    "runs: compare them with the candidates' only where the items, the target and the unit are the study's, as the "
+    "task's note says; ≠ marks those with another target. A dash: nothing to compare."
 )
 """Which columns of the table of errors can be compared with which."""
 
@@ -204,6 +209,14 @@ class TaskReport:
     note: str
     """Description of the comparison, or the reason there is none."""
 
+    baseline: str = ""
+    """The study's baseline, in words; empty if it has none."""
+
+    baseline_result: TaskResult | None = None
+    """Our results of it: of random choice, of shuffled replies, or of the candidate without components; None if it was
+    not run. Runs of random choice, and those whose replies were shuffled, are in `results`.
+    """
+
     constant_error: float | None
     """Error of a respondent that always answers the target's mean, over the scores that the runs have."""
 
@@ -275,7 +288,8 @@ class BenchmarkReport(Results):
     @property
     def runs(self) -> list[RunRow]:
         """All runs, including those that failed."""
-        return [run for task in self.tasks for result in task.results.values() for run in result.runs]
+        results = [result for task in self.tasks for result in (*task.results.values(), task.baseline_result) if result]
+        return [run for result in results for run in result.runs]
 
     @property
     def has_errors(self) -> bool:
@@ -287,7 +301,7 @@ class BenchmarkReport(Results):
     @property
     def error_head(self) -> list[str]:
         """Headings of the table of errors."""
-        head = ["task", "level", "runs", *self.candidates, "halves", "constant", "people"]
+        head = ["task", "level", "runs", *self.candidates, "its baseline", "halves", "constant", "people"]
         return [*head, "study: agent", "baseline", "unit"]
 
     def error_row(self, task: TaskReport) -> list[str]:
@@ -296,10 +310,13 @@ class BenchmarkReport(Results):
         n = sum(run.error is None for run in first.runs)
         errors = [with_interval(task.results[one].error) for one in self.candidates]
         references = [first.split_error, task.constant_error, task.people_error] if task.has_error else [None] * 3
+        baseline = with_interval(task.baseline_result and task.baseline_result.error)
         published = task.published_error if task.has_error else None
         study = [None, None] if published is None else [published.agent, published.baseline]
-        row = [task.task, str(task.level), str(n), *errors, *map(figure_text, references), *map(figure_text, study)]
-        return [*row, task.unit]
+        mark = OTHER_TARGET if published is not None and published.other_target else ""
+        texts = [f"{figure_text(error)}{mark}" for error in study]
+        row = [task.task, str(task.level), str(n), *errors, baseline, *map(figure_text, references)]
+        return [*row, *texts, task.unit]
 
     def text(self) -> str:
         """Write the report as tables for a terminal."""
@@ -377,7 +394,8 @@ def report_of(
 
 def _task_report(task: Task, candidates: Sequence[Candidate], runs: Sequence[TaskRun]) -> TaskReport:
     is_compared = any(run.is_comparable for run in runs)
-    results = {one.name: _result(task, [run for run in runs if run.plan.candidate == one]) for one in candidates}
+    results = {one.name: result_of(task, [run for run in runs if run.plan.candidate == one]) for one in candidates}
+    baseline = None if task.baseline is None else _baseline_result(task, candidates, runs, results)
     first = results[candidates[0].name]
     names = None if first.error is None else first.scores
     return TaskReport(
@@ -389,17 +407,38 @@ def _task_report(task: Task, candidates: Sequence[Candidate], runs: Sequence[Tas
         published_error=task.published,
         unit=task.unit,
         note=_note_on(task, is_compared=is_compared),
+        baseline="" if task.baseline is None else task.baseline.name,
+        baseline_result=baseline,
         constant_error=constant_error(task, names),
         people_error=people_error(task, names),
         results=results,
     )
 
 
-def _result(task: Task, runs: Sequence[TaskRun]) -> TaskResult:
+def result_of(task: Task, runs: Sequence[TaskRun]) -> TaskResult:
+    """Compute the results of one candidate or design in a task."""
     scored = [run for run in runs if run.error is None]
     is_comparable = bool(scored) and all(run.is_comparable for run in scored)
     summary = summarise(task, [run.scores for run in scored], is_comparable=is_comparable)
     return TaskResult(summary.error, summary.split_error, summary.scores, [RunRow.of(run) for run in runs])
+
+
+def _baseline_result(
+    task: Task, candidates: Sequence[Candidate], runs: Sequence[TaskRun], results: Mapping[str, TaskResult]
+) -> TaskResult | None:
+    """Return the results of the study's kind of baseline, for the first candidate."""
+    if task.baseline is None:
+        return None
+    if task.baseline.without:
+        others = {one.name for one in candidates}
+        own = [run for run in runs if run.plan.candidate.name not in others]
+        return result_of(task, own) if own else None
+    first = candidates[0]
+    if task.baseline.shuffled is not None:
+        own = [replace(run, scores=run.shuffled) for run in runs if run.plan.candidate == first and run.shuffled]
+        return replace(result_of(task, own), runs=[]) if own else None
+    by_chance = results.get("random")
+    return None if by_chance is None else replace(by_chance, runs=[])
 
 
 def _note_on(task: Task, *, is_compared: bool) -> str:
@@ -411,6 +450,8 @@ def _note_on(task: Task, *, is_compared: bool) -> str:
             parts.append("these runs cannot be compared with it, as their items or settings are not the published ones")
     if task.published is not None:
         parts.append(f"{task.published.source}: {task.published.setting}")
+        if task.published.other_target:
+            parts.append(f"its target, which --target FILE can replace: {task.published.other_target}")
         if not is_compared:
             errors = f"{figure_text(task.published.agent)}, baseline {figure_text(task.published.baseline)}"
             parts.append(f"the study's own error ({errors}) has nothing here that it could be compared with")

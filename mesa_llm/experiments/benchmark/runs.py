@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 from mesa_llm.agents.design import AgentDesign
 from mesa_llm.engine.access import Access
 from mesa_llm.errors import AllDecisionsFailed, ConfigError, MesaLLMError, Stopped
+from mesa_llm.experiments.benchmark.designs import without
 from mesa_llm.experiments.benchmark.scores import known_scores
-from mesa_llm.experiments.benchmark.task import Task
+from mesa_llm.experiments.benchmark.task import Task, scoring
 from mesa_llm.experiments.runner import Stop, run_jobs
 from mesa_llm.llm.protocol import LLM
 from mesa_llm.model.cost_estimate import Cost, CostEstimate, estimate_cost
@@ -38,16 +39,22 @@ class Candidate:
     name: str
     """Name in reports."""
 
-    llm: str | LLM
-    """Language model of the agents."""
+    llm: str | LLM | Mapping[str, str]
+    """Language model of the agents, or several by agent, as `llm=` of a model takes them."""
 
     design: AgentDesign | None = None
     """Task-independent choice of the agents' components; None for each model's own."""
 
     @property
-    def thinks_with(self) -> str | LLM:
+    def thinks_with(self) -> str | LLM | Mapping[str, str]:
         """Language model of the agents, possibly set by the design."""
         return self.llm if self.design is None or self.design.llm is None else self.design.llm
+
+    @property
+    def llms(self) -> list[str | LLM]:
+        """All of its language models."""
+        thinks_with = self.thinks_with
+        return [*thinks_with.values()] if isinstance(thinks_with, Mapping) else [thinks_with]
 
 
 class PlannedRun(NamedTuple):
@@ -61,6 +68,15 @@ class PlannedRun(NamedTuple):
 
     seed: int
     """Seed of the run."""
+
+    @classmethod
+    def of_baseline(cls, task: Task, candidate: Candidate, seed: int) -> PlannedRun | None:
+        """Return a candidate's run as the study's baseline, if that lacks components; a free one reads none anyway."""
+        if task.baseline is None or not task.baseline.without or candidate.thinks_with in FREE:
+            return None
+        name = f"{candidate.name} {task.baseline.name}"
+        short = Candidate(name, candidate.llm, without(candidate.design, *task.baseline.without))
+        return cls(task, short, seed)
 
     def log_in(self, folder: Path, options: Mapping[str, Any]) -> Path:
         """Return the path of its run log: a separate file for each setting, so no recording is refused.
@@ -97,6 +113,9 @@ class TaskRun:
 
     scores: Mapping[str, float] = field(default_factory=dict[str, float])
     """Scores by name; empty if the run did not finish."""
+
+    shuffled: Mapping[str, float] = field(default_factory=dict[str, float])
+    """Scores with shuffled replies, for a study whose baseline they are; else empty."""
 
     is_comparable: bool = False
     """Whether the run may be compared with the task's target."""
@@ -163,7 +182,7 @@ class TaskRuns:
             ConfigError: If a task's parameters are invalid, a candidate's provider is unknown, or the folder cannot be
                 created.
         """
-        for llm in dict.fromkeys(plan.candidate.thinks_with for plan in self.plans):
+        for llm in dict.fromkeys(llm for plan in self.plans for llm in plan.candidate.llms):
             self.access.require(llm)
         first = {(plan.task.name, plan.candidate.name): plan for plan in reversed(self.plans)}
         for plan in reversed(first.values()):
@@ -176,19 +195,29 @@ class TaskRuns:
                     f"{str(self.folder)!r} cannot be created as a folder for runs: {error.strerror}"
                 ) from error
 
-    def run(self, on_run: Callable[[TaskRun], None] = lambda run: None) -> list[TaskRun]:
+    def run(
+        self,
+        on_run: Callable[[TaskRun], None] = lambda run: None,
+        on_scoring: Callable[[PlannedRun, int, int], None] = lambda plan, n_done, n: None,
+    ) -> list[TaskRun]:
         """Execute the runs. A failure is the result of its run and does not affect the others.
 
-        A first Ctrl-C sends no more requests and waits for pending replies. A second one abandons them.
+        A first Ctrl-C sends no more requests, ends all scoring, and waits for pending replies. A second one abandons
+        them.
 
         Args:
             on_run: Called with each run when it ends, one call at a time.
+            on_scoring: Called from the runs' threads with a run that is being scored, and the numbers of parts that are
+                scored and of all, as far as its task notes them.
 
         Raises:
             KeyboardInterrupt: On Ctrl-C; `done` then has the runs started so far.
         """
         asks_person = any(plan.candidate.llm == "human" for plan in self.plans)
-        jobs = [_TaskJob(index, plan, self.folder, self.options, self._made) for index, plan in enumerate(self.plans)]
+        jobs = [
+            _TaskJob(index, plan, self.folder, self.options, self._made, on_scoring)
+            for index, plan in enumerate(self.plans)
+        ]
         with closing(run_jobs(jobs, self.access, on="threads", workers=1 if asks_person else None)) as runs:
             for _, run in runs:
                 on_run(run)
@@ -205,6 +234,9 @@ class _TaskJob:
     options: Mapping[str, Any]
     made: dict[int, TaskRun]
     """Index of a run that has started → its result."""
+
+    on_scoring: Callable[[PlannedRun, int, int], None]
+    """Called with the progress of scoring."""
 
     def run(self, access: Access, stop: Stop) -> TaskRun:
         """Execute the run, and store its result."""
@@ -230,22 +262,34 @@ class _TaskJob:
                 stop.run(model, plan.task.max_steps)
             except Exception as fault:  # noqa: BLE001 - as above
                 error = _readable(fault, plan)
-            return self._result(model, start, error)
+            return self._result(model, start, error, stop)
 
-    def _result(self, model: LLMModel, start: float, error: Exception | None) -> TaskRun:
+    def _result(self, model: LLMModel, start: float, error: Exception | None, stop: Stop) -> TaskRun:
         """Score a run. A run that produced nothing is an error."""
+
+        def note(n_done: int, n: int) -> None:
+            if stop.is_requested:
+                raise Stopped(f"stopped while it was scored ({n_done} of {n}); the same command scores it again")
+            self.on_scoring(self.plan, n_done, n)
+
+        task = self.plan.task
         scores: dict[str, float] = {}
+        shuffled: dict[str, float] = {}
         is_comparable = False
         if error is None:
             try:
-                scores = known_scores(self.plan.task.score(model))
-                is_comparable = self.plan.task.is_comparable(model)
+                with scoring(note):
+                    scores = known_scores(task.score(model))
+                    if task.baseline is not None and task.baseline.shuffled is not None:
+                        shuffled = known_scores(task.baseline.shuffled(model))
+                is_comparable = task.is_comparable(model)
                 error = _lack_of_results(model, scores)
             except Exception as fault:  # noqa: BLE001 - as above
                 error = _readable(fault, self.plan)
         return TaskRun(
             self.plan,
             {} if error is not None else scores,
+            {} if error is not None else shuffled,
             is_comparable,
             int(model.time),
             model.engine.decisions,

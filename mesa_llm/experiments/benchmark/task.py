@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import inspect
+import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, get_type_hints
+from pathlib import Path
+from typing import Any, Literal, cast, get_type_hints
 
 from mesa_llm.errors import ConfigError
 from mesa_llm.model.model import LLMModel
 from mesa_llm.registry import find_parts, part_named, same_name
+from mesa_llm.tables import read_table, whole_rows
 
 Level = Literal[1, 2, 3]
 """Complexity of a task: one agent (1), several reading the same news (2), several talking to each other (3)."""
@@ -34,6 +39,40 @@ SHACHI: Mapping[str, Level] = {
     "oasis": 3,
 }
 """The ten tasks of Shachi (2025), Table 4, by model name, with their levels."""
+
+
+_SCORING: ContextVar[Callable[[int, int], None] | None] = ContextVar("scoring", default=None)
+
+
+def note_scoring(n_done: int, n: int) -> None:
+    """Note how far the scoring of a run is, for the progress bar, and end it if a stop is requested.
+
+    A `score` that takes longer than a second calls it between its parts. Outside a benchmark it does nothing.
+
+    Args:
+        n_done: Number of parts that are done.
+        n: Number of all parts.
+
+    Raises:
+        Stopped: If a stop is requested.
+    """
+    listener = _SCORING.get()
+    if listener is not None:
+        listener(n_done, n)
+
+
+@contextmanager
+def scoring(listener: Callable[[int, int], None]) -> Generator[None]:
+    """Pass the progress that `note_scoring` notes in this context on to a function, which may raise `Stopped`.
+
+    Args:
+        listener: Called with the number of parts that are done, and of all.
+    """
+    token = _SCORING.set(listener)
+    try:
+        yield
+    finally:
+        _SCORING.reset(token)
 
 
 def mean_of(scores: Values) -> float:
@@ -65,6 +104,60 @@ class Reference:
     """Publication or file of the values."""
 
 
+def read_reference(path: str | Path) -> Reference:
+    """Read scores to compare with, such as those of one's own runs of a study's program.
+
+    Args:
+        path: A JSON object of scores by name, or a table with the columns `score` and `value`; the values of one score
+            are averaged, whether they are a list or several rows.
+
+    Raises:
+        ConfigError: If the file cannot be read, or holds something else.
+    """
+    path = Path(path)
+    wanted = "expected a JSON object of numbers by score, or a table with the columns score and value"
+    values: dict[str, list[Any]] = {}
+    try:
+        written: Any = json.loads(path.read_bytes()) if path.suffix.lower() == ".json" else None
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise ConfigError(f"{path} is not JSON: {error}; {wanted}") from error
+    if isinstance(written, dict):
+        for name, value in cast("dict[str, Any]", written).items():
+            values[name] = [*cast("list[Any]", value)] if isinstance(value, list) else [value]
+    else:
+        for row in whole_rows(path, read_table(path, ("score", "value"))):
+            if "score" not in row or "value" not in row:
+                raise ConfigError(f"{path}: {wanted}; found the columns {', '.join(row)}")
+            values.setdefault(str(row["score"]), []).append(row["value"])
+    try:
+        means = {name: math.fsum(map(float, own)) / len(own) for name, own in values.items()}
+    except (TypeError, ValueError, ZeroDivisionError) as error:
+        raise ConfigError(f"{path}: {wanted}: {error}") from error
+    if not means or not all(map(math.isfinite, means.values())):
+        raise ConfigError(f"{path}: {wanted}, all finite")
+    return Reference(means, "own target", str(path))
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """What a study's table sets its agents beside. Without any field set, it is random choice."""
+
+    without: tuple[str, ...] = ()
+    """Components that the agents lack: `config`, `memory`, `tools`."""
+
+    shuffled: Callable[[Any], Mapping[str, float | None]] | None = None
+    """Computes the scores of a run whose replies are exchanged at random."""
+
+    @property
+    def name(self) -> str:
+        """Name for readers."""
+        if self.without:
+            return f"without {' and '.join(self.without)}"
+        return "random choice" if self.shuffled is None else "shuffled replies"
+
+
 @dataclass(frozen=True)
 class PublishedError:
     """The error a study reports for its own runs."""
@@ -80,6 +173,9 @@ class PublishedError:
 
     source: str = "Shachi (2025), Table 1"
     """Publication of both."""
+
+    other_target: str = ""
+    """What the study measured its error against, where that is not the target here; empty where it is."""
 
 
 @dataclass(frozen=True)
@@ -162,6 +258,9 @@ class Task:
     published: PublishedError | None = None
     """Error a study reports for its own runs."""
 
+    baseline: Baseline | None = None
+    """The study's baseline; None if it has none."""
+
     measure: Measure | None = None
     """Measure for comparing designs; None for the first score."""
 
@@ -198,6 +297,17 @@ class Task:
     def measured_by(self, score: str) -> Task:
         """Return the task with another score as its measure."""
         return replace(self, measure=Measure(score, lambda scores: scores.get(score, math.nan)))
+
+    def with_target(self, target: Reference) -> Task:
+        """Return the task with other scores to compare with, such as those of one's own runs of the study's program.
+
+        All runs are compared with them, whatever their items. The study's own error stays beside them.
+
+        Args:
+            target: The scores.
+        """
+        published = None if self.published is None else replace(self.published, other_target="")
+        return replace(self, target=target, target_note="", is_comparable=lambda model: True, published=published)
 
     def as_quick(self) -> Task:
         """Return the small version of the task."""

@@ -38,6 +38,7 @@ class LocalLLM:
     """A local model, which is downloaded and loaded at the first request and shared by all that use it."""
 
     max_in_flight = 1
+    takes_adapters = False
 
     def __init__(self, path: Path | None = None, profile: Profile | None = None) -> None:
         """Name the model.

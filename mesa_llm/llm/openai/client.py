@@ -26,6 +26,7 @@ from mesa_llm.llm.openai.connection import Connections, Response
 from mesa_llm.llm.openai.dialect import FORM_ERROR, Dialect
 from mesa_llm.llm.openai.errors import ErrorDetail, detail_in, trouble
 from mesa_llm.llm.openai.probabilities import Answered, tokens_of, weighed
+from mesa_llm.llm.openai.processes import ClientProcesses, SharedConnections
 from mesa_llm.llm.openai.reply import Cut, parse, read_reply
 from mesa_llm.llm.openai.request import Writer, tool_choice
 from mesa_llm.llm.openai.truncation import TruncationDetector, cut_text
@@ -37,7 +38,7 @@ logger = logging.getLogger(__name__)
 MAX_ERROR_BYTES = 100_000
 """Maximum number of bytes of an error's body that are read."""
 
-type _Pools = WeakKeyDictionary[asyncio.AbstractEventLoop, Connections]
+type _Pools = WeakKeyDictionary[asyncio.AbstractEventLoop, Connections | SharedConnections]
 
 
 class OpenAIHTTP:
@@ -55,6 +56,8 @@ class OpenAIHTTP:
         max_reply_bytes: Maximum number of bytes of a response that are read.
     """
 
+    takes_images = True
+
     def __init__(
         self,
         model: str,
@@ -63,6 +66,7 @@ class OpenAIHTTP:
         *,
         timeout_s: float = 60.0,
         max_reply_bytes: int = 2_000_000,
+        processes: ClientProcesses | None = None,
     ) -> None:
         """Set the endpoint and how it is used; nothing is connected yet.
 
@@ -72,6 +76,7 @@ class OpenAIHTTP:
             api_key: Key to send; None or empty: none. It appears in no error and no repr.
             timeout_s: Seconds until a request is given up, connecting included.
             max_reply_bytes: Maximum number of bytes of a response that are read.
+            processes: Client processes that send the requests, which whoever made them closes; None: this one does.
 
         Raises:
             ConfigError: If the URL, the key or a bound cannot work.
@@ -98,6 +103,7 @@ class OpenAIHTTP:
         self._cuts = TruncationDetector()
         self._batches: OpenAIBatches | None = None
         self._pools: _Pools = WeakKeyDictionary()
+        self._processes = processes
         finalize(self, _close_all, self._pools)
 
     def __repr__(self) -> str:
@@ -201,7 +207,8 @@ class OpenAIHTTP:
         loop = asyncio.get_running_loop()
         pool = self._pools.get(loop)
         if pool is None:
-            pool = Connections(self._url, self._headers, self.timeout_s, self.max_reply_bytes)
+            open_pool = Connections if self._processes is None else self._processes.connections
+            pool = open_pool(self._url, self._headers, self.timeout_s, self.max_reply_bytes)
             self._pools[loop] = pool
         try:
             return await pool.post(body)
@@ -334,7 +341,7 @@ def _close_all(pools: _Pools) -> None:
             loop.call_soon_threadsafe(_close_soon, loop, pool)
 
 
-def _close_soon(loop: asyncio.AbstractEventLoop, pool: Connections) -> None:
+def _close_soon(loop: asyncio.AbstractEventLoop, pool: Connections | SharedConnections) -> None:
     loop.create_task(pool.close())
 
 

@@ -38,6 +38,8 @@ class Replicas:
         name: Name of the first: a recording does not depend on which server replied.
     """
 
+    takes_images = True
+
     def __init__(self, clients: Sequence[OpenAIHTTP]) -> None:
         """Set the servers.
 

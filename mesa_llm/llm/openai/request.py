@@ -341,7 +341,8 @@ def _in_turns(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
             written.append(ChatMessage("user", OPENING))
         elif last is not None and last.role == message.role != "tool":
             text = "\n\n".join(filter(None, (last.content, message.content)))
-            written[-1] = ChatMessage(message.role, text, (*last.tool_calls, *message.tool_calls))
+            calls, images = (*last.tool_calls, *message.tool_calls), (*last.images, *message.images)
+            written[-1] = ChatMessage(message.role, text, calls, images=images)
             continue
         written.append(message)
     return written

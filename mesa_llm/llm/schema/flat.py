@@ -130,12 +130,21 @@ def only_call(tools: Sequence[ToolSpec], options: Mapping[str, tuple[Any, ...]])
     """
     if len(tools) > 1 and all(options.values()):  # nearly always
         return None
+    if not options and not any(_may_be_only(_Described(tool.digest, tool)) for tool in tools):
+        return None
     possible = [tool for tool in tools if not _lacks_value(tool, options)]
     if len(possible) != 1 or not possible[0].is_action:
         return None
     offers = choices(possible, options)
     values = only_value(offers[0]) if offers else ()
     return ToolCall(values[0]["action"], values[0]["arguments"]) if values else None
+
+
+@lru_cache(maxsize=1024)
+def _may_be_only(described: _Described) -> bool:
+    """Check whether a tool can be called in one way only. Cached, since many requests offer the same ones."""
+    offers = choices([described.tool], {})
+    return bool(offers and only_value(offers[0]))
 
 
 def _lacks_value(tool: ToolSpec, options: Mapping[str, tuple[Any, ...]]) -> bool:

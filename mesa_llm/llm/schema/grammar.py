@@ -24,6 +24,10 @@ from mesa_llm.llm.schema.ranges import Range, number_range
 MAX_COUNTED = 1000
 """Maximum length of a string that the grammar counts; one that may be longer ends where the model ends it."""
 
+REASONING = "reasoning"
+"""Name of the field in which a model reasons before it decides, in a few sentences. Unless its schema bounds it, it
+ends after `MAX_COUNTED` characters: a small model that repeats itself would fill its whole reply with it."""
+
 MAX_NAME = 40
 """Maximum number of characters of a property's name, where names are free."""
 
@@ -165,7 +169,7 @@ class _Writer:
         """Return the expression of an object: its properties in order, or pairs with free names if it declares none."""
         if schema["properties"] or schema["additionalProperties"] is False:
             members = [
-                (f"{self.quoted(name)} {self.colon} {self.value(inner)}", name in schema["required"])
+                (f"{self.quoted(name)} {self.colon} {self.value(_bounded(name, inner))}", name in schema["required"])
                 for name, inner in schema["properties"].items()
             ]
             return f'"{{" {self.members(members, anything_before=False)} "}}"'
@@ -205,6 +209,11 @@ class _Writer:
         """Return the JSON of a value as a literal of the grammar."""
         blank = self.notation.blank
         return _literal(json.dumps(value, ensure_ascii=False, separators=(f",{blank}", f":{blank}")))
+
+
+def _bounded(name: str, schema: Schema) -> Schema:
+    """Return the schema of a property, with a maximum length if it is the reasoning and has none."""
+    return {"maxLength": MAX_COUNTED, **schema} if name == REASONING and schema.get("type") == "string" else schema
 
 
 def _smaller(limit: float | None, bound: int | None, low: int) -> int | None:

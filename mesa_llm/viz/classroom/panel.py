@@ -42,7 +42,8 @@ def ClassPanel(lesson: Lesson) -> None:
     with solara.Card("Your class", margin=0, classes=["mesa-llm-class"]):
         Markup("class_links.html", code=room.code, links=lesson.links, is_local=lesson.is_local)
         with solara.Row(gap="12px", style={"align-items": "center", "flex-wrap": "wrap"}):
-            solara.Text(summary(len(seats), len(taken), len(late), is_running=is_running), classes=["mesa-llm-heading"])
+            text = summary(len(seats), len(taken), len(late), is_running=is_running, has_twins=lesson.has_twins)
+            solara.Text(text, classes=["mesa-llm-heading"])
             if late:
                 solara.Button(
                     "Let rule twins decide for them",
@@ -53,11 +54,15 @@ def ClassPanel(lesson: Lesson) -> None:
                 )
         with solara.Div(classes=["mesa-llm-seats"]):
             for seat in seats:
-                _SeatCard(room, seat, seat.student, waiting.get(seat.agent_id), is_running).key(f"seat {seat.agent_id}")
+                state = _state(lesson, seat, waiting.get(seat.agent_id))
+                _SeatCard(room, seat, seat.student, state, seat in late).key(f"seat {seat.agent_id}")
+        if lesson.n_others:
+            others = counted(lesson.n_others, "agent")
+            solara.Text(f"{others} without a seat: decided for by {lesson.others}.", classes=["mesa-llm-hint"])
         _Settings(page, room)
 
 
-def summary(n_seats: int, n_taken: int, n_late: int, *, is_running: bool) -> str:
+def summary(n_seats: int, n_taken: int, n_late: int, *, is_running: bool, has_twins: bool = True) -> str:
     """Summarise a class in one line.
 
     Args:
@@ -65,26 +70,30 @@ def summary(n_seats: int, n_taken: int, n_late: int, *, is_running: bool) -> str
         n_taken: Number of students.
         n_late: Number of students who have not answered.
         is_running: Whether a step is running.
+        has_twins: Whether the agents have rule twins.
     """
     text = f"{n_taken} of {counted(n_seats, 'seat')} taken."
     if n_late:
         have = "has" if n_late == 1 else "have"
         return f"{text} {n_late} of {counted(n_taken, 'student')} {have} not answered yet."
     if not n_taken:
-        return f"{text} Rule twins play the empty seats."
+        return f"{text} {'Rule twins play' if has_twins else 'Nobody plays'} the empty seats."
     return f"{text} Everyone has answered." if is_running else f"{text} Press Step when everyone is ready."
 
 
+def _state(lesson: Lesson, seat: StudentSeat, seconds: float | None) -> str:
+    """Describe what a seat is doing; `seconds` since its question, if one waits."""
+    if not seat.is_taken:
+        return "played by the rule twin" if lesson.has_twins else "decides nothing"
+    if seconds is not None:
+        return f"no answer for {seconds:.0f} s"
+    return "no question" if lesson.is_running else "ready"
+
+
 @component
-def _SeatCard(room: Classroom, seat: StudentSeat, student: str, seconds: float | None, is_running: bool) -> None:
+def _SeatCard(room: Classroom, seat: StudentSeat, student: str, state: str, is_late: bool) -> None:
     is_taken = bool(student)  # the seat is a mutable object, so its changes alone would not redraw the card
-    is_late = is_taken and seconds is not None
     name = student or "free"
-    state = "played by the rule twin"
-    if is_late:
-        state = f"no answer for {seconds:.0f} s"
-    elif is_taken:
-        state = "no question" if is_running else "ready"
     classes = ["mesa-llm-seat", "late" if is_late else "taken" if is_taken else "free"]
     with solara.Div(classes=classes):
         Markup("class_seat.html", name=name, agent=seat.agent, state=state, is_taken=is_taken)

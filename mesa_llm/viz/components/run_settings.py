@@ -60,6 +60,19 @@ class Control:
     values: tuple[Any, ...] = ()
     """Options of a list."""
 
+    def with_place_for(self, value: Any) -> Control:
+        """Return a control that can show a value: a slider would otherwise move it to its nearest mark.
+
+        Args:
+            value: The value.
+        """
+        if self.kind != "Slider" or isinstance(value, bool) or not isinstance(value, int | float):
+            return self
+        steps = (value - self.minimum) / self.step if self.step else 0.0
+        is_on_a_mark = math.isclose(steps, round(steps), abs_tol=1e-9)
+        step = self.step if is_on_a_mark else 1.0 if self.is_whole else 0.0  # 0: without marks
+        return replace(self, minimum=min(self.minimum, value), maximum=max(self.maximum, value), step=step)
+
     @classmethod
     def of(cls, name: str, described: Any) -> Control:
         """Read Mesa's description of a parameter: a `Slider`, or a mapping with a type.
@@ -109,6 +122,7 @@ def RunSettingsForm(
     meanings: Mapping[str, str] = MappingProxyType({}),
     llm_labels: Mapping[str, str] = LLM_LABELS,
     *,
+    initial: Mapping[str, Any] = MappingProxyType({}),
     has_common_budget: bool = False,
 ) -> None:
     """Let a visitor choose the settings of the next run.
@@ -119,6 +133,7 @@ def RunSettingsForm(
         choice: The current settings.
         meanings: Parameter → its tooltip.
         llm_labels: Language model → its label.
+        initial: Initial values of parameters, which their controls must be able to show.
         has_common_budget: Whether all pages of the server share one budget.
     """
 
@@ -132,8 +147,9 @@ def RunSettingsForm(
         if accepts(factory, "llm") and "llm" not in model_params:
             _Thinker(choice.value, choose, llm_labels, has_common_budget)
         if accepts(factory, "rng") and "rng" not in model_params:
-            _Text("Seed (empty: a new one each time)", choice.value.seed, lambda text: choose(seed=text))
-        for control in controls_of(model_params):
+            TextField("Seed (empty: a new one each time)", choice.value.seed, lambda text: choose(seed=text))
+        for described in controls_of(model_params):
+            control = described.with_place_for(initial.get(described.name, described.value))
             value = choice.value.parameters.get(control.name, control.value)
             meaning = meanings.get(control.name, "")
             with solara.Div(attributes={"title": meaning}):
@@ -158,7 +174,7 @@ def _Adjuster(control: Control, value: Any, adjust: Callable[[Any], None]) -> No
                 control.label, list(by_words), value_label(value), on_value=lambda label: adjust(by_words[label])
             )
         case _:
-            _Text(control.label, "" if value is None else str(value), adjust)
+            TextField(control.label, "" if value is None else str(value), adjust)
 
 
 def value_label(value: Any) -> str:
@@ -181,7 +197,7 @@ def _Thinker(
         on_value=lambda label: choose(llm_kind=by_label[label]),
     )
     if choice.llm_kind == "human":
-        _Number("You play agent (0: all agents)", choice.plays, lambda n: choose(plays=max(0, int(n or 0))))
+        NumberField("You play agent (0: all agents)", choice.plays, lambda n: choose(plays=max(0, int(n or 0))))
     if choice.llm_kind == "other":
         _Other(choice, choose, has_common_budget)
     if choice.llm_kind not in WITHOUT_TEXT:
@@ -196,15 +212,15 @@ def _Other(choice: RunSettings, choose: Callable[..., None], has_common_budget: 
         if text != public_address(choice.api_base):
             choose(api_base=text, api_key="")  # a key is only sent to the endpoint that it was typed for
 
-    _Text("Model", choice.model_id, lambda text: choose(model_id=text), placeholder="ollama/qwen3")
-    _Text("Endpoint (empty: the provider's own)", public_address(choice.api_base), move)
+    TextField("Model", choice.model_id, lambda text: choose(model_id=text), placeholder="ollama/qwen3")
+    TextField("Endpoint (empty: the provider's own)", public_address(choice.api_base), move)
     if choice.endpoint:
         label = "Key (saved, not shown again)" if choice.api_key else "API key (optional)"
-        _Text(label, "", lambda text: choose(api_key=text.strip()), type="password")
+        TextField(label, "", lambda text: choose(api_key=text.strip()), type="password")
     if choice.api_key:
         solara.Button("Remove the key", on_click=lambda: choose(api_key=""), text=True, small=True)
     if not has_common_budget:
-        _Number("Maximum cost (US$)", choice.max_dollars, lambda maximum: choose(max_dollars=maximum))
+        NumberField("Maximum cost (US$)", choice.max_dollars, lambda maximum: choose(max_dollars=maximum))
     else:
         solara.Text("All pages of this server share one budget.", classes=["mesa-llm-hint"])
 
@@ -219,7 +235,7 @@ def _Replies(choice: RunSettings, choose: Callable[..., None]) -> None:
         value=REASONING[choice.reasoning],
         on_value=lambda label: choose(reasoning=reasoning[label]),
     )
-    _Number(
+    NumberField(
         "Reply length (tokens)",
         choice.reply_tokens,
         lambda length: choose(reply_tokens=None if length is None else max(1, int(length))),
@@ -227,7 +243,7 @@ def _Replies(choice: RunSettings, choose: Callable[..., None]) -> None:
 
 
 @component
-def _Text(label: str, value: str, on_value: Callable[[str], None], **looks: Any) -> None:
+def TextField(label: str, value: str, on_value: Callable[[str], None], **looks: Any) -> None:
     """Show a field that is read on Enter or when it loses focus.
 
     The field is then replaced with a new one, so that no secret stays in the browser.
@@ -263,7 +279,7 @@ def _TextInput(label: str, value: str, parse: Callable[[str], None], looks: dict
 
 
 @component
-def _Number(label: str, value: float | None, on_value: Callable[[float | None], None]) -> None:
+def NumberField(label: str, value: float | None, on_value: Callable[[float | None], None]) -> None:
     """Show a field for a number; other text is ignored."""
 
     def read(text: str) -> None:
@@ -274,4 +290,4 @@ def _Number(label: str, value: float | None, on_value: Callable[[float | None], 
         if number is None or math.isfinite(number):
             on_value(number)
 
-    _Text(label, "" if value is None else f"{value:g}", read, type="number")
+    TextField(label, "" if value is None else f"{value:g}", read, type="number")

@@ -19,6 +19,7 @@ KINDS = MappingProxyType(
         "png": "image/png",
         "sqlite": "application/vnd.sqlite3",
         "svg": "image/svg+xml",
+        "txt": "text/plain",
         "zip": "application/zip",
     }
 )

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from mesa_llm.canonical import legible_json
 from mesa_llm.engine.activation import llm_agents
+from mesa_llm.llm.surrogate.names import PREFIX, is_surrogate
 from mesa_llm.records import ToolSpec
 from mesa_llm.runlog.layout import columns
 from mesa_llm.runlog.log import RunLog
@@ -273,6 +274,8 @@ def isolated(text: str) -> str:
 
 def decider(by: str) -> str:
     """Return a label for whoever decided."""
+    if is_surrogate(by):
+        return f"a surrogate ({by.removeprefix(PREFIX)})"
     return {"rule": "the rule twin", "random": "chance", "human": "a person"}.get(by, by)
 
 

@@ -13,9 +13,10 @@ from reacton.core import Element
 
 from mesa_llm.errors import ConfigError
 from mesa_llm.registry import ModelEntry
+from mesa_llm.viz.classroom.lesson import Lesson
 from mesa_llm.viz.render.markup import fault_text, label_of
 from mesa_llm.viz.render.thumbnail import placeholder
-from mesa_llm.viz.server.page import LLMPage
+from mesa_llm.viz.server.page import LLMPage, declared_controls, initial_settings
 from mesa_llm.viz.session.run_settings import RunSettings
 
 
@@ -56,11 +57,36 @@ class ModelPage:
         """
         if self.fault:
             raise ConfigError(self.fault)
-        arguments: tuple[Any, ...] = (self.entry.load(),)
+        arguments, named = self._arguments()
+        return LLMPage(*arguments, **{**named, **options})
+
+    def _arguments(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Return the arguments of the model's own page, or of a default one."""
         named: dict[str, Any] = {"name": self.title}
         if isinstance(self.page, Element) and self.page.component is LLMPage:
-            arguments, named = tuple(self.page.args), {**named, **self.page.kwargs}
-        return LLMPage(*arguments, **{**named, **options})
+            return tuple(self.page.args), {**named, **self.page.kwargs}
+        return (self.entry.load(),), named
+
+    def seating(self, lesson: Lesson, **options: Any) -> str:
+        """Describe in a sentence how many seats a class gets in the first model, and who decides for the other agents.
+
+        Args:
+            lesson: The lesson.
+            **options: Options of `LLMPage` besides those of the model's own page.
+
+        Raises:
+            ConfigError: If the model cannot be built, or nobody can play in it.
+        """
+        arguments, named = self._arguments()
+        named |= options
+        factory = arguments[0] if arguments else named["model"]
+        params = named.get("model_params")
+        choice = initial_settings(
+            declared_controls(factory) if params is None else params,
+            **{name: named[name] for name in ("llm", "rng") if name in named},
+            parameters=named.get("parameters", {}),
+        )
+        return lesson.seating(factory, choice.arguments(factory)).summary
 
     def placing(self, **options: Any) -> Callable[[], Any]:
         """Return a function that places the page of this model, for `PageServer`.

@@ -7,6 +7,7 @@ import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import solara.lab
@@ -23,6 +24,7 @@ from mesa_llm.model.scenario import controls, parameters_of
 from mesa_llm.viz.classroom.lesson import Lesson, LessonSession
 from mesa_llm.viz.classroom.panel import ClassPanel
 from mesa_llm.viz.components.controls import Alarms, Controls, CostEstimateCard, CostMeter, Playback, PlaySpeed
+from mesa_llm.viz.components.experiment import Experiment
 from mesa_llm.viz.components.human import HumanPanel
 from mesa_llm.viz.components.inspector import AgentInspector, InterviewForm
 from mesa_llm.viz.components.interventions import Branches, InterventionForm
@@ -68,6 +70,9 @@ DEFAULT_COMPONENTS: tuple[tuple[Component, str], ...] = (
 )
 """Components of every page."""
 
+EXPERIMENT_TAB = "Experiment"
+"""Title of the tab of audits, after that of branches."""
+
 LIVE_ONLY: tuple[Component, ...] = (InterviewForm, InterventionForm)
 """Components that query agents or change the run, left out for recorded runs."""
 
@@ -82,6 +87,7 @@ def LLMPage(
     name: str | None = None,
     llm: str = "rule",
     rng: int | None = 42,
+    parameters: Mapping[str, Any] = MappingProxyType({}),
     keeps_runs: bool = True,
     lesson: Lesson | None = None,
     recording: Recording | None = None,
@@ -93,9 +99,9 @@ def LLMPage(
     host name.
 
     It is like `SolaraViz`, but takes a model class instead of a model, and stays responsive while agents decide. It has
-    tabs for measures, every agent's prompts and replies, actions, news, branches, a report, a description of the model,
-    and its runs, which are saved in the folder `runs`. `LLMPage(MyModel)` alone shows the model's space or network,
-    plots of all numbers that it collects, and controls for its parameters.
+    tabs for measures, every agent's prompts and replies, actions, news, branches, audits, a report, a description of
+    the model, and its runs, which are saved in the folder `runs`. `LLMPage(MyModel)` alone shows the model's space or
+    network, plots of all numbers that it collects, and controls for its parameters.
 
     Args:
         model: A model class, or any callable that takes parameters by name and returns a model.
@@ -107,6 +113,7 @@ def LLMPage(
         name: Title; None: the name of the class.
         llm: Initial language model: `rule`, `random`, `local`, `human`, or a model string.
         rng: Initial seed; None: a new one each time.
+        parameters: Initial values of parameters, where they differ from those of `model_params`.
         keeps_runs: Whether to save runs, in the folder named by the environment variable MESA_LLM_RUNS or else in
             `runs` in the current folder.
         lesson: Lesson in which a class plays the model together; None: each visitor has their own model.
@@ -118,7 +125,7 @@ def LLMPage(
         solara.Error(f"This page was opened from {foreign}, and is not shown there.")
     else:
         params = dict(declared_controls(model) if model_params is None else model_params)
-        initial = RunSettings(llm, seed="" if rng is None else str(rng), parameters=defaults(params))
+        initial = initial_settings(params, llm=llm, rng=rng, parameters=parameters)
         title = name or getattr(model, "__name__", "Model")
         folder = runs_folder() if keeps_runs else None
 
@@ -205,11 +212,31 @@ def _Page(
             with solara.Card("Parameters", margin=0):
                 # redrawn at each step, it would overwrite what is being typed
                 RunSettingsForm(
-                    model, params, choice, meanings, session.llm_labels, has_common_budget=server.access is not None
+                    model,
+                    params,
+                    choice,
+                    meanings,
+                    session.llm_labels,
+                    initial=initial.parameters,
+                    has_common_budget=server.access is not None,
                 )
         _Cost(session)
     _Main(session, readme, components, renderer, Reopen(resume, view))
     _Arrival(event_arrive=lambda _: arrival.set())
+
+
+def initial_settings(
+    params: Mapping[str, Any], *, llm: str = "rule", rng: int | None = 42, parameters: Mapping[str, Any]
+) -> RunSettings:
+    """Return the settings with which a page builds its first model.
+
+    Args:
+        params: Mesa's description of the model's parameters.
+        llm: Initial language model.
+        rng: Initial seed; None: a new one each time.
+        parameters: Initial values that differ from those described.
+    """
+    return RunSettings(llm, seed="" if rng is None else str(rng), parameters={**defaults(params), **parameters})
 
 
 def declared_controls(model: ModelFactory) -> dict[str, Any]:
@@ -300,6 +327,7 @@ def tabs_of(
     components: Sequence[PlacedComponent],
     space: Component | None = None,
     runs: Component | None = None,
+    experiment: Component | None = None,
     *,
     is_recorded: bool = False,
 ) -> dict[str, list[Component]]:
@@ -309,6 +337,7 @@ def tabs_of(
         components: Components, with or without a tab; empty: the model's measures on the first tab.
         space: Draws the space, which comes first; None: not shown.
         runs: Shows the saved runs, which come last; None: not shown.
+        experiment: Plans, runs and shows audits, after the branches; None: not shown.
         is_recorded: Whether it is a recorded run, without interviews and interventions.
 
     Returns:
@@ -319,6 +348,9 @@ def tabs_of(
     extras: list[PlacedComponent] = [extra for extra in DEFAULT_COMPONENTS if extra[0] not in components_]
     if not components:
         extras = [Measures, *(extra for extra in DEFAULT_COMPONENTS if extra[0] is not Measures)]
+    if experiment is not None:
+        after = next((at for at, extra in enumerate(extras, 1) if extra == (Branches, "What if")), len(extras))
+        extras.insert(after, (experiment, EXPERIMENT_TAB))
     for placed in (*components, *extras, *([(runs, "Runs")] if runs is not None else [])):
         component, tab = placed if isinstance(placed, tuple) else (placed, 0)
         if is_recorded and component in LIVE_ONLY:
@@ -356,9 +388,14 @@ def _Tabs(
         is_class = isinstance(session, LessonSession)
         return Runs(model, session.factory, session.folder, reopen._replace(view=None) if is_class else reopen)
 
+    def experiment(model: LLMModel) -> Any:
+        return None if session.auditor is None else Experiment(session, session.auditor)
+
     def sort() -> dict[str, list[Component]]:
         is_recorded = session.recording is not None
-        return tabs_of(components, space_of(model, components, renderer), runs, is_recorded=is_recorded)
+        can_audit = session.auditor is not None and not is_recorded and not isinstance(session, LessonSession)
+        space = space_of(model, components, renderer)
+        return tabs_of(components, space, runs, experiment if can_audit else None, is_recorded=is_recorded)
 
     page = use_page(model)
     tabs = use_memo(sort, [model])

@@ -20,6 +20,7 @@ from mesa_llm.model.recording import Recording
 from mesa_llm.registry import require_listed
 from mesa_llm.viz.render.markup import fault_text
 from mesa_llm.viz.render.mesa_adapter import require_llm_model
+from mesa_llm.viz.session.audit_runner import AuditRunner
 from mesa_llm.viz.session.cost_estimate import CostEstimator
 from mesa_llm.viz.session.interventions import InterventionRunner
 from mesa_llm.viz.session.interviews import InterviewQueue
@@ -57,6 +58,7 @@ class PageSession:
         error: Why a model could not be built; empty if it could.
         built_from: Settings that the model was built from.
         visit: The visit to this page.
+        auditor: Plans and runs audits; None: the page has no model class.
         previous: The browser's visit before this one, until another model is shown. It may end after this page opens.
     """
 
@@ -92,6 +94,7 @@ class PageSession:
         self.recording: Recording | None = None
         self.target = 0
         self.cost_estimator = CostEstimator()
+        self.auditor = None if self._kind is None else AuditRunner(self._kind, folder, access)
         if recording is None:
             self.build(choice)
         else:
@@ -269,12 +272,21 @@ class PageSession:
     @property
     def state(self) -> tuple[object, ...]:
         """Everything that the text of a page depends on."""
+        audits = 0 if self.auditor is None else self.auditor.version
         if self.runner is None:
             return self.error, self.previous.log
         questions = [question.question_id for queue in self.queues for question in queue.pending]
         model = self.runner.model
         queues = InterviewQueue.of(model).version, InterventionRunner.of(model).version
-        return (self.error, self.previous.log, self.runner.pulse, questions, *queues, self.cost_estimator.version)
+        return (
+            self.error,
+            self.previous.log,
+            self.runner.pulse,
+            questions,
+            *queues,
+            self.cost_estimator.version,
+            audits,
+        )
 
     def still(self) -> AbstractContextManager[None]:
         """Hold the model still."""
@@ -289,6 +301,8 @@ class PageSession:
         """Pause the run, as nobody has the page open."""
         if self.runner is not None:
             self.runner.pause("Paused because this page was not open for a while. Press Play to continue.")
+        if self.auditor is not None:
+            self.auditor.stop("Stopped because this page was not open for a while.")
 
     def leave(self) -> None:
         """Close the model when its page is left, and note its run log."""
@@ -298,6 +312,8 @@ class PageSession:
 
     def close(self) -> None:
         """Stop and close the model."""
+        if self.auditor is not None:
+            self.auditor.stop()
         if self.runner is not None:
             self.runner.close()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mesa_llm.llm.local.weights import download_status
 from mesa_llm.model.model import LLMModel
+from mesa_llm.model.quality import judge_text
 from mesa_llm.model.recording import Recording
 from mesa_llm.text import counted
 from mesa_llm.viz.session.runner import Runner
@@ -64,7 +65,7 @@ def status(runner: Runner) -> str:
 
 
 def ended(model: LLMModel, n_failed: int) -> str:
-    """Describe how the last step went.
+    """Describe how the last step went, and whether the judges, if there are any, were checked against people.
 
     Args:
         model: A model between two steps.
@@ -72,9 +73,9 @@ def ended(model: LLMModel, n_failed: int) -> str:
     """
     if not done(model):
         return "Ready."
-    if not n_failed:
-        return f"Step {done(model)} finished."
-    return f"Step {done(model)} finished, but {counted(n_failed, 'decision')} failed; see the Agents tab."
+    failed = f", but {counted(n_failed, 'decision')} failed; see the Agents tab" if n_failed else ""
+    judged = f" {text[:1].upper()}{text[1:]}." if (text := judge_text(model)) else ""
+    return f"Step {done(model)} finished{failed}.{judged}"
 
 
 def playback_status(runner: Runner, step: int, last: int) -> str:

@@ -85,12 +85,11 @@ def instructions_text(auctioneer: Any) -> str:
 
 
 def observation_text(facts: Any) -> str:
-    """Write what a bidder sees in one stage.
+    """Write what a bidder sees in one stage. Who it is and what it wants is up to its agent.
 
     Budgets and profits appear only as the bidder last believed them to be: keeping track of them is part of the task.
     """
-    lines = [f"You are {facts.name}. {DESIRES[facts.desire]}"]
-    lines += _beliefs_lines(facts)
+    lines = _beliefs_lines(facts)
     if facts.priorities and facts.stage != "belief":
         plan = one_line(", ".join(f"{lot} {value}" for lot, value in facts.priorities.items()))
         lines.append(f"Your plan (3 is most important): {plan}.")

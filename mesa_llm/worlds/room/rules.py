@@ -8,7 +8,7 @@ from typing import Protocol
 
 from mesa_llm.text import counted
 from mesa_llm.worlds.room.clock import Clock
-from mesa_llm.worlds.room.state import Line, Member, Move, Ruling, SurveyAnswer
+from mesa_llm.worlds.room.state import Line, Member, Move, Ruling, Silence, SurveyAnswer
 
 
 class Conversation(Protocol):
@@ -19,6 +19,7 @@ class Conversation(Protocol):
     lines: list[Line]
     moves: list[Move]
     answers: list[SurveyAnswer]
+    silences: list[Silence]
     rulings: list[Ruling]
     n_turns: int
     n_silent_turns: int
@@ -135,17 +136,31 @@ class JustLeft:
 
 @dataclass(frozen=True)
 class Agreement:
-    """Ends a conversation when all members' latest answers to a private survey question agree."""
+    """Ends a conversation when all members' latest answers to a private survey question agree.
+
+    Answers that happen to agree before there has been a conversation do not end it.
+    """
 
     question: str
     """Id of the question."""
 
+    minimum: int | None = None
+    """Number of messages before which they do not end it; None: until every member has spoken or kept silent."""
+
     def reason(self, room: Conversation) -> str:
         """Return why the conversation is over; empty if it is not."""
+        if not self._has_begun(room):
+            return ""
         last = {answer.agent_id: answer.answer for answer in room.answers if answer.question == self.question}
         answers = [last.get(agent_id) for agent_id in room.members]
         agreed = bool(answers) and None not in answers and all(one == answers[0] for one in answers)
         return f"all answered {self.question!r} alike: {answers[0]}" if agreed else ""
+
+    def _has_begun(self, room: Conversation) -> bool:
+        if self.minimum is not None:
+            return len(room.lines) >= self.minimum
+        had_turn = {line.speaker_id for line in room.lines} | {silence.agent_id for silence in room.silences}
+        return had_turn >= room.members.keys()
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from mesa_llm.worlds.social.facts import (
     SocialFacts,
 )
 from mesa_llm.worlds.social.measures import Cascade
+from mesa_llm.worlds.social.oasis_database import write_oasis_database
 from mesa_llm.worlds.social.personal import Embed, PersonalFeed
 from mesa_llm.worlds.social.recommenders import (
     Feed,
@@ -59,6 +60,7 @@ __all__ = [
     "Viewer",
     "XFeed",
     "read_curves",
+    "write_oasis_database",
 ]
 
 

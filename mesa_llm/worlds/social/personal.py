@@ -39,6 +39,12 @@ PersonalForm = Literal["ours", "paper", "code"]
 LIFE_MIN = 271.8
 """Age in minutes at which recency becomes undefined: 100 e, so a new post has recency 1 (OASIS)."""
 
+NO_EMBED = (
+    "this feed compares texts and needs an embedding function: embed=embedder().embed (from mesa_llm.llm.embeddings); "
+    "feed='x' ranks by popularity and needs none"
+)
+"""Message of a feed without an embedding function."""
+
 MIN_RECENCY = 0.1
 """Minimum recency of a post, in form `ours`."""
 
@@ -126,7 +132,7 @@ class PersonalFeed:
             ConfigError: If there is no embedding function.
         """
         if self.embed is None:
-            raise ConfigError("this feed needs an embedding function: PersonalFeed(embedder().embed)")
+            raise ConfigError(NO_EMBED)
         memory = self._memories.setdefault(board, Vectors(self.embed))
         rows = np.sort(newest_posts(board).first(self.candidates)[: self.candidates])
         weights = self.weights(board, rows)

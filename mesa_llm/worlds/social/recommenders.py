@@ -134,7 +134,7 @@ def _values_up_to(function: Callable[[int], float], n: int) -> FloatArray:
 
 def log_of_next(count: int) -> float:
     """Return the natural logarithm of a count plus one."""
-    return math.log(1 + count)
+    return math.log1p(count)
 
 
 def log10_of(count: int) -> float:

@@ -9,7 +9,7 @@ from typing import Literal
 from mesa_llm.errors import ConfigError
 from mesa_llm.text import MAX_NAME, one_line
 from mesa_llm.worlds import Rules
-from mesa_llm.worlds.social.personal import Embed, PersonalFeed
+from mesa_llm.worlds.social.personal import NO_EMBED, Embed, PersonalFeed
 from mesa_llm.worlds.social.recommenders import Feed, HotFeed, NewestFeed, RandomFeed, SimSwarmFeed, XFeed
 
 FeedName = Literal[
@@ -57,7 +57,7 @@ class SocialSettings:
     """Feed of the users, or its name in `FEEDS`."""
 
     embed: Embed | None = None
-    """Converts texts to vectors, for feeds that compare texts and have no embedding function."""
+    """Converts texts to vectors; needed by feeds that compare texts and have no embedding function of their own."""
 
     feed_size: int = 10
     """Maximum number of posts in a feed."""
@@ -130,8 +130,6 @@ class SocialSettings:
         self._check_names()
         if isinstance(self.feed, str) and self.feed not in FEEDS:
             raise ConfigError(f"there is no feed {self.feed!r}; choose one of {', '.join(FEEDS)}")
-        if isinstance(feed := self.chosen_feed, PersonalFeed) and feed.embed is None:
-            raise ConfigError("this feed compares texts and needs an embedding function: embed=embedder().embed")
         for name, value in vars(self).items():
             if name == "viral_threshold" and self.rules == "original":  # SimSwarm accepts any
                 continue
@@ -166,6 +164,15 @@ class SocialSettings:
         if isinstance(feed, PersonalFeed) and feed.embed is None:
             return replace(feed, embed=self.embed)
         return feed
+
+    def require_embed(self) -> None:
+        """Check that a feed that compares texts can do so.
+
+        Raises:
+            ConfigError: If it has no embedding function.
+        """
+        if isinstance(feed := self.chosen_feed, PersonalFeed) and feed.embed is None:
+            raise ConfigError(NO_EMBED)
 
 
 SIMSWARM_ACTIONS = ("create_post", "reply", "vote", "repost", "follow", "do_nothing")
@@ -235,10 +242,10 @@ PRESETS: dict[str, SocialSettings] = {
     "simswarm": SocialSettings(actions=SIMSWARM_ACTIONS, feed=SimSwarmFeed()),
     "x": SocialSettings(actions=X_ACTIONS, feed=XFeed(), feed_size=5),
     "reddit": SocialSettings(actions=REDDIT_ACTIONS, feed=HotFeed(), feed_size=5, show_score=True),
-    "oasis_x": SocialSettings(actions=OASIS_X_ACTIONS, feed=XFeed(), feed_size=5),
+    "oasis_x": SocialSettings(actions=OASIS_X_ACTIONS, feed="x_personal", feed_size=5),
     "oasis_reddit": SocialSettings(actions=OASIS_REDDIT_ACTIONS, feed=HotFeed(), feed_size=5, show_score=True),
-    "information_spreading": SocialSettings(actions=SPREADING_ACTIONS, feed=XFeed(), feed_size=5),
-    "group_polarisation": SocialSettings(actions=POLARISATION_ACTIONS, feed=XFeed(), feed_size=5),
+    "information_spreading": SocialSettings(actions=SPREADING_ACTIONS, feed="x_personal", feed_size=5),
+    "group_polarisation": SocialSettings(actions=POLARISATION_ACTIONS, feed="x_personal", feed_size=5),
     "herd_effect": SocialSettings(
         actions=HERD_ACTIONS, feed=HotFeed(pool=300), feed_size=1, replies_shown=10, show_score=True
     ),
@@ -246,7 +253,9 @@ PRESETS: dict[str, SocialSettings] = {
         actions=COUNTERFACTUAL_ACTIONS, feed=HotFeed(pool=50), feed_size=5, replies_shown=10, show_score=True
     ),
 }
-"""Settings by name. Feed sizes are those of OASIS's presets; SimSwarm itself shows 20 posts.
+"""Settings by name. Feed sizes are those of OASIS's presets; SimSwarm itself shows 20 posts. `oasis_x`,
+`information_spreading` and `group_polarisation` recommend by the score in OASIS's paper, which compares texts: their
+feeds need `embed`.
 
 The last four are the scenarios of OASIS's Table 17 (Yang et al. 2024, arXiv 2411.11581, appendix F.1). The rows of that
 table are out of order in our copy, so we read it together with the text of F.2 (like, repost, follow, do nothing), F.3

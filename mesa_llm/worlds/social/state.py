@@ -172,6 +172,7 @@ class SocialState:
         self.inbox = Inbox(settings.notice_steps)
         self.board = PostIndex(self.posts, self.users, self.follows, self, settings.step_minutes, settings.hide_reports)
         self.searches: list[tuple[int, str, str]] = []
+        self._reads: list[tuple[int, str, dict[str, Any]]] = []  # what users have looked at since the last action
         self._rng = make_rng(rng)
         self._feed_seed = self._rng.randint(0, 2**62)
         self._feed = settings.chosen_feed
@@ -425,7 +426,19 @@ class SocialState:
 
     def trace(self, user_id: int, action: str, **info: object) -> None:
         """Record an action of a user, for the table of traces."""
+        if self._reads:
+            self.write_reads()
         self.store.trace(user_id, self.step, action, info)
+
+    def trace_read(self, user_id: int, action: str, **info: Any) -> None:
+        """Record what a user looks at, for the table of traces, until the next action."""
+        self._reads.append((user_id, action, info))
+
+    def write_reads(self) -> None:
+        """Move what users have looked at to the traces, sorted by user, since the order of arrival may vary."""
+        for user_id, action, info in sorted(self._reads, key=lambda read: read[0]):
+            self.store.trace(user_id, self.step, action, info)
+        self._reads.clear()
 
     # feeds
 

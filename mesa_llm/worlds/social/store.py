@@ -1,4 +1,4 @@
-"""The readable copy of a social world in SQLite: the tables of OASIS's paper, written once per step.
+"""The readable copy of a social world in SQLite: tables after those of OASIS, written once per step.
 
 The world stores its numbers in columns, and its texts here. Changes in a step are collected, and written together at
 the end of the step, or on reading.
@@ -83,7 +83,8 @@ TABLES: dict[str, str] = {
 
 `created_at`, `joined_at` and `sent_at` are steps of the world. `post.original_post_id` is the source of a repost or
 quote; `parent_id` is the post acted on, which may be a repost of it; `root_id` is the first post of the cascade of
-reposts and quotes, or of the thread of replies. `trace` has the actions of users, `rec` the posts in the last feeds.
+reposts and quotes, or of the thread of replies. `trace` has the actions of users, and what they read before them (ids
+of posts, texts of searches), `rec` the posts in the last feeds. `oasis_database` writes all this as OASIS does.
 Ours are `bare_repost` (reposts that are only counted) and `void_vote` (recorded votes that do not count), both for the
 original rules, `purchase` and `search`; and the column `chat_group.user_id`, the user who opened the group.
 
@@ -161,23 +162,14 @@ class Store:
             raise ConfigError(f"{path} cannot be opened as a database ({error}); choose another path") from error
         weakref.finalize(self, self.connection.close)
         try:
-            self._claim(path)
+            require_replaceable(self.connection, APPLICATION_ID, path, "the social world")
+            self.connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             self.connection.execute("PRAGMA synchronous = OFF")
             self.connection.execute("BEGIN")
             self._create()
         except BaseException:
             self.connection.close()
             raise
-
-    def _claim(self, path: str | Path | None) -> None:
-        try:
-            application_id = self.connection.execute("PRAGMA application_id").fetchone()[0]
-            is_empty = not self.connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()
-        except sqlite3.DatabaseError as error:
-            raise ConfigError(f"{path} is not a database of a social world ({error}); choose another path") from error
-        if application_id != APPLICATION_ID and not is_empty:
-            raise ConfigError(f"{path} is a database of another kind; choose another path for the social world")
-        self.connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
 
     def _create(self) -> None:
         for kind in ("view", "table"):  # also those of an earlier version of the world
@@ -416,6 +408,29 @@ _dump = json.JSONEncoder(ensure_ascii=False, default=str).encode
 
 
 _dump_name = lru_cache(_dump)  # there are few names
+
+
+def require_replaceable(
+    connection: sqlite3.Connection, application_id: int, path: str | Path | None, content: str
+) -> None:
+    """Check that a file is empty, or a database with content of one kind, so that new content may take its place.
+
+    Args:
+        connection: Connection to the file.
+        application_id: The application id of databases of this kind.
+        path: The file, for errors; None for a database in memory.
+        content: The content, for errors.
+
+    Raises:
+        ConfigError: If it is something else.
+    """
+    try:
+        found = connection.execute("PRAGMA application_id").fetchone()[0]
+        is_empty = not connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()
+    except sqlite3.DatabaseError as error:
+        raise ConfigError(f"{path} is not a database ({error}); choose another path for {content}") from error
+    if found != application_id and not is_empty:
+        raise ConfigError(f"{path} is a database of another kind; choose another path for {content}")
 
 
 def info_text(info: Mapping[str, Any]) -> str:

@@ -39,6 +39,9 @@ Query = Annotated[str, Field(min_length=1, max_length=200)]
 BIO_CHARACTERS = 160
 """Maximum number of characters of a user's bio that a search shows."""
 
+SEARCHED = {"search_posts": "posts", "search_user": "users"}
+"""Action → what it searches, as recorded."""
+
 
 class SocialWorld(SocialRules, SocialGroups, SocialView, DoNothing):
     """Posts, feeds and follows, for any number of users.
@@ -103,6 +106,9 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, DoNothing):
         users = self.known_users(agent_ids)
         readers = self.readers(users)
         self._readers = dict(zip(users, readers, strict=True))
+        for reader in readers:
+            if reader.feed:
+                self.trace_read(reader.user_id, "refresh", posts=reader.feed)
         self.load_views(chain.from_iterable([reader.feed for reader in readers]))
         self.names.load(notice.user_id for user_id in users for notice in self.inbox.of(user_id))
 
@@ -118,7 +124,7 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, DoNothing):
         news = group_notices(facts.notices)
         options = self._options.of(facts, news[: self.settings.notices_shown], ids_of_posts, reader.followed_ids)
         return LazyObservation(
-            text=partial(self._text, facts, news),  # pyright: ignore[reportArgumentType]
+            text=partial(self._text, facts, news),
             tools=self._options.offered(options, has_groups=bool(facts.groups)),
             options=self._options.complete(options) if self._options.shows_more else options,
             max_actions=self.settings.max_actions,
@@ -164,7 +170,7 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, DoNothing):
         Args:
             query: Text to look for in posts; upper and lower case count as the same.
         """
-        text = self._noted(self.acting(agent_id), "posts", query)
+        text = self._noted(self.acting(agent_id), "search_posts", query)
         rows = np.array([key for key, *_ in self.store.find("post", text)], dtype=np.int64) - 1
         posts, muted = self.posts, self.viewer(agent_id).muted
         rows = rows[(posts["kind"][rows] != REPOST) & (posts["reports"][rows] < self.max_reports)]
@@ -182,7 +188,7 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, DoNothing):
         Args:
             query: Text to look for; upper and lower case count as the same.
         """
-        text = self._noted(self.acting(agent_id), "users", query)
+        text = self._noted(self.acting(agent_id), "search_user", query)
         muted = self.viewer(agent_id).muted_ids
         found = (row for row in self.store.find("user", text) if row[0] not in muted)
         lines: list[str] = []
@@ -202,12 +208,22 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, DoNothing):
         rows = rows[self.board.created[rows] >= oldest]
         if not len(rows):
             return self.wording.result_text("no_trend")
-        return self.text_of(self.items(viewers[0], (rows + 1).tolist()))
+        post_ids = (rows + 1).tolist()
+        self.trace_read(agent_id, "trend", posts=post_ids)
+        return self.text_of(self.items(viewers[0], post_ids))
 
     @tool
     def refresh(self, agent_id: int) -> str:
         """Show your feed again."""
-        return self.text_of(self.items(self.viewer(agent_id), self.feed(agent_id)))
+        feed = self.feed(agent_id)
+        if feed:
+            self.trace_read(agent_id, "refresh", posts=feed)
+        return self.text_of(self.items(self.viewer(agent_id), feed))
+
+    def pass_turn(self, agent_id: int) -> None:
+        """Record that a user has done nothing."""
+        if self.is_user(agent_id):  # agents of several worlds pass their turn in all of them at once
+            self.trace(agent_id, "do_nothing")
 
     @tool
     def listen_from_group(self, agent_id: int) -> str:
@@ -219,12 +235,13 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, DoNothing):
         messages.sort(key=lambda message: message.message_id)
         return self.wording.messages_text(groups, messages[-MAX_MESSAGES:])
 
-    def _noted(self, agent_id: int, target: str, query: str) -> str:
+    def _noted(self, agent_id: int, action: str, query: str) -> str:
         """Record a search, and return the text to search for."""
         text = UNPRINTABLE.sub("", query).strip()
         if not text:
             raise ToolError(self.wording.reason_text("empty_search"))
-        self.searches.append((agent_id, target, text))
+        self.searches.append((agent_id, SEARCHED[action], text))
+        self.trace_read(agent_id, action, query=text)
         return text
 
     def write_searches(self) -> None:
@@ -247,6 +264,7 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, DoNothing):
     def end_step(self) -> list[Event]:
         """End the step. Report each post that went viral, once."""
         self.write_searches()
+        self.write_reads()
         self._last_recommended, self.recommended = self.recommended, {}
         self.next_step()
         rows = np.array(sorted(self._rated), dtype=np.int64)
@@ -338,10 +356,11 @@ class SocialWorld(SocialRules, SocialGroups, SocialView, DoNothing):
             feeds = ", ".join(FEEDS)
             raise ToolError(self.wording.reason_text("no_variable", variable=variable, value=value, feeds=feeds))
         try:
-            self.settings = replace(self.settings, **{variable: value})
+            settings = replace(self.settings, **{variable: value})
+            settings.require_embed()
         except ConfigError as error:
             raise ToolError(str(error)) from None
-        self._feed = self.settings.chosen_feed
+        self.settings, self._feed = settings, settings.chosen_feed
         self.posts_changed()
 
     def __getattr__(self, name: str) -> Any:
@@ -373,7 +392,7 @@ def settings_from(settings: SocialSettings | str, changes: dict[str, Any]) -> So
     """Return settings by name, with changes.
 
     Raises:
-        ConfigError: If a preset or a parameter is unknown.
+        ConfigError: If a preset or a parameter is unknown, or another feed needs an embedding function.
     """
     if isinstance(settings, str):
         if settings not in PRESETS:
@@ -383,4 +402,7 @@ def settings_from(settings: SocialSettings | str, changes: dict[str, Any]) -> So
     for name in changes:
         if name not in names:
             raise ConfigError(f"a social world has no parameter {name!r}; it has {', '.join(names)}")
-    return replace(settings, **changes)
+    settings = replace(settings, **changes)
+    if "feed" in changes:
+        settings.require_embed()
+    return settings

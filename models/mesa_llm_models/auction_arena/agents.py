@@ -13,10 +13,11 @@ from pydantic import BaseModel, Field
 from mesa_llm import ChatMemory, Decision, Failure, LLMAgent, MemoryEntry, Observation, Outcome, ToolCall, ToolError
 from mesa_llm.canonical import canonical_json
 from mesa_llm.engine.answers import written_answer
+from mesa_llm.memory import NoMemory
 from mesa_llm.memory.text import NO_ANSWER
 from mesa_llm.records import ChatMessage
 from mesa_llm.text import counted, one_line
-from mesa_llm.worlds.auction import DESIRES, AuctionFacts, BidderAccount, dollars
+from mesa_llm.worlds.auction import AuctionFacts, BidderAccount, dollars
 from mesa_llm_models.auction_arena import policies
 from mesa_llm_models.auction_arena.policies import BiddingPolicy
 from mesa_llm_models.auction_arena.text import (
@@ -39,6 +40,9 @@ BEYOND = 10
 
 MANY_BIDDERS = 30
 """Maximum number of bidders up to which rule twins' answer types also list all names."""
+
+OBJECTIVE = "objective"
+"""Name of what a bidder wants in its config."""
 
 LESSONS = "lessons"
 """Label of the question for a bidder's lessons from the last auction."""
@@ -114,8 +118,21 @@ class AuctionBidder(LLMAgent):
             question = replace(question, instructions=self._published_system(), persona_place="system")
             return self.with_news(question)
         seen = super().observe()
-        text = "\n".join(filter(None, (lessons_text(self.lessons), seen.text, self._reasons_text(seen.facts))))
+        own = " ".join(filter(None, (f"You are {seen.facts.name}.", self.objective)))
+        text = "\n".join(
+            filter(None, (lessons_text(self.known_lessons), own, seen.text, self._reasons_text(seen.facts)))
+        )
         return self._question(seen, text)
+
+    @property
+    def objective(self) -> str:
+        """What it wants, in a sentence; empty if its config does not say."""
+        return str(self.config.role.get(OBJECTIVE, ""))
+
+    @property
+    def known_lessons(self) -> tuple[str, ...]:
+        """Its lessons as far as it remembers them: none without a memory."""
+        return () if isinstance(self.memory, NoMemory) else self.lessons
 
     def _question(self, seen: Observation, text: str) -> Observation:
         """Return a text with the current stage's question."""
@@ -126,9 +143,8 @@ class AuctionBidder(LLMAgent):
     # -- the published texts
 
     def _published_system(self) -> str:
-        """Return the original's system message: the kind of auction, the desire, the meaning of profit, and lessons."""
-        desire = DESIRES[self.account.bidder.desire]
-        return self.model.prompt("original_system.md", desire=desire, lessons=self.lessons)
+        """Return the original's system message: kind of auction, objective, meaning of profit, and lessons."""
+        return self.model.prompt("original_system.md", objective=self.objective, lessons=self.known_lessons)
 
     def _published_lessons(self) -> str:
         """Return the request to learn from the last auction."""
@@ -152,7 +168,7 @@ class AuctionBidder(LLMAgent):
         return self.model.prompt(
             f"original_{facts.stage}.md",
             facts=facts,
-            desire=DESIRES[facts.desire],
+            objective=self.objective,
             is_again=self.may_try_again and facts.stage == "bid" and isinstance(self.memory, BidderDialogue),
             names=[facts.lot.name, *(lot.name for lot in facts.remaining)],
             status=self._status(facts),
@@ -199,12 +215,14 @@ class AuctionBidder(LLMAgent):
         return {"amount": tuple(range(facts.min_bid, highest + 1, step))}
 
     def _reasons_text(self, facts: AuctionFacts) -> str:
-        if not self.reasons or facts.stage not in ("bid", "replan") or isinstance(self.memory, BidderDialogue):
+        if not self.reasons or facts.stage not in ("bid", "replan"):
+            return ""
+        if isinstance(self.memory, BidderDialogue | NoMemory):
             return ""
         return reasons_text(self.reasons)
 
     def _retrospect(self) -> str:
-        return retrospect_text(self.config.name, self.model.last_story, lessons_text(self.lessons), MAX_LESSONS)
+        return retrospect_text(self.config.name, self.model.last_story, lessons_text(self.known_lessons), MAX_LESSONS)
 
     # -- the rule twin
 

@@ -11,12 +11,25 @@ from typing import Annotated, Any, Literal, Unpack
 from mesa.datacollection import DataCollector
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from mesa_llm import AgentConfig, ConfigError, Event, Hidden, Label, LLMModel, LLMOptions, LLMScenario, Settings, Slider
+from mesa_llm import (
+    AgentConfig,
+    ConfigError,
+    Event,
+    Hidden,
+    Label,
+    LLMModel,
+    LLMOptions,
+    LLMScenario,
+    Settings,
+    Slider,
+    Structure,
+)
 from mesa_llm.engine.activation import Stage
 from mesa_llm.llm.protocol import LLM
 from mesa_llm.tools.tool import describe
 from mesa_llm.worlds import Rules
 from mesa_llm.worlds.auction import (
+    DESIRES,
     MU,
     NICHE_LOTS,
     ORIGINAL_RULES,
@@ -39,7 +52,7 @@ from mesa_llm.worlds.auction import (
     score_sales,
 )
 from mesa_llm.worlds.validation import NO_FLAG
-from mesa_llm_models.auction_arena.agents import DIALOGUE, AuctionBidder, BidderDialogue
+from mesa_llm_models.auction_arena.agents import DIALOGUE, OBJECTIVE, AuctionBidder, BidderDialogue
 from mesa_llm_models.auction_arena.policies import twin
 
 TEMPERATURE, MAX_TOKENS = 0.0, 3000
@@ -111,6 +124,11 @@ class AuctionScenario(LLMScenario):
     """Rule twins of the bidders, by seat: `rule`, `value`, `shade`, `naive`, `zero`, `pacing` or `selective`; see
     `mesa_llm_models.auction_arena.policies.TWINS`."""
 
+    opponents: str | list[str] = ""
+    """Language models of all bidders but the first, by seat; empty for those of `llm=`. In Shachi's Standard
+    Competition they are `gpt-3.5-turbo-1106,gpt-4-1106-preview`, and `llm=` is the one under test.
+    """
+
     budget: int | str | list[int] = 20_000
     """Dollars for one auction, by seat."""
 
@@ -129,10 +147,10 @@ class AuctionScenario(LLMScenario):
     lots: Annotated[str, Hidden()] = "paper"
     """List of lots: `paper` (10 lots), `repository` (26), `niche` (20), or a file with one JSON object per line."""
 
-    n_lots: Annotated[int, Field(ge=1)] | None = None
+    n_lots: Annotated[Annotated[int, Field(ge=1)] | None, Structure(5)] = None
     """Number of lots taken from the top of the list; None for all."""
 
-    order: Annotated[LotOrder, Label("Order of lots")] = "random"
+    order: Annotated[LotOrder, Label("Order of lots"), Structure("ascending", "descending")] = "random"
     """Order in which lots are auctioned; two of the orders go by starting price."""
 
     raise_share: Annotated[float, Field(ge=0, le=10), Slider(0, 1, 0.05, label="Minimum raise, share of start")] = 0.1
@@ -253,6 +271,8 @@ class AuctionArena(LLMModel):
         last_story: Story of the last auction, for this review.
     """
 
+    goes_on_after_failures = True  # there is more to do than what failed
+    max_stages = 1_000_000  # bids are bounded by rules of their own
     scenario_class = AuctionScenario
     scenario: AuctionScenario
     changeable = ("n_auctions", "rotate", "order", "learning")
@@ -289,7 +309,9 @@ class AuctionArena(LLMModel):
             AuctionBidder(
                 self,
                 twin(seat.twin, seat.overestimate_percent),
-                config=AgentConfig(name=seat.name, settings=settings, reasoning="inline"),
+                config=AgentConfig(
+                    name=seat.name, role={OBJECTIVE: DESIRES[seat.desire]}, settings=settings, reasoning="inline"
+                ),
                 memory=BidderDialogue if memory == DIALOGUE else memory,
             )
             for seat in self.seats
@@ -310,7 +332,9 @@ class AuctionArena(LLMModel):
         self.worlds = (auction,)
 
     def llm_of(self, agent: Any) -> str | LLM:
-        """Return a bidder's language model, which `llm=` may also give by the bidder's name."""
+        """Return a bidder's language model, which `llm=` may give by the bidder's name, and `opponents` by seat."""
+        if self.scenario.opponents and not isinstance(self.llm, Mapping) and agent.unique_id > 1:
+            return by_seat(self.scenario.opponents, self.scenario.n_agents - 1)[agent.unique_id - 2]
         if isinstance(self.llm, Mapping) and agent.config.name in self.llm and self.design is None:
             return self.llm[agent.config.name]
         return super().llm_of(agent)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -45,11 +46,11 @@ class Classic:
         """Number of steps of the recorded run."""
         return self.run.recording.last_step
 
-    def twin(self, llm: str = "rule") -> LLMModel:
+    def twin(self, llm: str | Mapping[str, str] = "rule") -> LLMModel:
         """Make a model of the same world and seed, before its first step.
 
         Args:
-            llm: Language model of its agents.
+            llm: Language model of its agents, or several by agent.
         """
         return self.run.recording.rebuilt({"llm": llm})
 
@@ -69,7 +70,7 @@ CLASSICS = {
 """Name → classic model, from the best introduction onwards."""
 
 
-def run_twins(name: str, llm: str = "rule") -> tuple[LLMModel, LLMModel]:
+def run_twins(name: str, llm: str | Mapping[str, str] = "rule") -> tuple[LLMModel, LLMModel]:
     """Run the recorded run of a classic to its end, and its rule twin for as many steps.
 
     Args:

@@ -1,4 +1,4 @@
-"""The classics' studies: a recorded run of a language model beside its rule twin, in the same world, with one seed."""
+"""The classics' studies: a recorded run of a language model beside its rule twin, and the form of a persona."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import numpy as np
 from mesa_llm.experiments.arms import ArmRun, cost_of
 from mesa_llm.experiments.study import Findings, Study, StudySetup, Table
 from mesa_llm_models.classics.charts import twins_figure
+from mesa_llm_models.classics.persona_form import PERSONA_FORM
 from mesa_llm_models.classics.recordings import CLASSICS, Classic, run_twins
 
 NO_COURSE = np.empty((0, 0))
@@ -37,7 +38,7 @@ class Twins:
         """
         classic, start_s = self.classic, time.perf_counter()
         twin, replay = run_twins(classic.name, setup.llm)
-        models = {setup.llm: twin, "recorded language model": replay}
+        models = {setup.llm_text: twin, "recorded language model": replay}
         courses = {name: model.datacollector.model_vars[classic.measure] for name, model in models.items()}
         rows = [
             {"step": str(step), **dict(zip(courses, values, strict=True))}
@@ -52,5 +53,5 @@ class Twins:
 
 TWINS = tuple(map(Twins, CLASSICS.values()))
 
-STUDIES = tuple(Study(one.classic.name, one.question, one.classic.model, one.run, 1) for one in TWINS)
-"""One study for each classic."""
+STUDIES = (*(Study(one.classic.name, one.question, one.classic.model, one.run, 1) for one in TWINS), PERSONA_FORM)
+"""One study for each classic, and that of the form of a persona."""

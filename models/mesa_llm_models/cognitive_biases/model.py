@@ -9,7 +9,19 @@ from typing import Annotated, Any, ClassVar, Literal, Unpack
 from mesa.datacollection import DataCollector
 from pydantic import Field
 
-from mesa_llm import AgentConfig, ConfigError, Hidden, Label, LLMModel, LLMOptions, LLMScenario, Settings, Slider, Turn
+from mesa_llm import (
+    AgentConfig,
+    ConfigError,
+    Hidden,
+    Label,
+    LLMModel,
+    LLMOptions,
+    LLMScenario,
+    Settings,
+    Slider,
+    Structure,
+    Turn,
+)
 from mesa_llm.text import counted, quoted
 from mesa_llm.worlds.questionnaire import AnswerKey, Item, Questionnaire, Sheet
 from mesa_llm_models.cognitive_biases.agents import Decider
@@ -45,7 +57,9 @@ class CognitiveBiasesScenario(LLMScenario):
     answers: Annotated[Literal["choice", "two_step"], Label("Answers")] = "choice"
     """Whether an option is chosen at once, or read in a second call from a free answer, as in the original."""
 
-    order_seed: Annotated[int, Field(ge=0), Label("Seed of the options' order")] = 42
+    order_seed: Annotated[
+        int, Field(ge=0), Label("Seed of the options' order"), Structure(1042, dimension="sequencing")
+    ] = 42
     """Seed of the first test's order of options; each further test of a bias takes the next."""
 
     seed_stride: Annotated[int, Field(ge=1), Hidden()] = 1
@@ -74,6 +88,7 @@ class CognitiveBiasesModel(LLMModel):
         decider_class: Class of its deciders.
     """
 
+    goes_on_after_failures = True  # there is more to do than what failed
     scenario_class = CognitiveBiasesScenario
     decider_class: ClassVar[type[Decider]] = Decider
     scenario: CognitiveBiasesScenario

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mesa_llm.experiments.benchmark import Measure, PublishedError, Reference, Task, mean_of
+from mesa_llm.experiments.benchmark import Baseline, Measure, PublishedError, Reference, Task, mean_of
 from mesa_llm_models.cognitive_biases.model import CognitiveBiasesModel
 from mesa_llm_models.cognitive_biases.scores import published
 
@@ -34,5 +34,6 @@ TASK = Task(
     is_comparable=lambda model: bool(model.scenario.tests) and model.scenario.conservatism_rule == "2024",
     unit="score, -1 to 1",
     published=PublishedError(0.04, 0.24, "gpt-4o-mini-2024-07-18, 3 seeds, to the paper; baseline: random choice"),
+    baseline=Baseline(),
     measure=Measure("mean size of the biases", lambda found: mean_of({name: abs(one) for name, one in found.items()})),
 )

@@ -14,7 +14,18 @@ from typing import Annotated, Any, Literal, Unpack
 from mesa.datacollection import DataCollector
 from pydantic import Field
 
-from mesa_llm import AgentConfig, ConfigError, Label, LLMModel, LLMOptions, LLMScenario, Settings, Slider, Turn
+from mesa_llm import (
+    AgentConfig,
+    ConfigError,
+    Label,
+    LLMModel,
+    LLMOptions,
+    LLMScenario,
+    Settings,
+    Slider,
+    Structure,
+    Turn,
+)
 from mesa_llm.llm.embeddings import embedder
 from mesa_llm.tables import read_text
 from mesa_llm.text import NOT_KNOWN, counted, one_line
@@ -46,10 +57,15 @@ QUESTIONS = tuple(_DESIGN["questions"])
 class CompostScenario(LLMScenario):
     """Parameters of a test for caricature."""
 
-    context: Annotated[Context, Label("Where texts appear")] = "forum"
+    context: Annotated[Context, Label("Where texts appear"), Structure("interview", "post")] = "forum"
     """Where the texts appear, which chooses the prompt: a forum, an interview, or short public posts."""
 
-    n_personas: Annotated[int, Field(ge=1, le=len(PERSONAS)), Slider(1, len(PERSONAS), label="Personas")] = 3
+    n_personas: Annotated[
+        int,
+        Field(ge=1, le=len(PERSONAS)),
+        Slider(1, len(PERSONAS), label="Personas"),
+        Structure(2, 6, dimension="population"),
+    ] = 3
     """Number of personas, besides the default one; not used where `personas` names them."""
 
     n_topics: Annotated[int, Field(ge=1, le=len(TOPICS)), Slider(1, len(TOPICS), label="Topics")] = 4
@@ -244,9 +260,10 @@ class CompostModel(LLMModel):
         """Number of replies so far without a text."""
         return self.world.totals().unparsable
 
-    def caricature(self) -> Caricature:
-        """Prepare the measures of the texts so far."""
-        return Caricature(self.corpus, embedder(self.scenario.embedder).embed, self.controls, self.scenario.rules)
+    def caricature(self, corpus: Sequence[CorpusText] | None = None) -> Caricature:
+        """Prepare the measures of a corpus; None: of the texts so far."""
+        corpus = self.corpus if corpus is None else corpus
+        return Caricature(corpus, embedder(self.scenario.embedder).embed, self.controls, self.scenario.rules)
 
     def scores(self) -> Scores:
         """Compute individuation and exaggeration of the texts so far; the result is kept until there are more texts."""

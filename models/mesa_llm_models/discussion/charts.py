@@ -11,7 +11,7 @@ from matplotlib.ticker import MaxNLocator
 
 from mesa_llm.viz import Figure
 from mesa_llm.viz.render import GREY, literal
-from mesa_llm_models.discussion.studies import choice_shares, curve
+from mesa_llm_models.discussion.scores import choice_shares, curve
 
 COLOURS = ("#2563eb", "#dc2626", "#16a34a", "#9333ea", "#ea580c", "#0891b2", "#be185d", "#4d7c0f")
 """Colours of persons and parties, in the order of seats."""
@@ -28,8 +28,15 @@ def attitude_figure(models: Any, question: str | None = None) -> Figure:
     """
     several = models if isinstance(models, Sequence) else [models]
     points = curve(several, question)
-    if points.empty:
-        return _choice_figure(choice_shares(several, question))
+    return _choice_figure(choice_shares(several, question)) if points.empty else curve_figure(points)
+
+
+def curve_figure(points: Any) -> Figure:
+    """Draw the means of each party after each number of messages, with their intervals.
+
+    Args:
+        points: Table of `mesa_llm_models.discussion.scores.curve`.
+    """
     figure = Figure(figsize=(7, 3.6))
     axes = figure.subplots()
     for colour, (party, group) in zip(cycle(COLOURS), points.groupby("party", sort=False), strict=False):

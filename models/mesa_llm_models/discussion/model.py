@@ -22,6 +22,7 @@ from mesa_llm import (
     LLMScenario,
     Question,
     Slider,
+    Structure,
     Turn,
 )
 from mesa_llm.engine.survey import llm_for
@@ -45,13 +46,15 @@ class DiscussionScenario(LLMScenario):
     """Parameters of a discussion."""
 
     config: str = "debate"
-    """What is discussed: `debate`, `trolley`, or a file in JSON (SAUCE's) or TOML."""
+    """What is discussed: `debate`, `debate_guns`, `debate_climate`, `trolley`, or a file in JSON (SAUCE's) or TOML."""
 
     n_rooms: Annotated[int, Field(ge=1, le=10_000), Slider(1, 20, label="Rooms")] = 1
     """Number of repetitions, each in a room of its own; a file with lists of names brings its own number."""
 
     host: Annotated[
-        Literal["Round Robin Host", "random", "moderator", "everyone"] | None, Label("Who is called on")
+        Literal["Round Robin Host", "random", "moderator", "everyone"] | None,
+        Label("Who is called on"),
+        Structure("random", "everyone", dimension="interaction protocol"),
     ] = None
     """Who is called on: people in turn, at random, by a moderator, or all at once; None: as the file has it."""
 
@@ -98,6 +101,7 @@ class DiscussionModel(LLMModel):
         n_free_replies: Number of decisions, answers and rulings so far by rule or at random, which cost nothing.
     """
 
+    goes_on_after_failures = True  # there is more to do than what failed
     scenario_class = DiscussionScenario
     scenario: DiscussionScenario
     changeable = ("max_messages", "max_minutes", "shows_time_left", "max_shown")

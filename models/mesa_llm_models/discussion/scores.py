@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
+from mesa_llm import ConfigError
 from mesa_llm.worlds.room.clock import seconds_of
 from mesa_llm_models.discussion.session import Session
 
@@ -85,3 +87,143 @@ def missing_answers(sessions: Iterable[Session]) -> pd.DataFrame:
     rows = [(one.question, one.answer is None) for session in sessions for one in session.room.answers]
     table = pd.DataFrame(rows, columns=["question", "missing"])
     return table.groupby("question")["missing"].agg(answers="size", missing="sum").reset_index()
+
+
+# -- over rooms and runs
+
+
+def curve(models: Sequence[Any], question: str | None = None, n_resamples: int = 1_000) -> pd.DataFrame:
+    """Compute the mean attitude of each party after each number of messages, with bootstrap intervals over rooms.
+
+    Args:
+        models: Models that have run.
+        question: Id of the question; None: the first that is answered by number.
+        n_resamples: Number of bootstrap samples of rooms.
+
+    Returns:
+        One row a party and number of messages, by that number: party, after (number of messages), mean, low and high
+        (95 %), rooms.
+    """
+    return curve_of([attitudes(model.sessions, question) for model in models], question, n_resamples)
+
+
+def curve_of(answers: Sequence[pd.DataFrame], question: str | None = None, n_resamples: int = 1_000) -> pd.DataFrame:
+    """Compute what `curve` does, from the answers of each run.
+
+    Args:
+        answers: Table of `attitudes` of each run.
+        question: Id of the question; None: the first.
+        n_resamples: Number of bootstrap samples of rooms.
+    """
+    table = _of_runs(answers, question)
+    rng = np.random.default_rng(0)
+    rows: list[dict[str, Any]] = []
+    for (party, after), group in table.groupby(["party", "after"], sort=False):
+        means = group.groupby(["run", "room"])["answer"].mean().to_numpy(float)
+        samples = rng.choice(means, (n_resamples, len(means))).mean(axis=1)
+        low, high = np.percentile(samples, [2.5, 97.5])
+        rows.append(
+            {"party": party, "after": after, "mean": means.mean(), "low": low, "high": high, "rooms": len(means)}
+        )
+    rows.sort(key=lambda row: row["after"])
+    return pd.DataFrame(rows, columns=["party", "after", "mean", "low", "high", "rooms"])
+
+
+def choice_shares(models: Sequence[Any], question: str | None = None) -> pd.DataFrame:
+    """Compute the shares of the answers to a question with choices, after each number of messages.
+
+    Args:
+        models: Models that have run.
+        question: Id of the question; None: the first that has choices.
+
+    Returns:
+        One row a choice and number of messages: question, answer, after (number of messages), share (of the answers
+        that are not missing), answers (their number); empty if no question has choices.
+    """
+    questions = [one for model in models for one in model.plan.experiment.survey_questions if one.choices]
+    survey = next((one for one in questions if question in (None, one.id)), None)
+    columns = ["question", "answer", "after", "share", "answers"]
+    if survey is None:
+        return pd.DataFrame([], columns=columns)
+    by_number: dict[int, list[Any]] = {}
+    for one in (one for model in models for session in model.sessions for one in session.room.answers):
+        if one.question == survey.id and one.answer is not None:
+            by_number.setdefault(one.after, []).append(one.answer)
+    rows = [
+        (survey.id, choice, after, answers.count(choice) / len(answers), len(answers))
+        for after, answers in sorted(by_number.items())
+        for choice in survey.choices
+    ]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def drift(models: Sequence[Any], question: str | None = None) -> pd.DataFrame:
+    """Compute how far each person's attitude moved, from its first answer to its last.
+
+    Args:
+        models: Models that have run.
+        question: Id of the question; None: the first that is answered by number.
+
+    Returns:
+        One row a person and room: run, room, name, party, first, last, moved (last minus first).
+
+    Raises:
+        ConfigError: If nothing was answered by number.
+    """
+    return drift_of([attitudes(model.sessions, question) for model in models], question)
+
+
+def drift_of(answers: Sequence[pd.DataFrame], question: str | None = None) -> pd.DataFrame:
+    """Compute what `drift` does, from the answers of each run.
+
+    Args:
+        answers: Table of `attitudes` of each run.
+        question: Id of the question; None: the first.
+
+    Raises:
+        ConfigError: If nothing was answered by number.
+    """
+    table = _of_runs(answers, question)
+    if table.empty:
+        raise ConfigError("nobody answered by number; give a survey question a scale")
+    groups = table.groupby(["run", "room", "name", "party"], sort=False)["answer"]
+    ends = groups.agg(first="first", last="last").reset_index()
+    return ends.assign(moved=ends["last"] - ends["first"])
+
+
+def talk_shares(models: Iterable[Any]) -> pd.DataFrame:
+    """Compute how much each person talks: means over rooms and runs.
+
+    Args:
+        models: Models that have run.
+
+    Returns:
+        One row a person: name, share (of the messages), share_se (its standard error), spoke (share of the times called
+        on), gap_s (mean seconds from one own message to the next), rooms.
+    """
+    return talk_shares_of([talk_table(model.sessions) for model in models])
+
+
+def talk_shares_of(talks: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Compute what `talk_shares` does, from the talk of each run.
+
+    Args:
+        talks: Table of `talk_table` of each run.
+    """
+    table = pd.concat(talks, ignore_index=True)
+    table["spoke"] = table["messages"] / table["called"].where(table["called"] > 0)
+    table["gap_s"] = table["gap_s"].astype(float)
+    means = table.groupby("name", sort=False).agg(
+        share=("share", "mean"),
+        share_se=("share", "sem"),
+        spoke=("spoke", "mean"),
+        gap_s=("gap_s", "mean"),
+        rooms=("share", "size"),
+    )
+    return means.reset_index()
+
+
+def _of_runs(answers: Sequence[pd.DataFrame], question: str | None) -> Any:
+    """Put the answers of several runs together; without a question, those to the first."""
+    table: Any = pd.concat([one.assign(run=index) for index, one in enumerate(answers)], ignore_index=True)
+    return table[table["question"] == table["question"].iloc[0]] if question is None and not table.empty else table

@@ -313,7 +313,7 @@ def end_rules(plan: DiscussionPlan, *, is_original: bool = False) -> list[EndRul
     if end.max_minutes is not None:
         rules.append(MaxTime(60 * end.max_minutes))
     if end.agreement:
-        rules.append(Agreement(end.agreement))
+        rules.append(Agreement(end.agreement, end.agreement_after))
     if end.judge:
         rules.append(JudgedAgreement(end.judge_every or len(plan.persons)))
     if end.combine == "all" and rules:

@@ -8,7 +8,7 @@ from typing import Annotated, Unpack
 from mesa.datacollection import DataCollector
 from pydantic import Field
 
-from mesa_llm import Label, LLMModel, LLMOptions, LLMScenario, Settings, Slider
+from mesa_llm import Label, LLMModel, LLMOptions, LLMScenario, Settings, Slider, Structure
 from mesa_llm.population import invented
 from mesa_llm.worlds import Rules
 from mesa_llm.worlds.economy import Economy, EconomyParameters
@@ -30,7 +30,9 @@ class EconomyScenario(LLMScenario):
     rules: Rules = "corrected"
     """`original` is SimSwarm's economy: hiring is free, balances are 0, nothing is made or sold."""
 
-    labor_force: Annotated[int, Field(ge=1), Slider(10, 5000, 10, label="People who can work")] = 1000
+    labor_force: Annotated[
+        int, Field(ge=1), Slider(10, 5000, 10, label="People who can work"), Structure(500, 2000)
+    ] = 1000
     """Number of people who can work."""
 
     wage: Annotated[float, Field(ge=0), Slider(1, 50, 1, label="Wage at the start, $")] = 10.0

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
+from mesa_llm.statistics import share_interval
 from mesa_llm.viz import Figure
 from mesa_llm.viz.render import COLOURS, GREY, LIGHT
 
@@ -12,9 +12,6 @@ if TYPE_CHECKING:
     from mesa_llm_models.emergent_analogies.model import EmergentAnalogiesModel
 
 BLUE = COLOURS[0]
-
-Z = 1.96
-"""Standard errors on each side of a share in a 95 % interval."""
 
 
 def accuracy_figure(model: EmergentAnalogiesModel) -> Figure:
@@ -28,19 +25,6 @@ def kind_figure(model: EmergentAnalogiesModel) -> Figure:
     return _bars(model, kinds, "Right answers by type")
 
 
-def wilson(n_right: int, n: int) -> tuple[float, float]:
-    """Compute Wilson's 95 % interval of a share; from 0 to 1 without any answers.
-
-    Source:
-        Wilson (1927), Journal of the American Statistical Association 22(158).
-    """
-    if not n:
-        return 0.0, 1.0
-    share, spread = n_right / n, Z**2 / n
-    middle, half = share + spread / 2, Z * math.sqrt((share * (1 - share) + spread / 4) / n)
-    return (middle - half) / (1 + spread), (middle + half) / (1 + spread)
-
-
 def _bars(model: EmergentAnalogiesModel, names: list[str], title: str) -> Figure:
     figure = Figure(figsize=(7.5, 1.4 + 0.3 * max(len(names), 3)), layout="constrained")
     axes: Any = figure.subplots()
@@ -49,7 +33,7 @@ def _bars(model: EmergentAnalogiesModel, names: list[str], title: str) -> Figure
     for height, name in enumerate(names):
         rights = [right for problem, _, right in verdicts if name in (problem.category, problem.kind)]
         if rights:
-            share, (low, high) = sum(rights) / len(rights), wilson(sum(rights), len(rights))
+            share, (low, high) = sum(rights) / len(rights), share_interval(sum(rights), len(rights))
             axes.barh(height, share, color=BLUE, alpha=0.8, height=0.6)
             axes.plot([low, high], [height, height], color=GREY, lw=1.5)
         axes.plot([model.chance(name)] * 2, [height - 0.35, height + 0.35], color="#dc2626", lw=2)

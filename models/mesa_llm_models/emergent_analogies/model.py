@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, Unpack
 from mesa.datacollection import DataCollector
 from pydantic import Field
 
-from mesa_llm import AgentConfig, Hidden, Label, LLMModel, LLMOptions, LLMScenario, Settings, Slider, Turn
+from mesa_llm import AgentConfig, Hidden, Label, LLMModel, LLMOptions, LLMScenario, Settings, Slider, Structure, Turn
 from mesa_llm.text import counted
 from mesa_llm.worlds.questionnaire import Questionnaire
 from mesa_llm_models.emergent_analogies.agents import Solver
@@ -48,7 +48,9 @@ class EmergentAnalogiesScenario(LLMScenario):
     more_rules: Annotated[bool, Label("Four and five rules")] = False
     """Whether there are matrices with four and five rules besides (the paper's second experiment), and no logic."""
 
-    form: Annotated[letters.Format, Label("Form of letter strings")] = "lead"
+    form: Annotated[
+        letters.Format, Label("Form of letter strings"), Structure("bare", "sentence", dimension="format")
+    ] = "lead"
     """Brackets after a line of introduction, brackets alone, or a sentence."""
 
     skill: Annotated[float, Field(ge=0, le=1), Slider(0, 1, 0.05, label="Skill of the rule twin")] = 1.0

@@ -10,7 +10,18 @@ from typing import Annotated, Any, Literal, Unpack
 from mesa.datacollection import DataCollector
 from pydantic import Field
 
-from mesa_llm import AgentConfig, ConfigError, Label, LLMModel, LLMOptions, LLMScenario, Settings, Slider, Turn
+from mesa_llm import (
+    AgentConfig,
+    ConfigError,
+    Label,
+    LLMModel,
+    LLMOptions,
+    LLMScenario,
+    Settings,
+    Slider,
+    Structure,
+    Turn,
+)
 from mesa_llm.worlds.questionnaire import ORIGINAL, Answer, AnswerKey, Questionnaire, Sheet
 from mesa_llm_models.emotionbench.agents import AffectRespondent
 from mesa_llm_models.emotionbench.items import (
@@ -45,7 +56,7 @@ class EmotionBenchScenario(LLMScenario):
     emotions: Sequence[str] | None = None
     """Names of the emotions; None: all."""
 
-    order: Literal["shuffled", "canonical"] = "shuffled"
+    order: Annotated[Literal["shuffled", "canonical"], Structure("canonical", dimension="sequencing")] = "shuffled"
     """Whether each sheet has its items in an order of its own, or all in that of the instrument."""
 
     twins: Annotated[bool, Label("Pleasant twins")] = True

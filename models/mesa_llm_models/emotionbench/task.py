@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mesa_llm.experiments.benchmark import Measure, PublishedError, Reference, Task, mean_of
+from mesa_llm.experiments.benchmark import Baseline, Measure, PublishedError, Reference, Task, mean_of
 from mesa_llm_models.emotionbench.model import EmotionBenchModel
 from mesa_llm_models.emotionbench.scores import published
 
@@ -39,12 +39,15 @@ TASK = Task(
     quick={"n_situations": 1, "repetitions": 1, "n_defaults": 2},
     original={"questionnaires": "original", "situations": "original", "instrument": "PANAS"},
     target=Reference(means_of("gpt-3.5-turbo"), "gpt-3.5-turbo of 2023", SOURCE),
-    target_note="Shachi compares with a later snapshot, whose values are not published",
     is_comparable=lambda model: model.is_comparable,
     people=Reference(means_of("human-crowd"), "1,266 people", SOURCE),
     unit="PANAS points",
     published=PublishedError(
-        3.37, 13.82, "gpt-3.5-turbo-0125, to a run of the original code with it; baseline: random choice"
+        3.37,
+        13.82,
+        "gpt-3.5-turbo-0125, to a run of the original code with it; baseline: random choice",
+        other_target="the study's own run of the original code with gpt-3.5-turbo-0125, which is not public",
     ),
+    baseline=Baseline(),
     measure=Measure("mean negative affect", mean_negative_affect),
 )

@@ -15,7 +15,7 @@ from mesa.datacollection import DataCollector
 from pydantic import Field, TypeAdapter, ValidationError
 from scipy.special import expit, logit
 
-from mesa_llm import Label, LLMModel, LLMOptions, LLMScenario, Settings, Slider
+from mesa_llm import Label, LLMModel, LLMOptions, LLMScenario, Settings, Slider, Structure
 from mesa_llm.errors import ConfigError
 from mesa_llm.model.measures import gini
 from mesa_llm.model.text_extraction import Bet, checked_bets
@@ -53,7 +53,7 @@ class MarketScenario(LLMScenario):
     n_agents: Annotated[int, Field(ge=1), Slider(1, 50, label="Traders")] = 12
     """Number of traders."""
 
-    n_questions: Annotated[int, Field(ge=1), Slider(1, 20, label="Questions")] = 4
+    n_questions: Annotated[int, Field(ge=1), Slider(1, 20, label="Questions"), Structure(2, 8)] = 4
     """Number of invented questions; without effect where `questions` are given."""
 
     questions: str | Annotated[Sequence[str], Field(min_length=1)] | None = None
@@ -63,7 +63,7 @@ class MarketScenario(LLMScenario):
     chances: Sequence[Annotated[float, Field(ge=0, le=1)]] | None = None
     """Probability of yes of each question; 1 and 0 for known answers. None: drawn, uniform from 0.05 to 0.95."""
 
-    maker: Annotated[MakerName | None, Label("Market maker")] = None
+    maker: Annotated[MakerName | None, Label("Market maker"), Structure("lmsr")] = None
     """Market maker; None: `fixed_product`, or `constant_product_legacy` under the original rules."""
 
     rules: Rules = "corrected"
@@ -78,7 +78,9 @@ class MarketScenario(LLMScenario):
     cash: Annotated[float, Field(ge=0), Slider(0, 5000, 100, label="Cash at the start, $")] = 1000.0
     """Dollars each trader starts with."""
 
-    liquidity: Annotated[float, Field(gt=0), Slider(20, 2000, 20, label="Depth of the market, $")] = 500.0
+    liquidity: Annotated[
+        float, Field(gt=0), Slider(20, 2000, 20, label="Depth of the market, $"), Structure(250.0, 1000.0)
+    ] = 500.0
     """Depth of the market makers, in dollars: prices move less where it is larger."""
 
     fee: Annotated[float, Field(ge=0, lt=1), Slider(0, 0.1, 0.005, label="Fee, share of a trade")] = 0.0

@@ -114,8 +114,18 @@ ARMS: Mapping[str, Mapping[str, Any]] = {
     "no recommender": {"feed": "x_followed"},
     "random posts": {"feed": "random"},
     "interest alone": {"feed": "x_personal_code"},
+    "popular posts": {"feed": "x"},
     **embedder_arms(),
     "no hours": {"activity_form": "reddit", "activity_table": None},
     "always active": {"activity_form": None, "activity_table": None},
 }
 """Removed or replaced part → parameters of the arm."""
+
+TOPIC_ARMS: Mapping[str, Mapping[str, Any]] = {
+    **{part: ARMS[part] for part in ("whole", "no recommender", "random posts", "popular posts")},
+    **embedder_arms(),
+    "always active": {"look_minutes": 1.0, "look_sigma": 0.0},
+}
+"""Removed or replaced part → parameters of the spread of a topic's post, in which always active users all visit in the
+first minute.
+"""

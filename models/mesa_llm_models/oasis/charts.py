@@ -54,11 +54,13 @@ GROUP_COLOURS = {"up": COLOURS[2], "control": GREY, "down": COLOURS[4], "real": 
 TITLES = {
     "spreading": ("A post that spreads, minute by minute", ""),
     "polarisation": ("Answers to the dilemma, interview by interview", ""),
+    "groups": ("Answers to the dilemma, by the number of users", ""),
     "rumours": ("Posts on truths and on rumours", ""),
-    "scale": ("Disagreement in comments, by the number of users", "disagree_"),
+    "scale": ("Disagreement in comments, by the number of users", ""),
     "ablations": ("Reposts, the largest cascade and active users, with a part taken out", ""),
+    "topics": ("Spread of real posts with a part taken out, of the largest real value", ""),
     "herd": ("Score of comments, by their first vote", "score_"),
-    "counterfactual": ("Disagreement in comments, by the first vote on their post", "disagree_"),
+    "counterfactual": ("Disagreement in comments of a step, by the first vote on all posts", ""),
 }
 """Study → title, and the first part of the names of its measures."""
 
@@ -72,7 +74,7 @@ def study_figure(study: str, arms: Bands, n_seeds: int) -> Figure:
         n_seeds: Number of seeds.
     """
     title, prefix = TITLES[study]
-    is_spreading = study == "spreading"
+    is_spreading = study in ("spreading", "topics")
     figure = Figure(figsize=(3.9 * max(len(arms), 2), 4.6 if is_spreading else 3.9), layout="constrained")
     panels: Any = figure.subplots(1, len(arms), sharey=not is_spreading, squeeze=False)[0]
     for axes, (arm, bands) in zip(panels, arms.items(), strict=True):

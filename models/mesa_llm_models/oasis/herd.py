@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import fmean
 from typing import Annotated, Any, Literal, Unpack, cast
@@ -13,11 +13,11 @@ from typing import Annotated, Any, Literal, Unpack, cast
 from mesa.datacollection import DataCollector
 from pydantic import Field
 
-from mesa_llm import ConfigError, Decision, Hidden, Label, LLMOptions, Observation, Slider, ToolCall
+from mesa_llm import ConfigError, Decision, Hidden, Label, LLMOptions, Observation, Slider, Structure, ToolCall
 from mesa_llm.engine.activation import RandomShare
 from mesa_llm.text import one_line
 from mesa_llm.worlds.files import read_json
-from mesa_llm.worlds.social import FeedItem, SocialFacts
+from mesa_llm.worlds.social import PRESETS, FeedItem, HotFeed, SocialFacts
 from mesa_llm_models.social.agents import SocialUser
 from mesa_llm_models.social.model import SocialModel, SocialScenario
 
@@ -28,6 +28,9 @@ Group = Literal["up", "control", "down"]
 
 GROUPS: dict[Group, int] = {"up": 1, "control": 0, "down": -1}
 """Group → initial score of its members."""
+
+FirstVotes = Literal["mixed", "up", "control", "down"]
+"""First votes of a world: one group for everything in it, or all three side by side."""
 
 MAX_ACTIONS = 3
 """Maximum number of actions of a user on a post with several comments."""
@@ -91,16 +94,32 @@ class Treated:
 class HerdScenario(SocialScenario):
     """Parameters of a herd study."""
 
-    n_agents: Annotated[Annotated[int, Field(ge=2)] | None, Slider(10, 500, 10, label="Users")] = 120
+    n_agents: Annotated[
+        Annotated[int, Field(ge=2)] | None,
+        Slider(10, 500, 10, label="Users"),
+        Structure(60, 240, dimension="population"),
+    ] = 120
     """Number of users; with `users`, the maximum number read from it."""
 
     preset: Annotated[Literal["herd_effect", "counterfactual_herd"], Label("What gets the first vote")] = "herd_effect"
     """First votes go to comments (`herd_effect`), or to false posts that users comment on (`counterfactual_herd`)."""
 
-    threads: Annotated[str | None, Hidden()] = None
-    """File with posts and comments, in our format or OASIS's; None for our own threads."""
+    first_votes: Annotated[FirstVotes, Label("First votes in this world")] = "mixed"
+    """Group of everything that is published: one for all (OASIS's counterfactual worlds), or, if mixed, that in the
+    file or a random one each.
+    """
 
-    posts_per_step: Annotated[int, Field(ge=1), Slider(1, 50, label="New posts in a step")] = 8
+    threads: Annotated[str | None, Hidden()] = None
+    """File with posts and comments, in our format or OASIS's; None for our own threads. If posts get the first votes,
+    those of OASIS's format are the claims (`RC_1`).
+    """
+
+    pool: Annotated[Annotated[int, Field(ge=1)] | None, Hidden()] = None
+    """Length of the hot list from which each feed is drawn; None for 300 (`herd_effect`), or half the number of users,
+    50 or more (`counterfactual_herd`; OASIS: 50 for 100, 500 for 1,000, 5,000 for 10,000).
+    """
+
+    posts_per_step: Annotated[int, Field(ge=1), Slider(1, 50, label="New posts in a step"), Structure(4, 16)] = 8
     """Number of posts published at the start of each step."""
 
     active_share: Annotated[float, Field(ge=0, le=1), Slider(0, 1, 0.05, label="Probability of being active")] = 0.1
@@ -189,8 +208,13 @@ def rule_disagreement(text: str) -> int:
     return max(1, min(10, 5 + 4 * (n_against > n_for) - 4 * (n_for > n_against)))
 
 
-def read_threads(path: str | Path) -> tuple[Thread, ...]:
+def read_threads(path: str | Path, *, claims: bool = False) -> tuple[Thread, ...]:
     """Read posts with comments: ours (`post`, `comments`), or OASIS's (`RS`, `RC_1` …).
+
+    Args:
+        path: The file.
+        claims: Whether the first comment of an entry of OASIS's is the post, without comments, as in its counterfactual
+            study: it states a false claim, which `RS` only paraphrases.
 
     Raises:
         ConfigError: If the file cannot be read or has an invalid entry. The message names it.
@@ -198,11 +222,12 @@ def read_threads(path: str | Path) -> tuple[Thread, ...]:
     entries = read_json(path)
     if not isinstance(entries, list) or not entries:
         raise ConfigError(f"{path} does not contain a list of posts")
-    return tuple(_thread(entry, f"{path}, entry {index}") for index, entry in enumerate(cast("list[Any]", entries)))
+    placed = [(entry, f"{path}, entry {index}") for index, entry in enumerate(cast("list[Any]", entries))]
+    return tuple(_thread(entry, where, claims) for entry, where in placed)
 
 
-def _thread(entry: Any, where: str) -> Thread:
-    """Read one post with its comments."""
+def _thread(entry: Any, where: str, claims: bool) -> Thread:
+    """Read one post with its comments, or its claim."""
     if not isinstance(entry, dict):
         raise ConfigError(f"{where}: expected an object with a post and comments, found {entry!r:.80}")
     fields = cast("dict[str, Any]", entry)
@@ -214,6 +239,8 @@ def _thread(entry: Any, where: str) -> Thread:
             groups = [reply["group"] for reply in replies]
             title = "" if source["title"] in (None, "None") else f"{source['title']}\n"
             texts: list[Any] = [title + source["selftext"], *(reply["body"] for reply in replies)]
+            if claims:
+                texts, groups = [fields["RC_1"]["body"]], [fields["RC_1"]["group"]]
         else:
             comments: Any = fields.get("comments", [])
             texts = [fields["post"], *(comments if isinstance(comments, list) else [comments, None])]
@@ -257,7 +284,7 @@ class HerdModel(SocialModel):
         if "activation" not in options:
             self.activation = RandomShare(parameters.active_share)
         own = "threads.json" if self.treats_comments else "claims.json"
-        self.threads = read_threads(parameters.threads or DATA / own)
+        self.threads = read_threads(parameters.threads or DATA / own, claims=not self.treats_comments)
         if self.treats_comments and not any(thread.comments for thread in self.threads):
             raise ConfigError(f"threads={parameters.threads}: no post has a comment to vote on")
         self.treated: list[Treated] = []
@@ -269,7 +296,8 @@ class HerdModel(SocialModel):
             self.world.sign_up(account, name)
         measures = {f"score_{group}": f"score_{group}" for group in GROUPS}
         if not self.treats_comments:
-            measures |= {f"disagree_{group}": f"disagree_{group}" for group in GROUPS}
+            measures |= {name: name for name in ("disagree", *(f"disagree_{group}" for group in GROUPS))}
+            measures["disagree_in_step"] = "disagree_in_step"
         self.datacollector = DataCollector({**measures, "active": "n_active"})
         self.datacollector.collect(self)
 
@@ -284,7 +312,13 @@ class HerdModel(SocialModel):
         return self.scenario.preset == "herd_effect"
 
     def _changes(self) -> dict[str, Any]:
-        return super()._changes() | {"max_actions": MAX_ACTIONS if self.treats_comments else 1}
+        parameters = self.scenario
+        changes = super()._changes() | {"max_actions": MAX_ACTIONS if self.treats_comments else 1}
+        if parameters.feed is None:
+            feed = cast("HotFeed", PRESETS[parameters.preset].feed)
+            half = 0 if self.treats_comments else (parameters.n_agents or 0) // 2
+            changes["feed"] = replace(feed, pool=parameters.pool or max(feed.pool, half))
+        return changes
 
     def opening(self, users: Sequence[SocialUser]) -> list[tuple[SocialUser, str]]:
         """Return no first posts by users.
@@ -317,7 +351,8 @@ class HerdModel(SocialModel):
     _order: Sequence[Thread] = ()
 
     def _treat(self, item_id: int, group: Group) -> None:
-        """Cast the first vote."""
+        """Cast the first vote, that of the world if it has one."""
+        group = group if self.scenario.first_votes == "mixed" else self.scenario.first_votes
         kind = "comment" if self.treats_comments else "post"
         if GROUPS[group]:
             verb = "like" if GROUPS[group] > 0 else "dislike"
@@ -372,14 +407,26 @@ class HerdModel(SocialModel):
         scores = self._scores[group]
         return fmean(scores) if scores else None
 
-    def mean_disagreement(self, group: Group) -> float | None:
-        """Return the mean disagree score of all comments so far on posts of a group; None without comments.
+    def mean_disagreement(self, group: Group | None = None, since: int = 0) -> float | None:
+        """Return the mean disagree score of comments on posts of a group; None without comments.
 
         Args:
-            group: The group.
+            group: The group; None for all.
+            since: Step of the first comments that count.
         """
-        scores = [score for one in self.treated if one.group == group for _, score in one.comments]
+        posts = [one for one in self.treated if group in (None, one.group)]
+        scores = [score for one in posts for step, score in one.comments if step >= since]
         return fmean(scores) if scores else None
+
+    @property
+    def disagree(self) -> float | None:
+        """Mean disagree score of all comments so far; None without comments."""
+        return self.mean_disagreement()
+
+    @property
+    def disagree_in_step(self) -> float | None:
+        """Mean disagree score of the comments of the last step; None without comments."""
+        return self.mean_disagreement(since=self.now)
 
     score_up = property(lambda self: self.mean_score("up"))
     score_control = property(lambda self: self.mean_score("control"))

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Unpack
 from mesa.datacollection import DataCollector
 from pydantic import Field
 
-from mesa_llm import Hidden, Label, LLMOptions, Persona, Slider
+from mesa_llm import Hidden, Label, LLMOptions, Persona, Slider, Structure
 from mesa_llm.population import invented
 from mesa_llm.population.columns import People, people_of
 from mesa_llm.worlds.social import Cascade, PresetName
@@ -34,7 +34,7 @@ INFLUENCER = Persona(
 class OasisScenario(SocialScenario):
     """Parameters of an account and its followers."""
 
-    n_agents: Annotated[int, Field(ge=2)] | None = None
+    n_agents: Annotated[Annotated[int, Field(ge=2)] | None, Structure(16, 62, dimension="population")] = None
     """Number of users, including the influencer; None for 31, or all in the file."""
 
     preset: Annotated[PresetName, Label("Feed as in")] = "x"
@@ -49,7 +49,12 @@ class OasisScenario(SocialScenario):
     post: Annotated[str, Field(min_length=1, max_length=5_000), Label("The influencer's post")] = POST
     """First post of the influencer, unless the file has one."""
 
-    ties: Annotated[float, Field(ge=0, le=20), Slider(0, 5, 0.1, label="Other followers that a follower follows")] = 0.1
+    ties: Annotated[
+        float,
+        Field(ge=0, le=20),
+        Slider(0, 5, 0.1, label="Other followers that a follower follows"),
+        Structure(0.0, 1.0),
+    ] = 0.1
     """Mean number of fellow followers a follower follows. OASIS's file for this topic has 12 such follows."""
 
     step_minutes: Annotated[float, Field(ge=0), Slider(1, 240, 1, label="Minutes in a step")] = 3.0

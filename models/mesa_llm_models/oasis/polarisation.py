@@ -3,42 +3,59 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Annotated, Any, Literal, Unpack, cast
+from typing import Annotated, Any, ClassVar, Literal, Unpack, cast
 
+import numpy as np
 from mesa.datacollection import DataCollector
 from pydantic import Field
 
-from mesa_llm import ConfigError, Decision, Hidden, Label, LLMOptions, Observation, Question, Slider, ToolCall
+from mesa_llm import (
+    ConfigError,
+    Decision,
+    Hidden,
+    Label,
+    LLMOptions,
+    Observation,
+    Question,
+    Slider,
+    Structure,
+    ToolCall,
+)
 from mesa_llm.engine.activation import RandomShare
-from mesa_llm.population.columns import People, people_of
+from mesa_llm.population import DrawnPeople, Persona, from_distributions
+from mesa_llm.population.columns import People
 from mesa_llm.text import one_line
+from mesa_llm.worlds.files import read_json
 from mesa_llm.worlds.social import SocialFacts
-from mesa_llm_models.oasis.text import BOLD, CAUTIOUS, DILEMMA, QUESTION
+from mesa_llm_models.oasis.text import CAUTIOUS, DILEMMA, QUESTION
 from mesa_llm_models.social.agents import SocialUser
 from mesa_llm_models.social.model import SocialModel, SocialScenario
-from mesa_llm_models.social.population import listed
+from mesa_llm_models.social.population import n_core_of, read_follows
+
+MAX_TEXT = 5_000
+"""Maximum number of characters of a text; for the dilemma, as in the world."""
+
+TEXTS = ("dilemma", "question", "stance")
+"""Parameters that `texts` may hold."""
 
 Leaning = Literal["cautious", "bold"]
 """Initial leaning of the users."""
 
-PERSONAS: dict[Leaning, str] = {"cautious": CAUTIOUS, "bold": BOLD}
-"""Leaning → sentences added to every persona."""
-
 ANSWERS = {
-    3: "He must risk everything on the hall; nothing else is worth five years of a life.",
-    2: "He should dare it and take the hall.",
+    3: "You must risk everything on it; nothing else is worth so much.",
+    2: "You should dare it and take the leap.",
     1: "I lean towards daring it, perhaps with a little money put aside.",
     0: "It could go either way, I cannot tell.",
-    -1: "I lean towards caution, perhaps with a small stage built at the weekend.",
-    -2: "He should be careful and keep building houses.",
-    -3: "He must keep everything he has and be careful always; no building is worth such a loss.",
+    -1: "I lean towards caution, perhaps with a small trial first.",
+    -2: "You should be careful and stay on the safe side.",
+    -3: "You must keep what you have and be careful always; no dream is worth such a loss.",
 }
 """Stance of a rule twin, from -3 (safe) to 3 (daring) → its answer."""
 
-DARING = re.compile(r"\b(risk|dare|daring|bold|leap|take the hall|go for it|gamble)\b")
+DARING = re.compile(r"\b(risk|dare|daring|bold|leap|go for it|gamble)\b")
 SAFE = re.compile(r"\b(careful|caution|cautious|keep|safe|safer|secure|wait|loss)\b")
 STRONG = re.compile(r"\b(must|always|never|everything|nothing|no|absolutely|definitely)\b")
 WEAK = re.compile(r"\b(lean|perhaps|maybe|might|a little|somewhat)\b")
@@ -62,6 +79,27 @@ def stance_of(text: str) -> int:
     side = (balance > 0) - (balance < 0)
     n_strong, n_weak = len(STRONG.findall(words)), len(WEAK.findall(words))
     return side * (3 if n_strong > n_weak else 1 if n_weak > n_strong else 2)
+
+
+def read_texts(path: str | None) -> dict[str, str]:
+    """Read a file with texts of a discussion.
+
+    Args:
+        path: JSON file; None for no texts.
+
+    Raises:
+        ConfigError: If it is not an object of texts with the names in `TEXTS`.
+    """
+    texts: Any = {} if path is None else read_json(path)
+    if not isinstance(texts, dict):
+        raise ConfigError(f"{path} contains a {type(texts).__name__}; expected an object of {', '.join(TEXTS)}")
+    for name, text in cast("dict[str, Any]", texts).items():
+        if name not in TEXTS:
+            raise ConfigError(f"{path}: there is no text {name!r:.80}; a file may have {', '.join(TEXTS)}")
+        minimum = 0 if name == "stance" else 1
+        if not isinstance(text, str) or not minimum <= len(text.strip()) <= MAX_TEXT:
+            raise ConfigError(f"{path}: {name} must be a text of {minimum} to {MAX_TEXT:,} characters")
+    return cast("dict[str, str]", texts)
 
 
 def answers_in(prompt: str) -> tuple[str, str]:
@@ -112,14 +150,30 @@ class InterviewVerdict:
 class PolarisationScenario(SocialScenario):
     """Parameters of a discussion of a dilemma."""
 
-    n_agents: Annotated[Annotated[int, Field(ge=2)] | None, Slider(10, 500, 10, label="Users")] = 40
-    """Number of users; with `users`, the maximum number read from it."""
+    n_agents: Annotated[Annotated[int, Field(ge=2)] | None, Structure(20, 80, dimension="population")] = None
+    """Number of users; None for 40, or all in the file. With `users`, the maximum number read from it; with
+    `population=oasis_x`, ordinary users are drawn around those in the file, or around `core_users` drawn ones.
+    """
 
     preset: Annotated[Literal["group_polarisation"], Hidden()] = "group_polarisation"
     """Feed and actions of OASIS's study."""
 
+    dilemma: Annotated[Annotated[str, Field(min_length=1, max_length=MAX_TEXT)] | None, Hidden()] = None
+    """The post that users discuss; None for the first post in `users`, or else our own dilemma."""
+
+    question: Annotated[str, Field(min_length=1, max_length=MAX_TEXT), Hidden()] = QUESTION
+    """Question of the interviews, asked below the dilemma."""
+
     leaning: Annotated[Leaning, Label("Users are")] = "cautious"
-    """Initial leaning of the users."""
+    """Initial leaning of the rule twins and of invented personas."""
+
+    stance: Annotated[Annotated[str, Field(max_length=MAX_TEXT)] | None, Hidden()] = None
+    """Sentences added to every persona; empty for none. None for ours if the users are cautious and not from a file,
+    whose personas say themselves who they are; nothing is added to those of bold users.
+    """
+
+    texts: Annotated[str | None, Hidden()] = None
+    """JSON file with an object of `dilemma`, `question` and `stance`, any of which replaces the parameter."""
 
     persuasion: Annotated[float, Field(ge=0, le=1), Slider(0, 0.5, 0.05, label="Persuasion of the rule twin")] = 0.1
     """Share of the mean stance of the comments read that is added to the rule twin's stance."""
@@ -170,19 +224,53 @@ class Debater(SocialUser):
 
     def rule_answer(self, question: Question) -> str:
         """Answer the interview with the current stance."""
-        return self.advice if question.text == QUESTION else super().rule_answer(question)
+        return self.advice if question.text == self.model.question else super().rule_answer(question)
+
+
+class Advisers(People):
+    """A population with the same sentences in every persona, and without earlier posts."""
+
+    def __init__(self, people: People, stance: str) -> None:
+        """Wrap a population.
+
+        Args:
+            people: The population.
+            stance: The sentences; empty for none.
+        """
+        super().__init__(len(people))
+        self.people, self.stance, self.hours = people, stance, people.hours
+
+    def persona(self, index: int) -> Persona:
+        """Return a person."""
+        return self.people.persona(index).model_copy(update={"persona": self.description(index), "posts": ()})
+
+    def topics(self, index: int) -> tuple[str, ...]:
+        """Return a person's topics of interest."""
+        return self.people.topics(index)
+
+    def description(self, index: int) -> str:
+        """Return a person's description, for a prompt."""
+        return f"{self.people.description(index)} {self.stance}".strip()
+
+    def profiles(self) -> Iterator[tuple[str, str, str]]:
+        """Yield each person's name, handle and public profile."""
+        return self.people.profiles()
 
 
 class PolarisationModel(SocialModel):
     """Like-minded users discuss a dilemma: do their answers become more extreme?
 
     Attributes:
+        dilemma: The dilemma.
+        question: Text of the interviews: the dilemma, and the question below it.
         asker: User who posted the dilemma.
         root_id: Id of the post with the dilemma.
         verdicts: Verdict on each interview.
     """
 
     scenario_class = PolarisationScenario
+    judge_purposes = SocialModel.judge_purposes | {"judge_help"}
+    n_users: ClassVar[int] = 40
     changeable = ("persuasion", "interval")
     scenario: PolarisationScenario
     user_class = Debater
@@ -193,7 +281,7 @@ class PolarisationModel(SocialModel):
         parameters = self.scenario
         if "activation" not in options:
             self.activation = RandomShare(parameters.active_share)
-        self.asker: Any = next(iter(self.agents))
+        self.asker: Any = list(self.agents)[self._asker]
         self.root_id = 1
         centre = -0.9 if parameters.leaning == "cautious" else 0.9
         self.debaters: list[Any] = [agent for agent in self.agents if agent is not self.asker]
@@ -202,39 +290,49 @@ class PolarisationModel(SocialModel):
         self.interviewed = self.debaters[: parameters.n_interviewed]
         self.verdicts: list[InterviewVerdict] = []
         self._heard = 0.0
-        names = ("more_extreme", "less_extreme", "neutral", "helpfulness", "leaning")
+        names = ("more_extreme", "less_extreme", "neutral", "helpfulness", "leaning", "variety")
         self.datacollector = DataCollector({**{name: name for name in names}, "active": "n_active"})
         self.datacollector.collect(self)
 
     def _people(self) -> People:
-        """Return the population, with the leaning in each persona."""
-        leaning = PERSONAS[self.scenario.leaning]
-        personas = [
-            one.model_copy(update={"persona": f"{one.persona} {leaning}".strip(), "posts": ()})
-            for one in listed(super()._people())
-        ]
-        if len(personas) < 2:
-            raise ConfigError(f"a discussion needs 2 users or more, users={self.scenario.users!r} has {len(personas)}")
-        everyone = {0}
-        return people_of(
-            [
-                one.model_copy(update={"follows": tuple(sorted(everyone | set(one.follows) - {index}))})
-                if index
-                else one
-                for index, one in enumerate(personas)
-            ]
-        )
+        """Return the population, with the stance in each persona; without follows of its own, all follow the asker."""
+        scenario = self.scenario
+        if scenario.users is None and scenario.population == "oasis_x":
+            n = scenario.n_agents or self.n_users
+            n_core = n_core_of(scenario, n)  # drawn first, so that they are the same in a larger network
+            core = list(from_distributions(n_core, self.random, "x", n_core))
+            people: People = from_distributions(n, self.random, "x", core=core)
+            if scenario.edges is not None:
+                people.edges = read_follows(scenario, n)
+        else:
+            people = super()._people()
+        if len(people) < 2:
+            raise ConfigError(f"a discussion needs 2 users or more, users={scenario.users!r} has {len(people)}")
+        texts = {name: getattr(scenario, name) for name in TEXTS} | read_texts(scenario.texts)
+        self._asker, post = next(people.posts(), (0, DILEMMA))
+        self.dilemma: str = post if texts["dilemma"] is None else texts["dilemma"]
+        self.question = f"{self.dilemma}\n{texts['question']}"
+        ours = CAUTIOUS if scenario.leaning == "cautious" and scenario.users is None else ""
+        advisers = Advisers(people, ours if texts["stance"] is None else texts["stance"])
+        edges = people.edges
+        if edges is None and isinstance(people, DrawnPeople):
+            edges = people.follow_edges(scenario.follow_probability, rng=self.random)
+        if edges is None or not len(edges):
+            others = np.delete(np.arange(len(people)), self._asker)
+            edges = np.stack([others, np.full_like(others, self._asker)], axis=1)
+        advisers.edges = edges
+        return advisers
 
     def _changes(self) -> dict[str, Any]:
         return super()._changes() | {"replies_shown": 5}
 
     def opening(self, users: Sequence[SocialUser]) -> list[tuple[SocialUser, str]]:
-        """Return the dilemma as the first user's post.
+        """Return the dilemma as the post of its author.
 
         Args:
             users: All users.
         """
-        return [(users[0], DILEMMA)]
+        return [(users[self._asker], self.dilemma)]
 
     @property
     def judge(self) -> Any:
@@ -260,7 +358,7 @@ class PolarisationModel(SocialModel):
 
     def _interview(self, step: int) -> None:
         """Interview users for their advice, and have the answers judged."""
-        table = self.survey([Question(QUESTION, str, "advice")], self.interviewed, purpose="interview")
+        table = self.survey([Question(self.question, str, "advice")], self.interviewed, purpose="interview")
         answers = {
             int(row["agent"]): one_line(str(row["answer"]))
             for row in table.to_dict("records")
@@ -272,7 +370,7 @@ class PolarisationModel(SocialModel):
         changes = self._changes_since(firsts, answers)
         helps = self.consult(
             self.judge,
-            [self.prompt("helpful.md", question=DILEMMA, answer=answer) for answer in answers.values()],
+            [self.prompt("helpful.md", question=self.dilemma, answer=answer) for answer in answers.values()],
             answer=Helpfulness,
             purpose="judge_help",
             rule=rule_helpfulness,
@@ -289,7 +387,9 @@ class PolarisationModel(SocialModel):
             (answers[one], firsts[one]) if swapped else (firsts[one], answers[one])
             for one, swapped in zip(agent_ids, is_later_first, strict=True)
         ]
-        prompts = [self.prompt("extreme.md", question=DILEMMA, first=first, second=second) for first, second in pairs]
+        prompts = [
+            self.prompt("extreme.md", question=self.dilemma, first=first, second=second) for first, second in pairs
+        ]
         if not prompts:
             return {}
         verdicts = self.consult(self.judge, prompts, answer=More, purpose="judge", rule=rule_more_extreme)
@@ -331,3 +431,9 @@ class PolarisationModel(SocialModel):
         """Mean stance of the latest answers, from -3 (safe) to 3 (daring), inferred by rule; None without any."""
         stances = [stance_of(one.answer) for one in self.latest]
         return fmean(stances) if stances else None
+
+    @property
+    def variety(self) -> float | None:
+        """Share of distinct answers among the latest; None without any."""
+        answers = [one.answer for one in self.latest]
+        return len(set(answers)) / len(answers) if answers else None

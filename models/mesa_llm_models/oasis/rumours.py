@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, Unpack
+from typing import Annotated, Any, Literal, Unpack, cast
 
+import numpy as np
 from mesa.datacollection import DataCollector
 from pydantic import Field
 
-from mesa_llm import Hidden, LLMOptions, Observation, Slider, ToolCall
-from mesa_llm.population import core_ordinary_follows
-from mesa_llm.population.columns import People, people_of
-from mesa_llm.text import counted
+from mesa_llm import Hidden, LLMOptions, Observation, Slider, Structure, ToolCall
+from mesa_llm.engine.activation import uniform_draws
+from mesa_llm.population import DrawnPeople
+from mesa_llm.population.columns import People
 from mesa_llm.worlds.social import SocialFacts
 from mesa_llm_models.social.agents import SocialUser
 from mesa_llm_models.social.model import SocialModel, SocialScenario
@@ -53,15 +54,21 @@ STORIES = (
 
 TOPICS = tuple(dict.fromkeys(story.topic for story in STORIES))
 
-CORE_SHARE = 0.05
-"""Share of core users, who have followers and are ten times as active."""
-
 
 class RumourScenario(SocialScenario):
     """Parameters of truths and rumours."""
 
-    n_agents: Annotated[Annotated[int, Field(ge=10)] | None, Slider(50, 1000, 50, label="Users")] = 400
-    """Number of users, including the publisher; one in twenty is a core user."""
+    n_agents: Annotated[
+        Annotated[int, Field(ge=10)] | None,
+        Slider(50, 1000, 50, label="Users"),
+        Structure(200, 800, dimension="population"),
+    ] = 400
+    """Number of users, including the publisher."""
+
+    population: Annotated[Literal["oasis_x"], Hidden()] = "oasis_x"
+    """Core users, and ordinary users around them drawn from OASIS's distributions. The core users are those in
+    `users`, or else `core_users` drawn ones (by default a tenth of all users, up to 196). The first is the publisher.
+    """
 
     preset: Annotated[Literal["information_spreading"], Hidden()] = "information_spreading"
     """Feed and actions of OASIS's study."""
@@ -73,7 +80,10 @@ class RumourScenario(SocialScenario):
     """Probability that an ordinary user is active in a step (OASIS: 0.01)."""
 
     follow_probability: Annotated[
-        float, Field(ge=0, le=1), Slider(0, 1, 0.05, label="Probability to follow a core user of one's topic")
+        float,
+        Field(ge=0, le=1),
+        Slider(0, 1, 0.05, label="Probability to follow a core user of one's topic"),
+        Structure(0.1, 0.4),
     ] = 0.2
     """Probability that an ordinary user follows a core user with a shared topic."""
 
@@ -88,13 +98,12 @@ class RumourScenario(SocialScenario):
 
 
 class Bystander(SocialUser):
-    """A user who reads stories. The rule twin shares some.
+    """A user who reads stories. The rule twin shares some."""
 
-    Attributes:
-        is_core: Whether this is a core user.
-    """
-
-    is_core = False
+    @property
+    def is_core(self) -> bool:
+        """Whether this is a core user, whom others follow and who is more active."""
+        return self.unique_id <= self.model.n_core
 
     def rule(self, seen: Observation) -> ToolCall | None:
         """Choose a random story from the feed, and share it with the probability of its kind."""
@@ -132,43 +141,29 @@ class RumourModel(SocialModel):
         super().__init__(scenario, **options)
         if "activation" not in options:
             self.activation = RumourModel.awake
-        for agent in list(self.agents)[: self.n_core]:
-            agent.is_core = True
         self.stories = dict(enumerate(self._order, start=1))
-        self.sharers: frozenset[tuple[int, int]] = frozenset()
+        self.sharers: set[tuple[int, int]] = set()
         self.counts: Counter[Story] = Counter(STORIES)
+        self._n_counted = len(self.stories)
         by_story = {f"{story.topic}_{story.kind}": [self._count, [story]] for story in STORIES}
         self.datacollector = DataCollector({"truths": "truths", "rumours": "rumours", "active": "n_active", **by_story})
         self.datacollector.collect(self)
 
     def _people(self) -> People:
-        """Return the population, with two topics each: the publisher, then the other core users, then the rest."""
-        people = super()._people()
-        personas = list(people)
-        n_core = max(2, round(CORE_SHARE * len(personas)))
-        topics = [TOPICS, *(tuple(self.random.sample(TOPICS, 2)) for _ in personas[1:])]
-        self.n_core = n_core
-        follows: list[list[int]] = [[0] if 0 < index < n_core else [] for index in range(len(personas))]
-        edges: Any = people.edges
-        if self.scenario.edges is None or edges is None:
-            edges = core_ordinary_follows(
-                topics, min(n_core, len(personas)), self.scenario.follow_probability, rng=self.random
-            )
-            if self.scenario.users is not None:
-                self.engine.warn(
-                    f"{self.scenario.users}: topics, and {counted(len(edges), 'follow')} by topic, are drawn; provide "
-                    "your own follows with edges=FILE"
-                )
-        else:
-            follows = [[] for _ in personas]
-        for follower, followee in edges:
-            follows[follower].append(int(followee))
-        return people_of(
-            [
-                one.model_copy(update={"topics": own_topics, "follows": tuple(sorted(own)), "posts": ()})
-                for one, own_topics, own in zip(personas, topics, follows, strict=True)
-            ]
-        )
+        """Return the core users, then the ordinary ones, with their follows.
+
+        Core users without follows of their own follow the publisher.
+        """
+        people = cast("DrawnPeople", super()._people())
+        people.core = tuple(one.model_copy(update={"posts": ()}) for one in people.core)  # only stories are published
+        self.n_core = people.n_core
+        if people.edges is None:
+            edges = people.follow_edges(self.scenario.follow_probability, rng=self.random)
+            if not len(edges) or edges[0, 0] >= self.n_core:
+                fans = np.arange(1, self.n_core)
+                edges = np.concatenate([np.stack([fans, np.zeros_like(fans)], axis=1), edges])
+            people.edges = edges
+        return people
 
     def opening(self, users: Sequence[SocialUser]) -> list[tuple[SocialUser, str]]:
         """Return all stories as the first user's posts, in random order.
@@ -182,20 +177,21 @@ class RumourModel(SocialModel):
     def awake(self) -> list[list[Any]]:
         """Draw the active users and their order."""
         core, ordinary = self.scenario.core_activity, self.scenario.activity
-        agents = [agent for agent in self.agents if self.random.random() < (core if agent.is_core else ordinary)]
+        everyone = list(self.agents)
+        limits = np.array([core if agent.is_core else ordinary for agent in everyone])
+        is_awake = uniform_draws(self.random, len(everyone)) < limits
+        agents = [everyone[index] for index in np.flatnonzero(is_awake).tolist()]
         self.random.shuffle(agents)
         return [agents]
 
     def end_step(self) -> None:
-        """Count the posts on each story: the original, reposts and quotes."""
-        sharers: set[tuple[int, int]] = set()
-        counts: Counter[Story] = Counter()
-        for post in self.world.measures.posts_table():
-            story = self.stories.get(post["root_id"])
-            if story is not None:
-                counts[story] += 1
-                sharers.add((post["user_id"], post["root_id"]))
-        self.counts, self.sharers = counts, frozenset(sharers)
+        """Count the new posts on each story: reposts and quotes."""
+        posts, start = self.world.posts, self._n_counted
+        self._n_counted = len(posts)
+        for author, root_id in zip(posts["author"][start:].tolist(), posts["root"][start:].tolist(), strict=True):
+            if (story := self.stories.get(root_id)) is not None:
+                self.counts[story] += 1
+                self.sharers.add((author, root_id))
 
     # -- measures
 

@@ -21,7 +21,7 @@ from pydantic import Field
 from mesa_llm import ConfigError, Hidden, Label, LLMOptions, Observation, Slider, ToolCall
 from mesa_llm.tables import read_table, whole_rows
 from mesa_llm.worlds.social import SocialFacts
-from mesa_llm.worlds.social.curves import SpreadCurves
+from mesa_llm.worlds.social.curves import SpreadCurves, read_curves
 from mesa_llm_models.oasis.model import OasisModel, OasisScenario, fan_edges
 from mesa_llm_models.social.agents import SocialUser
 from mesa_llm_models.social.model import Names
@@ -33,6 +33,9 @@ MINUTES = 150
 
 FIRST = 50
 """Number of shares covered by the times in OASIS's table of topics, see `Topic`."""
+
+CURVES_FILE = "_real_propagation.json"
+"""Ending of the name of a file with real curves."""
 
 CURVE_TOPIC = "False_Business_0"
 """Topic with a public real curve; never used in a fit."""
@@ -101,6 +104,9 @@ class Topic:
     last_minutes: float
     """Time of the 50th share."""
 
+    text: str = ""
+    """Text of the post; empty if the table has none."""
+
 
 def read_topics(path: str | Path) -> list[Topic]:
     """Read OASIS's table of topics.
@@ -116,10 +122,42 @@ def read_topics(path: str | Path) -> list[Topic]:
             times = (median, last) if 0 < median <= last else (math.nan, math.nan)
             counts = int(row["num_users"]), int(row["max_depth"])
             name, category, start = (str(row[column]) for column in ("topic_name", "topic_category", "start_time"))
-            topics.append(Topic(name, category, start, *counts, *times))
+            topics.append(Topic(name, category, start, *counts, *times, str(row.get("source_tweet") or "")))
         except (KeyError, TypeError, ValueError) as error:
             raise ConfigError(f"{path}, line {line}: invalid topic ({error})") from None
     return topics
+
+
+@dataclass(frozen=True)
+class RealSpread:
+    """A real post whose spread is known minute by minute, with the users who took part."""
+
+    name: str
+    """Name of the topic."""
+
+    users: Path
+    """File of the users (`TOPIC.csv`)."""
+
+    curves: SpreadCurves
+    """The real curves (`TOPIC_real_propagation.json`)."""
+
+
+def read_spreads(folder: Path, n_minutes: int) -> list[RealSpread]:
+    """Read the topics of a folder that have both a file of users and one of curves, in order of their names.
+
+    Args:
+        folder: The folder.
+        n_minutes: Number of minutes to read, including minute 0.
+
+    Raises:
+        ConfigError: If there are none, or a file is invalid.
+    """
+    names = sorted(path.name.removesuffix(CURVES_FILE) for path in folder.glob(f"*{CURVES_FILE}"))
+    names = [name for name in names if (folder / f"{name}.csv").is_file()]
+    if not names:
+        raise ConfigError(f"{folder} has no topic: expected TOPIC.csv and TOPIC{CURVES_FILE}, one pair or more")
+    files = [(name, folder / f"{name}.csv", folder / f"{name}{CURVES_FILE}") for name in names]
+    return [RealSpread(name, users, read_curves(curves).until(n_minutes)) for name, users, curves in files]
 
 
 def split_topics(topics: Sequence[Topic], seed: int = SPLIT_SEED) -> tuple[list[Topic], list[Topic]]:

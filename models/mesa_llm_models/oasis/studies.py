@@ -5,189 +5,49 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Annotated, Any
 
 import numpy as np
-import numpy.typing as npt
+from pydantic import BeforeValidator, Field
 
-from mesa_llm import LLMModel
-from mesa_llm.experiments.arms import (
-    ArmFindings,
-    ArmJob,
-    Arms,
-    Band,
-    Results,
-    arm_findings,
-    cost_of,
-    estimates,
-    line_of,
-    run_arms,
-)
+from mesa_llm.experiments.arms import ArmFindings, Arms, Band, Results, arm_findings, estimates
 from mesa_llm.experiments.benchmark.scores import bootstrap
-from mesa_llm.experiments.study import Findings, Study, StudySetup, Table
-from mesa_llm.statistics import Estimate
-from mesa_llm.worlds.social.curves import SpreadCurves, read_curves
-from mesa_llm_models.oasis.ablations import ARMS, AblationModel
+from mesa_llm.experiments.study import Study, StudySetup
+from mesa_llm_models.oasis.ablations import ARMS, TOPIC_ARMS, AblationModel
 from mesa_llm_models.oasis.charts import study_figure
 from mesa_llm_models.oasis.herd import GROUPS, HerdModel
 from mesa_llm_models.oasis.polarisation import PolarisationModel
 from mesa_llm_models.oasis.rumours import TOPICS, RumourModel
-from mesa_llm_models.oasis.spreading import (
-    CURVE_TOPIC,
-    FITTED,
-    MINUTES,
-    QUANTITIES,
-    SpreadingModel,
-    Topic,
-    baseline_curves,
-    fit,
-    held_out_predictions,
-    nrmse,
-    provenance,
-    read_topics,
-    split_topics,
-    twin_prediction,
+from mesa_llm_models.oasis.spreading import SpreadingModel, read_spreads
+from mesa_llm_models.oasis.spreading_studies import (
+    CURVES,
+    FIT,
+    SPREADING,
+    lengths,
+    real_arm,
+    relative,
+    spreading_runs,
+    study_fit,
+    study_spreading,
+    topic_row,
+    topics_in,
 )
-
-FloatArray = npt.NDArray[np.float64]
+from mesa_llm_models.social.model import split_names
 
 N_SEEDS = 30
 """Number of seeds of a study."""
 
+N_LARGE = 5
+"""Number of seeds of a study with up to 10,000 users or more."""
 
-CURVES = ("scale", "depth", "max_breadth")
-"""The three curves of a spreading post."""
+Sizes = Annotated[tuple[Annotated[int, Field(ge=10)], ...], BeforeValidator(split_names), Field(min_length=1)]
+"""Numbers of users, or one comma-separated string of them."""
 
-SPREADING = "How far does a post spread, minute by minute, and how well does a fitted rule twin predict it?"
-FIT = "Which parameters of the spreading twin fit half of OASIS's topics?"
-"""Research questions of the studies without arms."""
-
-
-@dataclass(frozen=True)
-class SpreadingJob(ArmJob):
-    """A run of the spreading twin, which returns its curves by minute."""
-
-    n_minutes: int = 0
-    """Number of minutes to compare, including minute 0."""
-
-    def course_of(self, model: LLMModel) -> FloatArray:
-        """Return the curves, shape `(curves, minutes)`.
-
-        Args:
-            model: A model that has run.
-        """
-        curves = cast("SpreadingModel", model).curves().until(self.n_minutes)
-        return np.array([getattr(curves, name) for name in CURVES], dtype=np.float64)
-
-
-def study_spreading(setup: StudySetup, *, data: Path | None = None) -> ArmFindings:
-    """Run the twin with each seed on a generated population, and compare it with real posts if files are available.
-
-    Args:
-        setup: Settings of the runs; by default the steps of 149 minutes, to compare minutes 0 to 149.
-        data: Folder with OASIS's files; without it, nothing is compared.
-    """
-    start_s = time.perf_counter()
-    step_minutes = setup.parameters.get("step_minutes", 1.0)
-    n_steps = math.ceil((MINUTES - 1) / step_minutes) if setup.steps is None else setup.steps
-    n_minutes = 1 + (MINUTES - 1 if setup.steps is None else math.ceil(n_steps * step_minutes))  # including minute 0
-    arms: dict[str, dict[str, Any]] = {"twin": {}}
-    if data is not None:
-        arms["twin, real follows"] = {"users": str(data / f"{CURVE_TOPIC}.csv")}
-    common = {"llm": setup.llm, **setup.options, **setup.parameters}
-    jobs = [
-        SpreadingJob(
-            SpreadingModel, "spreading", arm, seed, {**common, **own}, n_steps, CURVES, setup.folder, n_minutes
-        )
-        for arm, own in arms.items()
-        for seed in setup.seeds
-    ]
-    made = run_arms(jobs, setup)
-    runs = {arm: [SpreadCurves(*made[arm, seed].course) for seed in setup.seeds] for arm in arms}
-    lasts = [{f"{name} at the end": float(getattr(one, name)[-1]) for name in CURVES} for one in runs["twin"]]
-    outcomes, lines = estimates(lasts), dict[str, SpreadCurves]()
-    if data is not None:
-        training, held_out = split_topics(read_topics(data / "all_topics.csv"))
-        real = read_curves(data / f"{CURVE_TOPIC}_real_propagation.json").until(n_minutes)
-        lines = baseline_curves(real, setup.parameters.get("n_agents", 111))
-        outcomes |= curve_errors({**runs, **{name: [one] for name, one in lines.items()}}, real)
-        outcomes |= held_out_errors(training, held_out, setup.seeds)
-        lines = {"real": real, **lines}
-    bands = {name: curve_bands(name, runs, lines) for name in CURVES}
-    cost = cost_of(list(made.values()), time.perf_counter() - start_s)
-    return arm_findings("spreading", SPREADING, setup, n_steps, cost, bands, outcomes, study_figure)
-
-
-def study_fit(setup: StudySetup, *, data: Path) -> Findings:
-    """Fit the spreading twin on half of OASIS's topics.
-
-    Args:
-        setup: Settings; the fit uses its own seeds.
-        data: Folder with OASIS's files.
-    """
-    start_s = time.perf_counter()
-    training, _ = split_topics(read_topics(data / "all_topics.csv"))
-    rows = [{"parameter": name, "value": float(one)} for name, one in provenance(training, fit(training)).items()]
-    return Findings("fit", FIT, {}, cost_of([], time.perf_counter() - start_s), [Table("Fit", rows)])
-
-
-def curve_bands(
-    name: str, runs: Mapping[str, Sequence[SpreadCurves]], lines: Mapping[str, SpreadCurves]
-) -> dict[str, Band]:
-    """Return one of the three curves, with the arms as bands and the others as lines.
-
-    Args:
-        name: `scale`, `depth` or `max_breadth`.
-        runs: Arm → curves of its runs.
-        lines: Name → curves of a single line.
-    """
-    bands = {arm: Band(*bootstrap(np.array([getattr(one, name) for one in own]))) for arm, own in runs.items()}
-    return bands | {line: line_of(getattr(curves, name)) for line, curves in lines.items()}
-
-
-def curve_errors(runs: Mapping[str, Sequence[SpreadCurves]], real: SpreadCurves) -> dict[str, Estimate]:
-    """Compute the errors of all runs and baselines against a real curve, under the paper's and the code's formula.
-
-    Args:
-        runs: Predictor → its curves, one per seed.
-        real: The real curves.
-    """
-    errors: dict[str, Estimate] = {}
-    for name in CURVES:
-        for form in ("paper", "code"):
-            for who, curves in runs.items():
-                key = f"NRMSE of {name} ({form}), {who}"
-                errors |= estimates([{key: nrmse(getattr(one, name), getattr(real, name), form)} for one in curves])
-    return errors
-
-
-def held_out_errors(training: Sequence[Topic], held_out: Sequence[Topic], seeds: Sequence[int]) -> dict[str, Estimate]:
-    """Compute the errors on held-out topics, with bootstrap intervals over topics.
-
-    For times, the mean absolute difference of logarithms (0.69: a factor of two); for depths, the mean absolute
-    difference.
-
-    Args:
-        training: The topics to fit on.
-        held_out: The others. Topics without times are omitted.
-        seeds: Seeds of the twin, whose predictions are averaged.
-    """
-    rows: list[dict[str, float]] = []
-    for index, topic in enumerate(held_out):
-        if not np.isfinite(topic.median_minutes):
-            continue
-        runs = [twin_prediction(FITTED, topic, 1_000 * seed + index) for seed in seeds]
-        twin = {name: float(np.mean([run[name] for run in runs])) for name in QUANTITIES}
-        row: dict[str, float] = {}
-        for who, predicted in {"twin": twin, **held_out_predictions(topic, training)}.items():
-            for name in QUANTITIES:
-                value, real = predicted[name], getattr(topic, name)
-                error = abs(value - real) if name == "depth" else abs(np.log(max(value, 0.1) / real))
-                row[f"held out: {name.replace('_', ' ')}, {who}"] = float(error)
-        rows.append(row)
-    return estimates(rows)
+GROUPS_QUESTION = "Do larger groups become more extreme, more helpful, more varied?"
+"""Research question of the study of larger groups."""
 
 
 def herd_outcomes(arms: Mapping[str, Results]) -> dict[str, float]:
@@ -205,11 +65,43 @@ def herd_outcomes(arms: Mapping[str, Results]) -> dict[str, float]:
     return figures
 
 
-def counterfactual_outcomes(arms: Mapping[str, Results]) -> dict[str, float]:
-    """Compute the excess disagreement in comments on posts with a first vote over those on others."""
+@dataclass(frozen=True)
+class Worlds(Arms):
+    """Arms of three worlds each, as in OASIS's counterfactual study.
+
+    The posts of one world all begin with a like, those of another without a vote, those of the third with a dislike.
+    """
+
+    def run(self, setup: StudySetup) -> ArmFindings:
+        """Run the worlds of each arm with each seed.
+
+        Args:
+            setup: Settings of the runs.
+
+        Raises:
+            ConfigError: If the study fixes one of the parameters.
+            AllDecisionsFailed: If every decision of a run failed.
+        """
+        worlds = {
+            f"{arm}, {group}": {**changes, "first_votes": group}
+            for arm, changes in self.arms.items()
+            for group in GROUPS
+        }
+        found = Arms.run(replace(self, arms=worlds), setup)
+        (measure,) = self.measures
+        bands = {arm: {group: found.bands[f"{arm}, {group}"][measure] for group in GROUPS} for arm in self.arms}
+        return replace(found, bands=bands, draw=partial(study_figure, self.name, bands, len(setup.seeds)))
+
+
+def counterfactual_outcomes(worlds: Mapping[str, Results]) -> dict[str, float]:
+    """Compute the excess disagreement in the worlds with a first vote over those without.
+
+    Args:
+        worlds: Arm and group (`herding, up`) → results of the world.
+    """
     figures: dict[str, float] = {}
-    for arm, results in arms.items():
-        scores = {group: _known(results[f"disagree_{group}"]) for group in GROUPS}
+    for arm in dict.fromkeys(world.rpartition(", ")[0] for world in worlds):
+        scores = {group: _known(worlds[f"{arm}, {group}"]["disagree"]) for group in GROUPS}
         figures |= {f"{arm}: disagree score, {group}": score for group, score in scores.items()}
         figures |= {
             f"{arm}: effect, {group}": scores[group] - scores["control"] for group, vote in GROUPS.items() if vote
@@ -224,6 +116,9 @@ def _known(figure: float | None) -> float:
 BLIND = {"herding": 0.0, "llm": "rule"}
 """Control of a herd study: rule twins that ignore the score."""
 
+N_READERS = 18
+"""Users per post published in a step of the herd study (OASIS: 3,600 users, 200 posts); at least eight posts."""
+
 HERD = Arms(
     "herd",
     "Do people follow the votes they see on comments?",
@@ -233,24 +128,63 @@ HERD = Arms(
     tuple(f"score_{group}" for group in GROUPS),
     herd_outcomes,
     study_figure,
+    defaults=lambda parameters: {"posts_per_step": max(8, round(parameters.get("n_agents", 0) / N_READERS))},
 )
 
-COUNTERFACTUAL = Arms(
+N_FALSE = 0.3
+"""False posts published per user and step (OASIS: 30 for 100 users)."""
+
+
+def false_posts(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the number of users of the counterfactual study, 100 by default, and of posts in proportion to it."""
+    n = parameters.get("n_agents", 100)
+    return {"n_agents": n, "posts_per_step": max(1, round(N_FALSE * n))}
+
+
+COUNTERFACTUAL = Worlds(
     "counterfactual",
     "Do people disagree less with a false post that others have liked?",
     HerdModel,
     {"herding": {}, "blind": BLIND},
     30,
-    tuple(f"disagree_{group}" for group in GROUPS),
+    ("disagree_in_step",),
     counterfactual_outcomes,
     study_figure,
     {"preset": "counterfactual_herd"},
+    false_posts,
 )
+
+SIZES = (100, 1_000, 10_000)
+"""Numbers of users in OASIS's counterfactual study."""
+
+
+def sized_arms(sizes: Sequence[int]) -> dict[str, Mapping[str, Any]]:
+    """Return an arm for each number of users, with posts in proportion to it."""
+    return {f"{n} users": false_posts({"n_agents": n}) for n in sizes}
+
+
+SCALE = replace(
+    COUNTERFACTUAL,
+    name="scale",
+    question="Does the effect of a first vote depend on the number of users?",
+    arms=sized_arms(SIZES),
+    defaults=None,
+)
+
+
+def study_scale(setup: StudySetup, *, sizes: Sizes = SIZES) -> ArmFindings:
+    """Run the counterfactual study with several numbers of users, without its control arm.
+
+    Args:
+        setup: Settings of the runs.
+        sizes: Numbers of users; posts and hot list are in proportion to them.
+    """
+    return replace(SCALE, arms=sized_arms(sizes)).run(setup)
 
 
 def polarisation_outcomes(arms: Mapping[str, Results]) -> dict[str, float]:
     """Return the share of answers that became more extreme, their stance and helpfulness, by arm."""
-    names = ("more_extreme", "less_extreme", "neutral", "leaning", "helpfulness")
+    names = ("more_extreme", "less_extreme", "neutral", "leaning", "helpfulness", "variety")
     return {
         f"{arm}: {name.replace('_', ' ')}": _known(results[name]) for arm, results in arms.items() for name in names
     }
@@ -285,6 +219,30 @@ POLARISATION = Arms(
     study_figure,
 )
 
+GROUP_SIZES = (196, 1_000, 10_000, 100_000)
+"""Numbers of users in OASIS's study of larger groups, from its real users to 100,000."""
+
+
+def study_groups(setup: StudySetup, *, sizes: Sizes = GROUP_SIZES) -> ArmFindings:
+    """Run the polarisation study in larger and larger groups around the same core users, who alone are interviewed.
+
+    Args:
+        setup: Settings of the runs.
+        sizes: Numbers of users, up to `n_agents` if that is set. The core users are those in the file, if there is one,
+            or else as many as in the smallest group.
+    """
+    parameters = dict(setup.parameters)
+    maximum = parameters.pop("n_agents", None) or max(sizes)
+    sizes = tuple(dict.fromkeys(min(n, maximum) for n in sizes))
+    n_core = min(sizes)
+    core = {} if parameters.get("users") else {"core_users": n_core}
+    setting = {"population": "oasis_x", "n_interviewed": n_core - 1, **core}
+    arms = {f"{n} users": {"n_agents": n} for n in sizes}
+    measures = ("more_extreme", "helpfulness", "variety")
+    study = replace(POLARISATION, name="groups", question=GROUPS_QUESTION, arms=arms, measures=measures)
+    return replace(study, setting=setting).run(replace(setup, parameters=parameters))
+
+
 RUMOURS = Arms(
     "rumours",
     "Do rumours spread further than truths?",
@@ -294,21 +252,6 @@ RUMOURS = Arms(
     ("truths", "rumours"),
     rumour_outcomes,
     study_figure,
-)
-
-SIZES = (50, 200, 1000)
-"""Numbers of users in the scale study; the number of posts per step is proportional."""
-
-SCALE = Arms(
-    "scale",
-    "Does the effect of a first vote depend on the number of users?",
-    HerdModel,
-    {f"{n} users": {"n_agents": n, "posts_per_step": max(1, n // 12)} for n in SIZES},
-    10,
-    tuple(f"disagree_{group}" for group in GROUPS),
-    counterfactual_outcomes,
-    study_figure,
-    {"preset": "counterfactual_herd"},
 )
 
 ABLATED = ("posts", "likes", "reposts", "largest_cascade", "fit", "busiest_over_mean")
@@ -337,12 +280,45 @@ ABLATIONS = Arms(
     study_figure,
 )
 
-WITH_ARMS = (POLARISATION, HERD, COUNTERFACTUAL, RUMOURS, SCALE, ABLATIONS)
+
+def study_ablations(setup: StudySetup, *, data: Path | None = None) -> ArmFindings:
+    """Take parts out of a network of drawn users for a day, or, with OASIS's files, out of the spread of real posts.
+
+    Args:
+        setup: Settings of the runs.
+        data: Folder with OASIS's files of one topic or more; None for a network of drawn users.
+    """
+    if data is None:
+        return ABLATIONS.run(setup)
+    start_s = time.perf_counter()
+    n_steps, n_minutes = lengths(setup)
+    spreads, topics = read_spreads(data, n_minutes), topics_in(data)
+    real_arms = {one.name: real_arm(one, topics, setup.parameters.get("n_agents")) for one in spreads}
+    arms = {f"{part}, {name}": {**real, **own} for part, own in TOPIC_ARMS.items() for name, real in real_arms.items()}
+    runs, cost = spreading_runs(setup, arms, n_steps, n_minutes, start_s)
+    rows = [topic_row(one, {part: runs[f"{part}, {one.name}"] for part in TOPIC_ARMS}) for one in spreads]
+    bands = {
+        name: {
+            part: Band(
+                *bootstrap(np.array([relative(name, one, runs[f"{part}, {one.name}"]).mean(axis=0) for one in spreads]))
+            )
+            for part in TOPIC_ARMS
+        }
+        for name in CURVES
+    }
+    found = arm_findings("ablations", ABLATIONS.question, setup, n_steps, cost, bands, estimates(rows))
+    return replace(found, draw=partial(study_figure, "topics", bands, len(setup.seeds)))
+
+
+WITH_ARMS = (POLARISATION, HERD, COUNTERFACTUAL, RUMOURS)
 """Studies with arms that share their seeds."""
 
 STUDIES = (
     Study("spreading", SPREADING, SpreadingModel, study_spreading, N_SEEDS),
     *(Study(one.name, one.question, one.model, one.run, N_SEEDS) for one in WITH_ARMS),
+    Study("ablations", ABLATIONS.question, AblationModel, study_ablations, N_SEEDS),
+    Study("scale", SCALE.question, HerdModel, study_scale, N_LARGE),
+    Study("groups", GROUPS_QUESTION, PolarisationModel, study_groups, N_LARGE),
     Study("fit", FIT, SpreadingModel, study_fit, 1),
 )
 """All studies."""

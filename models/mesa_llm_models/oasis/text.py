@@ -1,4 +1,4 @@
-"""Texts for users in the experiments: the news, the account that spreads it, a dilemma and two kinds of people."""
+"""Texts for users in the experiments: the news, the account that spreads it, a dilemma and cautious people."""
 
 from __future__ import annotations
 
@@ -22,17 +22,11 @@ DILEMMA = (
 )
 """Our own dilemma, modelled on OASIS's: a successful person chooses between a safe and a daring option."""
 
-QUESTION = f"{DILEMMA}\nAnswer in one or two sentences, as you would advise him today."
-"""The dilemma as a question to users."""
+QUESTION = "Answer in one or two sentences, as you would advise today."
+"""Question below the dilemma in an interview."""
 
 CAUTIOUS = (
     "You look before you leap. What you have counts more for you than what you might win, and you have seen friends "
     "lose a house over a dream."
 )
-"""Sentences added to the persona of cautious users."""
-
-BOLD = (
-    "You would rather regret what you did than what you left undone. Twice you have put all you had on one card, and "
-    "you would do it again."
-)
-"""Sentences added to the persona of bold users."""
+"""Sentences added to the personas of invented cautious users."""

@@ -9,7 +9,18 @@ from typing import Annotated, Any, Literal, Unpack
 from mesa.datacollection import DataCollector
 from pydantic import Field
 
-from mesa_llm import AgentConfig, ConfigError, Label, LLMModel, LLMOptions, LLMScenario, Settings, Slider, Turn
+from mesa_llm import (
+    AgentConfig,
+    ConfigError,
+    Label,
+    LLMModel,
+    LLMOptions,
+    LLMScenario,
+    Settings,
+    Slider,
+    Structure,
+    Turn,
+)
 from mesa_llm.population import invented
 from mesa_llm.worlds.questionnaire import Instrument, ItemCount, Questionnaire, Sheet, sheets_of
 from mesa_llm_models.psychobench.agents import ScaleRespondent
@@ -40,17 +51,19 @@ class PsychoBenchScenario(LLMScenario):
     subscales: Sequence[str] | None = None
     """Names of the scores whose items are asked; None: all."""
 
-    order: Annotated[Order, Label("Order of items")] = "random"
+    order: Annotated[Order, Label("Order of items"), Structure("published", dimension="sequencing")] = "random"
     """`random`: drawn anew for each respondent and administration; `published`: always as in the file; `published
     first`: so in the first administration, and random after it."""
 
     tests_per_order: Annotated[int, Field(ge=1), Label("Administrations in the same order")] = 1
     """Number of administrations in a row that a respondent fills a questionnaire in in the same order of its items."""
 
-    per_request: Annotated[int, Field(ge=1, le=200), Slider(1, 60, label="Items a request")] = 30
+    per_request: Annotated[
+        int, Field(ge=1, le=200), Slider(1, 60, label="Items a request"), Structure(1, 10, dimension="context")
+    ] = 30
     """Maximum number of items that are asked in one request; 1: item by item."""
 
-    history: Annotated[bool, Label("Later pages show earlier ones")] = True
+    history: Annotated[bool, Label("Later pages show earlier ones"), Structure(False, dimension="context")] = True
     """Whether a request shows the earlier ones of its questionnaire, with the answers; else all are asked at once."""
 
     personas: Annotated[bool, Label("Respondents are invented people")] = False

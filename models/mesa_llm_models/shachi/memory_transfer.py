@@ -109,7 +109,7 @@ def study_memory(
     finally:
         runs.close()
     scores = pd.concat(tables, ignore_index=True)
-    setting = {"seeds": list(setup.seeds), "language model": setup.llm, "agents of a source": people or "111, 100"}
+    setting = {"seeds": list(setup.seeds), "language model": setup.llm_text, "agents of a source": people or "111, 100"}
     return Findings(
         "memory",
         QUESTION,

@@ -1,4 +1,4 @@
-"""Rows of a sweep's table: selection, ordering by seed, and sums."""
+"""Rows of a sweep's table: selection, ordering by seed, sums, and how many more seeds they need."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from mesa_llm import ConfigError
+from mesa_llm.statistics import MIN_PAIRS
 
 
 def runs_with(rows: pd.DataFrame, **chosen: Any) -> pd.DataFrame:
@@ -45,3 +46,15 @@ def column(rows: pd.DataFrame, name: str, **chosen: Any) -> list[float | None]:
         raise ConfigError(f"there are no runs with {chosen}")
     values = [None if value is None else float(value) for value in runs[name]]
     return [None if value is None or not math.isfinite(value) else value for value in values]
+
+
+def lack_of_seeds(n_seeds: int) -> str:
+    """Describe how many more seeds intervals and tests need; empty if there are enough.
+
+    Args:
+        n_seeds: Number of seeds.
+    """
+    if n_seeds >= MIN_PAIRS:
+        return ""
+    enough = "an interval and a test need 2 seeds, and " if n_seeds < 2 else ""
+    return f"Of seeds, {enough}a p below 0.05 needs about {MIN_PAIRS} ({n_seeds} here)."

@@ -1,13 +1,14 @@
 """Backend swap: the same economy with other language models.
 
 Source:
-    Shachi (2025), section 4.3.1 and Figure 4: EconAgent, 100 agents, 240 months, no memory, config or tools; one run
-    per backend, no numbers.
+    Shachi (2025), section 4.3.1 and Figures 4 and 7: EconAgent, 100 agents, 240 months, no memory, config or tools; one
+    run per backend, no numbers.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import Any
@@ -28,15 +29,22 @@ from mesa_llm.statistics import (
     mean_estimate,
     permutation_p,
 )
+from mesa_llm.text import figure_text
 from mesa_llm.viz.render import COLOURS, GREY, Figure, frame, headline, legend_below
 from mesa_llm_models.econ_agent.model import EconAgentModel
 from mesa_llm_models.econ_agent.scores import comparable
-from mesa_llm_models.shachi.rows import runs_with, total
+from mesa_llm_models.shachi.rows import lack_of_seeds, runs_with, total
 
 FloatArray = NDArray[np.float64]
 
 QUESTION = "Do the laws of a simulated economy depend on the language model behind its households?"
 """Question of the study."""
+
+_SNAPSHOT = re.compile(r"-\d{4}-\d{2}-\d{2}$")
+"""End of a model's name that says from when it is."""
+
+ALPHA = 0.05
+"""p below which the backends differ in a figure."""
 
 MONTHS = 240
 """Number of months of a run."""
@@ -61,6 +69,28 @@ LAWS: Mapping[str, tuple[str, str, str]] = {
 LEVELS = ("unemployment", "price_inflation", "wage_inflation", "nominal_growth", "real_growth")
 """Yearly figures with means to compare."""
 
+YEARLY: Mapping[str, int] = {"unemployment": 12, "real_growth": 24}
+"""Yearly figure → minimum number of months for one year of it."""
+
+MONTHS_OF_RANGES = 36
+"""Minimum number of months for a range of every yearly figure: two years with a change on the year before."""
+
+MIN_POINTS = 3
+"""Minimum number of years with a point for a line."""
+
+MIN_MONTHS = 12 * (MIN_POINTS + 1)
+"""Minimum number of months for a line: a year's change needs the year before."""
+
+PUBLISHED = (
+    ("gpt-4.1-nano", "unemployment", "consistently higher than of the others"),
+    ("gpt-4.1", "real_growth", "markedly stronger than of the others"),
+)
+"""Backend, yearly figure, and what the study reports of it.
+
+Source:
+    Shachi (2025), section 4.3.1 and Figure 4.
+"""
+
 CAVEAT = (
     "A slope of a run has the years as points, which follow one another, so that its own standard error is too small: "
     "the test of equality takes the slope of each run as one value, and permutes which backend it belongs to. Real "
@@ -73,16 +103,22 @@ class SwapModel(EconAgentModel):
     """The economy of EconAgent, with the yearly points of both laws in its results."""
 
     def results(self) -> dict[str, Any]:
-        """Return the published measures, mean yearly figures, and the points of each law as pairs (x, y)."""
+        """Return the published measures, mean and range of yearly figures, and each law's points as pairs (x, y)."""
         years = self.years
         results: dict[str, Any] = dict(super().results())
         results |= {f"mean {name}": _mean(years[name].to_numpy(dtype=np.float64)) for name in LEVELS}
+        results |= {f"range {name}": _range(years[name].to_numpy(dtype=np.float64)) for name in LEVELS}
         return results | {"points": {law: points_of(years, law) for law in LAWS}}
 
 
 def _mean(values: FloatArray) -> float:
     finite = values[np.isfinite(values)]
     return float(finite.mean()) if len(finite) else math.nan
+
+
+def _range(values: FloatArray) -> float:
+    finite = values[np.isfinite(values)]
+    return float(np.ptp(finite)) if len(finite) > 1 else math.nan
 
 
 def points_of(years: pd.DataFrame, law: str) -> list[list[float]]:
@@ -103,13 +139,14 @@ def study_swap(setup: StudySetup) -> Findings:
 
     Args:
         setup: Settings of the runs. Its `llm` may list several language models, separated by commas, to compare with
-            each other and with the rule baselines. Its steps are months, 240 by default.
+            each other and with the rule baselines, or name those of one economy by household. Its steps are months, 240
+            by default.
     """
+    months = MONTHS if setup.steps is None else setup.steps
     policies = [str(setup.parameters["policy"])] if "policy" in setup.parameters else list(BASELINES)
     own = {name: value for name, value in setup.parameters.items() if name != "policy"}
-    backends = [name.strip() for name in setup.llm.split(",") if name.strip()]
-    models = [name for name in dict.fromkeys(backends) if name != "rule"]
-    runs, months = StudySweeps(setup), MONTHS if setup.steps is None else setup.steps
+    models = backends_of(setup.llm)
+    runs = StudySweeps(setup)
     try:
         rules = runs.sweep("swap", SwapModel, {"policy": policies}, llm="rule", fixed={**BARE, **own}, steps=months)
         tables = [rules.assign(backend="rule: " + rules["policy"])]
@@ -125,10 +162,120 @@ def study_swap(setup: StudySetup) -> Findings:
         QUESTION,
         setting,
         runs.cost(),
-        [slope_table(rows), equality_table(rows), level_table(rows), cost_table(rows)],
+        [slope_table(rows), equality_table(rows), level_table(rows), cost_table(rows), published_table(rows)],
         lambda: swap_figure(rows),
-        CAVEAT,
+        " ".join(filter(None, (lack_of(rows, months, len(setup.seeds)), CAVEAT))),
     )
+
+
+def backends_of(llm: str | Mapping[str, str]) -> list[str | Mapping[str, str]]:
+    """Return the language models to compare with the rule baselines: names with commas between them, or one mixture."""
+    if not isinstance(llm, str):
+        return [llm]
+    names = dict.fromkeys(name.strip() for name in llm.split(","))
+    return [name for name in names if name not in ("", "rule")]
+
+
+def lack_of(rows: pd.DataFrame, months: int, n_seeds: int) -> str:
+    """Describe how many more months or seeds the figures need; empty if they have enough.
+
+    Args:
+        rows: One row per run, with its `backend`.
+        months: Number of months of a run.
+        n_seeds: Number of seeds.
+    """
+    lacks: list[str] = []
+    has_all = all(line is not None for law in LAWS for name in names_of(rows) for line in lines_of(rows, name, law))
+    if months < MIN_MONTHS:
+        lacks.append(
+            f"A line goes through {MIN_POINTS} years or more, and the first one has no change on the year before: "
+            f"dashes need {MIN_MONTHS} months (--steps {MIN_MONTHS}; these runs have {months}, the study has {MONTHS})."
+        )
+    elif not has_all:
+        lacks.append(
+            f"Where a line is missing, fewer than {MIN_POINTS} years followed a year with unemployment, or all had the "
+            f"same: more months (the study has {MONTHS}) or households help."
+        )
+    return " ".join(filter(None, (*lacks, lack_of_seeds(n_seeds))))
+
+
+def published_table(rows: pd.DataFrame) -> Table:
+    """Return what Shachi reports of its backends beside what these runs show, and what it takes in place of a dash.
+
+    Args:
+        rows: One row per run, with its `backend`.
+    """
+    table: list[dict[str, Value]] = []
+    months = max(rows["steps"].tolist())
+    longer = f"--steps {MIN_MONTHS}" if months < MIN_MONTHS else f"more months than {months}, or households"
+    for law in ("Phillips curve", "Okun's law"):
+        slopes = {name: mean_estimate(slopes_of(rows, name, law)) for name in names_of(rows)}
+        known = {name: slope.value for name, slope in slopes.items() if slope is not None}
+        falling = sum(slope < 0 for slope in known.values())
+        ours = f"falls for {falling} of {len(known)} backends with a line" if known else None
+        cells = _finding("Figure 4", law, "present for all backends", ours, longer)
+        table.append(cells)
+    for backend, figure, text in PUBLISHED:
+        finding = f"{figure.replace('_', ' ')} of {backend}"
+        is_run = any(_is_backend(name, backend) for name in names_of(rows))
+        needs = f"--steps {YEARLY[figure]}" if is_run else f"{backend} among the models of --llm"
+        table.append(_finding("Figure 4", finding, text, _rank(rows, backend, figure), needs))
+    changed, differ = _changes(rows), _differences(rows)
+    table.append(
+        _finding("Figure 7", "all indicators", "change over the years", changed, f"--steps {MONTHS_OF_RANGES}")
+    )
+    table.append(_finding("Figure 7", "all indicators", "differ in detail by backend", differ, "--seeds 2 --steps 24"))
+    return Table(
+        "Published and ours",
+        table,
+        "Published: Shachi (2025), one run for each backend, no numbers. Ours: means over runs. Where ours has a dash, "
+        "the last column says what it takes.",
+    )
+
+
+def _finding(figure: str, finding: str, published: str, ours: str | None, needs: str) -> dict[str, Value]:
+    """Return the cells of a finding, with what it takes if there is none of ours."""
+    cells: dict[str, Value] = {"figure": figure, "finding": finding, "published": published}
+    return cells | {"ours": ours, "it takes": needs if ours is None else ""}
+
+
+def _changes(rows: pd.DataFrame) -> str | None:
+    """Count the yearly figures that change over the years in every run; None with fewer than two of any."""
+    ranges = {name: rows[f"range {name}"].dropna() for name in LEVELS if f"range {name}" in rows}
+    if not (ranges and all(map(len, ranges.values()))):
+        return None
+    changing = sum(bool((values > 0).all()) for values in ranges.values())
+    return f"{changing} of {len(LEVELS)} change in every run"
+
+
+def _differences(rows: pd.DataFrame) -> str | None:
+    """Count the yearly figures that differ among backends; None where none can be tested."""
+    tests = [permutation_p(_levels_of(rows, name)) for name in LEVELS]
+    known = [p for p in adjusted_p(tests) if p is not None]
+    return f"{sum(p < ALPHA for p in known)} of {len(known)} differ (adjusted p < {ALPHA})" if known else None
+
+
+def _levels_of(rows: pd.DataFrame, name: str) -> list[list[float]]:
+    """Return a yearly figure of each run, by backend."""
+    return [rows.loc[rows["backend"] == backend, f"mean {name}"].tolist() for backend in names_of(rows)]
+
+
+def _is_backend(name: str, backend: str) -> bool:
+    """Check whether a name is that of a published backend, with or without a provider and the date of a snapshot."""
+    return _SNAPSHOT.sub("", name.rpartition("/")[2]) == backend
+
+
+def _rank(rows: pd.DataFrame, backend: str, figure: str) -> str | None:
+    """Describe where a backend stands among all by a yearly figure; None if it was not run."""
+    means = {
+        name: mean_estimate(rows.loc[rows["backend"] == name, f"mean {figure}"].tolist()) for name in names_of(rows)
+    }
+    known = {name: one.value for name, one in means.items() if one is not None}
+    own = next((name for name in known if _is_backend(name, backend)), None)
+    if own is None:
+        return None
+    rank = 1 + sum(value > known[own] for value in known.values())
+    return f"{figure_text(known[own])}, rank {rank} of {len(known)}"
 
 
 def names_of(rows: pd.DataFrame) -> list[str]:
@@ -290,7 +437,7 @@ def level_table(rows: pd.DataFrame) -> Table:
     """Return mean yearly figures by backend, with intervals, and the test that all are equal."""
     table: list[dict[str, Value]] = []
     for name in LEVELS:
-        groups = [rows.loc[rows["backend"] == backend, f"mean {name}"].tolist() for backend in names_of(rows)]
+        groups = _levels_of(rows, name)
         p = permutation_p(groups)
         for backend, values in zip(names_of(rows), groups, strict=True):
             cells = estimate_cells(mean_estimate(values))

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, Unpack
 from mesa.datacollection import DataCollector
 from pydantic import Field
 
-from mesa_llm import AgentConfig, Bridge, Label, LLMModel, LLMOptions, LLMScenario, Observation, ToolCall
+from mesa_llm import AgentConfig, Bridge, Label, LLMModel, LLMOptions, LLMScenario, Observation, Structure, ToolCall
 from mesa_llm.agents.agent import LLMMixin
 from mesa_llm.engine.activation import Stage, llm_agents
 from mesa_llm.memory import Memory, MemoryEntry, memory_from_json, open_memory
@@ -26,7 +26,7 @@ from mesa_llm_models.oasis.model import INFLUENCER, POST, fan_edges
 from mesa_llm_models.shachi.neutral import NEUTRAL
 from mesa_llm_models.shachi.traders import PairedTrader, order_near
 from mesa_llm_models.social.agents import SETTINGS, SocialUser
-from mesa_llm_models.stock_agent.agents import Twin, strategies, with_menu
+from mesa_llm_models.stock_agent.agents import STYLE, Twin, strategies, with_menu
 from mesa_llm_models.stock_agent.model import StockAgentModel
 from mesa_llm_models.stock_agent.scores import total_change
 
@@ -69,7 +69,11 @@ class TwoWorldsScenario(LLMScenario):
     turns: Annotated[int, Field(ge=1)] | None = None
     """Number of trading turns between two network steps; None for one turn each, a session. 50 in the study."""
 
-    order: Annotated[Literal["social_first", "exchange_first"], Label("World visited first")] = "social_first"
+    order: Annotated[
+        Literal["social_first", "exchange_first"],
+        Label("World visited first"),
+        Structure("exchange_first", dimension="interaction protocol"),
+    ] = "social_first"
     """First world to visit: the network, as in the study's program, or the exchange, as in its text."""
 
     coupling: Annotated[Coupling, Label("What the worlds have in common")] = "shared"
@@ -90,7 +94,7 @@ class TwoWorldsScenario(LLMScenario):
     talk: Annotated[float, Field(ge=0, le=1), Label("Rule twins talk of trades")] = 0.5
     """Probability that a rule twin on the network posts about the trade it remembers."""
 
-    ties: Annotated[float, Field(ge=0, le=20)] = 3.0
+    ties: Annotated[float, Field(ge=0, le=20), Structure(1.0, 6.0)] = 3.0
     """Mean number of others each person follows, besides the account everyone follows."""
 
     memory: Annotated[str, Label("Memory")] = "chat:4000:3"
@@ -206,7 +210,7 @@ class TwoWorldsModel(LLMModel):
             trading = AgentConfig(
                 name=persona.name,
                 persona=open_prompt(StockAgentModel, f"{style.lower()}.md").fill({}),
-                traits={"style of investing": style},
+                traits={STYLE: style},
                 settings=SETTINGS,
             )
             self._add(strategy, persona.topics, trading, persona.config(settings=SETTINGS))

@@ -31,7 +31,7 @@ from mesa_llm.text import one_line
 from mesa_llm.viz.render import COLOURS, GREY, Figure, frame, headline, legend_below
 from mesa_llm.worlds.beliefs import tone
 from mesa_llm.worlds.exchange import STOCKS, Stock
-from mesa_llm_models.shachi.rows import runs_with
+from mesa_llm_models.shachi.rows import lack_of_seeds, runs_with
 from mesa_llm_models.shachi.traders import PairedTrader, order_near
 from mesa_llm_models.stock_agent.model import StockAgentModel, StockAgentScenario
 
@@ -311,7 +311,7 @@ def study_validity(
     tables = [effect_table(reactions), component_table(reactions)]
     if around:
         tables.insert(0, real_table(reactions))
-    setting = {"seeds": list(setup.seeds), "language model": setup.llm, "day of the news": day, **own}
+    setting = {"seeds": list(setup.seeds), "language model": setup.llm_text, "day of the news": day, **own}
     return Findings(
         "validity",
         QUESTION,
@@ -319,7 +319,7 @@ def study_validity(
         runs.cost(),
         tables,
         lambda: validity_figure(reactions),
-        CAVEAT,
+        " ".join(filter(None, (lack_of_seeds(len(setup.seeds)), CAVEAT))),
     )
 
 

@@ -30,7 +30,7 @@ from mesa_llm.text import counted
 from mesa_llm.viz.render import COLOURS, GREY, Figure, frame, headline, legend_below
 from mesa_llm.worlds.exchange import STOCKS
 from mesa_llm_models.oasis.model import POST
-from mesa_llm_models.shachi.rows import column, runs_with
+from mesa_llm_models.shachi.rows import column, lack_of_seeds, runs_with
 from mesa_llm_models.shachi.two_worlds import OTHER_POST, TwoWorldsModel
 
 FloatArray = NDArray[np.float64]
@@ -92,7 +92,7 @@ def study_worlds(setup: StudySetup) -> Findings:
     finally:
         runs.close()
     rows = pd.concat([rows.assign(arm=rows["coupling"]), other.assign(arm="other topic")], ignore_index=True)
-    setting = {"seeds": list(setup.seeds), "language model": setup.llm, **setup.parameters}
+    setting = {"seeds": list(setup.seeds), "language model": setup.llm_text, **setup.parameters}
     return Findings(
         "worlds",
         QUESTION,
@@ -100,7 +100,7 @@ def study_worlds(setup: StudySetup) -> Findings:
         runs.cost(),
         [indicator_table(rows), price_table(rows), lag_table(rows), arm_table()],
         lambda: worlds_figure(rows),
-        CAVEAT,
+        " ".join(filter(None, (lack_of_seeds(len(setup.seeds)), CAVEAT))),
     )
 
 

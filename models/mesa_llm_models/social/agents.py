@@ -67,8 +67,8 @@ class PopulationValue[T]:
         """Return the value, or the descriptor itself when read from the class."""
         if user is None:
             return self
-        people = user.model.population
-        return self.default if people is None else self.look_up(people, user.unique_id - 1)
+        people, index = user.model.population, user.unique_id - 1
+        return self.default if people is None or index >= len(people) else self.look_up(people, index)
 
 
 class SocialUser(Mind, CellAgent):
@@ -119,16 +119,16 @@ class SocialUser(Mind, CellAgent):
     @property
     def hours(self) -> tuple[float, ...]:
         """24 probabilities of being active, from midnight on."""
-        people = self.model.population
-        return vars(self).get("_hours", ALWAYS) if people is None else people.hours[self.unique_id - 1]
+        people, index = self.model.population, self.unique_id - 1
+        return vars(self).get("_hours", ALWAYS) if people is None or index >= len(people) else people.hours[index]
 
     @hours.setter
     def hours(self, hours: Sequence[float]) -> None:
-        people = self.model.population
-        if people is None:
+        people, index = self.model.population, self.unique_id - 1
+        if people is None or index >= len(people):  # it has come later
             self._hours = tuple(hours)
         else:
-            people.hours[self.unique_id - 1] = hours
+            people.hours[index] = hours
 
     @property
     def first_memory(self) -> str | None:
@@ -138,7 +138,8 @@ class SocialUser(Mind, CellAgent):
     @property
     def interests(self) -> frozenset[str]:
         """Words that attract the rule twin's attention."""
-        people: People | None = None if "_config" in vars(self) else self.model.population
+        has_own = "_config" in vars(self) or self.unique_id > len(self.model.population or ())
+        people: People | None = None if has_own else self.model.population
         persona = self.config.persona if people is None else people.description(self.unique_id - 1)
         return words_of(f"{persona} {' '.join(self.topics)}")
 

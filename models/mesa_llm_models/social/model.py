@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Unpack
 
 import networkx as nx
@@ -14,17 +15,19 @@ from mesa.datacollection import DataCollector
 from mesa.discrete_space import Network
 from pydantic import BeforeValidator, Field
 
-from mesa_llm import ConfigError, Hidden, Hourly, Label, LLMModel, LLMOptions, LLMScenario, Output, Slider
+from mesa_llm import ConfigError, Hidden, Hourly, Label, LLMModel, LLMOptions, LLMScenario, Output, Slider, Structure
 from mesa_llm.llm.embeddings import embedder
 from mesa_llm.memory import open_memory
-from mesa_llm.population import ActivityForm, Users
+from mesa_llm.population import ActivityForm, Persona, Users
 from mesa_llm.population.columns import People
 from mesa_llm.text import counted, quoted
 from mesa_llm.worlds import Rules
 from mesa_llm.worlds.social import PRESETS, Account, FeedName, PresetName, SocialWorld
-from mesa_llm_models.social.agents import SocialUser
+from mesa_llm_models.social.agents import SETTINGS, SocialUser
 from mesa_llm_models.social.opinions import BeliefParameters, Opinions, StanceName
 from mesa_llm_models.social.population import (
+    N_INVENTED,
+    Hubs,
     PopulationName,
     check_people,
     draw_people,
@@ -32,6 +35,7 @@ from mesa_llm_models.social.population import (
     is_hourly,
     say_drawn,
     set_hours,
+    shaped_edges,
 )
 from mesa_llm_models.social.text import examples_text
 
@@ -43,6 +47,9 @@ MAX_DRAWN = 500
 
 MAX_SPRUNG = 150
 """Maximum number of users for a spring layout; larger networks are drawn as a circle."""
+
+OWN_PRESETS = ("simswarm", "x", "reddit")
+"""Presets that are not OASIS's; in them, a quarter of the users have a first post."""
 
 MAX_LINES = 12
 """Maximum number of posts, of comments and of follows in the story."""
@@ -60,7 +67,7 @@ Names = Annotated[tuple[str, ...], BeforeValidator(split_names)]
 class SocialScenario(LLMScenario):
     """Parameters of a social network."""
 
-    n_agents: Annotated[int, Field(ge=1)] | None = None
+    n_agents: Annotated[Annotated[int, Field(ge=1)] | None, Structure(10, 40, dimension="population")] = None
     """Number of users; None for 20, or all in the file. With `users`, the maximum number read from it."""
 
     preset: Annotated[PresetName, Label("Actions and feed as in")] = "simswarm"
@@ -69,24 +76,41 @@ class SocialScenario(LLMScenario):
     actions: Annotated[Names | None, Hidden()] = None
     """Names of the users' actions; None for the preset's."""
 
+    first_posts: Annotated[Annotated[float, Field(ge=0, le=1)] | None, Label("Share who write a first post")] = None
+    """Share of users with an invented first post, if the population has no posts; None for a quarter, but for nobody in
+    OASIS's presets.
+    """
+
     products: Annotated[Names, Hidden()] = ()
     """Names of the products that `purchase_product` can buy."""
 
-    feed: Annotated[FeedName | None, Label("Feed")] = None
+    feed: Annotated[FeedName | None, Label("Feed"), Structure("newest", "random")] = None
     """Name of the feed; None for the preset's."""
 
     embedder: Annotated[str, Hidden()] = "wordllama"
     """Embedder that compares posts and interests for the feeds `x_personal…`: `wordllama`, `minilm`, `twhin-bert`, or a
     model of litellm or sentence-transformers, see `mesa_llm.llm.embeddings.embedder`."""
 
-    feed_size: Annotated[Annotated[int, Field(ge=0)] | None, Label("Posts in a feed")] = None
+    feed_size: Annotated[Annotated[int, Field(ge=0)] | None, Label("Posts in a feed"), Structure(5, 20)] = None
     """Maximum number of posts in a feed; None for the preset's."""
 
     may_pass: Annotated[bool, Label("Users may do nothing")] = True
     """Whether users may do nothing on their turn."""
 
-    follows: Annotated[int, Field(ge=0), Slider(0, 10, label="Users a newcomer follows")] = 3
+    follows: Annotated[int, Field(ge=0), Slider(0, 10, label="Users a newcomer follows"), Structure(1, 6)] = 3
     """Number of users that a new user follows, if the population has no follows."""
+
+    homophily: Annotated[
+        Annotated[float, Field(ge=0, le=1)] | None, Label("Follows within one's own camp"), Structure(0.5, 0.9)
+    ] = None
+    """Probability that a drawn follow goes to a user of one's own camp, and not of another: the same side of the topic
+    with `beliefs`, else the same first interest; None: camps do not matter.
+    """
+
+    hubs: Annotated[Hubs | None, Label("Who has the most followers"), Structure("none", "random", "extreme")] = None
+    """Who has the most followers, if follows are drawn: `none` (all have about as many), `random` users, or, with
+    `beliefs`, those of the most `extreme` or most `moderate` positions; None: those who came first.
+    """
 
     users: Annotated[str | None, Hidden()] = None
     """File with a population, in one of OASIS's formats or a table; None for `population`."""
@@ -141,7 +165,7 @@ class SocialScenario(LLMScenario):
     viral_threshold: Annotated[int, Field(ge=0), Slider(1, 20, label="Likes to go viral")] = 5
     """Number of likes, reposts and quotes at which a post goes viral."""
 
-    threading: Annotated[bool, Label("Replies stand under posts")] = True
+    threading: Annotated[bool, Label("Replies stand under posts"), Structure(False)] = True
     """Whether feeds show replies and comments under their posts."""
 
     memory: Annotated[str, Hidden()] = "window:6"
@@ -185,10 +209,13 @@ class SocialModel(LLMModel):
         step_minutes: Simulated minutes per step.
         opinions: Opinions of the users on the topic; None without beliefs.
         user_class: Class of its users.
+        n_users: Number of users without a number or file.
     """
 
     scenario_class = SocialScenario
+    judge_purposes = frozenset({"judge", "stance"})
     user_class: ClassVar[type[SocialUser]] = SocialUser
+    n_users: ClassVar[int] = N_INVENTED
     scenario: SocialScenario
 
     def __init__(self, scenario: SocialScenario | None = None, **options: Unpack[LLMOptions]) -> None:
@@ -252,17 +279,19 @@ class SocialModel(LLMModel):
 
     def _people(self) -> People:
         """Return the population: invented, drawn, or read from the file."""
-        people, self.users_file = draw_people(self.scenario, self.random)
+        people, self.users_file = draw_people(self.scenario, self.random, self.n_users)
         return people
 
     def _settle(self, people: People) -> None:
         """Sign users up, connect them, and publish their first posts."""
         edges = follow_edges(people, self.scenario, self.random)
+        if self.opinions is not None:
+            self.opinions.enter(range(1, len(people) + 1), self.random)
+        shaped = shaped_edges(people, self.scenario, self.stances(), self.run_seed)
+        edges = edges if shaped is None else shaped
         self.grid = follow_network(len(people), edges, self.run_seed, self.random)
         cells = list(self.grid.all_cells) or [None] * len(people)
         users = [self.user_class(self, cell) for cell in cells]
-        if self.opinions is not None:
-            self.opinions.enter((user.unique_id for user in users), self.random)
         self.world.sign_up_many(Account(index, *profile) for index, profile in enumerate(people.profiles(), start=1))
         edges += 1
         self.world.follow_many(edges)
@@ -276,12 +305,42 @@ class SocialModel(LLMModel):
             self.world.create_post(user.unique_id, post)
 
     def opening(self, users: Sequence[SocialUser]) -> list[tuple[SocialUser, str]]:
-        """Return the first posts if the population has none, by a quarter of the users. Override to change them.
+        """Return the first posts if the population has none, by a share of the users. Override to change them.
 
         Args:
             users: All users.
         """
-        return [(user, user.remark()) for user in self.random.sample(list(users), -(-len(users) // 4))]
+        share, actions = self.scenario.first_posts, self.world.settings.actions
+        if share is None:
+            share = 0.25 if self.scenario.preset in OWN_PRESETS else 0.0
+        if not share and "create_post" not in actions:
+            self.engine.warn("there are no posts, and nobody can write one: set first_posts=, or users= with posts")
+        return [
+            (user, user.remark()) for user in self.random.sample(list(users), math.ceil(round(share * len(users), 6)))
+        ]
+
+    def sign_up(self, persona: Persona | None = None, follows: Iterable[int] = (), **components: Any) -> SocialUser:
+        """Let somebody join the network, at any time in a run; `user.remove()` lets somebody leave.
+
+        Args:
+            persona: Who joins; None: somebody without a name.
+            follows: Users whom they follow.
+            **components: `config`, `memory`, `llm`, `tools` of the new user.
+
+        Raises:
+            ToolError: If one of those whom they follow does not exist.
+        """
+        who = persona or Persona()
+        components.setdefault("config", who.config(settings=SETTINGS))
+        # accounts of nobody in the model, such as a newsroom's, have numbers too
+        self.agent_id_counter = max(self.agent_id_counter, len(self.world.users))
+        user = self.user_class(self, topics=who.topics, hours=who.activity, **components)
+        self.world.sign_up(user.unique_id, who.name, who.username, who.bio)
+        if self.opinions is not None:
+            self.opinions.enter([user.unique_id], self.random)
+        for followed in follows:
+            self.world.follow(user.unique_id, followed)
+        return user
 
     @property
     def examples(self) -> str:
@@ -300,7 +359,7 @@ class SocialModel(LLMModel):
         """Interview one user without changing the run: nobody else hears it, and the user does not remember it.
 
         It is recorded, replayed and budgeted like any other call. Question and answer are in the table `answers` of the
-        run log, under the purpose `interview`. The world's database does not change.
+        run log, under the purpose `interview`, and in the world's table of traces, as in OASIS's.
 
         Args:
             agent: The user.
@@ -312,11 +371,30 @@ class SocialModel(LLMModel):
         Raises:
             ConfigError: If the agent is not a user of this model, or the question is empty.
         """
-        if agent not in self.agents:
-            raise ConfigError(f"{agent!r:.80} is not a user of this model; use one of model.agents")
+        return self.interviews([agent], question)[0]
+
+    def interviews(self, agents: Sequence[SocialUser], question: str) -> list[str | None]:
+        """Interview several users at once; see `interview`.
+
+        Args:
+            agents: The users.
+            question: Text of the question.
+
+        Returns:
+            The answer of each; None where the call failed.
+
+        Raises:
+            ConfigError: If an agent is not a user of this model, or the question is empty.
+        """
+        for agent in agents:
+            if agent not in self.agents:
+                raise ConfigError(f"{agent!r:.80} is not a user of this model; use one of model.agents")
         if not question.strip():
             raise ConfigError("the question is empty; write a question for the user")
-        return self.survey([question], [agent], purpose="interview")["answer"].iloc[0]
+        answers: list[str | None] = self.survey([question], agents, purpose="interview")["answer"].tolist()
+        for agent, answer in zip(agents, answers, strict=True):
+            self.world.trace(agent.unique_id, "interview", prompt=question, response=answer)
+        return answers
 
     # -- measures
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -24,13 +24,16 @@ from mesa_llm.population import (
     read_users,
 )
 from mesa_llm.population.columns import InventedPeople, People, people_of
-from mesa_llm.population.follows import preferential_edges
+from mesa_llm.population.follows import preferential_edges, ranked_edges
 from mesa_llm.text import counted
 
 logger = logging.getLogger(__name__)
 
 PopulationName = Literal["invented", "oasis_x", "oasis_reddit"]
 """Source of users not in a file."""
+
+Hubs = Literal["none", "random", "extreme", "moderate"]
+"""Who has the most followers: nobody, users drawn at random, or those of the most extreme or most moderate position."""
 
 N_INVENTED = 20
 """Number of users without a number or file."""
@@ -43,8 +46,11 @@ def check_people(scenario: Any) -> None:
     """Check that the parameters of the population are consistent.
 
     Raises:
-        ConfigError: If there are two sources of users, or the activity needs counts and there are none.
+        ConfigError: If there are two sources of users, the activity needs counts and there are none, or hubs are users
+            of a position and there are no positions.
     """
+    if scenario.hubs in ("extreme", "moderate") and not scenario.beliefs:
+        raise ConfigError(f"hubs={scenario.hubs!r} goes by users' positions on the topic; set beliefs=true, too")
     if scenario.users is not None and scenario.population == "oasis_reddit":
         raise ConfigError(
             f"users={scenario.users!r} and population='oasis_reddit' both specify the users; give one of "
@@ -71,12 +77,13 @@ def n_core_of(scenario: Any, n: int) -> int:
     return min(MAX_CORE, n // 10) if scenario.core_users is None else scenario.core_users
 
 
-def draw_people(scenario: Any, rng: random.Random) -> tuple[People, Users]:
+def draw_people(scenario: Any, rng: random.Random, n_users: int = N_INVENTED) -> tuple[People, Users]:
     """Return the population of a network, and the contents of its file; empty without a file.
 
     Args:
         scenario: Parameters of the network.
         rng: Random generator.
+        n_users: Number of users without a number or file.
 
     Raises:
         ConfigError: If the file is invalid.
@@ -87,15 +94,14 @@ def draw_people(scenario: Any, rng: random.Random) -> tuple[People, Users]:
         if scenario.population == "oasis_x":
             return from_distributions(scenario.n_agents or len(core), rng, "x", core=core), users
         return people_of(core), users
-    people = _drawn_people(scenario, rng)
+    people = _drawn_people(scenario, scenario.n_agents or n_users, rng)
     if scenario.edges is not None:
         people.edges = read_follows(scenario, len(people))
     return people, Users([])
 
 
-def _drawn_people(scenario: Any, rng: random.Random) -> People:
+def _drawn_people(scenario: Any, n: int, rng: random.Random) -> People:
     """Return people who are not in a file."""
-    n = scenario.n_agents or N_INVENTED
     match scenario.population:
         case "oasis_x":
             return from_distributions(n, rng, "x", n_core_of(scenario, n))
@@ -161,6 +167,57 @@ def follow_edges(people: People, scenario: Any, rng: random.Random) -> npt.NDArr
     return preferential_edges(n, min(scenario.follows, n - 1), rng)
 
 
+def shaped_edges(
+    people: People, scenario: Any, positions: Mapping[int, float], run_seed: int
+) -> npt.NDArray[np.int32] | None:
+    """Return the follows that `homophily` and `hubs` ask for; None if neither is set.
+
+    They are drawn apart from everything else, so that runs that differ in them alone have the same people, positions
+    and first posts.
+
+    Args:
+        people: The population.
+        scenario: Parameters of the network.
+        positions: User, from 1 → its position on the topic; empty without beliefs.
+        run_seed: Seed of the run.
+
+    Returns:
+        (follower, followee), as indices of the population, sorted, shape `(follows, 2)`.
+
+    Raises:
+        ConfigError: If the follows of the population are not drawn freely, but its own.
+    """
+    if scenario.homophily is None and scenario.hubs is None:
+        return None
+    n, rng = len(people), random.Random(f"{run_seed} follows")
+    if (
+        people.edges is not None
+        or scenario.edges is not None
+        or (isinstance(people, DrawnPeople) and people.kind == "x")
+    ):
+        raise ConfigError(
+            "homophily= and hubs= are for follows that are drawn; this population has its own. Leave them out, or take "
+            "users without follows"
+        )
+    order = list(range(n))
+    if scenario.hubs == "random":
+        rng.shuffle(order)
+    elif scenario.hubs in ("extreme", "moderate"):
+        order.sort(key=lambda index: abs(positions[index + 1]), reverse=scenario.hubs == "extreme")
+    ranks = None if scenario.hubs == "none" else (np.argsort(order) + 1).tolist()
+    each = min(scenario.follows, max(n - 1, 0))
+    return ranked_edges(n, each, rng, ranks=ranks, camps=camps_of(people, positions), homophily=scenario.homophily)
+
+
+def camps_of(people: People, positions: Mapping[int, float]) -> list[int]:
+    """Return each user's camp: its side of the topic, or else its first interest."""
+    if positions:
+        return [int(positions[index + 1] > 0) for index in range(len(people))]
+    interests = [(people.topics(index) or ("",))[0] for index in range(len(people))]
+    numbers = {topic: number for number, topic in enumerate(dict.fromkeys(interests))}
+    return [numbers[topic] for topic in interests]
+
+
 def say_drawn(people: People, scenario: Any, n_follows: int, n_posts: int) -> None:
     """Log, in one line, what was drawn for people from a file, and how to provide it.
 
@@ -180,7 +237,7 @@ def say_drawn(people: People, scenario: Any, n_follows: int, n_posts: int) -> No
         if are_drawn
         else "",
         f"it has no earlier posts (column previous_tweets): {counted(n_posts, 'first post was', 'first posts were')} "
-        "invented"
+        "invented; set first_posts=0 for none"
         if n_posts
         else "",
     ]

@@ -12,6 +12,7 @@ from mesa.visualization.utils import update_counter
 from reacton import use_state
 from solara.core import component
 
+from mesa_llm.model.quality import judge_text
 from mesa_llm.model.scenario import controls
 from mesa_llm.text import counted, one_line
 from mesa_llm.viz import LLMPage, Markup, Row, drawn_by, steady
@@ -132,6 +133,7 @@ def Scores(model: SotopiaModel) -> None:
         titles = {episode.index: title_of(episode) for episode in model.episodes}
         table: Any = model.scores()
         judge = model.judge if model.n_judged else None
+        checked = judge_text(model)
     judged: Any = table[table["judgements"] > 0]
     names = {one.name: one.code for one in model.dimensions}
     rows = [
@@ -139,7 +141,7 @@ def Scores(model: SotopiaModel) -> None:
         for row in judged.to_dict("records")[:MAX_ROWS]
     ]
     if judge:
-        solara.Text(f"Judged by {judge}; scores of other judges cannot be compared with these.")
+        solara.Text(f"Judged by {judge}; scores of other judges cannot be compared with these. {checked}.")
     columns = ("Meeting", "Who", *names.values(), "Overall")
     more = max(len(judged) - MAX_ROWS, 0)
     Markup("table.html", columns=columns, rows=rows, more=more, nothing="No meeting has been judged yet.")

@@ -85,7 +85,7 @@ class EpisodeModel(Protocol):
         """Whether an author writes move by move."""
         ...
 
-    def prompt(self, name: str, **values: Any) -> str:
+    def prompt(self, name: str, /, **values: Any) -> str:
         """Render a file in the model's folder `prompts`."""
         ...
 

@@ -372,26 +372,3 @@ def intraclass(scores: Any) -> float:
     error = (rest**2).sum() / ((n_cases - 1) * (n_judges - 1))
     below = of_cases + (n_judges - 1) * error + n_judges * (of_judges - error) / n_cases
     return float((of_cases - error) / below) if below else float("nan")
-
-
-def krippendorff_alpha(scores: Any) -> float:
-    """Compute Krippendorff's alpha for scores on an interval scale.
-
-    Args:
-        scores: Score by judge and case, shape `(judges, cases)`; NaN where missing.
-
-    Returns:
-        At most 1; 0 for chance agreement; NaN where nothing can be compared.
-
-    Source:
-        Krippendorff (2011), Computing Krippendorff's Alpha-Reliability.
-    """
-    table = np.asarray(scores, dtype=float)
-    cases = [case[~np.isnan(case)] for case in table.T]
-    cases = [case for case in cases if len(case) > 1]
-    values = np.concatenate(cases) if cases else np.array([])
-    expected = 2 * ((values - values.mean()) ** 2).sum() / (len(values) - 1) if len(values) > 1 else 0.0
-    if not expected:
-        return float("nan")
-    observed = sum(2 * len(case) * ((case - case.mean()) ** 2).sum() / (len(case) - 1) for case in cases)
-    return float(1 - observed / len(values) / expected)

@@ -32,6 +32,7 @@ class SotopiaModel(LLMModel):
         n_judge_failures: Number of failed judgements so far, including those that succeeded on retry.
     """
 
+    goes_on_after_failures = True  # there is more to do than what failed
     scenario_class = SotopiaScenario
     scenario: SotopiaScenario
     changeable = ("max_turns", "max_stale")

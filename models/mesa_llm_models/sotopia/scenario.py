@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from mesa_llm import Label, LLMScenario, Slider
+from mesa_llm import Label, LLMScenario, Slider, Structure
 from mesa_llm.worlds import Rules
 from mesa_llm_models.sotopia.scenes import Subset
 
@@ -32,13 +32,15 @@ class SotopiaScenario(LLMScenario):
     subset: Annotated[Subset, Label("Which scenes")] = "all"
     """Situations: all, those of the hard subset, or those whose goals agree or conflict."""
 
-    n_dyads: Annotated[int, Field(ge=1), Slider(1, 60, label="Meetings")] = 6
+    n_dyads: Annotated[int, Field(ge=1), Slider(1, 60, label="Meetings"), Structure(3, 12, dimension="population")] = 6
     """Maximum number of pairings played; each is one episode, or two where both seats are tested."""
 
     sampling: Literal["in turn", "random"] = "in turn"
     """`in turn`: one pairing for each situation, then a second one for each, …; `random`: drawn with replacement."""
 
-    order: Annotated[Order, Label("Whose turn it is")] = "round-robin"
+    order: Annotated[
+        Order, Label("Whose turn it is"), Structure("simultaneous", "random", dimension="interaction protocol")
+    ] = "round-robin"
     """Turn order: one after the other, all at once, at random, or chosen by a moderator."""
 
     max_turns: Annotated[int, Field(ge=1), Slider(2, 30, label="Maximum number of turns")] = 20

@@ -14,8 +14,9 @@ import pandas as pd
 from scipy import stats
 
 from mesa_llm import ConfigError
+from mesa_llm.statistics import krippendorff_alpha
 from mesa_llm_models.sotopia.episodes import Episode
-from mesa_llm_models.sotopia.judge import STANDARD, TABLE_ORDER, Dimension, intraclass, krippendorff_alpha
+from mesa_llm_models.sotopia.judge import STANDARD, TABLE_ORDER, Dimension, intraclass
 
 GOAL = "goal"
 
@@ -445,7 +446,8 @@ def agreement(run: ScoredRun) -> pd.DataFrame:
             index=["judge", "sample", "swapped"], columns=["episode", "seat"], values=one.name, dropna=False
         )
         table = raters.to_numpy() if len(raters) else np.empty((0, 0))
-        rows[one.name] = {"icc": intraclass(table), "alpha": krippendorff_alpha(table)}
+        alpha = krippendorff_alpha(table.T.tolist(), "interval", n_resamples=0)
+        rows[one.name] = {"icc": intraclass(table), "alpha": math.nan if alpha is None else alpha.value}
         rows[one.name]["first_gain"] = _first_gain(ratings, one.name)
     return pd.DataFrame.from_dict(rows, orient="index")
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mesa_llm import ConfigError
-from mesa_llm.experiments.benchmark import Measure, PublishedError, Reference, Task, mean_of
+from mesa_llm.experiments.benchmark import Baseline, Measure, PublishedError, Reference, Task, mean_of
 from mesa_llm_models.sotopia.judge import STANDARD
 from mesa_llm_models.sotopia.model import SotopiaModel
 from mesa_llm_models.sotopia.scores import means_of, normalised, published
@@ -72,5 +72,6 @@ TASK = Task(
     is_comparable=is_comparable,
     unit="points",
     published=PublishedError(0.95, 3.17, "gpt-4-0613, 200 dialogues; baseline: no memory"),
+    baseline=Baseline(without=("memory",)),
     measure=Measure("mean of the dimensions, each from 0 to 1", overall),
 )

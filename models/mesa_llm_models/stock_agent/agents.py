@@ -55,6 +55,9 @@ ORIGINAL_ACTIONS = {
 }
 """Stage → actions with `fidelity="original"`: no look-ups, because everybody is shown the forum."""
 
+STYLE = "style of investing"
+"""Name of a trader's style in its config."""
+
 MENU_PRICES = (0.95, 0.975, 1.0, 1.025, 1.05)
 """Prices on the menu, as multiples of the latest; few, so orders often have equal prices."""
 
@@ -128,6 +131,7 @@ class StockTrader(LLMAgent):
         text = self.model.prompt(
             f"original_{facts.now.stage}.md",
             facts=facts,
+            style=self.config.role.get(STYLE, ""),
             introductions={stock: introduction(COMPANIES[stock]) for stock in STOCKS},
             shares={stock: shares_text(facts.shares[stock]) for stock in STOCKS},
             cash=spendable_text(facts.cash),

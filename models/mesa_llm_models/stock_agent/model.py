@@ -23,6 +23,7 @@ from mesa_llm import (
     LLMScenario,
     Settings,
     Slider,
+    Structure,
     quoted,
 )
 from mesa_llm.engine.activation import Stage, llm_agents
@@ -43,7 +44,7 @@ from mesa_llm.worlds.exchange import (
     TradingRules,
     draw_endowments,
 )
-from mesa_llm_models.stock_agent.agents import StockTrader, Twin, strategies
+from mesa_llm_models.stock_agent.agents import STYLE, StockTrader, Twin, strategies
 from mesa_llm_models.stock_agent.scores import (
     TurnCounts,
     changes_error,
@@ -112,7 +113,7 @@ class StockAgentScenario(LLMScenario):
     days: Annotated[int, Field(ge=1), Slider(1, 264, label="Days")] = 10
     """Number of days until the exchange closes: 10 in Shachi's study, 264 in the original program."""
 
-    sessions: Annotated[int, Field(ge=1), Slider(1, 6, label="Sessions a day")] = 3
+    sessions: Annotated[int, Field(ge=1), Slider(1, 6, label="Sessions a day"), Structure(2, 5)] = 3
     """Number of trading sessions per day."""
 
     twin: Annotated[Twin, Label("Rule of the traders")] = "mixed"
@@ -210,7 +211,11 @@ class StockAgentModel(LLMModel):
         for endowment, strategy in zip(
             endowments, strategies(parameters.twin, parameters.n_agents, self.random), strict=True
         ):
-            config = AgentConfig(settings=SETTINGS) if is_original else self._config_of(endowment)
+            config = (
+                AgentConfig(role={STYLE: endowment.style}, settings=SETTINGS)
+                if is_original
+                else self._config_of(endowment)
+            )
             own_memory = f"chat:{self._day_tokens}" if self._forgets else memory
             self.trader_class(self, strategy, config=config, memory=own_memory)
         self.last_moment: Moment | None = None
@@ -225,7 +230,7 @@ class StockAgentModel(LLMModel):
         return AgentConfig(
             name=f"Trader {endowment.trader}",
             persona=self.prompt(f"{endowment.style.lower()}.md"),
-            traits={"style of investing": endowment.style},
+            traits={STYLE: endowment.style},
             settings=SETTINGS,
         )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from mesa_llm.experiments.benchmark import Measure, PublishedError, Reference, Task
+from mesa_llm.experiments.benchmark import Baseline, Measure, PublishedError, Reference, Task
 from mesa_llm.worlds.exchange import Stock
 from mesa_llm_models.stock_agent.model import StockAgentModel
 from mesa_llm_models.stock_agent.scores import gemini_paths, session_changes
@@ -43,11 +43,14 @@ TASK = Task(
         "Gemini-Pro, first ten days of the authors' run",
         "git history of the authors' repository, f78c082",
     ),
-    target_note="Shachi compares with runs of the original code with GPT-3.5, which are not public",
     unit="percentage points",
     published=PublishedError(
-        2.63, 9.07, "gpt-3.5-turbo-0125, 3 seeds, to runs of the original code; baseline: no memory and no tool"
+        2.63,
+        9.07,
+        "gpt-3.5-turbo-0125, 3 seeds, to runs of the original code; baseline: no memory and no tool",
+        other_target="the study's own runs of the original code with gpt-3.5-turbo-0125, which are not public",
     ),
+    baseline=Baseline(without=("memory", "tools")),
     measure=Measure(
         "price change from the first to the last session, %", lambda found: found.get("volatility", math.nan)
     ),

@@ -13,7 +13,19 @@ from typing import Annotated, Any, Literal, Unpack
 from mesa.datacollection import DataCollector
 from pydantic import Field
 
-from mesa_llm import Bridge, ConfigError, Event, Hidden, Label, LLMModel, LLMOptions, LLMScenario, Settings, Slider
+from mesa_llm import (
+    Bridge,
+    ConfigError,
+    Event,
+    Hidden,
+    Label,
+    LLMModel,
+    LLMOptions,
+    LLMScenario,
+    Settings,
+    Slider,
+    Structure,
+)
 from mesa_llm.model.bridge import PAYLOADS, wording
 from mesa_llm.population import Persona, Users, invented, preferential_follows, read_edges, read_users
 from mesa_llm.text import counted
@@ -87,7 +99,11 @@ class ThreeWorldsScenario(LLMScenario):
     """Outside shocks, each with `step`, `text` and optionally `variable` and `value`. None: a tax of 30 %
     in step 7."""
 
-    visits: Annotated[Literal["in_turn", "together"], Label("Citizens look at the worlds")] = "in_turn"
+    visits: Annotated[
+        Literal["in_turn", "together"],
+        Label("Citizens look at the worlds"),
+        Structure("together", dimension="interaction protocol"),
+    ] = "in_turn"
     """`in_turn`: each visits one world a step and hears news of the others; `together`: each visits all three."""
 
     bridged: Annotated[bool, Label("News crosses between the worlds")] = True
@@ -102,10 +118,12 @@ class ThreeWorldsScenario(LLMScenario):
     price: Annotated[float, Field(ge=0), Slider(1, 50, 1, label="Price of goods to bet on, $")] = 16.0
     """Average price of goods in the market's question, in dollars."""
 
-    maker: Annotated[MakerName, Label("Market maker")] = "fixed_product"
+    maker: Annotated[MakerName, Label("Market maker"), Structure("lmsr")] = "fixed_product"
     """Market maker."""
 
-    liquidity: Annotated[float, Field(gt=0), Slider(20, 2000, 20, label="Depth of the market, $")] = 200.0
+    liquidity: Annotated[
+        float, Field(gt=0), Slider(20, 2000, 20, label="Depth of the market, $"), Structure(100.0, 400.0)
+    ] = 200.0
     """Depth of the market makers, in dollars."""
 
     fee: Annotated[float, Field(ge=0, lt=1), Slider(0, 0.1, 0.005, label="Fee, share of a trade")] = 0.0

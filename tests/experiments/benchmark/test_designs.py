@@ -1,17 +1,25 @@
 """The four original designs run in all tasks, and say what becomes of their components there."""
 
+from collections.abc import Iterator, Sequence
+from typing import Any
+
 import pytest
 
 from mesa_llm import AgentDesign, ToolServer
-from mesa_llm.experiments.benchmark import find_task, find_tasks
+from mesa_llm.engine.activation import llm_agents
+from mesa_llm.experiments.benchmark import Task, find_task, find_tasks
 from mesa_llm.experiments.benchmark.designs import (
     ORIGINAL_DESIGNS,
     PUBLISHED_RATIOS,
+    WITHOUT,
     Installation,
     ablations,
     installations,
+    requests_in,
 )
 from mesa_llm.experiments.benchmark.runs import Candidate, PlannedRun
+from mesa_llm.experiments.benchmark.task import SHACHI
+from mesa_llm.records import Request
 from mesa_llm_models.sotopia.task import means
 from tests.experiments.benchmark.pots import POT
 
@@ -74,3 +82,64 @@ def test_the_measure_of_sotopia_is_that_of_table_2() -> None:
 def test_without_a_measure_a_task_has_its_first_score() -> None:
     assert POT.measured({"coins": 3.0, "love": 1.0}) == 3.0
     assert POT.measured_by("love").measured({"coins": 3.0}) is None
+
+
+def words_of(component: str, task: Task, requests: Sequence[Request]) -> Iterator[str]:
+    """Return what a component says in requests, beside what is said without it."""
+    model = task.as_quick().make(**{**task.as_quick().setting, "llm": "rule", "rng": 1})
+    for request in requests:
+        agent = next((one for one in llm_agents(model) if one.unique_id == request.salt.agent), None)
+        text = "\n".join(message.content for message in request.messages)
+        if component == "config" and agent is not None:
+            config = agent.config
+            values = [config.persona, config.style, *config.role.values(), *config.traits.values()]
+            yield from (str(value) for value in values if len(str(value)) > 3 and str(value) in text)
+        if component == "memory":
+            yield from (message.content for message in request.messages if message.role == "assistant")
+            yield from (line for line in ("What you remember", "What you learnt", "Your reasons") if line in text)
+        if component == "tools":
+            names = [spec.name for spec in request.tools if not spec.is_action]
+            yield from (*names, *(name for name in ("read_forum", "search_posts") if name in text))
+    model.close()
+
+
+@pytest.mark.parametrize("component", WITHOUT)
+@pytest.mark.parametrize("name", SHACHI)
+def test_without_a_component_no_request_has_a_word_of_it(name: str, component: str) -> None:
+    settings: list[dict[str, Any]] = [{}]
+    if name in ("stock_agent", "auction_arena"):
+        settings = [{"fidelity": "corrected"}, {"fidelity": "original"}]
+    if name == "psychobench":  # by protocol, each of its questionnaires is one conversation
+        settings = [{"history": False}]
+    for setting in settings:
+        task = TASKS[name].with_parameters(setting)
+        requests = requests_in(task, AgentDesign(**WITHOUT[component]), max_steps=7)
+        assert requests
+        assert list(words_of(component, task, requests)) == []
+
+
+@pytest.mark.parametrize("fidelity", ["corrected", "original"])
+@pytest.mark.parametrize(("name", "word"), [("stock_agent", "Aggressive"), ("auction_arena", "larger total profit")])
+def test_what_an_agent_wants_is_told_by_its_config_alone(name: str, word: str, fidelity: str) -> None:
+    task = TASKS[name].with_parameters({"fidelity": fidelity})
+    for design, is_told in ((None, True), (AgentDesign(persona="none"), False), (AgentDesign(persona="A fox."), False)):
+        texts = [message.content for request in requests_in(task, design) for message in request.messages]
+        assert any(word in text for text in texts) == is_told
+        is_used = is_told or (design is not None and design.persona == "A fox.")
+        assert (installations(task, {"one": design})["one"].config == "used") == is_used
+
+
+@pytest.mark.parametrize(
+    ("name", "config", "memory", "tools"),
+    [
+        ("emergent_analogies", (), ORIGINAL_DESIGNS, ()),
+        ("stock_agent", ("stock_agent", "auction_arena"), ORIGINAL_DESIGNS, ("stock_agent",)),
+        ("auction_arena", ("stock_agent", "auction_arena"), ORIGINAL_DESIGNS, ()),
+        ("sotopia", (), ORIGINAL_DESIGNS, ()),
+    ],
+)
+def test_the_agents_of_table_2_are_installed_as_in_the_paper(name: str, config: Any, memory: Any, tools: Any) -> None:
+    for key, found in installations(TASKS[name], ORIGINAL_DESIGNS).items():
+        assert (found.config == "used") == (key in config)
+        assert (found.memory == "used") == (key in memory and key != "emergent_analogies")
+        assert (found.tools == "used") == (key in tools)

@@ -1,15 +1,19 @@
 """Runs go at once through one access, have a log each, and fail alone."""
 
+import signal
+import threading
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from mesa_llm import Access, AgentDesign, ScriptedLLM
-from mesa_llm.errors import AllDecisionsFailed, BadReply, BudgetExceeded
+from mesa_llm.errors import AllDecisionsFailed, BadReply, BudgetExceeded, Stopped
+from mesa_llm.experiments.benchmark import note_scoring
 from mesa_llm.experiments.benchmark.runs import Candidate, PlannedRun, TaskRuns
 from mesa_llm.llm.replies import call
 from tests.experiments.benchmark.pots import BROKEN, LOVELESS, POT
+from tests.pot import PotModel
 
 FIVE = ScriptedLLM(lambda request: call("pay", coins=5), name="five")
 
@@ -79,3 +83,19 @@ def test_whoever_or_whatever_is_another_has_another_log(tmp_path) -> None:
     assert len(logs) == 6
     assert plan.log_in(tmp_path, {"retry_failures": False}) in logs
     assert plan.log_in(tmp_path, {"reply_tokens": 9}) not in logs
+
+
+def test_a_stop_ends_scoring_between_two_parts() -> None:
+    def slow(model: PotModel) -> dict[str, float]:
+        for part in range(1_000_000):
+            note_scoring(part, 1_000_000)
+        return {"coins": 1.0}
+
+    def interrupt(plan: PlannedRun, n_done: int, n: int) -> None:
+        if n_done == 2:
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+    runs = TaskRuns(plans("rule", (1,), replace(POT, score=slow)), access=Access(), folder=None)
+    with pytest.raises(KeyboardInterrupt):
+        runs.run(on_scoring=interrupt)
+    assert isinstance(runs.done[0].error, Stopped)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from mesa_llm.errors import Refused
+from mesa_llm import AgentDesign
+from mesa_llm.errors import ConfigError, Refused
 from mesa_llm.llm.local.chat import grammar, read_call, reply_form, wire_messages
 from mesa_llm.llm.local.profile import CAPABLE, SMALLEST, Profile
 from mesa_llm.records import ChatMessage, Request, ToolCall, ToolSpec
 from tests.llm.human.questions import ACTIONS, TOOLS, VOTE, ask
 from tests.llm.schema.gbnf import Grammar
+from tests.pot import PotModel
 
 LOOKED_UP = (
     ChatMessage("user", "It rains."),
@@ -152,3 +154,9 @@ def test_the_form_follows_all_instructions() -> None:
 def test_neighbours_of_one_role_are_joined_as_chat_templates_need_it() -> None:
     prompt = (ChatMessage("user", "One."), ChatMessage("user", "Two."), ChatMessage("assistant", "Three."))
     assert [message["content"] for message in wire_messages(ask(*prompt), CAPABLE)] == ["One.\n\nTwo.", "Three."]
+
+
+def test_an_adapter_is_refused_and_not_ignored() -> None:
+    model = PotModel(n_agents=1, llm="local", design=AgentDesign(adapter="pirate"), rng=1)
+    with pytest.raises(ConfigError, match="local takes no adapter, but an agent's config names 'pirate'"):
+        model.step()

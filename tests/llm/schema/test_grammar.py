@@ -145,6 +145,13 @@ def test_whitespace_is_never_written_or_always_as_models_write_it() -> None:
     assert [accepts(answer, text, NATURAL) for text in texts] == [False, True, False, False]
 
 
+def test_reasoning_ends_though_a_model_repeats_itself() -> None:
+    fields = {"reasoning": {"type": "string"}, "bid": {"const": 1}}
+    schema = {"type": "object", "properties": fields, "required": ["reasoning", "bid"], "additionalProperties": False}
+    texts = [f'{{"reasoning": "{"a" * n}", "bid": 1}}' for n in (1000, 1001)]
+    assert [accepts(schema, text, NATURAL) for text in texts] == [True, False]
+
+
 def test_a_capable_model_writes_as_much_as_the_schema_allows() -> None:
     assert accepts({"type": "string"}, f'"{"a" * 3000}\\n"', NATURAL)
     assert not accepts({"type": "string", "maxLength": 90}, f'"{"a" * 91}"', NATURAL)

@@ -125,7 +125,7 @@ def test_older_lines_are_counted_and_not_shown() -> None:
 
 
 def test_agreement_needs_the_same_answer_of_everybody() -> None:
-    room = room_of(end_rules=[Agreement("vote")])
+    room = room_of(end_rules=[Agreement("vote", minimum=0)])
     for agent_id, answer in ((ADA, "yes"), (BEN, None), (CLEO, "yes")):
         room.note_answer("vote", agent_id, answer)
     assert room.end == ""

@@ -100,6 +100,11 @@ def test_without_an_embedder_it_is_said_what_to_do() -> None:
         SocialWorld("x", feed="x_personal")
     with pytest.raises(ConfigError, match="'ours', 'paper' or 'code', got 'mine'"):
         PersonalFeed(form="mine")  # type: ignore[arg-type]
+    world = SocialWorld("oasis_x")  # its rules and actions need no texts to be compared
+    world.sign_up(1, "Ann")
+    with pytest.raises(ConfigError, match="needs an embedding function"):
+        world.feed(1)
+    assert SocialWorld("oasis_x", feed="x").settings.embed is None
 
 
 def test_a_running_world_can_change_to_it_where_it_has_an_embedder() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Any, Unpack
 
 from mesa.datacollection import DataCollector
@@ -10,12 +11,14 @@ from pydantic import Field
 
 from mesa_llm import (
     ActionResult,
+    LazyObservation,
     LLMModel,
     LLMOptions,
     LLMScenario,
     Mind,
     Observation,
     Slider,
+    Structure,
     ToolCall,
     ToolError,
     action,
@@ -30,7 +33,7 @@ class WealthScenario(LLMScenario):
     n_agents: Annotated[int, Field(ge=2, le=1000), Slider(2, 200, label="People")] = 30
     """Number of people."""
 
-    size: Annotated[int, Field(ge=2, le=100), Slider(2, 30)] = 5
+    size: Annotated[int, Field(ge=2, le=100), Slider(2, 30), Structure(3, 10)] = 5
     """Number of cells along each side of the grid."""
 
     coins: Annotated[int, Field(ge=1), Slider(1, 20)] = 1
@@ -74,8 +77,10 @@ class Walker(Mind, CellAgent):
         """Return its coins, and those of the person it has met."""
         met = self.met
         if met is None:
-            return Observation(observation_text(self.wealth, None, 0))
-        return Observation(observation_text(self.wealth, met.unique_id, met.wealth))
+            text = partial(observation_text, self.wealth, None, 0)
+            return LazyObservation(text, facts={"coins": self.wealth, "meets": False})
+        facts = {"coins": self.wealth, "meets": True, "their_coins": met.wealth}
+        return LazyObservation(partial(observation_text, self.wealth, met.unique_id, met.wealth), facts=facts)
 
     def rule(self, seen: Observation) -> ToolCall:
         """Give whenever there is a coin, and somebody."""

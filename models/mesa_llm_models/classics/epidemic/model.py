@@ -9,7 +9,7 @@ from mesa.datacollection import DataCollector
 from mesa.discrete_space import FixedAgent, Network
 from pydantic import Field
 
-from mesa_llm import LLMModel, LLMOptions, LLMScenario, Mind, Observation, Slider, ToolCall, action
+from mesa_llm import LLMModel, LLMOptions, LLMScenario, Mind, Observation, Slider, Structure, ToolCall, action
 from mesa_llm_models.classics.epidemic.text import STAYED_HOME, WENT_OUT, observation_text
 
 Health = Literal["susceptible", "infected", "resistant"]
@@ -21,10 +21,10 @@ class EpidemicScenario(LLMScenario):
     n_agents: Annotated[int, Field(ge=2, le=2000), Slider(5, 200, label="People")] = 30
     """Number of people."""
 
-    ties: Annotated[float, Field(ge=0), Slider(0, 10, 0.5)] = 3.0
+    ties: Annotated[float, Field(ge=0), Slider(0, 10, 0.5), Structure(2.0, 6.0)] = 3.0
     """Mean number of ties of a person."""
 
-    n_infected: Annotated[int, Field(ge=0), Slider(0, 20)] = 2
+    n_infected: Annotated[int, Field(ge=0), Slider(0, 20), Structure(1, 4)] = 2
     """Number of people who have the virus at the start."""
 
     spread: Annotated[float, Field(ge=0, le=1), Slider(0, 1, 0.05)] = 0.4
@@ -80,11 +80,12 @@ class Person(Mind, FixedAgent):
     def observe(self) -> Observation:
         """Return its health, and the number of its contacts who are ill."""
         n_ill = sum(other.health == "infected" for other in self.contacts)
-        return Observation(observation_text(self.health, len(self.contacts), n_ill), facts=n_ill)
+        facts = {"health": self.health, "n_contacts": len(self.contacts), "n_ill": n_ill}
+        return Observation(observation_text(self.health, len(self.contacts), n_ill), facts=facts)
 
     def rule(self, seen: Observation) -> ToolCall:
         """Go out, or stay at home with probability `caution` while the virus is near."""
-        is_near = seen.facts > 0 or self.health == "infected"
+        is_near = seen.facts["n_ill"] > 0 or self.health == "infected"
         is_careful = is_near and self.random.random() < self.model.scenario.caution
         return ToolCall("stay_home" if is_careful else "go_out")
 

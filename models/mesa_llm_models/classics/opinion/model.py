@@ -9,7 +9,18 @@ from typing import Annotated, Any, Literal, Unpack
 from mesa.datacollection import DataCollector
 from pydantic import Field
 
-from mesa_llm import ActionResult, LLMAgent, LLMModel, LLMOptions, LLMScenario, Observation, Slider, ToolCall, action
+from mesa_llm import (
+    ActionResult,
+    LLMAgent,
+    LLMModel,
+    LLMOptions,
+    LLMScenario,
+    Observation,
+    Slider,
+    Structure,
+    ToolCall,
+    action,
+)
 from mesa_llm_models.classics.opinion.text import KEPT, TOPIC, changed_text, observation_text
 
 CLUSTER_SHARE = 0.05
@@ -31,7 +42,9 @@ class OpinionScenario(LLMScenario):
     mu: Annotated[float, Field(gt=0, le=0.5), Slider(0.05, 0.5, 0.05, label="Size of a compromise")] = 0.5
     """Share of the difference that a compromise moves an opinion by, where people meet in pairs."""
 
-    meetings: Literal["pairs", "everyone"] = "pairs"
+    meetings: Annotated[
+        Literal["pairs", "everyone"], Structure("pairs", "everyone", dimension="interaction protocol")
+    ] = "pairs"
     """Pairs drawn anew in each step (Deffuant), or the mean of all within the bound (Hegselmann and Krause)."""
 
     topic: str = TOPIC
@@ -64,7 +77,10 @@ class Citizen(LLMAgent):
     def observe(self) -> Observation:
         """Return its opinion, and the one it meets."""
         is_pair = self.model.scenario.meetings == "pairs"
-        return Observation(observation_text(self.opinion, self.opposite, is_pair=is_pair))
+        facts = {"opinion": self.opinion}
+        if self.opposite is not None:
+            facts |= {"opposite": self.opposite, "distance": abs(self.opposite - self.opinion)}
+        return Observation(observation_text(self.opinion, self.opposite, is_pair=is_pair), facts=facts)
 
     def rule(self, seen: Observation) -> ToolCall:
         """Compromise within the bound of confidence."""

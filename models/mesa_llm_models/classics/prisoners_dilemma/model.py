@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from statistics import fmean
 from typing import Annotated, Any, Literal, Unpack
 
@@ -9,7 +10,19 @@ import mesa
 from mesa.datacollection import DataCollector
 from pydantic import Field
 
-from mesa_llm import AgentConfig, LLMAgent, LLMModel, LLMOptions, LLMScenario, Observation, Slider, Turn
+from mesa_llm import (
+    AgentConfig,
+    Label,
+    LazyObservation,
+    LLMAgent,
+    LLMModel,
+    LLMOptions,
+    LLMScenario,
+    Observation,
+    Slider,
+    Structure,
+    Turn,
+)
 from mesa_llm_models.classics.prisoners_dilemma.game import STRATEGIES, Made, Move, points
 from mesa_llm_models.classics.prisoners_dilemma.text import move_text, observation_text
 
@@ -34,8 +47,11 @@ AGAINST = "against "
 class DilemmaScenario(LLMScenario):
     """Parameters of the tournament."""
 
-    guests: Annotated[int, Field(ge=0, le=20), Slider(0, 10)] = 1
+    guests: Annotated[int, Field(ge=0, le=20), Slider(0, 10), Structure(2, 4, dimension="population")] = 1
     """Number of players who think with a language model, besides one of each strategy."""
+
+    regulars: Annotated[bool, Label("Known strategies")] = True
+    """Whether a player of each known strategy takes part, besides the guests."""
 
     twin: StrategyName = "tit_for_tat"
     """Strategy of the guests' rule twins."""
@@ -116,23 +132,30 @@ class Guest(DilemmaPlayer, LLMAgent):
     def facing(self, opponent: DilemmaPlayer) -> Observation:
         """Return the history with an opponent, with the question for a move."""
         own, other = self.moves.get(opponent.unique_id, []), opponent.moves.get(self.unique_id, [])
-        rounds = [(number, mine, theirs) for number, (mine, theirs) in enumerate(zip(own, other, strict=True), start=1)]
-        return Observation(
-            observation_text(opponent.unique_id, rounds[-MAX_SHOWN:], len(own) + 1),
+        first = max(0, len(own) - MAX_SHOWN)
+        shown = tuple(zip(range(first + 1, len(own) + 1), own[first:], other[first:], strict=True))
+        return LazyObservation(
+            partial(observation_text, opponent.unique_id, shown, len(own) + 1),
             answer=Move,
-            facts=opponent,
+            facts={"opponent": opponent, "round": len(own) + 1, **_summary("own", own), **_summary("their", other)},
             label=f"{AGAINST}{opponent.unique_id}",
         )
 
     def rule(self, seen: Observation) -> Move:
         """Play the strategy."""
-        return self.by_strategy(seen.facts)
+        return self.by_strategy(seen.facts["opponent"])
 
     def receive(self, answer: Move, label: str, world: str) -> str:
         """Make a move."""
         opponent_id = int(label.removeprefix(AGAINST))
         self.make(answer, opponent_id)
         return move_text(answer, opponent_id)
+
+
+def _summary(whose: str, moves: list[Made]) -> dict[str, Any]:
+    """Return the last move and the share of cooperation, as facts; before the first round there is no share."""
+    facts: dict[str, Any] = {f"{whose}_last": moves[-1] if moves else "none"}
+    return facts | ({f"{whose}_cooperation": fmean(move == "cooperate" for move in moves)} if moves else {})
 
 
 class DilemmaModel(LLMModel):
@@ -150,7 +173,7 @@ class DilemmaModel(LLMModel):
     def __init__(self, scenario: DilemmaScenario | None = None, **options: Unpack[LLMOptions]) -> None:
         super().__init__(scenario, **options)
         fields = self.scenario
-        for name in STRATEGIES:
+        for name in STRATEGIES if fields.regulars else ():
             Regular(self, name=name, strategy=name)
         for name in (f"guest {index}" for index in range(1, fields.guests + 1)):
             Guest(self, name=name, strategy=fields.twin, config=AgentConfig(name=name), memory=fields.memory)
@@ -197,7 +220,7 @@ class DilemmaModel(LLMModel):
     @property
     def cooperation(self) -> float:
         """Share of all moves so far that were cooperation."""
-        return fmean(player.cooperation for player in self.agents)
+        return fmean(player.cooperation for player in self.agents) if len(self.agents) else 0.0
 
     @property
     def guests_cooperation(self) -> float | None:
@@ -215,5 +238,12 @@ class DilemmaModel(LLMModel):
         return sorted(scores, key=lambda row: -row[1])
 
     def results(self) -> dict[str, Any]:
-        """Return what was collected last, and everybody's points a round and opponent."""
-        return {**super().results(), "scores": dict(self.ranking())}
+        """Return what was collected last, everybody's points a round and opponent, and, where they are scored, the mean
+        probability with which guests cooperated.
+        """
+        found = {**super().results(), "scores": dict(self.ranking())}
+        if self.engine.scoring == "probabilities":
+            choices = self.runlog.probabilities()
+            weights = choices.loc[choices["choice"] == "cooperate", "probability"]
+            found["guests_probability"] = float(weights.mean()) if len(weights) else None
+        return found

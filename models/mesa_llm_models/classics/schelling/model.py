@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from statistics import fmean
 from typing import Annotated, Any, Unpack
 
@@ -11,12 +12,14 @@ from pydantic import Field
 
 from mesa_llm import (
     ActionResult,
+    LazyObservation,
     LLMModel,
     LLMOptions,
     LLMScenario,
     Mind,
     Observation,
     Slider,
+    Structure,
     ToolCall,
     ToolError,
     action,
@@ -30,19 +33,21 @@ COLOURS = ("orange", "blue")
 class SchellingScenario(LLMScenario):
     """Parameters of the town."""
 
-    size: Annotated[int, Field(ge=2, le=100), Slider(4, 30)] = 8
+    size: Annotated[int, Field(ge=2, le=100), Slider(4, 30), Structure(6, 12)] = 8
     """Number of cells along each side of the town."""
 
-    density: Annotated[float, Field(gt=0, lt=1), Slider(0.1, 0.95, 0.05)] = 0.8
+    density: Annotated[
+        float, Field(gt=0, lt=1), Slider(0.1, 0.95, 0.05), Structure(0.6, 0.9, dimension="population")
+    ] = 0.8
     """Probability that a cell is occupied at the start."""
 
-    minority: Annotated[float, Field(ge=0, le=1), Slider(0, 1, 0.05)] = 0.5
+    minority: Annotated[float, Field(ge=0, le=1), Slider(0, 1, 0.05), Structure(0.3)] = 0.5
     """Probability that a resident is blue."""
 
     homophily: Annotated[float, Field(ge=0, le=1), Slider(0, 1, 0.05)] = 0.4
     """Minimum share of neighbours of their own colour for residents to be content."""
 
-    radius: Annotated[int, Field(ge=1, le=5), Slider(1, 5)] = 1
+    radius: Annotated[int, Field(ge=1, le=5), Slider(1, 5), Structure(2)] = 1
     """Radius of the neighbourhood, in cells."""
 
     states_wish: bool = True
@@ -93,13 +98,18 @@ class Resident(Mind, CellAgent):
 
     def observe(self) -> Observation:
         """Return the neighbours by colour."""
-        n_alike = sum(other.colour == self.colour for other in self.neighbours)
-        n_others = len(self.neighbours) - n_alike
-        return Observation(observation_text(self.colour, n_alike, n_others, self.likeness))
+        colours = [other.colour for other in self.neighbours]
+        n_alike = colours.count(self.colour)
+        n_others = len(colours) - n_alike
+        likeness = n_alike / len(colours) if colours else 0.0
+        facts = {"colour": self.colour, "n_alike": n_alike, "n_others": n_others, "likeness": likeness}
+        return LazyObservation(partial(observation_text, self.colour, n_alike, n_others, likeness), facts=facts)
 
     def rule(self, seen: Observation) -> ToolCall:
         """Move if unhappy."""
-        return ToolCall("stay" if self.is_happy or not self.can_move() else "move")
+        likeness = self.likeness if seen.facts is None else seen.facts["likeness"]
+        is_happy = likeness >= self.model.scenario.homophily
+        return ToolCall("stay" if is_happy or not self.can_move() else "move")
 
     @action
     def stay(self) -> str:

@@ -21,6 +21,7 @@ from mesa_llm import (
     Observation,
     Outcome,
     Slider,
+    Structure,
     ToolCall,
     ToolError,
     action,
@@ -40,13 +41,13 @@ class SugarScenario(LLMScenario):
     n_agents: Annotated[int, Field(ge=1), Slider(2, 200, label="Traders")] = 20
     """Number of traders at the start."""
 
-    size: Annotated[int, Field(ge=4, le=100), Slider(4, 50)] = 12
+    size: Annotated[int, Field(ge=4, le=100), Slider(4, 50), Structure(8, 20)] = 12
     """Number of cells along each side of the landscape."""
 
     metabolism: Annotated[int, Field(ge=1), Slider(1, 10, label="Largest metabolism")] = 5
     """Largest amount of sugar, or of spice, that a trader uses up in a step; each draws its own, from 1 on."""
 
-    vision: Annotated[int, Field(ge=1, le=10), Slider(1, 10, label="Largest vision")] = 3
+    vision: Annotated[int, Field(ge=1, le=10), Slider(1, 10, label="Largest vision"), Structure(1, 6)] = 3
     """Farthest that a trader sees, in cells; each draws its own, from 1 on."""
 
     poorest: Annotated[int, Field(ge=1), Slider(1, 100)] = 25
@@ -112,7 +113,11 @@ class Trader(Mind, CellAgent):
         """Return its stocks and needs, and the sugar and spice in sight."""
         places = self.places
         text = observation_text(self, place_label(self.cell.coordinate), places)
-        return Observation(text, options={"place": tuple(places)})
+        facts = {name: getattr(self, name) for name in ("sugar", "spice", "sugar_need", "spice_need")}
+        in_sight = [
+            {"place": name, "sugar": int(cell.sugar), "spice": int(cell.spice)} for name, cell in places.items()
+        ]
+        return Observation(text, options={"place": tuple(places)}, facts={**facts, "places": in_sight})
 
     def rule(self, seen: Observation) -> ToolCall:
         """Go to the cell with the highest welfare, the nearest among equals, drawn if there are several."""

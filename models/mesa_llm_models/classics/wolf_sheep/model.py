@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Any, Unpack
 
 from mesa.datacollection import DataCollector
@@ -12,6 +13,7 @@ from mesa_llm import (
     ByType,
     Decision,
     Failure,
+    LazyObservation,
     LLMModel,
     LLMOptions,
     LLMScenario,
@@ -19,6 +21,7 @@ from mesa_llm import (
     Observation,
     Outcome,
     Slider,
+    Structure,
     ToolCall,
     action,
 )
@@ -30,13 +33,13 @@ from mesa_llm_models.classics.wolf_sheep.text import STAYED, cell_text, observat
 class MeadowScenario(LLMScenario):
     """Parameters of the meadow."""
 
-    size: Annotated[int, Field(ge=3, le=100), Slider(3, 30)] = 8
+    size: Annotated[int, Field(ge=3, le=100), Slider(3, 30), Structure(6, 12)] = 8
     """Number of cells along each side of the meadow, which has no edge."""
 
-    n_sheep: Annotated[int, Field(ge=0), Slider(0, 200, label="Sheep")] = 20
+    n_sheep: Annotated[int, Field(ge=0), Slider(0, 200, label="Sheep"), Structure(10, 40, dimension="population")] = 20
     """Number of sheep at the start."""
 
-    n_wolves: Annotated[int, Field(ge=0), Slider(0, 100, label="Wolves")] = 6
+    n_wolves: Annotated[int, Field(ge=0), Slider(0, 100, label="Wolves"), Structure(3, 12, dimension="population")] = 6
     """Number of wolves at the start."""
 
     sheep_reproduce: Annotated[float, Field(ge=0, le=1), Slider(0, 1, 0.01)] = 0.04
@@ -119,17 +122,15 @@ class Animal(MovesToPlaces, Mind, CellAgent):
         """Eat the food in its cell, and return whether there was any."""
         raise NotImplementedError
 
-    def describe(self, cell: Any) -> str:
-        """Describe the contents of a cell."""
-        n_wolves, n_sheep = len(_those(Wolf, cell)), len(_those(Sheep, cell))
-        return cell_text(place_label(cell.coordinate), n_sheep, n_wolves, has_grass=cell.regrowth == 0)
-
     def observe(self) -> Observation:
         """Return its energy, and the contents of its cell and the neighbouring ones."""
         cells = list(self.cell.neighborhood)
-        kind, energy = type(self).__name__.lower(), max(0, int(self.energy))
-        text = observation_text(kind, energy, self.describe(self.cell), map(self.describe, cells))
-        return Observation(text, options={"place": tuple(place_label(cell.coordinate) for cell in cells)})
+        places = tuple([place_label(cell.coordinate) for cell in cells])
+        here = place_label(self.cell.coordinate), self.cell.agents, self.cell.regrowth
+        around = [(place, cell.agents, cell.regrowth) for place, cell in zip(places, cells, strict=True)]
+        sight = type(self).__name__.lower(), max(0, int(self.energy)), here, around
+        options = {"place": places}
+        return LazyObservation(partial(_text_of, *sight), options=options, facts=partial(_facts_of, *sight))
 
 
 class Sheep(Animal):
@@ -243,3 +244,36 @@ class MeadowModel(LLMModel):
 
 def _those(kind: type[Animal], cell: Any) -> list[Any]:
     return [animal for animal in cell.agents if isinstance(animal, kind)]
+
+
+Contents = tuple[str, list[Any], int]
+"""Name of a cell, the animals in it, and the steps until its grass has grown."""
+
+
+def _facts_of(kind: str, energy: int, here: Contents, around: list[Contents]) -> dict[str, Any]:
+    """Return what an animal saw as values, when somebody reads them."""
+    own, *places = (
+        {
+            "place": name,
+            "n_sheep": sum(isinstance(animal, Sheep) for animal in animals),
+            "n_wolves": sum(isinstance(animal, Wolf) for animal in animals),
+            "grass": int(regrowth == 0),
+        }
+        for name, animals, regrowth in (here, *around)
+    )
+    del own["place"]
+    return {"kind": kind, "energy": energy, **own, "places": places}
+
+
+def _text_of(kind: str, energy: int, here: Contents, around: list[Contents]) -> str:
+    """Write what an animal saw, when somebody reads it."""
+    texts = [
+        cell_text(
+            name,
+            sum(isinstance(animal, Sheep) for animal in animals),
+            sum(isinstance(animal, Wolf) for animal in animals),
+            has_grass=regrowth == 0,
+        )
+        for name, animals, regrowth in (here, *around)
+    ]
+    return observation_text(kind, energy, texts[0], texts[1:])

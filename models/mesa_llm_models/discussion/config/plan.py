@@ -192,6 +192,8 @@ class EndPlan(BaseModel):
     of a `fake_person` do not count."""
     agreement: str = ""
     """Id of the survey question that all have to answer alike."""
+    agreement_after: Annotated[Whole, Field(ge=0)] | None = None
+    """Number of messages before which equal answers do not end it; None: until everybody has had a turn."""
     judge: str = ""
     """Question about the conversation for a judge, who takes no part, such as `Have all agreed on one answer?`."""
     judge_every: Annotated[Whole, Field(ge=1)] | None = None

@@ -32,7 +32,7 @@ from mesa_llm_models.discussion.config.plan import (
 
 logger = logging.getLogger(__name__)
 
-STUDIES = ("debate", "trolley")
+STUDIES = ("debate", "debate_guns", "debate_climate", "trolley")
 """Discussions that come with the model."""
 
 PROMPT_TYPES = ("mistral_instruct", "llama_instruct")
@@ -229,7 +229,8 @@ def _person_faults(plan: DiscussionPlan, rules: Rules) -> Iterator[str]:
             yield f"{place}.things_to_say: missing; a fake_person says what stands there"
         if rules == "corrected" and (bad := [one for one in person.things_to_say if not 0 < len(one) <= MAX_LINE]):
             yield f"{place}.things_to_say: {bad[0]!r:.60}; lines of 1 to {MAX_LINE} characters"
-        if person.class_ == "async_group_discussant" and not person.opinion:
+        is_blank = not one_line(person.opinion) and (rules == "corrected" or "opinion" not in person.model_fields_set)
+        if person.class_ == "async_group_discussant" and is_blank:
             yield f"{place}.opinion: missing; an async_group_discussant has one"
 
 
@@ -287,6 +288,10 @@ def _stopped(plan: DiscussionPlan) -> list[str]:
         faults.append(f"host.class: {plan.host.class_!r}; SAUCE's hosts are {' and '.join(map(repr, HOSTS[:2]))}")
     if plan.n_rooms and isinstance(plan.session_room, dict):
         faults.append("sessionRoom: an object stops SAUCE's batches; write a text")
+    if plan.n_rooms and _room_name(plan) == "base":
+        faults.append(
+            "sessionRoom: 'base', where persons have names and background_stories, one for each room; 'batch'"
+        )
     if not plan.n_rooms and plan.session_room is not None and _room_name(plan) == "batch":
         faults.append("sessionRoom: 'batch', where nobody has names and background_stories, one for each room")
     return faults

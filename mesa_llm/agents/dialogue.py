@@ -1,0 +1,170 @@
+"""Conversations inside a step: agents speak in turn, hear all that was said, and remember it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from mesa_llm.errors import ConfigError
+from mesa_llm.memory import MemoryEntry, NoMemory
+from mesa_llm.prompts import prompts_of
+from mesa_llm.records import Decision, Failure, Message, Observation, Outcome
+from mesa_llm.text import MAX_NAME, one_line, quoted
+
+LABEL = "conversation"
+"""Label of the turns of a conversation, in the run log."""
+
+MAX_UTTERANCE = 1_000
+"""Maximum number of characters of an utterance."""
+
+
+@dataclass(frozen=True, slots=True)
+class Utterance:
+    """What somebody says in a conversation."""
+
+    speaker: Any
+    """The agent that speaks."""
+
+    name: str
+    """Its name."""
+
+    text: str
+    """What it says, on one line."""
+
+    def __str__(self) -> str:
+        """Return the name and what was said, as the others read it."""
+        return f"{self.name}: {quoted(self.text, MAX_UTTERANCE)}"
+
+
+@dataclass(slots=True)
+class Dialogue:
+    """A conversation so far."""
+
+    agents: Sequence[Any]
+    """Who talks, in the order in which they speak."""
+
+    topic: str | Callable[[Any], str] = ""
+    """What it is about: a text that all of them read, or a function that returns what an agent reads."""
+
+    utterances: list[Utterance] = field(default_factory=list[Utterance])
+    """What was said, in order."""
+
+    failures: list[Failure] = field(default_factory=list[Failure])
+    """Turns in which nothing could be said, in order."""
+
+    names: dict[int, str] = field(default_factory=dict[int, str])
+    """Agent id → its name in the conversation."""
+
+    n_turns: int = 0
+    """Number of turns taken, including those in which nothing was said."""
+
+    is_over: bool = False
+    """Whether it has ended before its last turn."""
+
+    @property
+    def text(self) -> str:
+        """What was said, a line each."""
+        return "\n".join(map(str, self.utterances))
+
+    def briefing(self, agent: Any) -> str:
+        """Return what an agent reads of what it is about."""
+        return self.topic if isinstance(self.topic, str) else self.topic(agent)
+
+    @property
+    def speaker(self) -> Any:
+        """The agent whose turn it is."""
+        return self.agents[self.n_turns % len(self.agents)]
+
+    def by(self, agent: Any) -> list[str]:
+        """Return what an agent has said, in order."""
+        return [utterance.text for utterance in self.utterances if utterance.speaker is agent]
+
+
+def begin(agents: Sequence[Any], topic: str | Callable[[Any], str]) -> Dialogue:
+    """Begin a conversation.
+
+    Args:
+        agents: Who talks, in the order in which they speak.
+        topic: What it is about.
+
+    Raises:
+        ConfigError: If fewer than two agents talk, or one twice.
+    """
+    agents = list(agents)
+    if len(agents) < 2 or len(set(agents)) < len(agents):
+        raise ConfigError(f"a conversation is between two agents or more, each named once; got {agents!r:.120}")
+    names = {agent.unique_id: one_line(agent.config.name, MAX_NAME) for agent in agents}
+    shared = {name for name, n in Counter(names.values()).items() if n > 1 or not name}
+    for agent_id, name in names.items():
+        if name in shared:
+            names[agent_id] = f"{name} ({agent_id})" if name else f"Agent {agent_id}"
+    return Dialogue(agents, topic, names=names)
+
+
+def turn_of(conversation: Dialogue) -> Observation:
+    """Return what the agent whose turn it is observes: what was said, and that it may speak."""
+    speaker = conversation.speaker
+    own = conversation.names[speaker.unique_id]
+    others = [name for name in conversation.names.values() if name != own]
+    topic = conversation.briefing(speaker)
+    text = prompts_of(speaker.model).fill(
+        "conversation.md", topic=topic, name=own, others=", ".join(others), lines=conversation.text
+    )
+    return Observation(text, answer=str, label=LABEL, facts=conversation, cue=topic or conversation.text)
+
+
+def take_turn(conversation: Dialogue, decision: Decision | Failure) -> list[Message | Outcome]:
+    """Add what an agent says in its turn.
+
+    A conversation in which the first turn of each agent has failed is over.
+
+    Args:
+        conversation: The conversation.
+        decision: What the agent whose turn it is has decided; without an answer, it says nothing.
+
+    Returns:
+        What is recorded of it: the outcome, and the message to the others.
+    """
+    speaker = conversation.speaker
+    conversation.n_turns += 1
+    if isinstance(decision, Failure):
+        conversation.failures.append(decision)
+        n_failed = len(conversation.failures)
+        conversation.is_over = n_failed >= len(conversation.agents) and n_failed == conversation.n_turns
+        return []
+    name = conversation.names[speaker.unique_id]
+    text = spoken(str(decision.answer), name) if decision.has_answer else ""
+    if not text:
+        return []
+    conversation.utterances.append(Utterance(speaker, name, text))
+    listeners = tuple(agent.unique_id for agent in conversation.agents if agent is not speaker)
+    return [
+        Outcome(speaker.unique_id, "say", {"text": text}, True, "", decision.label),
+        Message(speaker.unique_id, listeners, text, speaker.now),
+    ]
+
+
+def spoken(text: str, name: str) -> str:
+    """Return what is said in a reply: on one line, without the speaker's own name or quotation marks around it."""
+    text = one_line(text).removeprefix(f"{name}:").strip()
+    if len(text) > 1 and text[0] + text[-1] in ('""', "“”"):
+        text = text[1:-1].strip()
+    return one_line(text, MAX_UTTERANCE)
+
+
+def remember(conversation: Dialogue) -> None:
+    """Let all agents of a conversation remember what was said."""
+    for agent in conversation.agents:
+        if type(agent.memory) is NoMemory or agent not in agent.model.agents:
+            continue
+        for utterance in conversation.utterances:
+            is_own = utterance.speaker is agent
+            kind = "utterance" if is_own else "message"
+            text = quoted(utterance.text, MAX_UTTERANCE) if is_own else str(utterance)
+            agent.memory.add(MemoryEntry(agent.now, kind, text[:600], unit=agent.unit_in()))
+
+
+Until = Callable[[Dialogue], bool]
+"""Says whether a conversation is over; called after each turn."""

@@ -1,0 +1,112 @@
+"""Prints what `mesa-llm distill` has fitted, and how well it predicts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Iterator
+from pathlib import Path
+
+from mesa_llm.cli.command import Say
+from mesa_llm.cli.run import recording_of
+from mesa_llm.experiments.distillation import distill
+from mesa_llm.llm.surrogate.file import Fitted, HeldOut, PartScore, Surrogate
+from mesa_llm.llm.surrogate.parts import CategoryFact, Fact
+from mesa_llm.text import counted
+
+
+def distill_runs(
+    files: Iterable[Path],
+    out: Path,
+    *,
+    llm: str | None,
+    without: Collection[str],
+    trust: bool,
+    as_json: bool,
+    say: Say,
+) -> Surrogate:
+    """Fit a surrogate to recorded runs, write its file, and print its figures.
+
+    Args:
+        files: The run logs.
+        out: File for the surrogate.
+        llm: Language model whose decisions are fitted; None: the only one.
+        without: Facts that are not used.
+        trust: Whether to import what the logs name even if it belongs to no listed model.
+        as_json: Whether to print the figures as one line of JSON.
+        say: Prints a line.
+
+    Raises:
+        ConfigError: If a run cannot be replayed, nothing can be fitted, or the file not be written.
+    """
+    surrogate = distill([recording_of(file, trust=trust) for file in files], llm=llm, without=without)
+    surrogate.write(out)
+    if as_json:
+        figures = surrogate.model_dump(mode="json", include={"of", "recordings", "held_out"})
+        say(json.dumps({"file": str(out), **figures}))
+    else:
+        for line in _lines(surrogate):
+            say(line)
+        say(f"\n{out}: agents decide by it with --llm surrogate:{out}")
+    return surrogate
+
+
+def _lines(surrogate: Surrogate) -> Iterator[str]:
+    """Yield what was fitted, and how well held-out decisions are predicted."""
+    for fitted in surrogate.fitted:
+        question = f" on {fitted.label!r}" if fitted.label else ""
+        yield f"{counted(fitted.n, 'decision')} of {', '.join(surrogate.of)}{question}, from what agents saw:"
+        for name, fact in fitted.facts.items():
+            yield f"  {name}: {_range(fact)}"
+        yield from [f"  not used: {', '.join(fitted.ignored)}"] if fitted.ignored else []
+        if writes := _prose(fitted):
+            yield f"  not fitted, as they are texts or lists: {', '.join(writes)}"
+    yield from _left_out(surrogate)
+    if surrogate.held_out is None:
+        yield "All decisions are of one step, so that none can be held out."
+        return
+    yield from _table(surrogate.held_out)
+
+
+def _left_out(surrogate: Surrogate) -> Iterator[str]:
+    if surrogate.n_failed:
+        yield f"{counted(surrogate.n_failed, 'decision')} failed, and are left out."
+    if surrogate.n_several:
+        yield f"Of {counted(surrogate.n_several, 'decision')} of several actions, the first was fitted."
+    for label, n in surrogate.too_few.items():
+        yield f"Too few to be fitted: {counted(n, 'decision')} on {label!r}."
+
+
+def _range(fact: Fact) -> str:
+    if isinstance(fact, CategoryFact):
+        return ", ".join(repr(value[:40]) if value else "(missing)" for value in fact.values)
+    return f"{fact.minimum:g} to {fact.maximum:g}" + (", or missing" if fact.may_be_missing else "")
+
+
+def _prose(fitted: Fitted) -> list[str]:
+    return [name for name, argument in fitted.arguments.items() if argument.part.kind == "text"]
+
+
+def _table(held_out: HeldOut) -> Iterator[str]:
+    yield (
+        f"\nHeld out by {held_out.by}, in {counted(held_out.n_folds, 'part')}: "
+        f"{counted(held_out.n, 'decision')}, of which {held_out.n_outside} outside of what was fitted to the others."
+    )
+    yield "Mean loss of the rest, lower is better: log loss in nats, or CRPS in the unit of the number."
+    heading = ("", "n", "surrogate", "chance", "frequencies", "rule twin", "hits", "expected hits", "hits of the twin")
+    rows = [heading, *map(_cells, held_out.scores)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(heading))]
+    for row in rows:
+        cells = [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
+        yield "  ".join([row[0].ljust(widths[0]), *cells]).rstrip()
+
+
+def _cells(score: PartScore) -> tuple[str, ...]:
+    name = f"{score.label}: {score.part.removeprefix('.')}" if score.label else score.part.removeprefix(".")
+    losses = (score.surrogate, score.chance, score.frequencies, score.rule)
+    shares = (score.accuracy, score.confidence, score.rule_accuracy)
+    return (
+        f"{name} ({score.measure})",
+        str(score.n),
+        *("" if loss is None else f"{loss:.3f}" for loss in losses),
+        *("" if share is None else f"{share:.0%}" for share in shares),
+    )

@@ -1,0 +1,37 @@
+"""The notebooks and lessons that come with this version, wherever it is installed."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from mesa_llm.errors import ConfigError
+
+PACKAGE = Path(__file__).parents[1]
+
+PLACES = (PACKAGE / "notebooks", PACKAGE.parent / "notebooks")
+"""Where they may be: in an installed wheel, in a checkout."""
+
+
+def copy_notebooks(folder: Path) -> int:
+    """Copy the notebooks and lessons, with the recordings that they replay.
+
+    Args:
+        folder: Folder to copy them into.
+
+    Returns:
+        Number of notebooks.
+
+    Raises:
+        ConfigError: If the folder exists or cannot be written, or this installation has no notebooks.
+    """
+    source = next((place for place in PLACES if (place / "lessons").is_dir()), None)
+    if source is None:
+        raise ConfigError("this installation has no notebooks; install the wheel, or clone the project")
+    if folder.exists():
+        raise ConfigError(f"{str(folder)!r} exists; name a new folder: mesa-llm notebooks FOLDER")
+    try:
+        shutil.copytree(source, folder, ignore=shutil.ignore_patterns(".ipynb_checkpoints"))
+    except OSError as error:
+        raise ConfigError(f"the notebooks cannot be copied to {str(folder)!r}: {error}") from None
+    return sum(1 for _ in folder.rglob("*.ipynb"))

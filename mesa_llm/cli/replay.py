@@ -1,0 +1,88 @@
+"""Replays of recorded runs and of study bundles on the command line, with a verdict."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+from zipfile import is_zipfile
+
+from mesa_llm.cli.bundle import unpacked
+from mesa_llm.cli.command import BAD_INPUT, DIFFERENT, Say
+from mesa_llm.cli.run import replay_run
+from mesa_llm.errors import ConfigError, MesaLLMError
+from mesa_llm.model.recording import Recording
+from mesa_llm.runlog.versions import versions
+from mesa_llm.text import counted
+
+IDENTICAL, DIFFERS, IMPOSSIBLE = "identical", "differs", "cannot be replayed"
+"""The verdicts."""
+
+
+def replay_file(file: Path, into: Path | None, *, trust: bool, as_json: bool, say: Say, warn: Say) -> int:
+    """Replay a run log or a study bundle without asking anybody, and end with a verdict.
+
+    Args:
+        file: The run log or bundle.
+        into: Folder that a bundle is unpacked into and stays in; None: a temporary one.
+        trust: Whether to import what is named or held by the file even if it belongs to no listed model.
+        as_json: Whether to print one line of JSON, and nothing else.
+        say: Prints a line.
+        warn: Prints a warning.
+
+    Returns:
+        Exit code of the command: 0 only if the run was repeated.
+    """
+    try:
+        is_bundle = file.is_file() and is_zipfile(file)
+        if into is not None and not is_bundle:
+            raise ConfigError(f"--into {into}: {str(file)!r} is no bundle, and nothing is to be unpacked")
+        with unpacked(file, into, trust=trust) if is_bundle else nullcontext((file, None)) as (log, _):
+            is_temporary = is_bundle and into is None
+            figures = replay_run(log, is_quiet=as_json, say=say, trust=trust, is_temporary=is_temporary)
+            recording = Recording.read(log)
+    except MesaLLMError as error:
+        warn(f"{IMPOSSIBLE}: {error}")
+        if as_json:
+            say(json.dumps({"verdict": IMPOSSIBLE, "reason": str(error)}))
+        return BAD_INPUT if isinstance(error, ConfigError) else DIFFERENT
+    changes = changed_versions(recording.versions)
+    is_repeated = figures["differs_from"] is None
+    verdict = IDENTICAL if is_repeated else DIFFERS
+    if as_json:
+        say(json.dumps({**figures, "log": str(file), "verdict": verdict, "changed_versions": changes}))
+    else:
+        if changes:
+            say(f"versions that differ from the recording's: {_changes_text(changes)}")
+        say(verdict_text(figures))
+    return 0 if is_repeated else DIFFERENT
+
+
+def verdict_text(figures: Mapping[str, Any]) -> str:
+    """Return the verdict on a replay as a line.
+
+    Args:
+        figures: Figures of the replay; see `replay_run`.
+    """
+    digest, recorded, step = figures["digest"], figures["recorded_digest"], figures["differs_from"]
+    if step is not None:
+        return f"{DIFFERS} from step {step} on: recorded {recorded}, now {digest}"
+    n_decisions = counted(figures["decisions"], "decision")
+    if digest == recorded:
+        return f"{IDENTICAL}: {n_decisions}, digest {digest}"
+    return (
+        f"{IDENTICAL} but for the last digits of numbers, as the log is of an earlier format: {n_decisions}, "
+        f"recorded {recorded}, now {digest}"
+    )
+
+
+def changed_versions(recorded: Mapping[str, str]) -> dict[str, list[str | None]]:
+    """Return the packages whose version here is another: name → the recorded version, and the one here."""
+    here = versions()
+    return {name: [version, here.get(name)] for name, version in recorded.items() if here.get(name) != version}
+
+
+def _changes_text(changes: Mapping[str, list[str | None]]) -> str:
+    return ", ".join(f"{name} {old} (here {new or 'not installed'})" for name, (old, new) in changes.items())

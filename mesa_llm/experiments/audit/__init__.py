@@ -1,0 +1,30 @@
+"""Audits: whether claims about a model are stable under what should not matter.
+
+- `audit`: the runs; `claim`: what is claimed; `dimensions`: what is perturbed; `wording`: rewordings that a language
+  model writes.
+- `verdict`: statistics; `probes`: what agents know of the experiment, and how many decisions change.
+- `findings`: verdicts, tables, a page.
+"""
+
+from mesa_llm.experiments.audit.audit import audit, audit_setup, estimate_audit, n_runs, run_setup
+from mesa_llm.experiments.audit.claim import AuditClaim, claim_from, level_of, read_claims
+from mesa_llm.experiments.audit.dimensions import DIMENSIONS, Perturbation, plan_for
+from mesa_llm.experiments.audit.findings import Audit
+from mesa_llm.experiments.audit.wording import write_rewordings
+
+__all__ = [
+    "DIMENSIONS",
+    "Audit",
+    "AuditClaim",
+    "Perturbation",
+    "audit",
+    "audit_setup",
+    "claim_from",
+    "estimate_audit",
+    "level_of",
+    "n_runs",
+    "plan_for",
+    "read_claims",
+    "run_setup",
+    "write_rewordings",
+]

@@ -1,0 +1,17 @@
+"""Distillation: a small choice model, fitted to the decisions of recorded runs, that can decide in their place.
+
+    surrogate = distill(["monday.sqlite", "tuesday.sqlite"])
+    surrogate.write("mind.json")
+    SocialModel(llm="surrogate:mind.json")
+
+Each run is replayed offline, so that what its agents saw is there as values (`Observation.facts`), and what their rule
+twins would have done is known. Which action is chosen, and which value of an argument with a list, is a multinomial or
+conditional logit in the facts (McFadden 1974), with the leaves of a small decision tree as further columns where
+cross-validation prefers them. A number is a line in the facts with the recorded deviations around it (quantile
+regression trees, Meinshausen 2006). Texts are left to a language model.
+"""
+
+from mesa_llm.experiments.distillation.recorded import RecordedChoice, RecordedChoices
+from mesa_llm.experiments.distillation.runs import distill
+
+__all__ = ["RecordedChoice", "RecordedChoices", "distill"]

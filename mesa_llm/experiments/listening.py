@@ -1,0 +1,46 @@
+"""What language models would be asked: requests that are noted, and answered at random, so that nothing is sent."""
+
+from __future__ import annotations
+
+from mesa_llm.engine.access import Access, OpenedModel
+from mesa_llm.llm.keys import Origin
+from mesa_llm.llm.protocol import LLM, Capabilities
+from mesa_llm.llm.scripted import RandomLLM
+from mesa_llm.records import Reply, Request
+
+
+class Listener(RandomLLM):
+    """Random choice that notes the requests of agents, whose prompts are written as for a language model.
+
+    Attributes:
+        requests: The requests, in order.
+    """
+
+    ignores_prompt = False
+
+    def __init__(self) -> None:
+        """Start without requests."""
+        self.requests: list[Request] = []
+
+    async def reply(self, request: Request) -> Reply:
+        """Note a request of an agent, and draw an answer."""
+        if request.salt.agent:
+            self.requests.append(request)
+        return await super().reply(request)
+
+
+class ListeningAccess(Access):
+    """An access that opens one listener in place of every language model.
+
+    Attributes:
+        listener: The listener.
+    """
+
+    def __init__(self) -> None:
+        """Start with a listener of its own."""
+        super().__init__()
+        self.listener = Listener()
+
+    def open(self, llm: str | LLM, *, is_auxiliary: bool = False, origin: Origin = Origin.USER) -> OpenedModel:
+        """Open the listener, whatever is named."""
+        return OpenedModel(Capabilities.of(self.listener), self.listener, True, 1)

@@ -1,0 +1,85 @@
+"""Two players with the same persona in three forms: does the form alone change whether they cooperate?
+
+Source:
+    Ye, Cao, Chen and Ferrara (2026), arXiv 2605.18890, case 1: two agents, ten rounds, 30 seeds a condition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import closing
+from itertools import combinations
+from typing import Annotated, Any
+
+from pydantic import Field
+from scipy import stats
+
+from mesa_llm import AgentDesign
+from mesa_llm.engine.presentation import PersonaForm, Presentation
+from mesa_llm.experiments.study import Findings, Study, StudySetup, StudySweeps, Table, Value, estimate_cells
+from mesa_llm.statistics import compare, mean_estimate
+from mesa_llm_models.classics.prisoners_dilemma.model import DilemmaModel
+
+QUESTION = "Does the form of a persona alone change whether two players cooperate?"
+
+PERSONA = (
+    "You are a nurse of 41 years in a small town. You are patient and fair. You take few risks. You keep promises, and "
+    "you care about what others think of you."
+)
+"""What every condition says about both players."""
+
+FORMS: Mapping[str, PersonaForm] = {"plain": "sentence", "description": "description", "table": "table"}
+"""Condition → form of the persona."""
+
+PUBLISHED: Mapping[str, float] = {"gpt-5.2": 76, "claude-haiku-4-5": 77, "gemini-2.5-flash": 36, "deepseek-v3": 1}
+"""Language model → largest difference between two conditions, in percentage points of cooperation.
+
+Source:
+    arXiv 2605.18890, case 1. With gpt-5.2 the description lies 76 points below plain, and 73 below the table.
+"""
+
+MEASURE = "guests_cooperation"
+
+
+def study_persona_form(setup: StudySetup, *, rounds: Annotated[int, Field(ge=1)] = 10) -> Findings:
+    """Let two players with the same persona play, in each form with each seed, and compare their cooperation.
+
+    Args:
+        setup: Settings of the runs.
+        rounds: Number of rounds.
+    """
+    designs = {
+        name: AgentDesign(persona=PERSONA, presentation=Presentation(persona_form=form)) for name, form in FORMS.items()
+    }
+    fixed = {"guests": 2, "regulars": False, **setup.parameters, "rounds": rounds}
+    with closing(StudySweeps(setup)) as runs:
+        table = runs.sweep("persona_form", DilemmaModel, fixed=fixed, designs=designs)
+        shares = {
+            str(name): [100.0 * share for share in rows[MEASURE]] for name, rows in table.groupby("design", sort=False)
+        }
+        cost = runs.cost()
+    rows: list[dict[str, Value]] = [
+        {"form": name, **estimate_cells(mean_estimate(column), "cooperation")} for name, column in shares.items()
+    ]
+    pairs: list[dict[str, Value]] = []
+    for (first, one), (second, other) in combinations(shares.items(), 2):
+        difference = compare(one, other)
+        test: Any = stats.mannwhitneyu(one, other)
+        cells = estimate_cells(None if difference is None else difference.difference, "difference")
+        pairs.append({"pair": f"{first} − {second}", **cells, "p": float(test.pvalue)})
+    largest = max(abs(float(pair["difference"] or 0)) for pair in pairs)
+    beside: list[dict[str, Value]] = [
+        {"language model": name, "largest difference": size} for name, size in PUBLISHED.items()
+    ]
+    beside.append({"language model": f"{setup.llm} (ours)", "largest difference": largest})
+    tables = [
+        Table("Cooperation by form of the persona", rows, "Percent of all moves, mean over seeds with 95 % intervals."),
+        Table("Differences", pairs, "Percentage points; two-sided Mann–Whitney tests over seeds, as published."),
+        Table("Beside the published sizes", beside, "Percentage points (arXiv 2605.18890, case 1); personas differ."),
+    ]
+    setting = {"seeds": list(setup.seeds), "language model": setup.llm, "rounds": rounds, **setup.parameters}
+    return Findings("persona_form", QUESTION, setting, cost, tables)
+
+
+PERSONA_FORM = Study("persona_form", QUESTION, DilemmaModel, study_persona_form, 30)
+"""The study, of `mesa-llm study classics persona_form`."""

@@ -1,0 +1,1 @@
+"""A village with werewolves and a seer, who talk by day and vote."""

@@ -1,0 +1,24 @@
+"""The page of the hidden roles, with all secrets: `mesa-llm app models/mesa_llm_models/hidden_roles/app.py`."""
+
+from __future__ import annotations
+
+from mesa_llm.viz import LLMPage, Measures, table_of
+from mesa_llm_models.hidden_roles.model import HiddenRolesModel
+
+
+def player_cells(model: HiddenRolesModel) -> list[tuple[str, ...]]:
+    """List the players with their roles, and when they left."""
+    left = {name: f"{when.lower()} {day}" for day, when, name in model.departures}
+    return [(name, one.role, left.get(name, "–"), model.votes.get(name, "–")) for name, one in model.players.items()]
+
+
+def talk_cells(model: HiddenRolesModel) -> list[tuple[str, ...]]:
+    """List what was said, the last day first."""
+    days = reversed(list(enumerate(model.talks, start=1)))
+    return [(f"{day}", one.name, one.text) for day, talk in days for one in talk.utterances]
+
+
+PLAYERS = table_of(player_cells, ("Name", "Role", "Left", "Last vote"), nothing="Nobody plays.")
+TALK = table_of(talk_cells, ("Day", "Who", "What was said"), nothing="Nobody has said anything yet.")
+
+page = LLMPage(HiddenRolesModel, components=[(PLAYERS, "Players"), (TALK, "Talk"), Measures], name="Hidden roles")

@@ -1,0 +1,28 @@
+"""Surrogate minds, as they are typed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from typer.testing import CliRunner
+
+from mesa_llm.cli.app import app
+
+
+def typed(*words: Any) -> Any:
+    return CliRunner().invoke(app, [str(word) for word in words])
+
+
+def test_a_recorded_run_is_distilled_and_the_surrogate_decides_in_a_run_of_its_own(tmp_path: Path) -> None:
+    mind, log = tmp_path / "mind.json", tmp_path / "run.sqlite"
+    done = typed("distill", "boltzmann_wealth/greedy", "boltzmann_wealth/generous", "--out", mind)
+    assert done.exit_code == 0, done.output
+    assert "Held out by agents, in 5 parts: " in done.stdout
+    assert "rule twin" in done.stdout
+    figures = json.loads(typed("distill", "boltzmann_wealth/coins", "--out", mind, "--json").stdout)
+    assert (figures["of"], figures["held_out"]["by"]) == (["local:1.5b"], "agents")
+    played = typed("run", "boltzmann_wealth", "--llm", f"surrogate:{mind}", "--steps", 2, "--rng", 3, "--log", log)
+    assert "were made by a surrogate of a language model" in played.stdout
+    assert typed("replay", log).exit_code == 0

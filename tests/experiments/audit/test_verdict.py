@@ -1,0 +1,97 @@
+"""Statistics of audits: what is shown, what is stable, and what is not known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mesa_llm.experiments.audit.claim import expectation_of
+from mesa_llm.experiments.audit.verdict import further_seeds, holm, shown, sign_flip_p, stability, variance_shares
+
+GREATER = expectation_of("first is greater", 0.1)
+LEVEL = expectation_of("", 0.1)
+
+
+def noise(n: int, spread: float, seed: int = 1) -> np.ndarray:
+    """Draw what two arms differ by at each seed."""
+    return np.random.default_rng(seed).normal(0, spread, n)
+
+
+def test_holm_multiplies_the_smallest_p_most_and_keeps_the_order() -> None:
+    assert holm([0.01, None, 0.04, 0.03]) == pytest.approx([0.03, None, 0.06, 0.06])
+
+
+def test_few_pairs_are_permuted_exactly() -> None:
+    assert sign_flip_p(np.array([1.0, 2.0, 3.0])) == pytest.approx(2 / 8)
+    assert sign_flip_p(np.zeros(5)) == 1
+    assert sign_flip_p(np.array([1.0])) is None
+
+
+def test_many_pairs_are_permuted_at_random_and_never_have_p_zero() -> None:
+    assert sign_flip_p(np.full(40, 0.3)) == pytest.approx(1 / 10_000)
+
+
+@pytest.mark.parametrize(
+    ("effects", "verdict"),
+    [
+        ([0.3, 0.4, 0.35, 0.3], "shown"),
+        ([-0.3, -0.4, -0.35, -0.3], "reversed"),
+        ([0.01, -0.01, 0.0, 0.01], "absent"),
+        ([0.5, -0.4, 0.3, -0.2], "not shown"),
+        ([0.02, 0.021, 0.019, 0.02], "absent"),  # surely there, and smaller than what matters
+        ([0.3], "not shown"),
+    ],
+)
+def test_a_direction_is_shown_reversed_absent_or_not_shown(effects: list[float], verdict: str) -> None:
+    assert shown(effects, GREATER, 0.1) == verdict
+
+
+def test_a_range_is_shown_by_an_interval_within_it() -> None:
+    within = expectation_of("value in [0.2, 0.6]", 0.1)
+    assert shown([0.4, 0.41, 0.39, 0.4], within, 0.1) == "shown"
+    assert shown([0.9, 0.91, 0.89, 0.9], within, 0.1) == "absent"
+
+
+def test_small_is_stable_large_is_sensitive_and_noise_is_undecided() -> None:
+    base = 0.5 + noise(20, 0.05)
+    arms = [base + noise(20, 0.02, 2), base - 0.3 + noise(20, 0.02, 3), base + noise(20, 0.5, 4)]
+    found = stability(base.tolist(), [arm.tolist() for arm in arms], LEVEL, 0.1)
+    assert [one.change for one in found] == ["stable", "sensitive", "undecided"]
+    assert found[2].further_seeds is not None
+    assert found[2].further_seeds > 50
+
+
+def test_a_claim_that_turns_round_is_sensitive_even_within_the_smallest_effect() -> None:
+    base = 0.04 + noise(30, 0.001)
+    (found,) = stability(base.tolist(), [(base - 0.08).tolist()], expectation_of("first is greater", 0.01), 0.01)
+    assert found.change == "sensitive"
+    assert found.is_reversed
+
+
+def test_the_further_seeds_decide_it() -> None:
+    apart = noise(10, 0.2)
+    apart -= apart.mean()
+    further = further_seeds(apart, 0.1, n_tests=1)
+    assert further is not None
+    more = np.tile(apart, 1 + further // 10 + 1)[: 10 + further + 1]
+    assert stability([0.0] * len(more), [more.tolist()], LEVEL, 0.1)[0].change == "stable"
+
+
+def test_a_missing_run_leaves_out_its_seed() -> None:
+    (found,) = stability([0.1, float("nan"), 0.1], [[0.1, 0.2, 0.1]], LEVEL, 0.1)
+    assert found.difference.n == 2
+
+
+def test_the_variance_is_divided_as_it_was_made() -> None:
+    rng = np.random.default_rng(3)
+    of_seed, of_arm = rng.normal(0, 1, 40), np.array([0.0, 2.0, 0.0, -2.0, 1.0, -1.0])
+    values = (of_seed[:, None] + of_arm + rng.normal(0, 1, (40, 6))).ravel()
+    seeds = np.repeat(np.arange(40), 6).tolist()
+    arms = [f"arm {index}" for index in range(6)] * 40
+    shares = {one.source: one.share for one in variance_shares(values.tolist(), seeds, arms, ["one"] * 240)}
+    assert sum(shares.values()) == pytest.approx(1)
+    assert shares["perturbation"] == pytest.approx(0.5, abs=0.2)
+    assert shares["seed"] == pytest.approx(0.25, abs=0.12)
+    known = variance_shares(values.tolist(), seeds, arms, ["one"] * 240, sampling=0.5)
+    assert [one.source for one in known] == ["seed", "perturbation", "sampling", "rest"]
+    assert known[2].share + known[3].share == pytest.approx(shares["rest"])
