@@ -211,8 +211,10 @@ def _in_threads[J: Job[Any]](jobs: Sequence[J], access: Access | Mapping[str, An
     shared = Access(**access) if is_ours else access
     try:
         with ThreadPoolExecutor(n_threads, thread_name_prefix="mesa-llm-run") as pool:
-            futures = {pool.submit(job.run, shared, stop): job for job in jobs}
+            futures = {Future[Any](): job for job in jobs}  # those of `submit` are lost to a Ctrl-C within it
             try:
+                for future, job in futures.items():
+                    pool.submit(_fulfil, future, job, shared, stop)
                 for future in concurrent.futures.as_completed(futures):
                     yield futures[future], future.result()
             except BaseException:
@@ -221,6 +223,16 @@ def _in_threads[J: Job[Any]](jobs: Sequence[J], access: Access | Mapping[str, An
     finally:
         if is_ours:
             shared.close()
+
+
+def _fulfil[R](future: Future[R], job: Job[R], access: Access, stop: Stop) -> None:
+    """Execute a job, unless it was cancelled, and set its future's result."""
+    if not future.set_running_or_notify_cancel():
+        return
+    try:
+        future.set_result(job.run(access, stop))
+    except BaseException as error:  # noqa: BLE001 - it is raised where the result is read
+        future.set_exception(error)
 
 
 # -- in a worker

@@ -21,8 +21,8 @@ from jinja2 import Environment, nodes
 
 from mesa_llm import AgentConfig, AgentDesign, Request
 from mesa_llm.engine.activation import llm_agents
+from mesa_llm.engine.aliases import Aliases
 from mesa_llm.engine.presentation import (
-    Aliases,
     Presentation,
     first_person,
     observation_text,
