@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from mesa_llm.cli.app import app
 from mesa_llm.experiments.study import find_studies
+from tests.faulty_server import FaultyServer
 
 DOCS = Path(__file__).parents[1] / "docs"
 
@@ -73,3 +74,15 @@ def test_a_study_that_a_page_shows_gives_its_tables(command, page, tmp_path, mon
     found = json.loads(done.stdout.splitlines()[-1])
     assert all(found["tables"].values())
     assert (found["decisions"] > 0, found["failures"]) == (True, 0)
+
+
+@pytest.mark.parametrize("name", [f"{package} {name}" for package, one in find_studies()[0].items() for name in one])
+def test_a_dry_run_of_a_study_asks_nobody(name) -> None:
+    small = SMALL.get(name, "" if "classics" in name else "--steps 2 --set n_agents=10").split()
+    if name in NEEDS_FILES:
+        return
+    with FaultyServer() as server:
+        words = ["--llm", f"gpt-4o@{server.url}", "--seeds", "1", *small, "--dry-run"]
+        done = CliRunner().invoke(app, ["study", *name.split(), *words])
+        assert done.exit_code == 0, done.output
+        assert not server.requests

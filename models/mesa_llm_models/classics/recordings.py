@@ -8,9 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 from mesa_llm import ConfigError, LLMModel
+from mesa_llm.engine.access import Access
 from mesa_llm.experiments.recordings import RecordedRun, runs_in
+from mesa_llm.experiments.runner import Stop, run_jobs
 from mesa_llm.model.identity import class_named
 from mesa_llm.model.recording import advance_to
 
@@ -46,13 +50,14 @@ class Classic:
         """Number of steps of the recorded run."""
         return self.run.recording.last_step
 
-    def twin(self, llm: str | Mapping[str, str] = "rule") -> LLMModel:
+    def twin(self, llm: str | Mapping[str, str] = "rule", **options: Any) -> LLMModel:
         """Make a model of the same world and seed, before its first step.
 
         Args:
             llm: Language model of its agents, or several by agent.
+            **options: Options of the model, such as `access` and `log`.
         """
-        return self.run.recording.rebuilt({"llm": llm})
+        return self.run.recording.rebuilt({"llm": llm}, **options)
 
 
 CLASSICS = {
@@ -70,23 +75,50 @@ CLASSICS = {
 """Name → classic model, from the best introduction onwards."""
 
 
-def run_twins(name: str, llm: str | Mapping[str, str] = "rule") -> tuple[LLMModel, LLMModel]:
+@dataclass(frozen=True)
+class _TwinJob:
+    """A run of the same world and seed, for as many steps as the recorded one."""
+
+    classic: Classic
+    llm: str | Mapping[str, str]
+    log: Path | None
+
+    def run(self, access: Access, stop: Stop) -> LLMModel:
+        model = self.classic.twin(self.llm, access=access, log=self.log)
+        stop.run(model, self.classic.steps)
+        return model
+
+    def broken(self, error: Exception) -> LLMModel:
+        raise error
+
+
+def run_twins(
+    name: str,
+    llm: str | Mapping[str, str] = "rule",
+    *,
+    folder: Path | None = None,
+    limits: Mapping[str, Any] = MappingProxyType({}),
+) -> tuple[LLMModel, LLMModel]:
     """Run the recorded run of a classic to its end, and its rule twin for as many steps.
 
     Args:
         name: Name of the classic.
         llm: What agents think with in place of the recorded language model; `rule`: their rule twins.
+        folder: Folder of the twin's log; None to keep none.
+        limits: Endpoints, limits and budget of the twin, see `Access`.
 
     Returns:
         The rule twin, and the replay of the language model.
 
     Raises:
         ConfigError: If there is no such classic.
+        BudgetExceeded: If the twin exceeded its budget.
     """
     if name not in CLASSICS:
         raise ConfigError(f"there is no classic {name!r}; there are: {', '.join(CLASSICS)}")
     classic = CLASSICS[name]
-    twins = (classic.twin(llm), classic.run.start())
-    for twin in twins:
-        advance_to(twin, classic.steps)
-    return twins
+    job = _TwinJob(classic, llm, None if folder is None else folder / f"{name}.sqlite")
+    ((_, twin),) = run_jobs([job], limits, on="threads")
+    replay = classic.run.start()
+    advance_to(replay, classic.steps)
+    return twin, replay

@@ -34,10 +34,11 @@ class Twins:
         """Replay the recorded run, and run its twin for as many steps.
 
         Args:
-            setup: Settings of the twin, of which only its language model counts: the rest is that of the recorded run.
+            setup: Settings of the twin, of which its language model, folder and limits count: the rest is that of the
+                recorded run.
         """
         classic, start_s = self.classic, time.perf_counter()
-        twin, replay = run_twins(classic.name, setup.llm)
+        twin, replay = run_twins(classic.name, setup.llm, folder=setup.folder, limits=setup.limits)
         models = {setup.llm_text: twin, "recorded language model": replay}
         courses = {name: model.datacollector.model_vars[classic.measure] for name, model in models.items()}
         rows = [
