@@ -20,6 +20,7 @@ from typing import Any
 from evidence_local_measured import MEASUREMENTS
 
 import mesa_llm
+from mesa_llm.experiments.recordings import LOCAL_LLMS
 
 READINGS = Path(__file__).with_name("evidence_local.json")
 
@@ -33,7 +34,7 @@ def summary(readings: Mapping[str, Mapping[str, Any]]) -> str:
     """Write what the measurements show, a list for each language model."""
     lines: list[str] = []
     for llm, found in readings.items():
-        lines.append(f"- **{llm}**")
+        lines.append(f"- **{_titled(llm)}**")
         for name, measurement in MEASUREMENTS.items():
             if name in found:
                 lines.append(f"    - {measurement.summary(found[name]['rows'])}")
@@ -48,7 +49,7 @@ def section(readings: Mapping[str, Mapping[str, Any]]) -> str:
         "models, or of people.\n",
     ]
     for llm, found in readings.items():
-        lines.append(f"### {llm}\n")
+        lines.append(f"### {_titled(llm)}\n")
         for name, measurement in MEASUREMENTS.items():
             if name not in found:
                 continue
@@ -62,6 +63,10 @@ def section(readings: Mapping[str, Mapping[str, Any]]) -> str:
                 "",
             ]
     return "\n".join(lines)
+
+
+def _titled(llm: str) -> str:
+    return f"{llm} ({LOCAL_LLMS[llm]})" if llm in LOCAL_LLMS else llm
 
 
 def _line(row: Mapping[str, Any]) -> str:
