@@ -203,8 +203,9 @@ class Chart:
             axes.set_xlim(*self._reach())
         if self.unit:
             value_axis.set_major_formatter(DOLLARS if self.unit == "dollars" else PercentFormatter(1, decimals=0))
-        elif self.is_horizontal:
-            value_axis.set_major_locator(MaxNLocator(5))
+        else:
+            are_whole = all(value is None or float(value).is_integer() for each in self.series for value in each.values)
+            value_axis.set_major_locator(MaxNLocator(5, integer=are_whole))
         self._limit(axes.set_xlim if self.is_horizontal else axes.set_ylim, value_axis.get_view_interval())
         if any(each.name for each in self.series):
             legend_below(axes, min(4, len(self.series)))

@@ -154,8 +154,12 @@ def _meadow(model: MeadowModel) -> Scene:
 def _contacts(model: EpidemicModel) -> Scene:
     places, graph = _places.of(model), model.grid.G
     if not places:
-        k = 1.6 / max(len(graph), 1) ** 0.5
-        places |= scaled_positions(nx.spring_layout(graph, k=k, iterations=120, seed=0))
+        tied = nx.Graph(graph)
+        tied.add_edges_from(
+            ("middle", min(part)) for part in nx.connected_components(graph)
+        )  # keeps the parts together
+        spread = nx.spring_layout(tied, k=1.6 / len(tied) ** 0.5, iterations=120, seed=0)
+        places |= scaled_positions({node: spread[node] for node in graph})
     people = [
         SceneAgent(
             agent=person,
