@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from mesa_llm.registry import find_models
 from tests.browser.attacker import Endpoint
-from tests.browser.conftest import STARTING_MS, opened, serve_guarded, visit
+from tests.browser.conftest import STARTING_MS, opened, pause, serve_guarded, visit
 
 pytestmark = pytest.mark.browser
 

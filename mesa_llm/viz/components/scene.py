@@ -33,6 +33,7 @@ def _Scene(
     colours: list[str],
     fills: list[int],
     ties: list[Any],
+    new_ties: list[Any],
     marks: list[Any],
     dark_colours: dict[str, str],
     event_pick: Callable[[int], None] | None = None,
@@ -127,6 +128,7 @@ def _drawn(scene: Scene) -> dict[str, Any]:
     ]
     ground = {
         "title": scene.title,
+        "note": scene.note,
         "width": scene.width,
         "height": scene.height,
         "columns": scene.columns,
@@ -140,8 +142,9 @@ def _drawn(scene: Scene) -> dict[str, Any]:
             for each in scene.legend
         ],
     }
-    ties = [tuple(round(end, 4) for end in tie) for tie in scene.ties]
-    return {"ground": ground, "colours": list(colours), "fills": fills, "ties": ties, "marks": marks}
+    ties, new_ties = ([tuple(round(end, 4) for end in tie) for tie in each] for each in (scene.ties, scene.new_ties))
+    drawn = {"fills": fills, "ties": ties, "new_ties": new_ties, "marks": marks}
+    return {"ground": ground, "colours": list(colours), **drawn}
 
 
 def _found(scene: Scene, model: Any, kind: str, number: int) -> Found | None:
