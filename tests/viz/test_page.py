@@ -620,7 +620,8 @@ def test_a_slider_has_room_for_the_value_that_a_page_begins_with() -> None:
     assert [whole.with_place_for(value) for value in (20, None)] == [whole, whole]
     shown = whole.with_place_for(503)
     assert (shown.minimum, shown.maximum, shown.step) == (5, 503, 1)
-    assert share.with_place_for(0.25).step == 0
+    assert share.with_place_for(0.25).step == 0.05
+    assert share.with_place_for(0.1234567891).step == 0
 
 
 def test_a_page_begins_with_the_parameters_that_it_is_given() -> None:

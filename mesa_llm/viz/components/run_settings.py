@@ -18,6 +18,7 @@ from reacton.ipyvue import use_event
 from solara.core import component
 
 from mesa_llm.errors import ConfigError
+from mesa_llm.model.scenario import slider_step
 from mesa_llm.viz.session.run_settings import (
     LLM_LABELS,
     REASONING,
@@ -68,10 +69,9 @@ class Control:
         """
         if self.kind != "Slider" or isinstance(value, bool) or not isinstance(value, int | float):
             return self
-        steps = (value - self.minimum) / self.step if self.step else 0.0
-        is_on_a_mark = math.isclose(steps, round(steps), abs_tol=1e-9)
-        step = self.step if is_on_a_mark else 1.0 if self.is_whole else 0.0  # 0: without marks
-        return replace(self, minimum=min(self.minimum, value), maximum=max(self.maximum, value), step=step)
+        minimum, maximum = min(self.minimum, value), max(self.maximum, value)
+        step = slider_step(self.step, value - minimum, is_whole=self.is_whole) if self.step else 0.0
+        return replace(self, minimum=minimum, maximum=maximum, step=step)
 
     @classmethod
     def of(cls, name: str, described: Any) -> Control:
