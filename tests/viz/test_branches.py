@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
 import pytest
 
 from mesa_llm import LLMModel, News, ScriptedLLM, ToolCall
@@ -22,7 +21,6 @@ from mesa_llm.viz.session.interventions import (
 )
 from tests.pot import PotModel
 from tests.viz.test_interventions import finished
-
 
 NEWS = News(text="Pay up.")
 

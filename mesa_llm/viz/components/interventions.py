@@ -165,9 +165,9 @@ def Branches(model: LLMModel) -> None:
     with steady(model):
         choices = InterventionOptions.of(model)
     solara.Text(
-        "What if something had been different? Up to the fork, a branch replays this run. After it, an unchanged control "
-        "and the branch use the same seeds, and the same replies to identical prompts (common random numbers), so any "
-        "difference between them is due to the change. The run itself is not affected.",
+        "What if something had been different? Up to the fork, a branch replays this run. After it, an unchanged "
+        "control and the branch use the same seeds, and the same replies to identical prompts (common random numbers), "
+        "so any difference between them is due to the change. The run itself is not affected.",
         classes=["mesa-llm-hint"],
     )
     last = last_fork_of(model)

@@ -19,6 +19,7 @@ from solara.core import component
 
 from mesa_llm.errors import ConfigError
 from mesa_llm.model.scenario import slider_step
+from mesa_llm.viz.render.markup import plain
 from mesa_llm.viz.session.run_settings import (
     LLM_LABELS,
     REASONING,
@@ -124,6 +125,7 @@ def RunSettingsForm(
     *,
     initial: Mapping[str, Any] = MappingProxyType({}),
     has_common_budget: bool = False,
+    on_choice: Callable[[RunSettings], None] | None = None,
 ) -> None:
     """Let a visitor choose the settings of the next run.
 
@@ -135,10 +137,13 @@ def RunSettingsForm(
         llm_labels: Language model → its label.
         initial: Initial values of parameters, which their controls must be able to show.
         has_common_budget: Whether all pages of the server share one budget.
+        on_choice: Called with the new settings after each choice; None: nothing is.
     """
 
     def choose(**changes: Any) -> None:
         choice.set(replace(choice.value, **changes))
+        if on_choice is not None:
+            on_choice(choice.peek())
 
     def adjust(name: str, value: Any) -> None:
         choose(parameters={**choice.value.parameters, name: value})
@@ -151,7 +156,7 @@ def RunSettingsForm(
         for described in controls_of(model_params):
             control = described.with_place_for(initial.get(described.name, described.value))
             value = choice.value.parameters.get(control.name, control.value)
-            meaning = meanings.get(control.name, "")
+            meaning = plain(meanings.get(control.name, ""))
             with solara.Div(attributes={"title": meaning}):
                 _Adjuster(control, value, partial(adjust, control.name)).key(control.name)
 

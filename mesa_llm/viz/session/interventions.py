@@ -262,7 +262,9 @@ def last_fork_of(model: LLMModel) -> int:
 
 
 def live_replies(model: LLMModel, steps: int, at: int) -> int:
-    """Return how many live replies a branch and its control may need: one for each agent and step, or as many as so far.
+    """Return how many live replies a branch and its control may need, a quarter more than one for each agent and step.
+
+    Where a step of the run has taken more replies than it has agents, as many are expected.
 
     Args:
         model: The model.

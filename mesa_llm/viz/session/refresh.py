@@ -48,6 +48,10 @@ class Watched(Protocol):
         """Everything that the page says about the run in words."""
         ...
 
+    def catch_up(self) -> None:
+        """Apply what the visitor has chosen meanwhile."""
+        ...
+
     def still(self) -> AbstractContextManager[None]:
         """Hold the model still, so that all parts of a page show the same moment."""
         ...
@@ -124,6 +128,7 @@ def _refresh(
         if not page.is_settled and now - settled_at < SETTLE_S:
             continue
         settled_at, old_signature, old_state = now, signature, state
+        watched.catch_up()
         signature, state = watched.drawn, watched.state  # read once: later changes are for the next check
         try:
             if signature != old_signature and now >= rested_at and _draw(watched, page, drawing):

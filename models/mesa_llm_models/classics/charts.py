@@ -197,5 +197,5 @@ def classic_page(kind: type[LLMModel], title: str) -> Any:
     def recorded(model: LLMModel) -> Figure:
         return twins_figure(name, *twins())
 
-    components = [drawn_by(world_figure), Measures, (drawn_by(recorded), "Rule and language model")]
+    components = [drawn_by(world_figure), Measures, (drawn_by(recorded), "Data", "Rule and language model")]
     return LLMPage(kind, components=components, name=title)

@@ -98,7 +98,7 @@ page = LLMPage(
         Chat,
         drawn_by(attitude_figure),
         drawn_by(talk_figure),
-        (table_of(answer_rows, COLUMNS, nothing="No private question has been asked yet."), "Private survey"),
+        (table_of(answer_rows, COLUMNS, nothing="No private question has been asked yet."), "Data", "Private survey"),
     ],
     name="Discussion",
 )

@@ -33,7 +33,7 @@ page = LLMPage(
         drawn_by(money_figure),
         drawn_by(truth_figure),
         drawn_by(gains_figure),
-        (table_of(trade_cells, COLUMNS, nothing="Nobody has traded yet.", max_rows=40), "Trades"),
+        (table_of(trade_cells, COLUMNS, nothing="Nobody has traded yet.", max_rows=40), "Data", "Trades"),
     ],
     name="Prediction market",
 )

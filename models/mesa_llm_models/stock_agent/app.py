@@ -62,8 +62,8 @@ page = LLMPage(
         of_exchange(book_figure),
         of_exchange(trading_figure),
         of_exchange(profit_figure),
-        (table_of(trader_cells, COLUMNS, nothing="There are no traders.", max_rows=1000), "Traders"),
-        (Forum, "Forum"),
+        (table_of(trader_cells, COLUMNS, nothing="There are no traders.", max_rows=1000), "Data", "Traders"),
+        (Forum, "Data", "Forum"),
     ],
     name="Stock exchange",
 )

@@ -24,4 +24,4 @@ def talk_cells(model: TownModel) -> list[tuple[str, ...]]:
 
 
 talks = table_of(talk_cells, ("Place", "Who", "What"), nothing="Nobody talked in the last hour.")
-page = LLMPage(TownModel, components=[drawn_by(town_figure), Measures, (talks, "Talks")], name="Town")
+page = LLMPage(TownModel, components=[drawn_by(town_figure), Measures, (talks, "Model", "Talks")], name="Town")
