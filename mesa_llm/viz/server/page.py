@@ -408,11 +408,13 @@ def tabs_of(
     last = [(EXPERIMENT_TAB, Placed(experiment, "Audit"))] if experiment is not None else []
     last += [(DATA_TAB, Placed(runs, "Runs"))] if runs is not None else []
     tabs: dict[str, list[Placed]] = {}
-    for tab, one in (*first, *placed, *extras, *last):
+    leading = [pair for pair in extras if pair[0] in (AGENTS_TAB, ABOUT_TAB)]  # come first on their tabs
+    others = [pair for pair in extras if pair not in leading]
+    for tab, one in (*leading, *first, *placed, *others, *last):
         if not (is_recorded and one.component in LIVE_ONLY):
             tabs.setdefault(tab, []).append(one)
-    others = [tab for tab in tabs if tab not in TABS]
-    return {tab: tabs[tab] for tab in (MODEL_TAB, *others, *TABS[1:]) if tab in tabs}
+    titles = [tab for tab in tabs if tab not in TABS]
+    return {tab: tabs[tab] for tab in (MODEL_TAB, *titles, *TABS[1:]) if tab in tabs}
 
 
 def _placed(one: PlacedComponent) -> tuple[str, Placed]:
@@ -476,7 +478,12 @@ def _Tabs(session: PageSession, model: LLMModel, contents: Contents, reopen: Reo
 
 @component
 def _Columns(model: LLMModel, placed: Sequence[Placed]) -> None:
-    """Show components side by side, as far as there is room."""
+    """Show components side by side; first select their tab, so that no other's content is under it."""
+    is_turned_to, turn_to = use_state(False)
+    use_effect(lambda: turn_to(True), [])
+    if not is_turned_to:
+        solara.ProgressLinear(True)
+        return
     with solara.Div(classes=["mesa-llm-columns"]):
         for one in placed:
             _Component(one, model)
@@ -506,13 +513,8 @@ def _log(error: BaseException | None) -> None:
 
 @component
 def _Content(placed: Placed, model: LLMModel) -> None:
-    """Show a component, but select its tab first, so that no other content appears under it."""
+    """Show a component in a card."""
     update_counter.get()
-    is_turned_to, turn_to = use_state(False)
-    use_effect(lambda: turn_to(True), [])
-    if not is_turned_to:
-        solara.ProgressLinear(True)
-        return
     if placed.component is Measures:  # has a card for each plot
         Measures(model)
         return
