@@ -151,13 +151,66 @@ def test_the_page_of_every_model_steps_and_shows_no_error_on_any_tab(page: Page,
     expect(page.get_by_role("alert")).to_have_count(0)
 
 
+COUNT_DRAWINGS = """() => {
+  window.drawings = 0;
+  let last = 0;
+  const seen = new MutationObserver(() => {
+    const now = performance.now();
+    if (now - last > 20) { window.drawings += 1; }
+    last = now;
+  });
+  seen.observe(document.querySelector(".mesa-llm-plot"), {subtree: true, childList: true, attributes: true});
+}"""
+"""Counts the drawings of the first chart in `window.drawings`."""
+
+FREE_CELL = """() => {
+  const svg = document.querySelector(".mesa-llm-scene > svg"), box = svg.getBoundingClientRect(), side = box.width / 20;
+  const taken = new Set([...svg.querySelectorAll(".agent")].map((agent) => {
+    const at = agent.getBoundingClientRect();
+    return [at.x + at.width / 2 - box.x, at.y + at.height / 2 - box.y].map((end) => Math.floor(end / side)).join(" ");
+  }));
+  for (let row = 0; row < 20; row++) {
+    for (let column = 0; column < 20; column++) {
+      if (!taken.has(`${column} ${row}`)) { return [box.x + (column + 0.5) * side, box.y + (row + 0.5) * side]; }
+    }
+  }
+}"""
+"""Finds the middle of a free cell of a town of 20 by 20."""
+
+
 def test_step_moves_time_and_draws_the_model(page: Page) -> None:
     open_ready(page, "/fast")
     plot = page.get_by_role("img", name="Greetings so far")
-    before = plot.get_attribute("src")
+    expect(plot.locator("path").first).to_be_attached()
+    before = plot.inner_html()
     press(page, "Step")
     expect_step(page, "1")
-    expect(plot).not_to_have_attribute("src", before or "")
+    expect(plot).not_to_have_js_property("innerHTML", before)
+
+
+def test_play_draws_every_step(page: Page) -> None:
+    open_ready(page, "/newcomer")
+    expect(page.get_by_role("img", name="Greetings").locator("path").first).to_be_attached()
+    page.evaluate(COUNT_DRAWINGS)
+    press(page, "Play")
+    expect(page.locator(".mesa-llm-time")).to_have_text(re.compile(r"Step ([8-9]|\d\d+)"))
+    pause(page)
+    assert page.evaluate("window.drawings") >= 6
+
+
+def test_an_agent_a_cell_and_a_value_answer_the_pointer(page: Page) -> None:
+    open_ready(page, "/schelling")
+    space = page.locator(".mesa-llm-scene > svg")
+    agent = space.get_by_role("button").first
+    box, side = space.bounding_box(), agent.bounding_box()
+    assert box is not None
+    assert side is not None
+    expect(page.locator(".mesa-llm-scene path.over")).to_have_count(0)
+    free = page.evaluate(FREE_CELL)
+    page.mouse.click(*free)
+    expect(page.get_by_role("status")).to_contain_text("Nobody is here.")
+    page.mouse.click(side["x"] + side["width"] / 2, side["y"] + side["height"] / 2)
+    expect(page.get_by_role("tab", name="Agents")).to_have_attribute("aria-selected", "true")
 
 
 def step_on_phone(page: Page, path: str, width: int) -> None:

@@ -390,6 +390,9 @@ class Restless:
     def rest(self) -> None:
         """Go on all the same."""
 
+    def note_shown(self, drawn: int | None) -> None:
+        """Go on all the same."""
+
     @property
     def state(self) -> tuple[object, ...]:
         """Change all the time."""
@@ -411,6 +414,21 @@ def test_a_page_that_is_slow_to_draw_gets_done_although_there_is_always_more_to_
     end()
     assert len(drawings) < 6
     context.close()
+
+
+def test_a_model_that_plays_is_never_more_than_one_step_ahead_of_its_page() -> None:
+    runner = Runner(Village(rng=1), pause_s=0)
+    runner.shown = runner.drawn
+    runner.start()
+    for step in (1, 2):
+        until(lambda step=step: runner.model.time == step)
+        time.sleep(0.05)
+        assert runner.model.time == step
+        runner.shown = runner.drawn
+    runner.shown = None  # the page is left
+    until(lambda: runner.model.time > 3)
+    runner.close()
+    wait_until_closed(10)
 
 
 # -- what is chosen

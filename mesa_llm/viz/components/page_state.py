@@ -34,11 +34,21 @@ class PageState:
         self.is_unfolded = solara.reactive(False)
         self._selected: dict[str, solara.Reactive[int]] = {}
         self._text = solara.reactive(object())
+        self._sent = solara.reactive(0)
+        self._seen = 0
         self._shown: solara.Reactive[tuple[object, ...]] = solara.reactive(())
 
     def __reduce__(self) -> tuple[type[PageState], tuple[()]]:
         """Copy or pickle as a new state, so that a model can be copied after a page has shown it."""
         return type(self), ()
+
+    def attach(self, owner: Any) -> None:
+        """Become the state of all components of an owner, in the sidebar too, which Solara draws apart from the page.
+
+        Args:
+            owner: The owner, as given to `use_page`.
+        """
+        _of_owner.put(owner, self)
 
     # -- what is open
 
@@ -81,6 +91,21 @@ class PageState:
     def redraw(self) -> None:
         """Redraw the whole page."""
         force_update()
+        self._sent.set(self._sent.peek() + 1)  # goes to the browser last
+
+    @property
+    def n_sent(self) -> int:
+        """Number of drawings sent to the browser; a component that reads this sends it after each."""
+        return self._sent.value
+
+    def note_seen(self, number: object) -> None:
+        """Note how many drawings the browser has shown.
+
+        Args:
+            number: The last `n_sent` that has arrived there.
+        """
+        if type(number) is int:
+            self._seen = max(self._seen, number)
 
     def update_text(self) -> None:
         """Update the text about the run; plots stay as they are."""
@@ -102,8 +127,9 @@ class PageState:
 
     @property
     def is_settled(self) -> bool:
-        """Whether the page shows the last update completely."""
-        return self._shown.peek() == (update_counter.peek(), self._text.peek())
+        """Whether the page shows the last update completely, in the browser too if there is one."""
+        is_seen = self._seen >= self._sent.peek() or kernel_contexts() is None
+        return is_seen and self._shown.peek() == (update_counter.peek(), self._text.peek())
 
     @property
     def is_open(self) -> bool:

@@ -203,6 +203,7 @@ def _Page(
     arrival = use_memo(threading.Event, [])
     page = use_memo(PageState, [])
     page_state.provide(page)
+    use_memo(lambda: page.attach(session), [])
     recorded_runs = use_memo(lambda: [] if isinstance(session, LessonSession) else recorded_runs_of(model), [])
     use_effect(lambda: _open(server, session, page, baseline, arrival), [])
 
@@ -263,7 +264,7 @@ def _Page(
             if is_live:
                 CostEstimateCard(session)
         _Main(session, contents, Reopen(resume, view))
-    _Arrival(event_arrive=lambda _: arrival.set())
+    _Arrivals(page, arrival)
 
 
 def initial_settings(
@@ -360,9 +361,22 @@ def _Cover(lift: Callable[[], None]) -> None:
         solara.Button("Show everything", icon_name="mdi-eye-outline", on_click=lift, text=True, small=True)
 
 
+@component
+def _Arrivals(page: PageState, arrival: threading.Event) -> None:
+    """Note that the browser shows the page, and each time that it shows a new drawing."""
+
+    page.use_moment()
+
+    def arrive(number: object) -> None:
+        page.note_seen(number)
+        arrival.set()
+
+    _Arrival(number=page.n_sent, event_arrive=arrive)
+
+
 @solara.component_vue("arrival.vue")
-def _Arrival(event_arrive: Callable[[object], None] | None = None) -> None:
-    """Report that the browser shows the page; see `arrival.vue`."""
+def _Arrival(number: int, event_arrive: Callable[[object], None] | None = None) -> None:
+    """Report that the browser shows the page, and each new number; see `arrival.vue`."""
 
 
 def _open(

@@ -339,6 +339,11 @@ class PageSession:
             audits,
         )
 
+    def note_shown(self, drawn: int | None) -> None:
+        """Note which drawing of the model a browser shows; None: no browser has the page open."""
+        if self.runner is not None:
+            self.runner.shown = drawn
+
     def still(self) -> AbstractContextManager[None]:
         """Hold the model still."""
         return nullcontext() if self.runner is None else steady(self.runner.model)

@@ -25,7 +25,8 @@ from mesa_llm.viz.components.placement import llm_models_only
 from mesa_llm.viz.components.plots import Plot
 from mesa_llm.viz.render.downloads import plot_downloads
 from mesa_llm.viz.render.figures import enlarge
-from mesa_llm.viz.render.network import MAX_NAMES, ClickableSpot
+from mesa_llm.viz.render.network import ClickableSpot
+from mesa_llm.viz.render.scenes import MAX_NAMES
 from mesa_llm.viz.render.style import FEW, GREY, Figure, literal, picture_of, tidy
 from mesa_llm.viz.social.reader import PickPost, post_to_show, social_world, still
 from mesa_llm.worlds.social import SocialWorld, SpreadCurves, read_curves

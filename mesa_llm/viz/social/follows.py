@@ -25,7 +25,8 @@ from mesa_llm.viz.components.placement import llm_models_only
 from mesa_llm.viz.render.downloads import plot_downloads
 from mesa_llm.viz.render.figures import enlarge
 from mesa_llm.viz.render.markup import label_of
-from mesa_llm.viz.render.network import ACTIVE, IDLE, ClickableSpot, PlacedAgent, lay_out, spots_on, write_names
+from mesa_llm.viz.render.network import ACTIVE, IDLE, ClickableSpot, lay_out, spots_on
+from mesa_llm.viz.render.scenes import PlacedAgent, write_names
 from mesa_llm.viz.render.style import GREY, Figure, picture_of
 from mesa_llm.viz.social.reader import social_world, still
 from mesa_llm.worlds.beliefs import tone

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mesa_llm.viz import LLMPage, drawn_by, table_of
-from mesa_llm_models.market.charts import gains_figure, money_figure, price_figure, truth_figure
+from mesa_llm_models.market.charts import gains_chart, money_chart, price_chart, truth_chart
 from mesa_llm_models.market.model import MarketModel
 
 
@@ -26,14 +26,18 @@ def trade_cells(model: MarketModel) -> list[tuple[str, ...]]:
 
 COLUMNS = ("Step", "Who", "Trade", "Question", "Dollars", "YES afterwards")
 
+prices = drawn_by(price_chart)
+"""What everybody sees: it leaves out the true chances while a person plays."""
+
 page = LLMPage(
     MarketModel,
     components=[
-        drawn_by(price_figure),
-        drawn_by(money_figure),
-        drawn_by(truth_figure),
-        drawn_by(gains_figure),
+        prices,
+        drawn_by(money_chart),
+        drawn_by(truth_chart),
+        drawn_by(gains_chart),
         (table_of(trade_cells, COLUMNS, nothing="Nobody has traded yet.", max_rows=40), "Data", "Trades"),
     ],
+    players_see=[prices],
     name="Prediction market",
 )
