@@ -59,7 +59,7 @@ def InterventionForm(model: LLMModel) -> None:
         rows = [Row((str(one.step), one.text), "failed" if one.refusal else "") for one in model.interventions.log]
     solara.Text(
         "Interventions take effect between steps; they are logged and replayed. To try one without changing this run, "
-        "use a branch on the What if tab.",
+        "use a branch under What if.",
         classes=["mesa-llm-hint"],
     )
     InterventionFields(choices, "Send", lambda one: runner.send(model, one), is_off=bool(runner.working))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -21,14 +21,15 @@ from mesa_llm.viz.components.page_state import use_page
 from mesa_llm.viz.components.picture import Picture
 from mesa_llm.viz.components.scene import SceneView
 from mesa_llm.viz.render.charts import Chart
-from mesa_llm.viz.render.downloads import Download, plot_downloads
+from mesa_llm.viz.render.downloads import plot_downloads
 from mesa_llm.viz.render.figures import Finish, cost_charts, enlarge, first_step, measure_chart, numbers_of, title_of
+from mesa_llm.viz.render.matplotlib_charts import charts_in
 from mesa_llm.viz.render.scenes import Scene
 from mesa_llm.viz.render.style import DARK_OF, Figure, picture_of
 from mesa_llm.viz.session.rw_lock import steady
 
 Drawn = Chart | Scene | matplotlib.figure.Figure
-"""What a model may be drawn as: charts and scenes are drawn in the browser, figures are shown as pictures."""
+"""What a model may be drawn as. The browser draws charts, scenes, and figures that can be read as charts."""
 
 LIBRARY = "echarts@5.4.0/dist/echarts.min.js"
 """Apache ECharts, in the folder of the package `solara-assets` that Solara serves itself: it needs no network."""
@@ -65,7 +66,9 @@ def Plot(model: Any, draw: Callable[[Any], Drawn], *, is_large: bool = False) ->
 
     def file(kind: str) -> bytes:
         what = drawn()
-        return what.table().encode() if kind == "csv" and isinstance(what, Chart) else pictured(what, kind)
+        if kind == "csv" and not isinstance(what, Scene):
+            return (what if isinstance(what, Chart) else charts_in(what)[0]).table().encode()
+        return pictured(what, kind)
 
     def pictured(what: Drawn, kind: str) -> bytes:
         figure = what if isinstance(what, matplotlib.figure.Figure) else what.figure()
@@ -73,20 +76,25 @@ def Plot(model: Any, draw: Callable[[Any], Drawn], *, is_large: bool = False) ->
             enlarge(figure)
         return picture_of(figure, kind)
 
-    def shown() -> tuple[str, Drawn, bytes]:
+    def shown() -> tuple[str, Scene | list[Chart], bytes]:
         what = drawn()
-        if not isinstance(what, matplotlib.figure.Figure):
-            return what.title, what, b""
-        return title_of(what) or getattr(draw, "__name__", "plot"), what, pictured(what, "png")
+        if isinstance(what, Scene):
+            return what.title or "Space", what, b""
+        if isinstance(what, Chart):
+            return what.title, [what], b""
+        if charts := charts_in(what):
+            return charts[0].title, charts, b""
+        return title_of(what) or getattr(draw, "__name__", "plot"), [], pictured(what, "png")
 
     title, what, png = use_memo(shown, [model, moment])
-    files = plot_downloads(model, title or "space", file, has_table=isinstance(what, Chart))
-    if isinstance(what, Chart):
-        ChartView(what, files, page.inspect_agent)
-    elif isinstance(what, Scene):
-        SceneView(what, model, files)
+    if isinstance(what, Scene):
+        SceneView(what, model, plot_downloads(model, title, file))
+    elif what:
+        for index, chart in enumerate(what):
+            ChartView(chart, page.inspect_agent).key(f"chart {index}")
+        Picture(title, plot_downloads(model, title, file, has_table=len(what) == 1), is_plot=True)
     else:
-        Picture(title, files, png)
+        Picture(title, plot_downloads(model, title, file), png)
 
 
 @solara.component_vue("chart.vue")
@@ -100,12 +108,11 @@ def _Chart(
 
 
 @component
-def ChartView(chart: Chart, downloads: Sequence[Download] = (), on_pick: Callable[[int], None] | None = None) -> None:
-    """Draw a chart in the browser, with files to download.
+def ChartView(chart: Chart, on_pick: Callable[[int], None] | None = None) -> None:
+    """Draw a chart in the browser.
 
     Args:
         chart: The chart.
-        downloads: Files to offer.
         on_pick: Called with the `unique_id` of an agent whose bar or point is clicked.
     """
 
@@ -115,8 +122,6 @@ def ChartView(chart: Chart, downloads: Sequence[Download] = (), on_pick: Callabl
 
     with styled():
         _Chart(chart=chart.data(), dark_colours=dict(DARK_OF), event_pick=pick)
-        if downloads:
-            Picture(chart.title, downloads, is_plot=True)
 
 
 # -- Mesa's own plots

@@ -33,6 +33,7 @@ def _Scene(
     colours: list[str],
     fills: list[int],
     ties: list[Any],
+    new_ties: list[Any],
     marks: list[Any],
     dark_colours: dict[str, str],
     event_pick: Callable[[int], None] | None = None,
@@ -58,7 +59,7 @@ class Found(NamedTuple):
 
 
 @component
-def SceneView(scene: Scene, model: Any, downloads: Sequence[Download] = ()) -> None:
+def SceneView(scene: Scene, model: Any, downloads: Sequence[Download] = (), *, can_inspect: bool = True) -> None:
     """Draw a scene in the browser, with files to download.
 
     A click on an agent with a mind, or on a cell that holds just one, opens the inspector; a click on any other agent
@@ -68,6 +69,7 @@ def SceneView(scene: Scene, model: Any, downloads: Sequence[Download] = ()) -> N
         scene: The scene.
         model: The model that it shows.
         downloads: Files to offer.
+        can_inspect: Whether the page has an inspector of this model's agents.
     """
     page = use_page(model)
     place, look_at = use_state((model, "", 0))
@@ -77,7 +79,7 @@ def SceneView(scene: Scene, model: Any, downloads: Sequence[Download] = ()) -> N
             return
         with steady(model):
             found = _found(scene, model, kind, number)
-        if found is not None and len(found.agents) == 1:
+        if can_inspect and found is not None and len(found.agents) == 1:
             page.inspect_agent(found.agents[0][0])
         look_at((model, kind, number))
 
@@ -94,6 +96,7 @@ def SceneView(scene: Scene, model: Any, downloads: Sequence[Download] = ()) -> N
             with steady(model):
                 found = _found(scene, model, place[1], place[2])
             if found is not None:
+                found = found if can_inspect else found._replace(agents=[])
                 Clickable("cell.html", lambda _, number: page.inspect_agent(number), **found._asdict())
         if downloads:
             Picture(scene.title or "Space", downloads, is_plot=True)
@@ -127,6 +130,7 @@ def _drawn(scene: Scene) -> dict[str, Any]:
     ]
     ground = {
         "title": scene.title,
+        "note": scene.note,
         "width": scene.width,
         "height": scene.height,
         "columns": scene.columns,
@@ -140,8 +144,9 @@ def _drawn(scene: Scene) -> dict[str, Any]:
             for each in scene.legend
         ],
     }
-    ties = [tuple(round(end, 4) for end in tie) for tie in scene.ties]
-    return {"ground": ground, "colours": list(colours), "fills": fills, "ties": ties, "marks": marks}
+    ties, new_ties = ([tuple(round(end, 4) for end in tie) for tie in each] for each in (scene.ties, scene.new_ties))
+    drawn = {"fills": fills, "ties": ties, "new_ties": new_ties, "marks": marks}
+    return {"ground": ground, "colours": list(colours), **drawn}
 
 
 def _found(scene: Scene, model: Any, kind: str, number: int) -> Found | None:
@@ -150,9 +155,8 @@ def _found(scene: Scene, model: Any, kind: str, number: int) -> Found | None:
         agent = next((each.agent for each in scene.agents if each.agent.unique_id == number), None)
         if agent is None or agent.model is None:
             return None
-        is_minded = bool(getattr(agent, "is_minded", False))
-        agents = [(number, option_label(agent))] if is_minded else []
-        return Found(f"{type(agent).__name__} {number}", _facts(vars(agent)), agents, "It has no mind to inspect.")
+        agents = [(number, option_label(agent))] if getattr(agent, "is_minded", False) else []
+        return Found(f"{type(agent).__name__} {number}", _facts(vars(agent)), agents, "")
     if not 0 <= number < len(scene.cells):
         return None
     cell = scene.cells[number]
@@ -165,7 +169,7 @@ def _found(scene: Scene, model: Any, kind: str, number: int) -> Found | None:
         residents = list(model.grid.get_cell_list_contents([cell]))
     minded = [agent for agent in residents if getattr(agent, "is_minded", False)]
     others = len(residents) - len(minded)
-    facts = ", ".join(filter(None, (facts, counted(others, "agent") + " without a mind" if others else "")))
+    facts = ", ".join(filter(None, (facts, counted(others, f"{'other ' * bool(minded)}agent") if others else "")))
     place = ", ".join(map(str, coordinate)) if isinstance(coordinate, tuple) else str(coordinate)
     named = [(agent.unique_id, option_label(agent)) for agent in minded[:MAX_FOUND]]
     return Found(f"Cell {place}", facts, named, "" if others else "Nobody is here.")

@@ -32,6 +32,9 @@ Kind = Literal["line", "area", "bar", "point"]
 Unit = Literal["", "dollars", "share"]
 """How values are written: as numbers, with a dollar sign, or in percent."""
 
+MAX_LABELS = 40
+"""Maximum number of points whose labels are written beside them."""
+
 BAR_INCHES = 0.28
 """Height of a horizontal bar with the gap beside it, in inches."""
 
@@ -62,10 +65,10 @@ class ChartSeries:
     """Whether its line is dashed."""
 
     low: Sequence[float] = ()
-    """Lower end of each value's interval; empty: none is drawn."""
+    """Lower end of each value's interval, or lower side of an area; empty: no interval, and areas begin at zero."""
 
     high: Sequence[float] = ()
-    """Upper end of each value's interval."""
+    """Upper end of each value's interval, or upper side of an area."""
 
     labels: Sequence[str] = ()
     """Name of each bar or point, shown when the pointer is over it; empty: none."""
@@ -119,6 +122,9 @@ class Chart:
     unit: Unit = ""
     """How values are written."""
 
+    has_values: bool = True
+    """Whether the axis of values has numbers; if they mean nothing, points have their labels beside them instead."""
+
     note: str = ""
     """What has to be said to read it; empty: nothing."""
 
@@ -142,6 +148,7 @@ class Chart:
             "start": self.start,
             "end": self.end,
             "unit": self.unit,
+            "hasValues": self.has_values,
             "note": self.note,
             "series": [
                 {
@@ -207,8 +214,17 @@ class Chart:
             are_whole = all(value is None or float(value).is_integer() for each in self.series for value in each.values)
             value_axis.set_major_locator(MaxNLocator(5, integer=are_whole))
         self._limit(axes.set_xlim if self.is_horizontal else axes.set_ylim, value_axis.get_view_interval())
+        if not self.has_values:
+            value_axis.set_ticks([])
+            self._write_labels(axes)
         if any(each.name for each in self.series):
             legend_below(axes, min(4, len(self.series)))
+
+    def _write_labels(self, axes: Any) -> None:
+        for each in self.series:
+            if len(each.labels) <= MAX_LABELS:
+                for place, value, label in zip(each.places, each.values, each.labels, strict=False):
+                    axes.annotate(literal(label), (place, value), (6, 0), textcoords="offset points", va="center")
 
     def _reach(self) -> tuple[float, float]:
         places = [place for each in self.series for place in each.places]
@@ -244,13 +260,14 @@ def _draw(axes: Any, chart: Chart, series: ChartSeries, below: Any) -> Any:
         case "bar":
             axes.bar(places, values, bottom=base, color=colours, label=label)
         case "area":
-            axes.fill_between(places, base, base + values, color=series.colour, alpha=0.85, linewidth=0, label=label)
+            lower, upper = (series.low, series.high) if series.low else (base, base + values)
+            axes.fill_between(places, lower, upper, color=series.colour, alpha=0.85, linewidth=0, label=label)
         case "point":
-            axes.scatter(places, values, c=colours, s=60, edgecolors="white", zorder=3, label=label)
+            axes.scatter(places, values, c=colours, s=min(60, 6000 / max(1, len(values))), zorder=3, label=label)
         case "line":
             style = "--" if series.is_dashed else "-"
             axes.plot(places, values, style, color=series.colour, lw=2.2, marker=marker(values), ms=5, label=label)
-    if series.low:
+    if series.low and series.kind != "area":
         axes.fill_between(places, series.low, series.high, color=series.colour, alpha=0.15, linewidth=0)
     if chart.is_stacked and series.kind in ("bar", "area"):
         below = below.copy()

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Real
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import matplotlib.figure
@@ -222,13 +223,15 @@ def split_unit(text: str) -> tuple[str, str]:
     return (head, unit) if comma and len(unit.split()) <= 3 else (text, "")
 
 
-COST_TEXTS = {
-    "calls": "Replies in each step",
-    "tokens": "Tokens read and written in each step",
-    "dollars": "Cost of each step",
-    "failures": "Failed decisions in each step",
-    "seconds": "Time for each step, in seconds",
-}
+COST_TEXTS = MappingProxyType(
+    {
+        "calls": "Replies in each step",
+        "tokens": "Tokens read and written in each step",
+        "dollars": "Cost of each step",
+        "failures": "Failed decisions in each step",
+        "seconds": "Time for each step, in seconds",
+    }
+)
 """Column of the usage → title of its chart."""
 
 

@@ -16,10 +16,10 @@ from matplotlib.patheffects import withStroke
 from matplotlib.transforms import Affine2D
 
 from mesa_llm.viz.render.agents import short_name
-from mesa_llm.viz.render.style import GREY, LIGHT, Figure, literal, picture_of
+from mesa_llm.viz.render.style import COLOURS, GREY, LIGHT, Figure, literal, picture_of
 
-TIE = "#94a3b8"
-"""Colour of ties."""
+TIE, NEW_TIE = "#94a3b8", COLOURS[2]
+"""Colours of ties, and of those that are new."""
 
 
 MAX_NAMES = 40
@@ -125,11 +125,17 @@ class Scene:
     ties: Sequence[tuple[float, float, float, float]] = ()
     """Both ends of each line: x, y, x, y."""
 
+    new_ties: Sequence[tuple[float, float, float, float]] = ()
+    """Both ends of each line that is highlighted, as it is new."""
+
     legend: Sequence[LegendEntry] = ()
     """What colours and shapes stand for."""
 
     has_names: bool = False
     """Whether names are written beside agents."""
+
+    note: str = ""
+    """What has to be said to read it; empty: nothing."""
 
     @property
     def corners(self) -> list[Sequence[tuple[float, float]]]:
@@ -149,9 +155,9 @@ class Scene:
             faces = list(self.fills) or ["none"] * len(self.cells)
             look = {"edgecolors": LIGHT, "linewidths": 0.5, "zorder": 0}
             axes.add_collection(PolyCollection(self.corners, facecolors=[face or "none" for face in faces], **look))
-        if self.ties:
-            lines = [((x, y), (end_x, end_y)) for x, y, end_x, end_y in self.ties]
-            axes.add_collection(LineCollection(lines, colors=TIE, alpha=0.5, linewidths=1, zorder=1))
+        for ties, colour, alpha in ((self.ties, TIE, 0.5), (self.new_ties, NEW_TIE, 0.8)):
+            lines = [((x, y), (end_x, end_y)) for x, y, end_x, end_y in ties]
+            axes.add_collection(LineCollection(lines, colors=colour, alpha=alpha, linewidths=1, zorder=1))
         for order, each in enumerate(self.agents):
             outline = _outline(each.shape).transformed(Affine2D().scale(each.radius).translate(each.x, each.y))
             look = {"edgecolors": each.edge or "white", "linewidths": 0.8, "alpha": each.alpha}

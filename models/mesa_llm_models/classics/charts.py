@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
+from importlib import resources
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 import networkx as nx
 import numpy as np
+import solara
 from matplotlib.ticker import MaxNLocator
+from mesa.visualization.utils import update_counter
+from reacton import use_state
+from solara.core import component
 
 from mesa_llm import LLMModel
-from mesa_llm.viz import LLMPage, drawn_by
+from mesa_llm.viz import LLMPage, Picture, drawn_by
+from mesa_llm.viz.components.plots import ChartView
+from mesa_llm.viz.components.scene import SceneView
 from mesa_llm.viz.render import (
     COLOURS,
     GREY,
@@ -25,9 +34,12 @@ from mesa_llm.viz.render import (
     frame,
     measure_chart,
     option_label,
+    picture_of,
     scaled_positions,
     steps_of,
 )
+from mesa_llm.viz.render.downloads import plot_downloads
+from mesa_llm.viz.render.thumbnail import scene_thumbnail
 from mesa_llm.viz.session.per_model import PerModel
 from mesa_llm_models.classics.boltzmann_wealth.model import WealthModel
 from mesa_llm_models.classics.epidemic.model import EpidemicModel
@@ -60,6 +72,9 @@ GRASS, EARTH = "#7cb36b", "#cdb892"
 
 PASTURES = ("#f7fcf5", "#d5efcf", "#9ed798", "#55b567", "#1d8641")
 """Colours of a cell with 0, 1, 2, 3, and 4 or more units of sugar and spice."""
+
+PICTURE_STEPS = 4
+"""Number of steps by rule before a picture for the gallery is drawn."""
 
 _places: PerModel[dict[int, tuple[float, float]]] = PerModel("_scene_places", dict)
 """Positions of the people of a network, which keep them."""
@@ -332,7 +347,7 @@ def twins_figure(name: str, rule: LLMModel, llm: LLMModel) -> Figure:
     """
     figure = Figure(figsize=(9, 6.6), layout="constrained")
     plots = figure.subplot_mosaic([["rule", "llm"], ["measure", "measure"]], height_ratios=[1.7, 1])
-    beside = BASELINES.get(str(llm.llm), f"language model ({llm.llm})")
+    beside = beside_text(llm)
     twins = {"rule": (rule, "rule twin", RULE), "llm": (llm, beside, LLM)}
     classic = CLASSICS[name]
     for place, (twin, label, colour) in twins.items():
@@ -348,6 +363,69 @@ def twins_figure(name: str, rule: LLMModel, llm: LLMModel) -> Figure:
     return figure
 
 
+def measure_of_twins(name: str, rule: LLMModel, llm: LLMModel) -> Chart:
+    """Return the measure of a classic in a rule twin and in a model with a language model, over steps.
+
+    Args:
+        name: Name of the classic.
+        rule: The rule twin.
+        llm: The model with a language model.
+    """
+    classic = CLASSICS[name]
+    labels = {"rule twin": (rule, RULE), beside_text(llm): (llm, LLM)}
+    series = [
+        ChartSeries(name=label, colour=colour, **steps_of(twin, classic.measure))
+        for label, (twin, colour) in labels.items()
+    ]
+    title = f"{classic.label[:1].upper()}{classic.label[1:]}"
+    return Chart(title=title, series=series, start=0, end=float(classic.steps))
+
+
+def beside_text(llm: LLMModel) -> str:
+    """Return what stands beside a rule twin."""
+    return BASELINES.get(str(llm.llm), f"language model ({llm.llm})")
+
+
+@component
+def TwinsView(name: str, rule: LLMModel, llm: LLMModel) -> None:
+    """Show the worlds of a rule twin and of a language model side by side, and their measure below.
+
+    Args:
+        name: Name of the classic.
+        rule: The rule twin.
+        llm: The model with a language model.
+    """
+    update_counter.get()
+    with solara.Div(classes=["mesa-llm-columns"]):
+        for label, twin in (("Rule twin", rule), (beside_text(llm).capitalize(), llm)):
+            title = f"{label}, step {int(twin.time)}"
+            with solara.Div():
+                if type(twin) in SCENES:
+                    SceneView(replace(SCENES[type(twin)](twin), title=title), twin, can_inspect=False)
+                else:
+                    chart = CHARTS[type(twin)][0](twin)
+                    ChartView(replace(chart, title=f"{chart.title}: {title[:1].lower()}{title[1:]}"))
+    ChartView(measure_of_twins(name, rule, llm))
+    downloads = plot_downloads(llm, f"{name} twins", lambda kind: picture_of(twins_figure(name, rule, llm), kind))
+    Picture("Rule and language model", downloads, is_plot=True)
+
+
+@component
+def Comparison(name: str, twins: Callable[[], tuple[LLMModel, LLMModel]]) -> None:
+    """Offer to run a classic by rule and to replay its recorded run, and show both.
+
+    Args:
+        name: Name of the classic.
+        twins: Runs both, which takes seconds; it keeps its result.
+    """
+    is_wanted, want = use_state(False)
+    if is_wanted:
+        TwinsView(name, *twins())
+        return
+    solara.Text("The rule twin beside the recorded run of a language model, with one seed; nothing is asked or paid.")
+    solara.Button("Run both", icon_name="mdi-play", color="primary", on_click=lambda: want(True))
+
+
 def classic_page(kind: type[LLMModel], title: str) -> Any:
     """Return the page of a classic: its space, its charts, and the recorded run beside the rule twin.
 
@@ -359,9 +437,23 @@ def classic_page(kind: type[LLMModel], title: str) -> Any:
 
     twins = cache(lambda: run_twins(name))
 
-    def recorded(model: LLMModel) -> Figure:
-        return twins_figure(name, *twins())
+    def recorded(model: LLMModel) -> Any:
+        return Comparison(name, twins)
 
     drawn = [*([SCENES[kind]] if kind in SCENES else []), *CHARTS[kind]]
-    components = [*map(drawn_by, drawn), (drawn_by(recorded), "Data", "Rule and language model")]
+    components = [*map(drawn_by, drawn), (recorded, "Data", "Rule and language model")]
     return LLMPage(kind, components=components, name=title, parameters=SIZES.get(kind, {}))
+
+
+def write_pictures() -> None:
+    """Draw the spaces of the classics after a few steps by rule, for the gallery."""
+    for kind, draw in SCENES.items():
+        model = kind(rng=1, **SIZES.get(kind, {}))
+        model.run_for(PICTURE_STEPS)
+        folder = resources.files(kind.__module__.rpartition(".")[0])
+        Path(str(folder)).joinpath("picture.svg").write_text(scene_thumbnail(draw(model)), encoding="utf-8")
+        model.close()
+
+
+if __name__ == "__main__":
+    write_pictures()
