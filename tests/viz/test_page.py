@@ -813,7 +813,8 @@ def test_a_click_on_an_action_opens_its_agent_at_its_step() -> None:
         one for one in context.find(VueTemplate).widgets if "data-pick" in str(one.get_state().get("html"))
     )
     clickable._handle_event(None, {"event": "pick", "data": "row 4"}, [])  # pyright: ignore[reportPrivateUsage]
-    assert (page.tab.value, page.selected("agent").value, page.step.value) == ("Agents", 4, 1)
+    agent_id = model.runlog.latest("actions", 5)[0][4]["agent"]
+    assert (page.tab.value, page.selected("agent").value, page.step.value) == ("Agents", agent_id, 1)
     context.close()
 
 

@@ -85,9 +85,9 @@ def RecordedRuns(session: PageSession, runs: Sequence[RecordedRun], watch: Calla
     with solara.Div(classes=["mesa-llm-recorded"]):
         for run, summary in zip(runs, summaries, strict=True):
             label = "Watch the recorded run" if len(runs) == 1 else f"Watch: {run.name.replace('_', ' ')}"
-            icon, on_click = "mdi-movie-open-play-outline", partial(watch, run)
+            icon, on_click = "mdi-play-circle-outline", partial(watch, run)
             solara.Button(label, icon_name=icon, on_click=on_click, color="primary", outlined=True, small=True)
-            text = f"{run.title}. {summary} Replayed from a file: no language model is called."
+            text = f"{run.title}. {summary.rstrip('.')}. Replayed from a file: no language model is called."
             solara.Text(text, classes=["mesa-llm-hint"])
 
 
