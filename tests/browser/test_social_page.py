@@ -42,7 +42,7 @@ def test_the_network_is_coloured_by_what_a_visitor_picks(social: Page) -> None:
 
 
 def test_a_feed_leads_to_a_thread_and_an_author_to_its_feed(social: Page) -> None:
-    turn_to(social, "Feed")
+    turn_to(social, "Agents")
     search(social, "Feed of", "7 ·").first.click()
     expect(social.locator(".feed")).to_contain_text("and follows 3")
     post = social.locator(".feed .post").last
@@ -55,9 +55,9 @@ def test_a_feed_leads_to_a_thread_and_an_author_to_its_feed(social: Page) -> Non
 
 
 def test_a_cascade_stands_beside_a_real_one_from_a_file(social: Page) -> None:
-    turn_to(social, "Feed")
+    turn_to(social, "Agents")
     social.locator(".feed").get_by_role("button", name="Cascade").first.click()
-    expect(social.get_by_role("tab", name="Cascades")).to_have_attribute("aria-selected", "true")
+    expect(social.get_by_role("tab", name="Data")).to_have_attribute("aria-selected", "true")
     spread = social.get_by_role("img", name="users reached")
     expect(spread).to_be_visible()
     curves = {name: [1, 2] for name in ("scale", "depth", "max_breadth")}
@@ -72,7 +72,7 @@ def test_a_cascade_stands_beside_a_real_one_from_a_file(social: Page) -> None:
 
 
 def test_posts_are_searched_on_the_server(social: Page) -> None:
-    turn_to(social, "Cascades")
+    turn_to(social, "Data")
     found = search(social, "Cascade of post", "three years")
     expect(found.last).to_contain_text("Three years ago")
     number = found.last.inner_text().partition(" ")[0]
@@ -81,7 +81,7 @@ def test_posts_are_searched_on_the_server(social: Page) -> None:
 
 
 def test_an_agent_is_interviewed_and_nothing_is_asked_without_a_click(social: Page) -> None:
-    turn_to(social, "Interview")
+    turn_to(social, "Agents")
     expect(social.get_by_text("No questions yet.")).to_be_visible()
     press(social, "Ask")
     expect(social.get_by_role("alert")).to_have_text("Enter a question first.")
@@ -95,7 +95,7 @@ def test_an_agent_is_interviewed_and_nothing_is_asked_without_a_click(social: Pa
 
 
 def test_tables_turn_their_pages(social: Page) -> None:
-    turn_to(social, "Actions")
+    turn_to(social, "Agents")
     expect(social.get_by_text("1–30 of")).to_be_visible()
     newest = social.locator("td").first.inner_text()
     social.get_by_role("button", name="Older").click()

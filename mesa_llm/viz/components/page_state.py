@@ -12,8 +12,8 @@ from reacton import create_context, use_context, use_effect
 
 from mesa_llm.viz.session.per_model import PerModel
 
-AGENTS_TAB = "Agents"
-"""Title of the inspector's tab."""
+MODEL_TAB, AGENTS_TAB, DATA_TAB, EXPERIMENT_TAB, ABOUT_TAB = TABS = ("Model", "Agents", "Data", "Experiment", "About")
+"""Titles of the tabs of every page, in order; those that a page's own components name come after the first."""
 
 
 class PageState:
@@ -21,11 +21,17 @@ class PageState:
 
     Attributes:
         tab: Title of the open tab; empty: the first.
+        step: Step that the inspector shows; negative: the latest.
+        is_folded: Whether the parameters are folded on a wide screen.
+        is_unfolded: Whether the parameters are unfolded on a narrow screen.
     """
 
     def __init__(self) -> None:
         """Start on the first tab with nothing selected."""
         self.tab = solara.reactive("")
+        self.step = solara.reactive(-1)
+        self.is_folded = solara.reactive(False)
+        self.is_unfolded = solara.reactive(False)
         self._selected: dict[str, solara.Reactive[int]] = {}
         self._text = solara.reactive(object())
         self._sent = solara.reactive(0)
@@ -56,12 +62,14 @@ class PageState:
             self._selected.setdefault(kind, solara.reactive(0))
         return self._selected[kind]
 
-    def inspect_agent(self, agent_id: int) -> None:
+    def inspect_agent(self, agent_id: int, step: int = -1) -> None:
         """Open the inspector at an agent.
 
         Args:
             agent_id: Mesa `unique_id` of the agent.
+            step: The step to show; negative: the latest.
         """
+        self.step.set(step)
         self.selected("agent").set(agent_id)
         self.tab.set(AGENTS_TAB)
 

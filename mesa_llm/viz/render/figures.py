@@ -278,7 +278,7 @@ class BranchRun(NamedTuple):
     """Measure → its values."""
 
     parent: dict[str, Series]
-    """Measure → its values in the parent so far."""
+    """Measure → its values in the parent, and after its last step in the unchanged control branch."""
 
     calls: int
     """Number of live replies."""
@@ -308,16 +308,17 @@ def branches_figure(name: str, branches: Sequence[BranchRun]) -> Callable[[LLMMo
         figure = Figure(figsize=(8, 5.2), layout="constrained")
         above, below = figure.subplots(2, sharex=True, height_ratios=(2, 1))
         parent = parent_series(model, name, branches)
-        _line(above, parent, "#0f172a", "this run", "-")
+        _line(above, parent, "#0f172a", "this run, unchanged", "-")
         for run, colour in zip(branches, COLOURS, strict=False):
             own = {step: value for step, value in run.values.get(name, {}).items() if step >= run.at}
             _line(above, own, colour, f"after step {run.at}: {literal(clip(run.title, 52))}", "--")
-            _line(below, {step: value - parent[step] for step, value in own.items() if step in parent}, colour)
+            same = run.parent.get(name, {})
+            _line(below, {step: value - same[step] for step, value in own.items() if step in same}, colour)
             for axes in (above, below):
                 axes.axvline(run.at, color=colour, linewidth=0.8, alpha=0.6)
         below.axhline(0, color=GREY, linewidth=0.8)
         above.set_title(f"{label_of(name)}: this run and its branches", loc="left", color=GREY)
-        below.set_title("Branch minus this run", loc="left", fontsize=10, color=GREY)
+        below.set_title("Branch minus unchanged run", loc="left", fontsize=10, color=GREY)
         below.set_xlabel("Step", color=GREY)
         below.xaxis.set_major_locator(MaxNLocator(integer=True))
         for axes in (above, below):

@@ -53,6 +53,10 @@ class Watched(Protocol):
         """Everything that the page says about the run in words."""
         ...
 
+    def catch_up(self) -> None:
+        """Apply what the visitor has chosen meanwhile."""
+        ...
+
     def note_shown(self, drawn: int | None) -> None:
         """Note the value of `drawn` that a browser shows; None: no browser has the page open."""
         ...
@@ -136,6 +140,7 @@ def _refresh(
         elif now - settled_at < SETTLE_S:
             continue
         settled_at, old_signature, old_state = now, signature, state
+        watched.catch_up()
         signature, state = watched.drawn, watched.state  # read once: later changes are for the next check
         spent = clock.thread_time()
         try:

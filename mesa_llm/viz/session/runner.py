@@ -327,7 +327,7 @@ class Runner:
                 self._wait_for_page(run)
         if last is not None and (model.now > last or not model.running):
             is_resumable = self.is_resumable and model.running
-            hint = " To continue from here, press Resume on the Runs tab." if is_resumable else ""
+            hint = " To continue from here, press Resume on the Data tab." if is_resumable else ""
             return f"The recording ends here.{hint}"
         if not model.running:
             return "The model has ended. Press Reset for a new run."

@@ -15,6 +15,7 @@ import numpy as np
 import solara
 from matplotlib.ticker import MaxNLocator
 from mesa.visualization.utils import update_counter
+from reacton import use_state
 from solara.core import component
 
 from mesa_llm import LLMModel
@@ -409,6 +410,22 @@ def TwinsView(name: str, rule: LLMModel, llm: LLMModel) -> None:
     Picture("Rule and language model", downloads, is_plot=True)
 
 
+@component
+def Comparison(name: str, twins: Callable[[], tuple[LLMModel, LLMModel]]) -> None:
+    """Offer to run a classic by rule and to replay its recorded run, and show both.
+
+    Args:
+        name: Name of the classic.
+        twins: Runs both, which takes seconds; it keeps its result.
+    """
+    is_wanted, want = use_state(False)
+    if is_wanted:
+        TwinsView(name, *twins())
+        return
+    solara.Text("The rule twin beside the recorded run of a language model, with one seed; nothing is asked or paid.")
+    solara.Button("Run both", icon_name="mdi-play", color="primary", on_click=lambda: want(True))
+
+
 def classic_page(kind: type[LLMModel], title: str) -> Any:
     """Return the page of a classic: its space, its charts, and the recorded run beside the rule twin.
 
@@ -421,10 +438,10 @@ def classic_page(kind: type[LLMModel], title: str) -> Any:
     twins = cache(lambda: run_twins(name))
 
     def recorded(model: LLMModel) -> Any:
-        return TwinsView(name, *twins())
+        return Comparison(name, twins)
 
     drawn = [*([SCENES[kind]] if kind in SCENES else []), *CHARTS[kind]]
-    components = [*map(drawn_by, drawn), (recorded, "Rule and language model")]
+    components = [*map(drawn_by, drawn), (recorded, "Data", "Rule and language model")]
     return LLMPage(kind, components=components, name=title, parameters=SIZES.get(kind, {}))
 
 

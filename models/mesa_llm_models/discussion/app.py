@@ -99,7 +99,7 @@ page = LLMPage(
         Chat,
         drawn_by(attitude_chart),
         drawn_by(talk_chart),
-        (table_of(answer_rows, COLUMNS, nothing="No private question has been asked yet."), "Private survey"),
+        (table_of(answer_rows, COLUMNS, nothing="No private question has been asked yet."), "Data", "Private survey"),
     ],
     name="Discussion",
 )

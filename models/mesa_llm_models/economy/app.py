@@ -35,7 +35,7 @@ page = LLMPage(
         drawn_by(price_figure),
         drawn_by(goods_figure),
         drawn_by(money_figure),
-        (table_of(book_cells, COLUMNS, nothing="Nobody is here.", max_rows=1000), "Books"),
+        (table_of(book_cells, COLUMNS, nothing="Nobody is here.", max_rows=1000), "Data", "Books"),
     ],
     name="Economy",
 )

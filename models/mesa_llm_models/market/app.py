@@ -26,14 +26,18 @@ def trade_cells(model: MarketModel) -> list[tuple[str, ...]]:
 
 COLUMNS = ("Step", "Who", "Trade", "Question", "Dollars", "YES afterwards")
 
+prices = drawn_by(price_chart)
+"""What everybody sees: it leaves out the true chances while a person plays."""
+
 page = LLMPage(
     MarketModel,
     components=[
-        drawn_by(price_chart),
+        prices,
         drawn_by(money_chart),
         drawn_by(truth_chart),
         drawn_by(gains_chart),
-        (table_of(trade_cells, COLUMNS, nothing="Nobody has traded yet.", max_rows=40), "Trades"),
+        (table_of(trade_cells, COLUMNS, nothing="Nobody has traded yet.", max_rows=40), "Data", "Trades"),
     ],
+    players_see=[prices],
     name="Prediction market",
 )

@@ -58,11 +58,11 @@ components = [
     follow_network(positions),
     activity,
     spread,
-    (FeedReader, FEED_TAB),
-    (ThreadReader, FEED_TAB),
-    (CascadeTree, CASCADE_TAB),
+    (FeedReader, FEED_TAB, "Feed"),
+    (ThreadReader, FEED_TAB, "Thread"),
+    (CascadeTree, CASCADE_TAB, "Cascade"),
     (spread_curves(baselines=baseline_curves), CASCADE_TAB),
-    (InterviewForm, "Interview"),
+    (InterviewForm, "Agents", "Interview"),
 ]
 
 page = LLMPage(

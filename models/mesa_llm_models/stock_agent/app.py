@@ -64,8 +64,8 @@ page = LLMPage(
         of_exchange(partial(book_chart, stock="A")),
         of_exchange(partial(book_chart, stock="B")),
         of_exchange(trading_chart),
-        (table_of(trader_cells, COLUMNS, nothing="There are no traders.", max_rows=1000), "Traders"),
-        (Forum, "Forum"),
+        (table_of(trader_cells, COLUMNS, nothing="There are no traders.", max_rows=1000), "Data", "Traders"),
+        (Forum, "Data", "Forum"),
     ],
     name="Stock exchange",
 )

@@ -48,4 +48,4 @@ def talk_cells(model: TownModel) -> list[tuple[str, ...]]:
 
 
 talks = table_of(talk_cells, ("Place", "Who", "What"), nothing="Nobody talked in the last hour.")
-page = LLMPage(TownModel, components=[drawn_by(town_scene), Measures, (talks, "Talks")], name="Town")
+page = LLMPage(TownModel, components=[drawn_by(town_scene), Measures, (talks, "Model", "Talks")], name="Town")
