@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import ipyvue
 import ipyvuetify
 import pytest
 import reacton
@@ -393,6 +394,9 @@ class Restless:
     def note_shown(self, drawn: int | None) -> None:
         """Go on all the same."""
 
+    def catch_up(self) -> None:
+        """Go on all the same."""
+
     @property
     def state(self) -> tuple[object, ...]:
         """Change all the time."""
@@ -671,9 +675,9 @@ def test_a_choice_counts_at_once_before_the_first_step_and_then_after_reset() ->
     session = PageSession(PotModel, RunSettings(seed="1"))
     assert len(chosen(session, RunSettings(seed="1", parameters={"n_agents": 2})).agents) == 2
     session.start(RunSettings(seed="1", parameters={"n_agents": 3}), 1)
-    assert session.runner
-    until(lambda: session.runner.model.time == 1 and not session.runner.busy)
-    assert len(session.runner.model.agents) == 3
+    runner: Any = session.runner
+    until(lambda: runner.model.time == 1 and not runner.busy)
+    assert len(runner.model.agents) == 3
     later = RunSettings(seed="8", parameters={"n_agents": 5})
     assert len(chosen(session, later).agents) == 3
     assert later.changes_from(session.built_from, labels={"n_agents": "Payers"}) == ["seed 8", "Payers: 5"]
@@ -843,7 +847,7 @@ def test_while_a_person_plays_nothing_is_shown_that_an_agent_may_not_know() -> N
     _, context = reacton.render(solara.AppLayout(children=[page]), handle_error=False)
 
     def has(text: str) -> bool:
-        return any(text in map(str, one.children) for one in context.find(ipyvuetify.Html).widgets)
+        return any(text in map(str, one.children) for one in context.find(ipyvue.Html).widgets)
 
     assert (has("the true chance"), len(context.find(ipyvuetify.Tab))) == (False, 0)
     lift = next(one for one in context.find(ipyvuetify.Btn).widgets if one.children[-1] == "Show everything")

@@ -98,7 +98,12 @@ def Controls(
 @component
 def _Progress(value: float | bool) -> None:
     with solara.Div(classes=["mesa-llm-progress"]):
-        solara.ProgressLinear(value)
+        vuetify.ProgressLinear(
+            value=0 if value is True else value,
+            indeterminate=value is True,
+            active=value is not False,
+            attributes={"aria-label": "Progress of the step"},
+        )
 
 
 def decided_by(settings: RunSettings, llm_labels: Mapping[str, str]) -> str:

@@ -9,10 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import solara.lab
 from mesa.visualization.utils import update_counter
+from reacton import ipyvuetify as vuetify
 from reacton import use_effect, use_exception, use_memo, use_ref, use_state
 from solara.core import component
 from solara.lab.utils.headers import headers
@@ -236,16 +237,17 @@ def _Page(
         for fold, shows in ((page.is_folded, "mesa-llm-wide"), (page.is_unfolded, "mesa-llm-narrow")):
             _FoldButton(fold, shows)
         solara.lab.ThemeToggle()
-    is_live = recording.value is None
+    recorded = recording.value
+    is_live = recorded is None
     with solara.Div(classes=["mesa-llm-page"]):
         with solara.Div(classes=["mesa-llm-top"]):
             Question(readme)
-            if is_live:
+            if recorded is not None:
+                Playback(session, recorded, begin_anew)
+            else:
                 Controls(session, choice, labels)
                 if recorded_runs:
                     RecordedRuns(session, recorded_runs, watch)
-            else:
-                Playback(session, recording.value, begin_anew)
         folds = {"folded": page.is_folded.value, "unfolded": page.is_unfolded.value}
         with solara.Div(classes=["mesa-llm-settings", *(name for name, is_so in folds.items() if is_so)]):
             if is_live:
@@ -260,7 +262,7 @@ def _Page(
                     has_common_budget=server.access is not None,
                     on_choice=session.want,
                 )
-            PlaySpeed(session).key("of a new run" if is_live else f"of {recording.value.file}")
+            PlaySpeed(session).key("of a new run" if recorded is None else f"of {recorded.file}")
             if is_live:
                 CostEstimateCard(session)
         _Main(session, contents, Reopen(resume, view))
@@ -332,7 +334,7 @@ def _FoldButton(fold: solara.Reactive[bool], shows: str) -> None:
 @component
 def _Main(session: PageSession, contents: Contents, reopen: Reopen) -> None:
     update_counter.get()
-    uncovered, uncover = use_state(None)
+    uncovered, uncover = use_state(cast("LLMModel | None", None))
     with solara.Div(classes=["mesa-llm-main"]):
         Alarms(session)
         if session.runner is None:
@@ -433,8 +435,10 @@ def tabs_of(
 
 def _placed(one: PlacedComponent) -> tuple[str, Placed]:
     """Return the tab of a component, and the component with its heading."""
-    component, tab, heading = (*one, "")[:3] if isinstance(one, tuple) else (one, 0, "")
-    return (tab if isinstance(tab, str) else f"Page {tab}" if tab else MODEL_TAB), Placed(component, heading)
+    if not isinstance(one, tuple):
+        return MODEL_TAB, Placed(one)
+    tab = one[1] if isinstance(one[1], str) else f"Page {one[1]}" if one[1] else MODEL_TAB
+    return tab, Placed(one[0], one[2] if len(one) > 2 else "")
 
 
 def space_of(model: LLMModel, components: Sequence[PlacedComponent], renderer: MakeRenderer | None) -> Component | None:
@@ -496,7 +500,7 @@ def _Columns(model: LLMModel, placed: Sequence[Placed]) -> None:
     is_turned_to, turn_to = use_state(False)
     use_effect(lambda: turn_to(True), [])
     if not is_turned_to:
-        solara.ProgressLinear(True)
+        vuetify.ProgressLinear(indeterminate=True, attributes={"aria-label": "Loading"}, class_="mesa-llm-loading")
         return
     with solara.Div(classes=["mesa-llm-columns"]):
         for one in placed:
