@@ -153,7 +153,7 @@ def test_agents_on_a_drawn_space_can_be_clicked_where_they_stand() -> None:
 
 
 def test_a_space_is_drawn_from_the_portrayals_of_a_renderer_with_names_cells_and_layers() -> None:
-    model = stepped()
+    model: Any = stepped()
     renderer = rendered(plain_renderer, model)
     assert is_scene(renderer)
     network = scene_of(renderer, model)
@@ -161,7 +161,7 @@ def test_a_space_is_drawn_from_the_portrayals_of_a_renderer_with_names_cells_and
     assert len(network.ties) == 4
     model.grid = OrthogonalMooreGrid((3, 2), random=model.random)
     model.grid.create_property_layer("grass", default_value=0)
-    model.grid[2, 1].grass = 1
+    setattr(model.grid[2, 1], "grass", 1)  # noqa: B010
     for villager in model.agents:
         villager.cell = model.grid[0, 0]
 

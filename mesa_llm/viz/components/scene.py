@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import solara
 from mesa.discrete_space import Cell
@@ -24,6 +24,10 @@ from mesa_llm.viz.session.rw_lock import steady
 
 MAX_FOUND = 30
 """Maximum number of agents of a cell that are named."""
+
+
+MAX_FACT = 40
+"""Maximum number of characters of a text that is shown of an agent without a mind."""
 
 
 @solara.component_vue("scene.vue")
@@ -72,7 +76,7 @@ def SceneView(scene: Scene, model: Any, downloads: Sequence[Download] = (), *, c
         can_inspect: Whether the page has an inspector of this model's agents.
     """
     page = use_page(model)
-    place, look_at = use_state((model, "", 0))
+    place, look_at = use_state(cast("tuple[Any, str, int]", (model, "", 0)))
 
     def pick(kind: str, number: Any) -> None:
         if type(number) is not int:
@@ -139,6 +143,7 @@ def _drawn(scene: Scene) -> dict[str, Any]:
         "hasCells": bool(scene.cells),
         "hasNames": has_names,
         "shapes": list(shapes),
+        "texts": [list(text) for text in scene.texts],
         "legend": [
             {"text": each.text, "colour": each.colour, "shape": outline_text(each.shape), "edge": each.edge}
             for each in scene.legend
@@ -155,13 +160,15 @@ def _found(scene: Scene, model: Any, kind: str, number: int) -> Found | None:
         agent = next((each.agent for each in scene.agents if each.agent.unique_id == number), None)
         if agent is None or agent.model is None:
             return None
-        agents = [(number, option_label(agent))] if getattr(agent, "is_minded", False) else []
-        return Found(f"{type(agent).__name__} {number}", _facts(vars(agent)), agents, "")
+        is_minded = bool(getattr(agent, "is_minded", False))  # what it knows is the inspector's to show
+        agents, facts = ([(number, option_label(agent))], "") if is_minded else ([], _facts(vars(agent)))
+        return Found(f"{type(agent).__name__} {number}", facts, agents, "")
     if not 0 <= number < len(scene.cells):
         return None
     cell = scene.cells[number]
     if isinstance(cell, Cell):
-        coordinate, residents = cell.coordinate, list(cell.agents)
+        coordinate: Any = cell.coordinate
+        residents: list[Any] = list(cell.agents)
         layers: Any = getattr(getattr(model, "grid", None), "_mesa_property_layers", {})
         facts = _facts({name: getattr(cell, name) for name in layers if name != "empty"})
     else:
@@ -182,7 +189,10 @@ def _facts(values: dict[str, Any]) -> str:
         for name, value in values.items()
         if not name.startswith("_") and name != "unique_id" and isinstance(value, str | Real)
     }
-    return ", ".join(
-        f"{label_of(name).lower()} {f'{float(value):.4g}' if isinstance(value, Real) else value[:40]}"
-        for name, value in shown.items()
-    )
+    return ", ".join(f"{label_of(name).lower()} {_fact_text(value)}" for name, value in shown.items())
+
+
+def _fact_text(value: str | Real) -> str:
+    if isinstance(value, str):
+        return value if len(value) <= MAX_FACT else f"{value[: MAX_FACT - 1]}…"
+    return ("no", "yes")[value] if value is True or value is False else f"{float(value):.4g}"

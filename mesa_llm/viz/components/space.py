@@ -267,7 +267,8 @@ def _portrayed(renderer: SpaceRenderer) -> dict[str, Any]:
 
 
 def _hex(colour: Any) -> str:
-    return to_hex(colour if isinstance(colour, str) else tuple(map(float, colour)))
+    parts: Any = colour if isinstance(colour, str) else tuple(map(float, colour))
+    return to_hex(parts)
 
 
 def _current_drawer(renderer: SpaceRenderer) -> Any:
@@ -305,7 +306,7 @@ def _fills(renderer: SpaceRenderer, space: Any, places: list[tuple[int, int]]) -
     portrayal: Any = renderer.propertylayer_portrayal
     if portrayal is None:
         return []
-    layers = space._mesa_property_layers if isinstance(space, DiscreteSpace) else space.properties
+    layers: Any = space._mesa_property_layers if isinstance(space, DiscreteSpace) else space.properties  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
     colours = np.zeros((len(places), 4))
     for name, layer in layers.items():
         style = None if name == "empty" else portrayal(layer)
@@ -323,7 +324,8 @@ def _fills(renderer: SpaceRenderer, space: Any, places: list[tuple[int, int]]) -
             above[:, 3] *= style.alpha
         share = above[:, 3:]
         colours = np.hstack([share * above[:, :3] + (1 - share) * colours[:, :3], share + (1 - share) * colours[:, 3:]])
-    return [to_hex(colour, keep_alpha=True) for colour in colours]
+    painted: list[Any] = list(colours)
+    return [to_hex(colour, keep_alpha=True) for colour in painted]
 
 
 def redraw(renderer: SpaceRenderer, model: Any) -> list[PlacedAgent]:

@@ -266,7 +266,9 @@ def _draw(axes: Any, chart: Chart, series: ChartSeries, below: Any) -> Any:
             axes.scatter(places, values, c=colours, s=min(60, 6000 / max(1, len(values))), zorder=3, label=label)
         case "line":
             style = "--" if series.is_dashed else "-"
-            axes.plot(places, values, style, color=series.colour, lw=2.2, marker=marker(values), ms=5, label=label)
+            axes.plot(
+                places, values, style, color=series.colour, lw=2.2, marker=marker(series.values), ms=5, label=label
+            )
     if series.low and series.kind != "area":
         axes.fill_between(places, series.low, series.high, color=series.colour, alpha=0.15, linewidth=0)
     if chart.is_stacked and series.kind in ("bar", "area"):

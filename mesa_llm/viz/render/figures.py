@@ -99,10 +99,12 @@ class Finish:
             if self.per_step:
                 values = points["values"]
                 changes = [None if None in pair else pair[1] - pair[0] for pair in itertools.pairwise(values)]
-                points = {"values": changes, "at": points["at"][1:]}
+                points: dict[str, Any] = {"values": changes, "at": points["at"][1:]}
             label = self.labels.get(name) or (measure_text(model, name) if len(colours) > 1 else "")
             drawn.append(ChartSeries(name=label, colour=to_hex(colour) if colour else "", **points))
-        return Chart(title=self.title or measure_text(model, *colours), series=drawn)
+        names = list(colours)
+        text, unit = split_unit(measure_text(model, names[0])) if len(names) == 1 else (", ".join(names), "")
+        return Chart(title=self.title or text, series=drawn, y="" if self.per_step else unit)
 
 
 def finish(title: str, *, labels: Mapping[str, str] | None = None, per_step: bool = False) -> Finish:
@@ -195,10 +197,11 @@ def measure_chart(model: Any, *names: str, title: str = "", **look: Any) -> Char
     texts = {name: measure_text(model, name) for name in names}
     series = [ChartSeries(name=texts[name] if len(names) > 1 else "", **steps_of(model, name)) for name in names]
     text, unit = split_unit(next(iter(texts.values()))) if len(names) == 1 else ("", "")
-    return Chart(title=title or text, series=series, **({"y": unit} | look))
+    fields: dict[str, Any] = {"y": unit} | look
+    return Chart(title=title or text, series=series, **fields)
 
 
-def steps_of(model: Any, name: str) -> dict[str, list[Any]]:
+def steps_of(model: Any, name: str) -> dict[str, Any]:
     """Return a measure of a model as `values` and `at` of a series of a chart: None where it had no value.
 
     Args:

@@ -16,7 +16,6 @@ from matplotlib.collections import PathCollection, PolyCollection
 from matplotlib.colors import to_hex
 from matplotlib.container import BarContainer
 from matplotlib.lines import Line2D
-from matplotlib.patches import Rectangle
 from matplotlib.ticker import FixedFormatter, FixedLocator, FuncFormatter, PercentFormatter, StrMethodFormatter
 
 from mesa_llm.viz.render.charts import Chart, ChartSeries, Unit
@@ -161,7 +160,8 @@ def _area_in(area: PolyCollection) -> ChartSeries:
     kind = "area" if alpha is None or float(alpha) > 0.5 else "line"
     sides = (np.minimum(below[:, 1], above[:, 1]), np.maximum(below[:, 1], above[:, 1]))
     low, high = (_numbers(side) for side in sides)
-    colour = to_hex(area.get_facecolor()[0])
+    face: Any = area.get_facecolor()
+    colour = to_hex(face[0])
     at, name = _numbers(below[:, 0]), _name_of(area)
     if kind == "line":  # a band beside a line of its own
         return ChartSeries(name=name, at=at, values=[None] * len(at), low=low, high=high, colour=colour)
@@ -170,7 +170,7 @@ def _area_in(area: PolyCollection) -> ChartSeries:
 
 def _bars_in(bars: BarContainer) -> ChartSeries:
     is_flat = bars.orientation == "horizontal"
-    boxes = [patch for patch in bars.patches if isinstance(patch, Rectangle)]
+    boxes = list(bars.patches)
     at = [box.get_y() + box.get_height() / 2 if is_flat else box.get_x() + box.get_width() / 2 for box in boxes]
     values = [float(box.get_width() if is_flat else box.get_height()) for box in boxes]
     colours = [to_hex(box.get_facecolor()) for box in boxes]

@@ -128,6 +128,9 @@ class Scene:
     new_ties: Sequence[tuple[float, float, float, float]] = ()
     """Both ends of each line that is highlighted, as it is new."""
 
+    texts: Sequence[tuple[float, float, str]] = ()
+    """Words at places: x of their left end, y of their middle, the words."""
+
     legend: Sequence[LegendEntry] = ()
     """What colours and shapes stand for."""
 
@@ -153,19 +156,21 @@ class Scene:
         """
         if self.cells:
             faces = list(self.fills) or ["none"] * len(self.cells)
-            look = {"edgecolors": LIGHT, "linewidths": 0.5, "zorder": 0}
+            look: dict[str, Any] = {"edgecolors": LIGHT, "linewidths": 0.5, "zorder": 0}
             axes.add_collection(PolyCollection(self.corners, facecolors=[face or "none" for face in faces], **look))
         for ties, colour, alpha in ((self.ties, TIE, 0.5), (self.new_ties, NEW_TIE, 0.8)):
             lines = [((x, y), (end_x, end_y)) for x, y, end_x, end_y in ties]
             axes.add_collection(LineCollection(lines, colors=colour, alpha=alpha, linewidths=1, zorder=1))
         for order, each in enumerate(self.agents):
             outline = _outline(each.shape).transformed(Affine2D().scale(each.radius).translate(each.x, each.y))
-            look = {"edgecolors": each.edge or "white", "linewidths": 0.8, "alpha": each.alpha}
-            axes.add_collection(PathCollection([outline], facecolors=each.colour, zorder=2 + order * 1e-4, **look))
+            rim: dict[str, Any] = {"edgecolors": each.edge or "white", "linewidths": 0.8, "alpha": each.alpha}
+            axes.add_collection(PathCollection([outline], facecolors=each.colour, zorder=2 + order * 1e-4, **rim))
         axes.set_xlim(0, self.width)
         axes.set_ylim(self.height, 0)
         axes.set_aspect("equal")
         axes.set_axis_off()
+        for x, y, words in self.texts:
+            axes.text(x, y, literal(words), va="center", color=GREY)
         if self.has_names:
             write_names(axes, [PlacedAgent(each.agent, each.x, each.y) for each in self.agents if each.name])
         if self.legend:

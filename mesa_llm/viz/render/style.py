@@ -25,7 +25,7 @@ Source:
 DARK_COLOURS = ("#56b4e9", "#f5913e", "#2fc08f", "#e39ac4", "#ff8a94", "#a6dcff", "#f0b429", "#cbd5e1")
 """The same colours in order for dark pages."""
 
-DARK_OF = MappingProxyType(dict(zip(COLOURS, DARK_COLOURS, strict=True)))
+DARK_OF: Mapping[str, str] = MappingProxyType(dict(zip(COLOURS, DARK_COLOURS, strict=True)))
 """Colour on a light page → its colour on a dark one."""
 
 DOLLARS = StrMethodFormatter("${x:,.0f}")

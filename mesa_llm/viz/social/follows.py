@@ -195,7 +195,8 @@ def _colours(agents: Sequence[Any], name: str, colouring: Colouring) -> tuple[li
     scale = ScalarMappable(Normalize(low, high if high > low else low + 1), colouring.cmap)
 
     def colour_of(value: float) -> str:
-        return to_hex(scale.to_rgba(value))
+        colour: Any = scale.to_rgba(np.array([value]))[0]
+        return to_hex(colour)
 
     marks = dict.fromkeys([low, (low + high) / 2, high])
     legend = [

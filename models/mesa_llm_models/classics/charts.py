@@ -98,7 +98,7 @@ def _in_cell(agent: Any, colour: str, *, radius: float = 0.32, **look: Any) -> S
 
 
 def _town(model: SchellingModel) -> Scene:
-    look = {True: {"radius": 0.4, "shape": "o"}, False: {"radius": 0.42, "shape": "X"}}
+    look: dict[bool, dict[str, Any]] = {True: {"radius": 0.4, "shape": "o"}, False: {"radius": 0.42, "shape": "X"}}
     homes = [
         _in_cell(agent, ORANGE if agent.colour == "orange" else BLUE, **look[agent.is_happy]) for agent in model.agents
     ]

@@ -65,7 +65,7 @@ def curve_chart(points: Any, scale: tuple[int, int] | None = None) -> Chart:
         for party, group in points.groupby("party", sort=False)
     ]
     low, high = scale or (None, None)
-    reach = {"start": 0.0, "end": max([1.0, *map(float, points["after"])])}
+    reach: dict[str, Any] = {"start": 0.0, "end": max([1.0, *map(float, points["after"])])}
     label = "mean answer" if scale is None else f"mean answer, {low} to {high}"
     note = "" if series else "Nobody has answered yet."
     look: dict[str, Any] = {"x": "messages so far", "y": label, "note": note}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from mesa_llm.viz.render import COLOURS, GREY, Chart, ChartSeries, Figure, option_label, steps_of
 from mesa_llm.viz.session.session import human_queues
 from mesa_llm_models.market.model import MarketModel
@@ -54,8 +56,8 @@ def gains_chart(model: MarketModel) -> Chart:
         agents=[trader.unique_id for trader in ranked],
     )
     names = [trader.config.name or option_label(trader) for trader in ranked]
-    look = {"names": names, "is_horizontal": True, "x": ""}
-    reach = {} if any(gains) else {"low": -100.0, "high": 100.0}
+    look: dict[str, Any] = {"names": names, "is_horizontal": True, "x": ""}
+    reach: dict[str, Any] = {} if any(gains) else {"low": -100.0, "high": 100.0}
     return Chart(title="Gained or lost since the start", series=[bars], unit="dollars", **look, **reach)
 
 
@@ -75,7 +77,12 @@ def truth_chart(model: MarketModel) -> Chart:
     chances, prices, texts, colours = zip(*drawn, strict=True) if drawn else ((),) * 4
     points = ChartSeries(values=prices, at=chances, kind="point", labels=texts, colours=colours)
     even = ChartSeries(values=[0.0, 1.0], at=[0.0, 1.0], colour=GREY, is_dashed=True)
-    look = {"x": "True chance of yes, which no trader sees", "y": "price of YES, dollars", "low": 0, "high": 1}
+    look: dict[str, Any] = {
+        "x": "True chance of yes, which no trader sees",
+        "y": "price of YES, dollars",
+        "low": 0,
+        "high": 1,
+    }
     note = "Chances of questions that are still open are not shown while a person plays." if is_played else ""
     return Chart(
         title=f"Last price against the true chance{score}", series=[even, points], start=0, end=1, note=note, **look

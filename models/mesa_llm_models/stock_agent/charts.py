@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mesa_llm.viz.render import COLOURS, Chart, ChartSeries
-from mesa_llm.worlds.exchange import STOCKS, STYLES, Exchange, Stock
+from mesa_llm.worlds.exchange import STOCKS, STYLES, Exchange, Side, Stock
 
 STOCK_COLOURS: dict[Stock, str] = {"A": COLOURS[0], "B": COLOURS[1]}
 
@@ -31,7 +31,8 @@ def price_chart(world: Exchange) -> Chart:
             at=[index / sessions for index in range(len(path))],
             colour=STOCK_COLOURS[stock],
         )
-        for stock, path in ((stock, world.market.paths[stock]) for stock in STOCKS)
+        for stock in STOCKS
+        for path in (world.market.paths[stock],)
     ]
     return Chart(title="Price per share", series=series, x="Day", y="price", note=_now(world))
 
@@ -45,7 +46,8 @@ def book_chart(world: Exchange, stock: Stock) -> Chart:
     """
     latest, depth = world.market.prices[stock], world.market.depth(stock)
     sides: dict[str, dict[float, float]] = {}
-    for side, highest_first in (("sell", False), ("buy", True)):
+    order: tuple[tuple[Side, bool], ...] = (("sell", False), ("buy", True))
+    for side, highest_first in order:
         quotes = [quote for quote in depth[side] if quote.quantity and abs(quote.price - latest) <= BOOK_REACH * latest]
         ranked = sorted(quotes, key=lambda quote: quote.price, reverse=highest_first)[:MAX_LEVELS]
         sides[side] = {quote.price: quote.quantity for quote in ranked}
@@ -94,7 +96,7 @@ def profit_chart(world: Exchange) -> Chart:
         if (own := [(index, each) for index, each in enumerate(ranked) if each.style == style])
     ]
     names = [f"Trader {each.trader}" for each in ranked]
-    reach = {} if any(each.profit for each in ranked) else {"low": -1000.0, "high": 1000.0}
+    reach: dict[str, Any] = {} if any(each.profit for each in ranked) else {"low": -1000.0, "high": 1000.0}
     look: dict[str, Any] = {"names": names, "is_horizontal": True, "is_stacked": True, "x": "", "y": "profit"}
     return Chart(title="Profit of each trader, debts deducted", series=series, **look, **reach)
 
