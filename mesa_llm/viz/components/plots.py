@@ -24,11 +24,11 @@ from mesa_llm.viz.render.charts import Chart
 from mesa_llm.viz.render.downloads import plot_downloads
 from mesa_llm.viz.render.figures import Finish, cost_charts, enlarge, first_step, measure_chart, numbers_of, title_of
 from mesa_llm.viz.render.matplotlib_charts import charts_in
-from mesa_llm.viz.render.scenes import Scene
+from mesa_llm.viz.render.scenes import SpaceScene
 from mesa_llm.viz.render.style import DARK_OF, Figure, picture_of
 from mesa_llm.viz.session.rw_lock import steady
 
-Drawn = Chart | Scene | matplotlib.figure.Figure
+Drawn = Chart | SpaceScene | matplotlib.figure.Figure
 """What a model may be drawn as. The browser draws charts, scenes, and figures that can be read as charts."""
 
 LIBRARY = "echarts@5.4.0/dist/echarts.min.js"
@@ -66,7 +66,7 @@ def Plot(model: Any, draw: Callable[[Any], Drawn], *, is_large: bool = False) ->
 
     def file(kind: str) -> bytes:
         what = drawn()
-        if kind == "csv" and not isinstance(what, Scene):
+        if kind == "csv" and not isinstance(what, SpaceScene):
             return (what if isinstance(what, Chart) else charts_in(what)[0]).table().encode()
         return pictured(what, kind)
 
@@ -76,9 +76,9 @@ def Plot(model: Any, draw: Callable[[Any], Drawn], *, is_large: bool = False) ->
             enlarge(figure)
         return picture_of(figure, kind)
 
-    def shown() -> tuple[str, Scene | list[Chart], bytes]:
+    def shown() -> tuple[str, SpaceScene | list[Chart], bytes]:
         what = drawn()
-        if isinstance(what, Scene):
+        if isinstance(what, SpaceScene):
             return what.title or "Space", what, b""
         if isinstance(what, Chart):
             return what.title, [what], b""
@@ -87,7 +87,7 @@ def Plot(model: Any, draw: Callable[[Any], Drawn], *, is_large: bool = False) ->
         return title_of(what) or getattr(draw, "__name__", "plot"), [], pictured(what, "png")
 
     title, what, png = use_memo(shown, [model, moment])
-    if isinstance(what, Scene):
+    if isinstance(what, SpaceScene):
         SceneView(what, model, plot_downloads(model, title, file))
     elif what:
         for index, chart in enumerate(what):

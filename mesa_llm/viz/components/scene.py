@@ -18,7 +18,7 @@ from mesa_llm.viz.components.picture import Picture
 from mesa_llm.viz.render.agents import option_label, short_name
 from mesa_llm.viz.render.downloads import Download
 from mesa_llm.viz.render.markup import label_of
-from mesa_llm.viz.render.scenes import MAX_NAMES, Scene, outline_text
+from mesa_llm.viz.render.scenes import MAX_NAMES, SpaceScene, outline_text
 from mesa_llm.viz.render.style import DARK_OF
 from mesa_llm.viz.session.rw_lock import steady
 
@@ -63,7 +63,7 @@ class Found(NamedTuple):
 
 
 @component
-def SceneView(scene: Scene, model: Any, downloads: Sequence[Download] = (), *, can_inspect: bool = True) -> None:
+def SceneView(scene: SpaceScene, model: Any, downloads: Sequence[Download] = (), *, can_inspect: bool = True) -> None:
     """Draw a scene in the browser, with files to download.
 
     A click on an agent with a mind, or on a cell that holds just one, opens the inspector; a click on any other agent
@@ -106,7 +106,7 @@ def SceneView(scene: Scene, model: Any, downloads: Sequence[Download] = (), *, c
             Picture(scene.title or "Space", downloads, is_plot=True)
 
 
-def _drawn(scene: Scene) -> dict[str, Any]:
+def _drawn(scene: SpaceScene) -> dict[str, Any]:
     """Return a scene as values that a browser can read; what stays the same from step to step is in `ground`."""
     colours: dict[str, int] = {}
     shapes: dict[str, int] = {}
@@ -154,7 +154,7 @@ def _drawn(scene: Scene) -> dict[str, Any]:
     return {"ground": ground, "colours": list(colours), **drawn}
 
 
-def _found(scene: Scene, model: Any, kind: str, number: int) -> Found | None:
+def _found(scene: SpaceScene, model: Any, kind: str, number: int) -> Found | None:
     """Return what is at a place of a scene; None: there is no such place now."""
     if kind == "agent":
         agent = next((each.agent for each in scene.agents if each.agent.unique_id == number), None)

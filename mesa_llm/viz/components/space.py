@@ -38,7 +38,7 @@ from mesa_llm.viz.render.network import (
     network_scene,
     spots_on,
 )
-from mesa_llm.viz.render.scenes import PlacedAgent, Scene, SceneAgent, write_names
+from mesa_llm.viz.render.scenes import PlacedAgent, SceneAgent, SpaceScene, write_names
 from mesa_llm.viz.render.style import COLOURS, picture_of
 from mesa_llm.viz.session.rw_lock import steady
 
@@ -152,7 +152,7 @@ def Space(model: Any, renderer: MakeRenderer = plain_renderer) -> None:
 def _Drawing(renderer: SpaceRenderer, model: Any) -> None:
     moment = update_counter.get()
 
-    def drawn() -> Scene:
+    def drawn() -> SpaceScene:
         with steady(model):
             return scene_of(renderer, model)
 
@@ -215,7 +215,7 @@ def is_scene(renderer: SpaceRenderer) -> bool:
     )
 
 
-def scene_of(renderer: SpaceRenderer, model: Any) -> Scene:
+def scene_of(renderer: SpaceRenderer, model: Any) -> SpaceScene:
     """Return a model's space, as a renderer portrays it, as a scene.
 
     Args:
@@ -257,7 +257,7 @@ def scene_of(renderer: SpaceRenderer, model: Any) -> Scene:
     agents = [each for each in agents if np.isfinite((each.x, each.y)).all()]
     title = title_of(renderer.canvas.get_figure())  # pyright: ignore[reportOptionalMemberAccess, reportArgumentType]
     look: dict[str, Any] = {"title": title, "width": width, "height": height, "agents": agents, "has_names": True}
-    return Scene(**look, **_ground(renderer, space, drawer, at))
+    return SpaceScene(**look, **_ground(renderer, space, drawer, at))
 
 
 def _portrayed(renderer: SpaceRenderer) -> dict[str, Any]:

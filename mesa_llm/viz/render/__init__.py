@@ -4,7 +4,7 @@ from mesa_llm.viz.render.agents import option_label
 from mesa_llm.viz.render.charts import Chart, ChartSeries
 from mesa_llm.viz.render.figures import measure_chart, measure_text, steps_of
 from mesa_llm.viz.render.network import scaled_positions
-from mesa_llm.viz.render.scenes import LegendEntry, Scene, SceneAgent
+from mesa_llm.viz.render.scenes import LegendEntry, SceneAgent, SpaceScene
 from mesa_llm.viz.render.style import (
     COLOURS,
     DOLLARS,
@@ -30,8 +30,8 @@ __all__ = [
     "ChartSeries",
     "Figure",
     "LegendEntry",
-    "Scene",
     "SceneAgent",
+    "SpaceScene",
     "frame",
     "headline",
     "legend_below",

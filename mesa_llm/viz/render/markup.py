@@ -19,6 +19,9 @@ logger = logging.getLogger(__name__)
 
 HERE = Path(__file__).parent
 
+BEGINNING = re.compile("(?<=[a-z])(?=[A-Z])")
+"""Where a capital letter begins a word: `HaloEffect` is a halo effect."""
+
 CODE, BOLD = re.compile(r"`([^`\n]+)`"), re.compile(r"\*\*([^*\n]+)\*\*")
 """What Markdown sets as code and in bold."""
 
@@ -70,8 +73,8 @@ def markup(template: str | Path, **values: Any) -> str:
 
 
 def label_of(name: str) -> str:
-    """Return a label for an identifier: `Number of posts` for `n_posts`; capital letters stay."""
-    text = " ".join(name.removeprefix("n_").split("_")).strip()
+    """Return a label for an identifier: `Number of posts` for `n_posts`; capital letters stay, and begin a word."""
+    text = " ".join(BEGINNING.sub(" ", name.removeprefix("n_")).split("_")).strip()
     text = f"number of {text}" if name.startswith("n_") else text
     return text[:1].upper() + text[1:]
 

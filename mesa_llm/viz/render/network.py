@@ -11,7 +11,7 @@ from matplotlib.colors import to_hex
 
 from mesa_llm.engine.activation import llm_agents
 from mesa_llm.viz.render.agents import option_label
-from mesa_llm.viz.render.scenes import DISC_POINTS, PlacedAgent, Scene, SceneAgent
+from mesa_llm.viz.render.scenes import DISC_POINTS, PlacedAgent, SceneAgent, SpaceScene
 from mesa_llm.viz.render.style import COLOURS
 
 Edges = Callable[[Any], Iterable[tuple[int, int]]]
@@ -77,7 +77,7 @@ def network_scene(
     style: Callable[[Any], Any],
     title: str = "",
     positions: dict[int, Any] | None = None,
-) -> Scene:
+) -> SpaceScene:
     """Return the agents of a model and their current ties as a scene.
 
     Args:
@@ -99,7 +99,7 @@ def network_scene(
         name = option_label(agent)
         drawn.append(SceneAgent(agent=agent, x=x, y=y, radius=radius, colour=to_hex(look.color), name=name))
     lines = [(*at[first], *at[second]) for first, second in ties]
-    return Scene(title=title or "Network", width=11, height=10, agents=drawn, ties=lines, has_names=True)
+    return SpaceScene(title=title or "Network", width=11, height=10, agents=drawn, ties=lines, has_names=True)
 
 
 def scaled_positions(

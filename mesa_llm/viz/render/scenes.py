@@ -95,7 +95,7 @@ class LegendEntry:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scene:
+class SpaceScene:
     """The space of a model with its agents; a notebook shows it as a picture."""
 
     title: str

@@ -17,7 +17,7 @@ import numpy as np
 from mesa_llm.model.model import LLMModel
 from mesa_llm.registry import find_model
 from mesa_llm.viz.render.figures import numbers_of
-from mesa_llm.viz.render.scenes import Scene, SceneAgent, outline_text
+from mesa_llm.viz.render.scenes import SceneAgent, SpaceScene, outline_text
 from mesa_llm.viz.render.style import COLOURS
 
 WIDTH, HEIGHT, EDGE = 360, 120, 12
@@ -44,7 +44,7 @@ def thumbnail(model: LLMModel) -> str:
     return svg_file(svg)
 
 
-def scene_thumbnail(scene: Scene) -> str:
+def scene_thumbnail(scene: SpaceScene) -> str:
     """Draw a scene: the middle of a grid, which is higher than a thumbnail, or all of a network.
 
     Args:

@@ -22,7 +22,7 @@ from mesa_llm.viz.components.plots import Plot
 from mesa_llm.viz.render.agents import option_label
 from mesa_llm.viz.render.markup import label_of
 from mesa_llm.viz.render.network import ACTIVE, IDLE, POINT, lay_out, scaled_positions
-from mesa_llm.viz.render.scenes import LegendEntry, Scene, SceneAgent
+from mesa_llm.viz.render.scenes import LegendEntry, SceneAgent, SpaceScene
 from mesa_llm.viz.render.style import GREY
 from mesa_llm.viz.social.reader import social_world, still
 from mesa_llm.worlds.beliefs import tone
@@ -126,7 +126,9 @@ def _among(edges: Any, chosen: Sequence[int]) -> Any:
     return edges[np.isin(edges, chosen).all(axis=1)]
 
 
-def follow_scene(model: LLMModel, name: str, colouring: Colouring, positions: dict[int, Any] | None = None) -> Scene:
+def follow_scene(
+    model: LLMModel, name: str, colouring: Colouring, positions: dict[int, Any] | None = None
+) -> SpaceScene:
     """Return the current follow network as a scene: users sized by followers and coloured by value.
 
     Args:
@@ -168,7 +170,7 @@ def follow_scene(model: LLMModel, name: str, colouring: Colouring, positions: di
         )
         for (user_id, agent), n_followers, colour in zip(agents.items(), followers, colours, strict=True)
     ]
-    return Scene(
+    return SpaceScene(
         title=f"Follow network: {n_users:,} users, {n_ties:,} follows",
         width=11,
         height=10,
@@ -276,7 +278,7 @@ def _FollowNetwork(model: LLMModel, own: Callable[[Any], Mapping[str, Colouring]
         colourings = colourings_of(model, own(model) if own else {})
     name = picked if picked in colourings else next(iter(colourings))
 
-    def draw(model: LLMModel) -> Scene:
+    def draw(model: LLMModel) -> SpaceScene:
         with still(model):
             return follow_scene(model, name, colourings[name], positions)
 

@@ -29,8 +29,8 @@ from mesa_llm.viz.render import (
     ChartSeries,
     Figure,
     LegendEntry,
-    Scene,
     SceneAgent,
+    SpaceScene,
     frame,
     measure_chart,
     option_label,
@@ -80,12 +80,14 @@ _places: PerModel[dict[int, tuple[float, float]]] = PerModel("_scene_places", di
 """Positions of the people of a network, which keep them."""
 
 
-def _grid(model: Any, agents: Sequence[SceneAgent], legend: Sequence[LegendEntry], fills: Sequence[str] = ()) -> Scene:
+def _grid(
+    model: Any, agents: Sequence[SceneAgent], legend: Sequence[LegendEntry], fills: Sequence[str] = ()
+) -> SpaceScene:
     """Return a scene of a grid, its first row at the top."""
     rows, columns = model.grid.dimensions
     cells = [model.grid[row, column] for row in range(rows) for column in range(columns)]
     size: dict[str, Any] = {"width": columns, "height": rows, "columns": columns}
-    return Scene(title="", cells=cells, agents=agents, legend=legend, fills=fills, **size)
+    return SpaceScene(title="", cells=cells, agents=agents, legend=legend, fills=fills, **size)
 
 
 def _in_cell(agent: Any, colour: str, *, radius: float = 0.32, **look: Any) -> SceneAgent:
@@ -97,7 +99,7 @@ def _in_cell(agent: Any, colour: str, *, radius: float = 0.32, **look: Any) -> S
     return SceneAgent(agent=agent, x=x, y=y, radius=radius, colour=colour, name=option_label(agent), **look)
 
 
-def _town(model: SchellingModel) -> Scene:
+def _town(model: SchellingModel) -> SpaceScene:
     look: dict[bool, dict[str, Any]] = {True: {"radius": 0.4, "shape": "o"}, False: {"radius": 0.42, "shape": "X"}}
     homes = [
         _in_cell(agent, ORANGE if agent.colour == "orange" else BLUE, **look[agent.is_happy]) for agent in model.agents
@@ -113,7 +115,7 @@ def _town(model: SchellingModel) -> Scene:
     )
 
 
-def _walkers(model: WealthModel) -> Scene:
+def _walkers(model: WealthModel) -> SpaceScene:
     walkers = [
         _in_cell(walker, OCHRE if walker.wealth else GREY, radius=min(0.45, 0.16 + 0.07 * walker.wealth**0.5))
         for walker in model.agents
@@ -128,7 +130,7 @@ def _walkers(model: WealthModel) -> Scene:
     )
 
 
-def _hills(model: SugarModel) -> Scene:
+def _hills(model: SugarModel) -> SpaceScene:
     rows, columns = model.grid.dimensions
     yields = [model.grid[row, column] for row in range(rows) for column in range(columns)]
     fills = [PASTURES[min(4, int(cell.sugar) + int(cell.spice))] for cell in yields]
@@ -144,7 +146,7 @@ def _hills(model: SugarModel) -> Scene:
     )
 
 
-def _meadow(model: MeadowModel) -> Scene:
+def _meadow(model: MeadowModel) -> SpaceScene:
     rows, columns = model.grid.dimensions
     cells = [model.grid[row, column] for row in range(rows) for column in range(columns)]
     animals = [
@@ -166,7 +168,7 @@ def _meadow(model: MeadowModel) -> Scene:
     )
 
 
-def _contacts(model: EpidemicModel) -> Scene:
+def _contacts(model: EpidemicModel) -> SpaceScene:
     places, graph = _places.of(model), model.grid.G
     if not places:
         tied = nx.Graph(graph)
@@ -193,7 +195,7 @@ def _contacts(model: EpidemicModel) -> Scene:
         for health, text in HEALTH_TEXTS.items()
     ]
     ties = [(*places[first], *places[second]) for first, second in graph.edges()]
-    return Scene(
+    return SpaceScene(
         title="",
         width=11,
         height=10,
@@ -203,7 +205,7 @@ def _contacts(model: EpidemicModel) -> Scene:
     )
 
 
-SCENES: Mapping[type[LLMModel], Callable[[Any], Scene]] = MappingProxyType(
+SCENES: Mapping[type[LLMModel], Callable[[Any], SpaceScene]] = MappingProxyType(
     {
         SchellingModel: _town,
         WealthModel: _walkers,

@@ -1,7 +1,7 @@
 """The page of the town: `mesa-llm app models/mesa_llm_models/town/app.py`."""
 
 from mesa_llm.viz import LLMPage, Measures, drawn_by, table_of
-from mesa_llm.viz.render import COLOURS, LegendEntry, Scene, SceneAgent, option_label
+from mesa_llm.viz.render import COLOURS, LegendEntry, SceneAgent, SpaceScene, option_label
 from mesa_llm_models.town.model import TownModel
 from mesa_llm_models.town.text import PLACES
 
@@ -9,7 +9,7 @@ LABELS, SEAT = 2.4, 1.6
 """Width of the column of places, and of the room for a person, in units of a row."""
 
 
-def town_scene(model: TownModel) -> Scene:
+def town_scene(model: TownModel) -> SpaceScene:
     """Draw who is where: a row for each place."""
     width = LABELS + SEAT * len(model.agents)
     people = [
@@ -26,7 +26,7 @@ def town_scene(model: TownModel) -> Scene:
         for column, one in enumerate(model.grid[place].agents)
     ]
     rows = range(len(PLACES))
-    return Scene(
+    return SpaceScene(
         title="Who is where",
         width=width,
         height=len(PLACES),
