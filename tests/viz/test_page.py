@@ -40,7 +40,7 @@ from mesa_llm.viz.components.tables import ActionTable, MeasureTable
 from mesa_llm.viz.render.agents import portrait
 from mesa_llm.viz.render.markup import plain, prose
 from mesa_llm.viz.render.trace import MAX_CHARACTERS, action_row, agent_steps, call_text, decision_text, shortened
-from mesa_llm.viz.server.page import Placed, _Component, initial_settings, tabs_of
+from mesa_llm.viz.server.page import TabComponent, _Component, initial_settings, tabs_of
 from mesa_llm.viz.session.forms import hint_of, read_fields
 from mesa_llm.viz.session.refresh import CHECK_S, watch
 from mesa_llm.viz.session.run_settings import RunSettings, accepts, offered_llms, public_address
@@ -1044,7 +1044,7 @@ def _Unlucky(model: Village) -> None:
 
 def test_a_component_that_raises_is_an_error_in_its_place_until_the_next_step(caplog: pytest.LogCaptureFixture) -> None:
     model = Village(rng=1)
-    _, context = reacton.render(_Component(Placed(_Unlucky), model), handle_error=False)
+    _, context = reacton.render(_Component(TabComponent(_Unlucky), model), handle_error=False)
     shown: list[bool] = []
     for _ in range(3):
         shown.append(len(context.find(ipyvuetify.Alert)) > 0)
