@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import ipyvue
 import ipyvuetify
 import pytest
 import reacton
@@ -39,7 +40,7 @@ from mesa_llm.viz.components.tables import ActionTable, MeasureTable
 from mesa_llm.viz.render.agents import portrait
 from mesa_llm.viz.render.markup import plain, prose
 from mesa_llm.viz.render.trace import MAX_CHARACTERS, action_row, agent_steps, call_text, decision_text, shortened
-from mesa_llm.viz.server.page import Placed, _Component, initial_settings, tabs_of
+from mesa_llm.viz.server.page import TabComponent, _Component, initial_settings, tabs_of
 from mesa_llm.viz.session.forms import hint_of, read_fields
 from mesa_llm.viz.session.refresh import CHECK_S, watch
 from mesa_llm.viz.session.run_settings import RunSettings, accepts, offered_llms, public_address
@@ -393,6 +394,9 @@ class Restless:
     def note_shown(self, drawn: int | None) -> None:
         """Go on all the same."""
 
+    def catch_up(self) -> None:
+        """Go on all the same."""
+
     @property
     def state(self) -> tuple[object, ...]:
         """Change all the time."""
@@ -671,9 +675,9 @@ def test_a_choice_counts_at_once_before_the_first_step_and_then_after_reset() ->
     session = PageSession(PotModel, RunSettings(seed="1"))
     assert len(chosen(session, RunSettings(seed="1", parameters={"n_agents": 2})).agents) == 2
     session.start(RunSettings(seed="1", parameters={"n_agents": 3}), 1)
-    assert session.runner
-    until(lambda: session.runner.model.time == 1 and not session.runner.busy)
-    assert len(session.runner.model.agents) == 3
+    runner: Any = session.runner
+    until(lambda: runner.model.time == 1 and not runner.busy)
+    assert len(runner.model.agents) == 3
     later = RunSettings(seed="8", parameters={"n_agents": 5})
     assert len(chosen(session, later).agents) == 3
     assert later.changes_from(session.built_from, labels={"n_agents": "Payers"}) == ["seed 8", "Payers: 5"]
@@ -843,7 +847,7 @@ def test_while_a_person_plays_nothing_is_shown_that_an_agent_may_not_know() -> N
     _, context = reacton.render(solara.AppLayout(children=[page]), handle_error=False)
 
     def has(text: str) -> bool:
-        return any(text in map(str, one.children) for one in context.find(ipyvuetify.Html).widgets)
+        return any(text in map(str, one.children) for one in context.find(ipyvue.Html).widgets)
 
     assert (has("the true chance"), len(context.find(ipyvuetify.Tab))) == (False, 0)
     lift = next(one for one in context.find(ipyvuetify.Btn).widgets if one.children[-1] == "Show everything")
@@ -1040,7 +1044,7 @@ def _Unlucky(model: Village) -> None:
 
 def test_a_component_that_raises_is_an_error_in_its_place_until_the_next_step(caplog: pytest.LogCaptureFixture) -> None:
     model = Village(rng=1)
-    _, context = reacton.render(_Component(Placed(_Unlucky), model), handle_error=False)
+    _, context = reacton.render(_Component(TabComponent(_Unlucky), model), handle_error=False)
     shown: list[bool] = []
     for _ in range(3):
         shown.append(len(context.find(ipyvuetify.Alert)) > 0)

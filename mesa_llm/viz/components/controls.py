@@ -98,7 +98,12 @@ def Controls(
 @component
 def _Progress(value: float | bool) -> None:
     with solara.Div(classes=["mesa-llm-progress"]):
-        solara.ProgressLinear(value)
+        vuetify.ProgressLinear(
+            value=0 if value is True else value,
+            indeterminate=value is True,
+            active=value is not False,
+            attributes={"aria-label": "Progress of the step"},
+        )
 
 
 def decided_by(settings: RunSettings, llm_labels: Mapping[str, str]) -> str:
@@ -108,8 +113,12 @@ def decided_by(settings: RunSettings, llm_labels: Mapping[str, str]) -> str:
         settings: Settings of the run.
         llm_labels: Language model → its label.
     """
-    seed = f"seed {settings.seed}" if settings.seed.strip() else "a new seed each time"
-    return f"Decisions by {settings.decider(llm_labels)}; {seed}."
+    fixed = settings.parameters.get("llm")  # by the page, in its model_params
+    decider = (
+        settings.decider(llm_labels) if fixed is None else fixed if isinstance(fixed, str) else "the page's choice"
+    )
+    number = str(settings.parameters.get("rng", settings.seed)).strip()
+    return f"Decisions by {decider}; {f'seed {number}' if number else 'a new seed each time'}."
 
 
 @component

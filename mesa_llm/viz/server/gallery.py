@@ -20,7 +20,7 @@ from mesa_llm.viz.server.benchmarks import Benchmarks
 from mesa_llm.viz.server.model_page import ModelPage, model_page
 
 
-class Group(NamedTuple):
+class GalleryGroup(NamedTuple):
     """Models that stand together in the gallery."""
 
     title: str
@@ -34,22 +34,22 @@ class Group(NamedTuple):
 
 
 GROUPS = (
-    Group(
+    GalleryGroup(
         "Course",
         "The classics of agent-based modelling, with a rule twin and a recorded language model.",
         ("schelling", "boltzmann_wealth", "epidemic", "opinion", "sugarscape", "wolf_sheep", "prisoners_dilemma"),
     ),
-    Group(
+    GalleryGroup(
         "Social",
         "Networks, rooms and towns in which agents talk, follow and vote.",
         ("social", "oasis", "discussion", "sotopia", "commons", "town", "hidden_roles", "three_worlds"),
     ),
-    Group(
+    GalleryGroup(
         "Markets",
         "Prices, auctions, supply chains and whole economies.",
         ("market", "auction_arena", "stock_agent", "economy", "econ_agent", "beer"),
     ),
-    Group(
+    GalleryGroup(
         "Benchmark",
         "Published tests of what language models do and say, with the published numbers.",
         ("psychobench", "emotionbench", "cognitive_biases", "emergent_analogies", "compost"),
@@ -68,7 +68,7 @@ PAGES = tuple(model_page(entry) for entry in find_models())
 """All installed models."""
 
 
-def groups_of(pages: Sequence[ModelPage], query: str = "") -> list[tuple[Group, list[ModelPage]]]:
+def groups_of(pages: Sequence[ModelPage], query: str = "") -> list[tuple[GalleryGroup, list[ModelPage]]]:
     """Sort models into the groups of the gallery; those that no group names come first.
 
     Args:
@@ -81,10 +81,10 @@ def groups_of(pages: Sequence[ModelPage], query: str = "") -> list[tuple[Group, 
     by_name = {page.entry.name: page for page in pages}
     grouped = {name for group in GROUPS for name in group.names}
     others = tuple(name for name in by_name if name not in grouped)
-    mine = Group("Your models", "Models of your own packages and of others that are installed.", others)
+    mine = GalleryGroup("Your models", "Models of your own packages and of others that are installed.", others)
     words = query.lower().split()
 
-    def is_found(group: Group, page: ModelPage) -> bool:
+    def is_found(group: GalleryGroup, page: ModelPage) -> bool:
         text = f"{page.entry.name} {page.title} {page.entry.question} {group.title}".lower()
         return all(word in text for word in words)
 

@@ -9,10 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import solara.lab
 from mesa.visualization.utils import update_counter
+from reacton import ipyvuetify as vuetify
 from reacton import use_effect, use_exception, use_memo, use_ref, use_state
 from solara.core import component
 from solara.lab.utils.headers import headers
@@ -69,7 +70,7 @@ PlacedComponent = Component | tuple[Component, int | str] | tuple[Component, int
 """A component, or a component with its tab, a page number as in Mesa or a title, and perhaps a heading."""
 
 
-class Placed(NamedTuple):
+class TabComponent(NamedTuple):
     """A component on a tab."""
 
     component: Component
@@ -159,10 +160,10 @@ def LLMPage(
             session.previous, server.visits[key] = server.visits.get(key, session.previous), session.visit
             return session
 
-        _Page(server, model, params, Contents(components, renderer, players_see), title, initial, begin)
+        _Page(server, model, params, PageContents(components, renderer, players_see), title, initial, begin)
 
 
-class Contents(NamedTuple):
+class PageContents(NamedTuple):
     """What a page shows of its model."""
 
     components: Sequence[PlacedComponent]
@@ -188,7 +189,7 @@ def _Page(
     server: ServerState,
     model: ModelFactory,
     params: dict[str, Any],
-    contents: Contents,
+    contents: PageContents,
     name: str,
     initial: RunSettings,
     begin: Callable[[], PageSession],
@@ -236,16 +237,17 @@ def _Page(
         for fold, shows in ((page.is_folded, "mesa-llm-wide"), (page.is_unfolded, "mesa-llm-narrow")):
             _FoldButton(fold, shows)
         solara.lab.ThemeToggle()
-    is_live = recording.value is None
+    recorded = recording.value
+    is_live = recorded is None
     with solara.Div(classes=["mesa-llm-page"]):
         with solara.Div(classes=["mesa-llm-top"]):
             Question(readme)
-            if is_live:
+            if recorded is not None:
+                Playback(session, recorded, begin_anew)
+            else:
                 Controls(session, choice, labels)
                 if recorded_runs:
                     RecordedRuns(session, recorded_runs, watch)
-            else:
-                Playback(session, recording.value, begin_anew)
         folds = {"folded": page.is_folded.value, "unfolded": page.is_unfolded.value}
         with solara.Div(classes=["mesa-llm-settings", *(name for name, is_so in folds.items() if is_so)]):
             if is_live:
@@ -260,7 +262,7 @@ def _Page(
                     has_common_budget=server.access is not None,
                     on_choice=session.want,
                 )
-            PlaySpeed(session).key("of a new run" if is_live else f"of {recording.value.file}")
+            PlaySpeed(session).key("of a new run" if recorded is None else f"of {recorded.file}")
             if is_live:
                 CostEstimateCard(session)
         _Main(session, contents, Reopen(resume, view))
@@ -330,9 +332,9 @@ def _FoldButton(fold: solara.Reactive[bool], shows: str) -> None:
 
 
 @component
-def _Main(session: PageSession, contents: Contents, reopen: Reopen) -> None:
+def _Main(session: PageSession, contents: PageContents, reopen: Reopen) -> None:
     update_counter.get()
-    uncovered, uncover = use_state(None)
+    open_model, uncover = use_state(cast("LLMModel | None", None))
     with solara.Div(classes=["mesa-llm-main"]):
         Alarms(session)
         if session.runner is None:
@@ -343,9 +345,9 @@ def _Main(session: PageSession, contents: Contents, reopen: Reopen) -> None:
             ClassPanel(session.lesson)
         elif plays:
             HumanPanel(model)
-        if plays and model.running and uncovered is not model:
+        if plays and model.running and open_model is not model:
             _Cover(lambda: uncover(model))
-            _Columns(model, [Placed(one) for one in contents.players_see])
+            _Columns(model, [TabComponent(one) for one in contents.players_see])
         else:
             _Tabs(session, model, contents, reopen)
 
@@ -402,7 +404,7 @@ def tabs_of(
     experiment: Component | None = None,
     *,
     is_recorded: bool = False,
-) -> dict[str, list[Placed]]:
+) -> dict[str, list[TabComponent]]:
     """Group components by tab.
 
     Args:
@@ -417,11 +419,11 @@ def tabs_of(
     """
     placed = [_placed(one) for one in components or [Measures]]
     own = [one.component for _, one in placed]
-    extras = [(tab, Placed(extra, heading)) for extra, tab, heading in DEFAULT_COMPONENTS if extra not in own]
-    first = [(MODEL_TAB, Placed(space))] if space is not None else []
-    last = [(EXPERIMENT_TAB, Placed(experiment, "Audit"))] if experiment is not None else []
-    last += [(DATA_TAB, Placed(runs, "Runs"))] if runs is not None else []
-    tabs: dict[str, list[Placed]] = {}
+    extras = [(tab, TabComponent(extra, heading)) for extra, tab, heading in DEFAULT_COMPONENTS if extra not in own]
+    first = [(MODEL_TAB, TabComponent(space))] if space is not None else []
+    last = [(EXPERIMENT_TAB, TabComponent(experiment, "Audit"))] if experiment is not None else []
+    last += [(DATA_TAB, TabComponent(runs, "Runs"))] if runs is not None else []
+    tabs: dict[str, list[TabComponent]] = {}
     leading = [pair for pair in extras if pair[0] in (AGENTS_TAB, ABOUT_TAB)]  # come first on their tabs
     others = [pair for pair in extras if pair not in leading]
     for tab, one in (*leading, *first, *placed, *others, *last):
@@ -431,10 +433,12 @@ def tabs_of(
     return {tab: tabs[tab] for tab in (MODEL_TAB, *titles, *TABS[1:]) if tab in tabs}
 
 
-def _placed(one: PlacedComponent) -> tuple[str, Placed]:
+def _placed(one: PlacedComponent) -> tuple[str, TabComponent]:
     """Return the tab of a component, and the component with its heading."""
-    component, tab, heading = (*one, "")[:3] if isinstance(one, tuple) else (one, 0, "")
-    return (tab if isinstance(tab, str) else f"Page {tab}" if tab else MODEL_TAB), Placed(component, heading)
+    if not isinstance(one, tuple):
+        return MODEL_TAB, TabComponent(one)
+    tab = one[1] if isinstance(one[1], str) else f"Page {one[1]}" if one[1] else MODEL_TAB
+    return tab, TabComponent(one[0], one[2] if len(one) > 2 else "")
 
 
 def space_of(model: LLMModel, components: Sequence[PlacedComponent], renderer: MakeRenderer | None) -> Component | None:
@@ -455,7 +459,7 @@ def space_of(model: LLMModel, components: Sequence[PlacedComponent], renderer: M
 
 
 @component
-def _Tabs(session: PageSession, model: LLMModel, contents: Contents, reopen: Reopen) -> None:
+def _Tabs(session: PageSession, model: LLMModel, contents: PageContents, reopen: Reopen) -> None:
     components, renderer, _ = contents
 
     def runs(model: LLMModel) -> Any:
@@ -465,7 +469,7 @@ def _Tabs(session: PageSession, model: LLMModel, contents: Contents, reopen: Reo
     def experiment(model: LLMModel) -> Any:
         return None if session.auditor is None else Experiment(session, session.auditor)
 
-    def sort() -> dict[str, list[Placed]]:
+    def sort() -> dict[str, list[TabComponent]]:
         is_recorded = session.recording is not None
         can_audit = session.auditor is not None and not is_recorded and not isinstance(session, LessonSession)
         space = space_of(model, components, renderer)
@@ -491,12 +495,12 @@ def _Tabs(session: PageSession, model: LLMModel, contents: Contents, reopen: Reo
 
 
 @component
-def _Columns(model: LLMModel, placed: Sequence[Placed]) -> None:
+def _Columns(model: LLMModel, placed: Sequence[TabComponent]) -> None:
     """Show components side by side; first select their tab, so that no other's content is under it."""
     is_turned_to, turn_to = use_state(False)
     use_effect(lambda: turn_to(True), [])
     if not is_turned_to:
-        solara.ProgressLinear(True)
+        vuetify.ProgressLinear(indeterminate=True, attributes={"aria-label": "Loading"}, class_="mesa-llm-loading")
         return
     with solara.Div(classes=["mesa-llm-columns"]):
         for one in placed:
@@ -504,7 +508,7 @@ def _Columns(model: LLMModel, placed: Sequence[Placed]) -> None:
 
 
 @component
-def _Component(placed: Placed, model: LLMModel) -> None:
+def _Component(placed: TabComponent, model: LLMModel) -> None:
     """Show a component; if it raises, show the error in its place until the next step."""
     error, try_again = use_exception()
     drawn = update_counter.get()
@@ -526,7 +530,7 @@ def _log(error: BaseException | None) -> None:
 
 
 @component
-def _Content(placed: Placed, model: LLMModel) -> None:
+def _Content(placed: TabComponent, model: LLMModel) -> None:
     """Show a component in a card."""
     update_counter.get()
     if placed.component is Measures:  # has a card for each plot

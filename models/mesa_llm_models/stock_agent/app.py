@@ -38,15 +38,18 @@ def Forum(model: StockAgentModel) -> None:
     Markup(FORUM, posts=posts, is_pushed=world.screen.shows_posts, official=OFFICIAL)
 
 
-def trader_cells(model: StockAgentModel) -> list[tuple[Any, ...]]:
+def trader_cells(model: StockAgentModel) -> list[Row]:
     """List every trader's assets and debts at the latest prices. Profit deducts debts, property does not."""
     market = model.world.market
-    rows: list[tuple[Any, ...]] = [
-        (
-            f"Trader {one.trader}",
-            one.style,
-            *(f"{value:,.0f}" for value in (one.cash, one.a, one.b, one.debt, one.property)),
-            f"{one.profit:+,.0f}",
+    rows: list[Row] = [
+        Row(
+            (
+                f"Trader {one.trader}",
+                one.style,
+                *(f"{value:,.0f}" for value in (one.cash, one.a, one.b, one.debt, one.property)),
+                f"{one.profit:+,.0f}",
+            ),
+            agent=one.trader,
         )
         for one in market.portfolios()
     ]
